@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from math import prod
 
-import msgspec
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Headline
@@ -44,7 +42,7 @@ from profiler.catalog.ladders.ladder import Kernel, Ladder, find_ladder, known_l
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import ComparisonError, LadderNotFound, RunNotFound
 from profiler.store.runs.names import names_of_kernel
-from profiler.store.runs.run_id import RunId, rung_name, timed_name
+from profiler.store.runs.run_id import RunId, facts_sha256, rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.text import short_gpu
 
@@ -117,7 +115,7 @@ def find_climb(
         )
 
     manifests = [run.manifest for run in chain.from_iterable(groups.values())]
-    recorded = hashlib.sha256(msgspec.json.encode([manifests, sorted(names)])).hexdigest()
+    recorded = facts_sha256([manifests, sorted(names)])
     asked = (ladder, workload, view, gpu, usual_gpu, recorded)
     finding = answer_once(LadderFinding, "ladders", asked, manifests, answer)
     others = [str(one) for one in groups if one != conditions and one not in same_work]

@@ -144,9 +144,7 @@ def reports_meant(source: str, settings: Settings) -> list[str]:
     return [str(folder / file.name) for file in held] or [source]
 
 
-def show_run(
-    run: Run, settings: Settings, kernel_name: str | None, *, full: bool = False
-) -> RecordingOverview:
+def show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bool) -> RecordingOverview:
     """Returns the sheets of an open run, as `show` does."""
     if not run.manifest.is_profiled:
         return RecordingOverview(run, [], timing_of(run, settings))

@@ -7,7 +7,6 @@ when the visit ends.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location, location_of
 from profiler.store.runs.commit import Staging, flush, write_table, writing_to
 from profiler.store.runs.manifest import Manifest, read_manifest, write_manifest
-from profiler.store.runs.run_id import RunId, sweep_name
+from profiler.store.runs.run_id import RunId, facts_sha256, sweep_name
 from profiler.store.runs.run_store import Run, RunStore, sweeps_folder
 from profiler.store.runs.timed_run import Unprofiled
 from profiler.store.runs.unfinished import UnfinishedCollection
@@ -197,7 +196,7 @@ class SweepStore:
 
     def commit(self, measured: MeasuredSweep) -> str:
         """Commits a sweep and returns its id."""
-        sha256 = hashlib.sha256(msgspec.json.encode(measured)).hexdigest()
+        sha256 = facts_sha256(measured)
         run_id = RunId.make(measured.recorded, sweep_name(measured.ladder, measured.kernel), sha256)
         with Staging(self.root) as staging:
             folder = staging.folder()
@@ -245,5 +244,5 @@ def _read_manifest(folder: Path) -> SweepManifest:
 
 
 def _visit_file(stage: Stage, process: int, settings: Mapping[str, int]) -> str:
-    name = hashlib.sha256(msgspec.json.encode(list(settings.items()))).hexdigest()[:24]
+    name = facts_sha256(list(settings.items()))[:24]
     return f"{stage}-{process}-{name}.json"

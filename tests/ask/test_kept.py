@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.ask import kept, ladder, profiles
 from profiler.ask.ladder import find_climb, gather_rungs
 from profiler.ask.profiles import diagnose_once
 from profiler.errors import ComparisonError
+from tests.profiles import profile_in
 
 
 @pytest.fixture
@@ -34,8 +34,7 @@ def diagnosed(monkeypatch):
 
 @pytest.fixture
 def profile(recorded):
-    run = recorded.find("gemm-4", "gemm")
-    return profile_kernel(run, run.manifest.kernels[0].name)
+    return profile_in(recorded, "gemm-4")
 
 
 def test_a_kernel_is_diagnosed_once(cache, diagnosed, profile):

@@ -9,6 +9,7 @@ from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, MEMORY_HEADLINE, find_metric
 from profiler.catalog.presets import find_preset
 from profiler.errors import MetricNotFound
+from tests.profiles import profile_in
 
 # A recording alone has no such metric: a ladder declares the bytes of the work.
 OF_A_LADDER = {metric.name for metric in CATALOGUE if metric.per_useful_byte}
@@ -152,8 +153,7 @@ def test_the_textbook_kernels_lack_only_metrics_that_their_sections_do_not_colle
         "occupancy_pct", "active_warps", "eligible_warps", "inst_per_cycle",
     }  # fmt: skip
     for number in "56":
-        run = recorded.find(f"textbook-{number}", "gemm")
-        series = profile_kernel(run, run.manifest.kernels[0].name).series
+        series = profile_in(recorded, f"textbook-{number}").series
         assert collected_by("default") - set(series) == missing
 
 
@@ -161,8 +161,7 @@ def test_the_textbook_kernels_lack_only_metrics_that_their_sections_do_not_colle
     "report", ["gemm_5", "triton_add_full", "several", "hostile", "range", "graph", "pm_sampling"]
 )
 def test_the_units_are_the_reports(store, report):
-    run = store.find(report, "gemm")
-    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    profile = profile_in(store, report)
     for one in profile.series.values():
         if one.ncu in profile.raw and one.metric.ncu:
             recorded_unit = profile.raw[one.ncu].metric.unit

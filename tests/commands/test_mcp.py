@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import unicodedata
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -689,10 +689,10 @@ def test_overlong_references_are_refused(ask):
 # The wire
 
 
-def start(runs, **options):
+def start(runs):
     return forked.Popen(
         [sys.executable, "-c", START, "--runs", str(runs), "mcp"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
 
 
@@ -712,6 +712,15 @@ HELLO = {
     },
 }
 READY = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+@contextmanager
+def greeted(runs):
+    """A server that has answered the first message."""
+    with start(runs) as server:
+        send(server, HELLO, READY)
+        server.stdout.readline()
+        yield server
 
 
 def call(number, tool, **arguments):
@@ -749,9 +758,7 @@ def test_it_ends_although_a_call_hangs(tmp_path):
     run = tmp_path / "runs" / f"20260101t000000z-stuck-{'a' * 12}"
     run.mkdir(parents=True)
     os.mkfifo(run / "run.json")
-    with start(run.parent) as server:
-        send(server, HELLO, READY)
-        server.stdout.readline()
+    with greeted(run.parent) as server:
         send(server, call(1, "show", source="stuck"), call(2, "show", source="stuck"))
         with pytest.raises(subprocess.TimeoutExpired):
             server.wait(timeout=2)
@@ -764,9 +771,7 @@ def test_it_ends_although_a_call_hangs(tmp_path):
 
 
 def test_it_ends_although_its_answers_are_not_read(recorded):
-    with start(recorded.root) as server:
-        send(server, HELLO, READY)
-        server.stdout.readline()
+    with greeted(recorded.root) as server:
         send(server, *(call(number, "show", source=6, full=True) for number in range(1, 9)))
         with pytest.raises(subprocess.TimeoutExpired):
             server.wait(timeout=5)  # time enough for more than a pipe holds
@@ -778,9 +783,7 @@ def test_it_ends_although_its_answers_are_not_read(recorded):
 
 
 def test_it_ends_although_a_call_is_under_way(recorded, reports):
-    with start(recorded.root) as server:
-        send(server, HELLO, READY)
-        server.stdout.readline()
+    with greeted(recorded.root) as server:
         send(server, call(1, "show", source=str(reports / "gemm_6.ncu-rep")))
         _, err = server.communicate(timeout=60)
     assert (err, server.returncode) == (b"", 0)
@@ -792,9 +795,7 @@ def test_it_ends_although_a_call_is_under_way(recorded, reports):
 @pytest.mark.usefixtures("every_report_is_read")
 def test_it_ends_quietly_although_its_reader_hangs(recorded, reports):
     """Python warns of semaphores that a process leaves behind."""
-    with start(recorded.root) as server:
-        send(server, HELLO, READY)
-        server.stdout.readline()
+    with greeted(recorded.root) as server:
         send(server, call(1, "show", source=str(reports / "gemm_6.ncu-rep")))
         patience = time.monotonic() + 60
         while not (
@@ -826,9 +827,7 @@ def test_an_interrupt_ends_it_although_it_waits_for_input(recorded):
 
 
 def test_a_client_that_is_gone_ends_it_quietly(recorded):
-    with start(recorded.root) as server:
-        send(server, HELLO, READY)
-        server.stdout.readline()
+    with greeted(recorded.root) as server:
         server.stdout.close()
         send(server, call(1, "list"))
         server.stdin.close()

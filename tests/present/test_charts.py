@@ -16,11 +16,11 @@ from msgspec.structs import replace
 import profiler
 from profiler.analyse.findings import Attribution, ComparisonFinding, Factor, Part
 from profiler.analyse.ladder.climb import furthest_rung
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import CATALOGUE
 from profiler.errors import MetricsMissing
 from profiler.present import charts, style
 from profiler.present.charts.render import chart_spec, title_of
+from tests.profiles import profile_in
 
 PAIRS = [("5", "6"), ("6", "5"), ("4", "5"), ("9", "10"), ("textbook-5", "textbook-6")]
 OF_A_PAIR = [
@@ -157,8 +157,7 @@ def test_a_ladder_shows_every_rung_that_was_measured(ladder, rows_of):
 
 
 def test_launches_scatter_as_measured_and_tell_their_process(recorded, rows_of):
-    run = recorded.find("5", ladder="gemm")
-    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    profile = profile_in(recorded, "5")
     rows = [row for row in rows_of(charts.launches_chart(profile)) if "number" in row]
     values = profile.series["duration_ns"].values
     assert [row["value"] * 1e6 for row in rows] == pytest.approx(list(values))

@@ -22,6 +22,7 @@ from profiler.present import charts, style
 from profiler.present.charts import roofline as roof
 from profiler.present.charts.render import chart_spec, title_of
 from profiler.text import duration
+from tests.profiles import profile_in
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +89,7 @@ def test_timed_only_or_profiled_only_there_is_none(sheet):
 
 
 def test_repeats_scatter_as_timed(recorded, rows_of):
-    run = recorded.find("5", ladder="gemm")
-    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    profile = profile_in(recorded, "5")
     rows = [row for row in rows_of(charts.repeats_chart(profile)) if "number" in row]
     assert [row["value"] * 1e6 for row in rows] == pytest.approx(list(profile.timings_ns))
 
@@ -107,8 +107,7 @@ def test_the_line_through_the_times_is_their_median_and_says_so(recorded, rows_o
 
 
 def test_the_line_through_the_launches_is_their_mean_and_says_so(recorded, rows_of):
-    run = recorded.find("5", ladder="gemm")
-    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    profile = profile_in(recorded, "5")
     (line,) = {
         (row["value"], row["label"]) for row in rows_of(charts.launches_chart(profile)) if "label" in row
     }
@@ -575,8 +574,7 @@ def test_a_ladders_picture_shows_everything_about_the_workload_asked_for(recorde
 def test_a_ladder_and_a_recording_are_one_picture_each(sheet, lines, shipped_runs):
     whole = chart_spec(charts.ladder_chart(sheet, FULL), "dark")
     assert whole["title"]["text"].startswith("gemm: Matrix multiplication")
-    run = shipped_runs.find("gemm-6-source", ladder="gemm")
-    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    profile = profile_in(shipped_runs, "gemm-6-source")
     one = charts.recording_chart(profile, sheet.rungs[6].stalls, lines).to_dict()
     assert one["title"]["text"] == "gemm 6"
     titles = re.findall(r"'text': '([^']+)'", str(one))
@@ -586,8 +584,7 @@ def test_a_ladder_and_a_recording_are_one_picture_each(sheet, lines, shipped_run
 
 
 def test_names_from_reports_and_sources_are_text_wherever_they_stand(hostile_store, hostile_names):
-    run = hostile_store.find("before", ladder="gemm")
-    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    profile = profile_in(hostile_store, "before")
     source = [
         SourceLine(name, number, name, 10.0, 3, {"barrier": 3})
         for number, name in enumerate(hostile_names, start=1)

@@ -33,7 +33,7 @@ from profiler.present.documents import comparison as words
 from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.present.documents.parts.code_rows import LoopSource, source_code
 from profiler.present.documents.report import recordings_document
-from profiler.present.page.drawing import Drawing, derive_look, draw
+from profiler.present.page.drawing import Drawing, derive_look
 from profiler.present.page.page import Page, View
 from profiler.present.render.cells import table_texts
 from profiler.present.render.html import document_html
@@ -326,9 +326,9 @@ def test_the_code_of_a_pair_is_of_the_launches_that_are_compared(make_run, tmp_p
 
 
 @pytest.fixture(scope="module")
-def pictures(compared):
+def pictures(compared, drawing_processes):
     names = ("deltas_chart", "stalls_chart", "waterfall_chart", "instructions_chart")
-    return [(name, draw(name, compared)) for name in names]
+    return [(name, drawing_processes.ask(name, compared).result()) for name in names]
 
 
 def test_a_chart_keeps_every_word_and_digit(pictures, compared):
@@ -364,10 +364,11 @@ def test_the_title_is_beside_the_picture_so_that_it_wraps(pictures, compared):
         assert picture.title not in picture.svg
 
 
-def test_a_chart_with_nothing_to_draw_makes_no_picture(make_run):
+def test_a_chart_with_nothing_to_draw_makes_no_picture(make_run, drawing_processes):
     run = make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}})
     profile = profile_kernel(run, "k")
-    assert draw("waterfall_chart", compare_profiles(profile, profile)) is None
+    same = compare_profiles(profile, profile)
+    assert drawing_processes.ask("waterfall_chart", same).result() is None
 
 
 def test_charts_are_drawn_elsewhere_as_they_would_be_here(pictures, compared, drawing_processes):

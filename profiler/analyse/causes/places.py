@@ -9,6 +9,7 @@ from itertools import chain
 
 from profiler.analyse.causes.cause import CodePlace
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.code.registers import written_registers
@@ -60,7 +61,7 @@ def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     return next((one for one in candidates if one.instruction.place and not _is_library(one)), site)
 
 
-@lru_cache(maxsize=4)  # one function after the other is asked about
+@kept
 def _last_of_the_user(evidence: Evidence, function: int) -> list[tuple[Site, ...]]:
     """Returns for each instruction of a function the nearest one before it of the user's own code, if there is one."""
     last: tuple[Site, ...] = ()

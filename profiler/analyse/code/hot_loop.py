@@ -22,7 +22,6 @@ from profiler.analyse.code.opcodes import fmas_of, is_matrix, overhead_kind, wid
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.importance import Importance
-from profiler.analyse.recording.launch_shapes import warps_of
 from profiler.analyse.recording.profile import Profile
 from profiler.errors import MetricsMissing
 
@@ -224,7 +223,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
 def _is_called(profile: Profile, code: Code, region: Region) -> bool:
     if region.scope == "loop" or code.by_structure or not profile.shapes:
         return False
-    return region.passes > max(map(warps_of, profile.shapes))
+    return region.passes > max(shape.warps for shape in profile.shapes)
 
 
 def opcode_as_shown(instruction: Instruction) -> str:

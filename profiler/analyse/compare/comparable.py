@@ -140,13 +140,12 @@ def _grid_cautions(before: Profile, after: Profile) -> Iterator[str]:
     if not (before.shapes and after.shapes) or same_work:
         return
     one, other = before.shapes[0], after.shapes[0]
-    threads = [math.prod(shape.grid) * math.prod(shape.block) for shape in (one, other)]
+    threads = [shape.blocks * shape.threads for shape in (one, other)]
     if max(threads) <= _ROUNDED_UP * min(threads) or is_as_much_arithmetic(before.opcodes, after.opcodes):
         return
-    blocks = [math.prod(shape.grid) for shape in (one, other)]
     more = ""
-    if math.prod(one.block) == math.prod(other.block):
-        more = f" ({blocks[0]:,} against {blocks[1]:,} of as many threads each)"
+    if one.threads == other.threads:
+        more = f" ({one.blocks:,} against {other.blocks:,} of as many threads each)"
     yield (
         f"maybe not the same work: {shape_text(one)} against {shape_text(other)}{more}; "
         "believe the speedup only if your change is what altered the grid"

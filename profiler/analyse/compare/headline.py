@@ -42,36 +42,28 @@ _UNDECIDED = "Whether {} went or came is not known: the other side's recording c
 _NOTHING_TO_EXPLAIN = "There is nothing to explain: the times are as good as the same."
 # A cause that would save less is not missed when it is gone, and one that changed by less has not changed.
 _NOTABLE_PCT = 5.0
-# The words for a factor that makes the second side faster, and for one that makes it slower.
-_FACTORS = {
-    "instructions": ("{} % fewer instructions run", "{} % more instructions run"),
-    "wait_per_issue": ("waits between instructions are {} % shorter", "waits between instructions are {} % longer"),
-    "warps_in_use": ("{} % more warps are in use", "{} % fewer warps are in use"),
-    "tensor_work": ("the tensor pipe has work for {} % fewer cycles", "the tensor pipe has work for {} % more cycles"),
-    "tensor_pipe_pct": ("the tensor pipe is {} % busier", "the tensor pipe is {} % less busy"),
-    "sm_active": ("SMs are {} % more active", "SMs are {} % less active"),
-    "clock": ("the clock is {} % faster", "the clock is {} % slower"),
-    "bandwidth": ("the bandwidth is {} % higher", "the bandwidth is {} % lower"),
-    "moved_per_useful_byte": ("{} % fewer bytes move for the same data", "{} % more bytes move for the same data"),
-    "useful_bytes": ("there is {} % less data", "there is {} % more data"),
-    "bytes_moved": ("{} % fewer bytes move", "{} % more bytes move"),
-}  # fmt: skip
-
-# What it says of a value that is several times what it was: nobody reads "1,023 % longer" as eleven times as long.
+# The words for a factor that makes the second side faster, and for one that makes it slower. The last ones are for a value that is several
+# times what it was: nobody reads "1,023 % longer" as eleven times as long.
 _SEVERAL = 3.0
-_TIMES = {
-    "instructions": "{} times as many instructions run",
-    "wait_per_issue": "waits between instructions are {} times as long",
-    "warps_in_use": "{} times as many warps are in use",
-    "tensor_work": "the tensor pipe has work for {} times as many cycles",
-    "tensor_pipe_pct": "the tensor pipe is {} times as busy",
-    "sm_active": "SMs are {} times as active",
-    "clock": "the clock is {} times as fast",
-    "bandwidth": "the bandwidth is {} times as high",
-    "moved_per_useful_byte": "{} times as many bytes move for the same data",
-    "useful_bytes": "there is {} times the data",
-    "bytes_moved": "{} times as many bytes move",
-}
+_FACTORS = {
+    "instructions": ("{} % fewer instructions run", "{} % more instructions run", "{} times as many instructions run"),
+    "wait_per_issue": (
+        "waits between instructions are {} % shorter", "waits between instructions are {} % longer", "waits between instructions are {} times as long",
+    ),
+    "warps_in_use": ("{} % more warps are in use", "{} % fewer warps are in use", "{} times as many warps are in use"),
+    "tensor_work": (
+        "the tensor pipe has work for {} % fewer cycles", "the tensor pipe has work for {} % more cycles", "the tensor pipe has work for {} times as many cycles",
+    ),
+    "tensor_pipe_pct": ("the tensor pipe is {} % busier", "the tensor pipe is {} % less busy", "the tensor pipe is {} times as busy"),
+    "sm_active": ("SMs are {} % more active", "SMs are {} % less active", "SMs are {} times as active"),
+    "clock": ("the clock is {} % faster", "the clock is {} % slower", "the clock is {} times as fast"),
+    "bandwidth": ("the bandwidth is {} % higher", "the bandwidth is {} % lower", "the bandwidth is {} times as high"),
+    "moved_per_useful_byte": (
+        "{} % fewer bytes move for the same data", "{} % more bytes move for the same data", "{} times as many bytes move for the same data",
+    ),
+    "useful_bytes": ("there is {} % less data", "there is {} % more data", "there is {} times the data"),
+    "bytes_moved": ("{} % fewer bytes move", "{} % more bytes move", "{} times as many bytes move"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -366,12 +358,12 @@ def _leaves(factors: Iterable[Factor]) -> Iterable[Factor]:
 
 
 def _factor_text(factor: Factor) -> str:
-    faster, slower = _FACTORS[factor.name]
+    faster, slower, several = _FACTORS[factor.name]
     if factor.before <= 0:
         return factor.name
     times = factor.after / factor.before
     if times >= _SEVERAL:
-        return _TIMES[factor.name].format(f"{times:.3g}" if times < 1000 else f"{times:,.0f}")
+        return several.format(f"{times:.3g}" if times < 1000 else f"{times:,.0f}")
     change = 100 * abs(times - 1)
     return (faster if factor.ratio > 1 else slower).format(_whole_percent(change))
 

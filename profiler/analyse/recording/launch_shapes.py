@@ -28,6 +28,23 @@ class LaunchShape(Struct, frozen=True):
     shared_bytes: int | None
     launches: int
 
+    @property
+    def blocks(self) -> int:
+        return math.prod(self.grid)
+
+    @property
+    def threads(self) -> int:
+        """Returns the threads of a block."""
+        return math.prod(self.block)
+
+    @property
+    def warps_of_block(self) -> int:
+        return math.ceil(self.threads / LANES)
+
+    @property
+    def warps(self) -> int:
+        return self.blocks * self.warps_of_block
+
 
 def launch_shapes(launches: Iterable[Mapping[str, Any]]) -> list[LaunchShape]:
     """Counts the shapes in rows of the table of launches, the most frequent first; ranges and graphs have no grid, so none."""
@@ -39,10 +56,6 @@ def launch_shapes(launches: Iterable[Mapping[str, Any]]) -> list[LaunchShape]:
             grid, block = tuple(sizes[:3]), tuple(sizes[3:])
             shapes.append(LaunchShape(grid, block, registers, sum(shared) if shared else None, count))
     return shapes
-
-
-def warps_of(shape: LaunchShape) -> int:
-    return math.prod(shape.grid) * math.ceil(math.prod(shape.block) / LANES)
 
 
 def shape_text(shape: LaunchShape) -> str:

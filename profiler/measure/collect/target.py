@@ -5,11 +5,9 @@ In: a target. Out: the command that runs it under ncu, and the key that shows wh
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +22,7 @@ from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection, ncu_command
 from profiler.measure.tools.neutral import bring_binary, relative_words
 from profiler.store.remote.places import sha256_of
 from profiler.store.runs.manifest import Provenance
-from profiler.store.runs.run_id import rung_name, timed_name
+from profiler.store.runs.run_id import facts_sha256, rung_name, timed_name
 
 REPORT_FILE = "report.ncu-rep"
 _LARGEST_HASHED_BYTES = 1 << 30
@@ -168,7 +166,7 @@ def collection_key(
         "timed": timed,
     }
     if not target.is_profiled:
-        return _hash_of_facts(facts)
+        return facts_sha256(facts, order="sorted")
     facts |= {
         "selection": target.selection,
         "preset": (preset.name, preset.sections, preset.metrics, preset.set, preset.import_source),
@@ -177,11 +175,7 @@ def collection_key(
     }
     if job is not None and recording.of_ranges:
         facts["launches"] = job.launches  # the program decides on them: they are not in the selection
-    return _hash_of_facts(facts)
-
-
-def _hash_of_facts(facts: Mapping[str, object]) -> str:
-    return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()
+    return facts_sha256(facts, order="sorted")
 
 
 def _hash_of(path: Path) -> str | None:

@@ -4,16 +4,14 @@ ladder names.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-import msgspec
-
 from profiler.measure.rungs.program import RungJob
 from profiler.store.remote.places import sha256_of
+from profiler.store.runs.run_id import facts_sha256
 
 _BINARY_FOLDER = "binary"
 
@@ -37,7 +35,7 @@ class JobFiles:
 
     @property
     def hash(self) -> str:
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()
+        return facts_sha256(self)
 
 
 def list_job_files(job: RungJob) -> JobFiles | None:

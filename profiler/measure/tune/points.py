@@ -24,6 +24,7 @@ from profiler.measure.rungs.build import Built, build_flags
 from profiler.measure.rungs.resources import misfit_text, own_resources
 from profiler.measure.tune.defaults import without_defaults
 from profiler.store.remote.places import sha256_of
+from profiler.store.runs.run_id import facts_sha256
 from profiler.store.sweeps import SweptPoint
 
 BUILD_FOLDER = "tune"
@@ -165,7 +166,7 @@ def code_hash(candidate: BuiltPoint, sources: Mapping[str, str]) -> str:
         record.without,
         sorted(sources.items()),
     ]
-    return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
+    return facts_sha256(facts)
 
 
 def failure_of(error: ProfError, label: str) -> str:

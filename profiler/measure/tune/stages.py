@@ -7,7 +7,6 @@ process are kept at once, so that the next call goes on after a kill.
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +24,7 @@ from profiler.measure.rungs.timing import time_kernel
 from profiler.measure.rungs.verify import check_kernel
 from profiler.measure.tools.toolchain import Gpu
 from profiler.measure.tune.points import BuiltPoint, Choice, failure_of, sweep_of
+from profiler.store.runs.run_id import facts_sha256
 from profiler.store.sweeps import Stage, Status, SweepFacts, SweepRepeat, SweptPoint, UnfinishedSweep, Visit
 
 _STATUS: dict[type[ProfError], Status] = {
@@ -75,7 +75,7 @@ class TunePlan:
             self.facts(None, {}), [(name, one.text) for name, one in self.sweep.derived.items()], self.seed,
             self.screen_warmup, self.warmup,
         ]  # fmt: skip
-        return hashlib.sha256(msgspec.json.encode(facts)).hexdigest()
+        return facts_sha256(facts)
 
     def facts(self, choice: Choice | None, sources: Mapping[str, str]) -> SweepFacts:
         return SweepFacts(

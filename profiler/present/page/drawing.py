@@ -86,7 +86,7 @@ class Drawing:
         self._pool = ProcessPool(processes, initializer=_warm_up, context=SpawnedContext())
 
     def ask(self, chart: str, finding: Any, otherwise: str = "", **options: Any) -> Future[Picture | None]:
-        """Starts to draw the chart of that name in `present/charts`."""
+        """Starts to draw the chart of that name in `present/charts`; without one, its picture is the sentence of `otherwise`, or None."""
         sketch = _sketch(chart, finding, otherwise, **options)
         if not isinstance(sketch, _Sketch):
             return _ready(sketch)
@@ -116,12 +116,6 @@ class Drawing:
         """Stops the processes; by now all pictures are drawn or no longer needed."""
         self._pool.stop()  # type: ignore[no-untyped-call]
         self._pool.join()
-
-
-def draw(chart_name: str, finding: Any, otherwise: str = "", **options: Any) -> Picture | None:
-    """Draws a chart in this process. If there is nothing to draw, returns the sentence that `otherwise` names, or None."""
-    sketch = _sketch(chart_name, finding, otherwise, **options)
-    return _draw(sketch) if isinstance(sketch, _Sketch) else sketch
 
 
 def _sketch(chart_name: str, finding: Any, otherwise: str, **options: Any) -> _Sketch | Picture | None:

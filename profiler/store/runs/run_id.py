@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Literal
 
 import msgspec
 
@@ -79,6 +80,11 @@ def preset_name(name: str, preset: str) -> str:
 def content_sha256(hashes: Sequence[str]) -> str:
     """Combines the hashes of a run's reports: a single one stays what it is, several are hashed in their order."""
     return hashes[0] if len(hashes) == 1 else hashlib.sha256(" ".join(hashes).encode()).hexdigest()
+
+
+def facts_sha256(facts: object, order: Literal["sorted"] | None = None) -> str:
+    """Returns the hash of facts as JSON writes them; those of a mapping count in their order, unless they are `sorted`."""
+    return hashlib.sha256(msgspec.json.encode(facts, order=order)).hexdigest()
 
 
 # The names of a run's files, and tests of whether a name that somebody else wrote is one of them.

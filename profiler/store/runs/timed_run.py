@@ -6,7 +6,6 @@ and its duration in `metrics`. The id ends in a hash of everything measured, sin
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from profiler.catalog.metrics import TIMED_ALONE
 from profiler.store.reports.request import Timing
 from profiler.store.runs.commit import Staging, flush, write_table, writing_to
 from profiler.store.runs.manifest import KernelCount, Manifest, Provenance, prof_version, write_manifest
-from profiler.store.runs.run_id import RunId, timed_name
+from profiler.store.runs.run_id import RunId, facts_sha256, timed_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
@@ -104,7 +103,7 @@ def stage_timings(staging: Staging, timed: TimedRun) -> str:
 
 
 def _fill(folder: Path, timed: TimedRun) -> Manifest:
-    sha256 = hashlib.sha256(msgspec.json.encode(timed)).hexdigest()
+    sha256 = facts_sha256(timed)
     run_id = RunId.make(timed.recorded, timed.function or timed_name(timed.ladder, timed.kernel), sha256)
     builders = {name: TableBuilder(name, str(run_id)) for name in TABLES}
     for timing in timed.timings:

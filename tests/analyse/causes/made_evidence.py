@@ -16,13 +16,16 @@ from profiler.store.tables.instruction_text import opcode_of
 BUSY = {"issue": 0.2, "dram": 0.1, "l1": 0.1, "l2": 0.1, "lsu": 0.1, "fma": 0.1, "alu": 0.1}
 
 
-def code_of(*lines: str | tuple[str, float], file: str | None = "made.cu") -> Code:
-    """`code_of("LDG.E R4, [R2.64]", ("FADD R5, R5, R4", 800))`: 16 bytes each; 100 executions, where none are given."""
-    texts = [(line, 100.0) if isinstance(line, str) else line for line in lines]
+def code_of(*lines: str | tuple[str, float], file: str | None = "made.cu", line: int | None = None) -> Code:
+    """`code_of("LDG.E R4, [R2.64]", ("FADD R5, R5, R4", 800))`: 16 bytes each; 100 executions, where none are given.
+
+    All are on the same source `line`, or else each on its own.
+    """
+    texts = [(one, 100.0) if isinstance(one, str) else one for one in lines]
     return Code(
         (
             tuple(
-                Instruction(16 * index, opcode_of(text), text, executed, file=file, line=index + 1)
+                Instruction(16 * index, opcode_of(text), text, executed, file=file, line=line or index + 1)
                 for index, (text, executed) in enumerate(texts)
             ),
         ),
@@ -50,10 +53,11 @@ def evidence_of(
     grid: int = 1000,
     block: int | tuple[int, int, int] = 256,
     file: str | None = "made.cu",
+    line: int | None = None,
     places: Places | None = None,
 ) -> Evidence:
     """Returns evidence with the waiting of `waits`, charged as the samples in `facts` are."""
-    code = code_of(*lines, file=file)
+    code = code_of(*lines, file=file, line=line)
     sites = sites_of(code, facts)
     shape = LaunchShape((grid, 1, 1), block if isinstance(block, tuple) else (block, 1, 1), None, None, 1)
     profile = Profile("made", "k", None, False, "NVIDIA H200", 1, {}, {}, shapes=[shape], numbers=(0,))  # type: ignore[arg-type]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from made_evidence import evidence_of
 
@@ -32,16 +30,12 @@ LEAST = "FMNMX R8, R8, R5, PT"
 
 def in_loop(*lines, after=()):
     """Evidence of a loop of 100 turns for each of 32 warps, between what comes before it and behind it, all on one source line."""
-    evidence = evidence_of(
+    return evidence_of(
         ("MOV R20, R21", 32.0),
         *[(line, 3200.0) for line in (ARGUMENT, *lines, "@P0 BRA 0x10")],
         *[(line, 32.0) for line in (*after, "EXIT")],
+        line=9,
     )
-    code = [replace(one, line=9) for one in evidence.profile.code.functions[0]]
-    vars(evidence.profile)["code"] = replace(evidence.profile.code, functions=(tuple(code),))
-    for site, instruction in zip(evidence.sites, code, strict=True):
-        site.instruction = instruction
-    return evidence
 
 
 @pytest.mark.parametrize("function", [ACOS, EXP])

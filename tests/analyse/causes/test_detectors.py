@@ -364,9 +364,7 @@ def test_accesses_are_narrow_if_they_move_most_bytes(stored, found):
 def test_tiles_are_loaded_too_narrowly_if_wider_pieces_could_be_copied_asynchronously(load, each, found):
     rows = [(f"{load} R{4 + row}, [R{20 + 2 * row}.64]", 100.0) for row in range(each)]
     stores = [(f"STS.U16 [R{40 + row}], R{4 + row}", 100.0) for row in range(each)]
-    evidence = evidence_of("NOP", *rows, *stores, LOOP)
-    for site in evidence.of("global load"):
-        object.__setattr__(site.instruction, "line", 7)  # of one statement
+    evidence = evidence_of("NOP", *rows, *stores, LOOP, line=7)  # of one statement
     assert names(narrow_accesses.detect_narrow_tiles, evidence) == found
 
 
@@ -380,9 +378,7 @@ def test_narrow_tiles_are_those_of_a_loop_whose_next_turn_could_be_loaded_ahead(
         "STS.U16 [R7], R5",
         loop,
     )
-    evidence = evidence_of(*lines)
-    for site in evidence.of("global load"):
-        object.__setattr__(site.instruction, "line", 7)
+    evidence = evidence_of(*lines, line=7)
     assert names(narrow_accesses.detect_narrow_tiles, evidence) == found
 
 
@@ -390,9 +386,7 @@ def test_wide_copies_pass_no_registers_and_need_fewer_addresses():
     loads = [f"LDG.E.U16 R{row}, [R2.64]" for row in range(4, 8)]
     stores = [f"STS.U16 [R9], R{row}" for row in range(4, 8)]
     other = "IMAD R30, R20, R21, R22"
-    evidence = evidence_of("NOP", "IMAD R2, R20, R21, R22", *loads, *stores, other, LOOP)
-    for site in evidence.of("global load"):
-        object.__setattr__(site.instruction, "line", 7)
+    evidence = evidence_of("NOP", "IMAD R2, R20, R21, R22", *loads, *stores, other, LOOP, line=7)
     (candidate,) = narrow_accesses.detect_narrow_tiles(evidence)
     assert candidate.effect.resources["lsu"] == pytest.approx((4 * 0.75 + 4) / 8)
     assert candidate.effect.resources["fma_heavy"] == pytest.approx(0.75 / 2)
@@ -639,10 +633,7 @@ def test_without_lines_a_division_is_what_follows_its_first_conversion():
 @pytest.mark.parametrize(("executed", "part"), [(100.0, True), (101.0, False)])
 def test_an_instruction_that_runs_more_often_than_the_division_on_its_line_is_no_part_of_it(executed, part):
     """`for (int s = n / 2; s; s >>= 1)` divides once, and tests in every turn."""
-    evidence = evidence_of(*DIVISION, ("SHF.R.U32.HI R6, RZ, 0x1, R6", executed), "LDG.E R4, [R30]")
-    on_one_line = [replace(site.instruction, line=1) for site in evidence.sites]
-    for site, instruction in zip(evidence.sites, on_one_line, strict=True):
-        site.instruction = instruction
+    evidence = evidence_of(*DIVISION, ("SHF.R.U32.HI R6, RZ, 0x1, R6", executed), "LDG.E R4, [R30]", line=1)
     assert ("SHF" in [site.instruction.name for site in integer_overhead.find_dividing(evidence)]) == part
 
 
@@ -797,7 +788,7 @@ def test_bytes_that_are_taken_out_of_a_loaded_word_were_loaded():
     ],
 )
 def test_a_function_that_has_no_other_mark_is_known_by_its_polynomial(constant, found):
-    evidence = on_one_line(*["FMUL R4, R4, R4"] * 7, f"FFMA R5, R4, R5, {constant}")
+    evidence = evidence_of(*["FMUL R4, R4, R4"] * 7, f"FFMA R5, R4, R5, {constant}", line=9)
     found_ones = list(special_functions.detect_special_functions(evidence))
     assert [one.effect.resources["issue"] for one in found_ones] == ([0.5] if found else [])
 
@@ -810,28 +801,19 @@ ON_ONE_LINE = (
 REDUCED = ("I2F.F64.S64 R6, R8", "DMUL R6, R6, UR4", "F2F.F32.F64 R6, R6")
 
 
-def on_one_line(*lines):
-    evidence = evidence_of(*lines)
-    code = [replace(one, line=9) for one in evidence.profile.code.functions[0]]
-    vars(evidence.profile)["code"] = replace(evidence.profile.code, functions=(tuple(code),))
-    for site, instruction in zip(evidence.sites, code, strict=True):
-        site.instruction = instruction
-    return evidence
-
-
 def test_a_large_angle_of_single_precision_is_reduced_with_a_double_that_no_source_has():
-    assert list(number_types.detect_fp64(on_one_line(*ON_ONE_LINE, *REDUCED))) == []
+    assert list(number_types.detect_fp64(evidence_of(*ON_ONE_LINE, *REDUCED, line=9))) == []
     assert list(
-        number_types.detect_fp64(on_one_line(*ON_ONE_LINE[1:], *REDUCED))
+        number_types.detect_fp64(evidence_of(*ON_ONE_LINE[1:], *REDUCED, line=9))
     )  # no sine: a sum of integers
-    (mixed,) = number_types.detect_fp64(on_one_line(*ON_ONE_LINE, *REDUCED, "DADD R10, R10, R12"))
+    (mixed,) = number_types.detect_fp64(evidence_of(*ON_ONE_LINE, *REDUCED, "DADD R10, R10, R12", line=9))
     assert [site.opcode for site in mixed.weights] == ["DADD"]
 
 
 def test_the_polynomial_of_a_sine_in_single_precision_is_none_of_double_precision():
     """A sum of doubles takes the place of one of floats; the sine beside it stays as it is."""
     sine = (*ON_ONE_LINE, *["FFMA R7, R6, R7, R8"] * 7)
-    (candidate,) = number_types.detect_fp64(on_one_line(*sine, "DADD R10, R10, R12"))
+    (candidate,) = number_types.detect_fp64(evidence_of(*sine, "DADD R10, R10, R12", line=9))
     assert candidate.effect.resources["issue"] == 0
 
 

@@ -97,8 +97,6 @@ def test_a_constant_that_is_moved_for_a_precise_function_is_a_part_of_it(move, b
     ],
 )
 def test_a_function_of_double_precision_becomes_the_precise_one_of_single_precision(signs, kept):
-    evidence = evidence_of(*signs, *["DFMA R8, R8, R10, R8"] * (20 - len(signs)))
-    for site in evidence.sites:
-        site.instruction = replace(site.instruction, line=9)
+    evidence = evidence_of(*signs, *["DFMA R8, R8, R10, R8"] * (20 - len(signs)), line=9)
     (candidate,) = number_types.detect_fp64(evidence)
     assert candidate.effect.resources["issue"] == pytest.approx(1 - kept / 20)

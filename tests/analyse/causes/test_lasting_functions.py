@@ -36,10 +36,7 @@ SINE = ("FMUL R6, R0, 0.63661974668502807617", *["FFMA R7, R6, R7, R8"] * 19)
 
 def found_on_one_line(*lines):
     """The candidate for a kernel of these instructions alone."""
-    evidence = evidence_of(*lines)
-    for site in evidence.sites:
-        site.instruction = replace(site.instruction, line=9)
-    (candidate,) = special_functions.detect_special_functions(evidence)
+    (candidate,) = special_functions.detect_special_functions(evidence_of(*lines, line=9))
     return candidate
 
 

@@ -115,9 +115,7 @@ def test_the_three_multiplications_by_which_a_power_takes_its_logarithm_are_one_
     logarithm = ["FFMA R1, R2, 1.4426950216293334961, R1"] * 3
     rest = ["FFMA R1, R2, 1.9251366722983220825e-08, R1"] if low_part else ["FFMA R1, R2, R3, R1"]
     exponential = ["FFMA R1, R2, R1, 0.69314718246459960938", *["FFMA R3, R1, R3, R3"] * 64]
-    evidence = evidence_of(*logarithm, *rest, *exponential)
-    for site in evidence.sites:
-        site.instruction = replace(site.instruction, line=7)
+    evidence = evidence_of(*logarithm, *rest, *exponential, line=7)
     found = special_functions.detect_special_functions(evidence)
     assert [one.effect.resources["issue"] for one in found] == pytest.approx(spared)
 
@@ -165,9 +163,7 @@ ROOT = (
 @pytest.mark.parametrize("more", [0, 30])
 def test_a_precise_root_is_known_by_its_test_and_takes_ten_instructions_of_its_line(added, is_root, more):
     """An approximate root takes four at most, so that six of ten go, however much else the line does."""
-    evidence = evidence_of(*(line.format(added) for line in ROOT), *["FFMA R3, R4, R3, R3"] * more)
-    for site in evidence.sites:
-        site.instruction = replace(site.instruction, line=7)
+    evidence = evidence_of(*(line.format(added) for line in ROOT), *["FFMA R3, R4, R3, R3"] * more, line=7)
     found = [one.effect.resources["issue"] for one in special_functions.detect_special_functions(evidence)]
     assert found == ([pytest.approx(6 / (10 + more))] if is_root else [])
 

@@ -230,9 +230,9 @@ def test_each_text_is_of_a_cause():
     ],
 )
 def test_what_to_do_about_addresses_depends_on_whether_their_line_divides(lines, words):
-    evidence = evidence_of(*lines, *["IMAD R2, R2, R21, R22"] * 30, "LDG.E R4, [R2.64]", file="made.py")
-    for site in evidence.sites:
-        object.__setattr__(site.instruction, "line", 7)
+    evidence = evidence_of(
+        *lines, *["IMAD R2, R2, R21, R22"] * 30, "LDG.E R4, [R2.64]", file="made.py", line=7
+    )
     (candidate,) = integer_overhead.detect_integer_overhead(evidence)
     assert words in advise(evidence, candidate)
 

@@ -15,6 +15,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.documents.code import figures, scope_text
+from tests.profiles import profiles_in
 
 
 def profile_of(store, name, kernel=""):
@@ -161,8 +162,7 @@ def test_the_json_leaves_out_only_plumbing_opcodes(rungs):
 
 
 def test_loads_that_feed_more_multiplications_are_shown_with_them(recorded):
-    runs = [recorded.find(name, "gemm") for name in ("gemm-4", "gemm-5")]
-    before, after = (profile_kernel(run, run.manifest.kernels[0].name) for run in runs)
+    before, after = profiles_in(recorded, "gemm-4", "gemm-5")
     (change,) = compare_hot_loops(before, after).changes
     assert change.sentence == (
         "both operands: 1 LDS + 2 LDS.128 for 8 FMAs -> 8 LDS + 2 LDS.128 for 64 FMAs per k-step"

@@ -14,6 +14,7 @@ from profiler.analyse.code.opcodes import (
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
+from tests.profiles import profile_in
 
 
 @pytest.mark.parametrize(
@@ -216,8 +217,7 @@ def test_copies_of_blocks_are_counted_since_their_instructions_tell_no_width():
 
 @pytest.mark.parametrize(("number", "bits"), [("5", 32), ("6", 128)])
 def test_the_recorded_kernels_widths_are_what_their_sources_say(recorded, number, bits):
-    run = recorded.find(number, "gemm")
-    series = profile_kernel(run, run.manifest.kernels[0].name).series
+    series = profile_in(recorded, number).series
     assert {series[name].values.mean for name in ("load_width_bits", "store_width_bits")} == {bits}
     assert {series[name].values.mean for name in ("bulk_loads", "bulk_stores")} == {0}
 

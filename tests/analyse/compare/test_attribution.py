@@ -13,6 +13,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME
+from tests.profiles import profile_in, profiles_in
 
 ISSUED, CYCLES = "smsp__inst_issued.avg", "sm__cycles_elapsed.avg"
 STALLS = {"stall_wait": 1.0, "stall_barrier": 2.5, "stall_long_scoreboard": 0.5, "stall_selected": 1.0}
@@ -413,21 +414,18 @@ def test_bytes_moved_and_bandwidth_are_found_again(attributed):
 
 
 def test_a_wider_access_is_named_as_the_reason_for_more_bandwidth(attributed, recorded):
-    runs = [recorded.find(number, "copy") for number in "12"]
-    found, _ = attribute(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
+    found, _ = attribute(*profiles_in(recorded, "1", "2", ladder="copy"))
     assert "a load brings 64 bits instead of 32" in found.bandwidth_from
     assert attributed(moving(), moving(gb_per_s=3600.0))[0].bandwidth_from == ""
 
 
 def test_the_width_of_loads_explains_nothing_when_the_copy_engine_brings_the_data(shipped_runs):
-    runs = [shipped_runs.find(number, "rmsnorm") for number in "23"]
-    found, _ = attribute(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
+    found, _ = attribute(*profiles_in(shipped_runs, "2", "3", ladder="rmsnorm"))
     assert found.bandwidth_from == ""
 
 
 def test_if_accesses_are_as_wide_as_before_only_the_warps_are_named(recorded):
-    run = recorded.find("1", "copy")
-    before = profile_kernel(run, run.manifest.kernels[0].name)
+    before = profile_in(recorded, "1", "copy")
     factors = {"duration_ns": 2.0, "dram_bytes_per_s": 0.5, "active_warps": 0.5}
     changed = {
         name: replace(

@@ -14,6 +14,7 @@ from profiler.catalog.presets import more_launches
 from profiler.errors import MetricNotFound
 from profiler.present.documents.comparison import comparison_document
 from profiler.present.render.terminal import Window, document_text
+from tests.profiles import profiles_in
 
 OPPOSITE = {"better": "worse", "worse": "better"}
 DURATION, ISSUE = BY_NAME["duration_ns"].ncu[0], BY_NAME["issue_active_pct"].ncu[0]
@@ -36,8 +37,7 @@ def profile_of(make_run):
 @pytest.fixture(scope="module")
 def gemm(recorded):
     """Kernels 5 and 6 as recorded."""
-    runs = [recorded.find(number, "gemm") for number in "56"]
-    return [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+    return profiles_in(recorded, "5", "6")
 
 
 def metric_values():
@@ -213,8 +213,7 @@ def test_a_metric_outside_the_catalogue_is_compared_under_ncus_name(gemm):
     ],
 )
 def test_a_metric_that_is_not_there_is_answered_with_what_helps(recorded, wrong, hint):
-    runs = [recorded.find(f"textbook-{number}", "gemm") for number in "56"]
-    few_metrics = [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+    few_metrics = profiles_in(recorded, *(f"textbook-{number}" for number in "56"))
     with pytest.raises(MetricNotFound, match="is not in this recording") as error:
         compare_profiles(*few_metrics, metrics=[wrong])
     assert hint in str(error.value)

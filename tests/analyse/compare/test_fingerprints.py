@@ -8,12 +8,12 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.fingerprints import FINGERPRINTS
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
+from tests.profiles import profiles_in
 
 
 @pytest.fixture(scope="module")
 def gemm(recorded):
-    runs = [recorded.find(number, "gemm") for number in "56"]
-    return [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+    return profiles_in(recorded, "5", "6")
 
 
 def four_way(before, after):
@@ -114,8 +114,7 @@ def test_a_change_that_is_certain_and_tiny_confirms_nothing(sides):
     ],
 )
 def test_it_speaks_of_the_step_that_widens_loads_and_of_no_other(recorded, rungs, applies):
-    runs = [recorded.find(name, "gemm") for name in rungs]
-    found = four_way(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
+    found = four_way(*profiles_in(recorded, *rungs))
     assert (found is not None) == applies
 
 

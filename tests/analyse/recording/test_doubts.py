@@ -11,6 +11,7 @@ from profiler.analyse.recording.doubts import find_doubts, is_part_of_step
 from profiler.analyse.recording.profile import profile_kernel, profile_timings
 from profiler.catalog.metrics import BY_NAME
 from profiler.store.runs.manifest import Clocks, Spread
+from tests.profiles import profile_in
 
 
 @pytest.fixture
@@ -199,8 +200,7 @@ def test_caches_explain_a_slower_kernel_as_far_as_they_can_hold_what_it_reads(ma
 
 def test_the_recorded_kernels_are_all_that_was_timed(recorded):
     for number in range(11):
-        run = recorded.find(str(number), "gemm")
-        assert not is_part_of_step(profile_kernel(run, run.manifest.kernels[0].name))
+        assert not is_part_of_step(profile_in(recorded, str(number)))
 
 
 @pytest.mark.parametrize(("least", "moved"), [(1950.0, False), (1305.0, True)])

@@ -10,11 +10,11 @@ from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.text import duration
+from tests.profiles import profile_in
 
 
 def test_a_kernel_whose_launches_are_equal_has_one_shape(recorded):
-    run = recorded.find("5", "gemm")
-    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    profile = profile_in(recorded, "5")
     (shape,) = profile.shapes
     assert (shape.grid, shape.block) == ((32, 32, 1), (256, 1, 1))
     assert (shape.registers, shape.shared_bytes, shape.launches) == (112, 16896, 15)
@@ -82,8 +82,7 @@ def test_every_figure_of_a_sheet_is_of_the_launches_that_its_headline_is_of(stor
 
 def test_launches_that_take_most_of_the_time_are_compared_also_if_their_grids_differ(store, recorded):
     """As `prof show` reads each of them: a mean over large and small launches describes neither."""
-    run = recorded.find("5", "gemm")
-    alike = profile_kernel(run, run.manifest.kernels[0].name)
+    alike = profile_in(recorded, "5")
     mixed = profile_kernel(store.find("triton_add_full", "gemm"), "add_kernel")
     one, other, said = pair_of_main_shapes(mixed, alike)
     assert (one.launches, other) == (1, alike)

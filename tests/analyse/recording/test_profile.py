@@ -7,6 +7,7 @@ import pytest
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, LSU_OPCODES
 from profiler.catalog.presets import find_preset
+from tests.profiles import profile_in
 
 DURATION = BY_NAME["duration_ns"].ncu[0]
 
@@ -82,8 +83,7 @@ def test_the_other_lsu_share_is_load_store_instructions_of_all_executed(make_run
 
 def test_the_lsu_opcodes_are_those_that_nsight_compute_counts_on_the_lsu_pipe(recorded):
     """On a recorded kernel, the share computed from opcodes is the pipe's own count over all."""
-    run = recorded.find("6", "gemm")
-    profile = profile_kernel(run, run.manifest.kernels[0].name)
+    profile = profile_in(recorded, "6")
     by_opcode = sum(count for name, count in profile.opcodes.items() if name.split(".")[0] in LSU_OPCODES)
     total = sum(profile.opcodes.values())
     shares = profile.series["lsu_inst_share_pct"].values
@@ -95,8 +95,7 @@ def test_warp_latency_is_the_sum_of_the_stall_reasons(recorded):
     """The default preset records every reason: their sum is what Nsight Compute calls the whole."""
     asked = find_preset("default").metrics
     for number in "56":
-        run = recorded.find(number, "gemm")
-        series = profile_kernel(run, run.manifest.kernels[0].name).series
+        series = profile_in(recorded, number).series
         reasons = [one.name for one in CATALOGUE if one.name.startswith("stall_") and one.ncu[0] in asked]
         assert set(reasons) <= set(series)
         for launch, whole in enumerate(series["warp_latency"].values):

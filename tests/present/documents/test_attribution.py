@@ -11,7 +11,6 @@ from markdown_it import MarkdownIt
 
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import Attribution, Factor, MissingMetric, Part
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE
 from profiler.catalog.presets import PRESETS
@@ -19,6 +18,7 @@ from profiler.present.document import Document, Records
 from profiler.present.documents.parts.attribution import attribution_blocks, speedup_sentence
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
+from tests.profiles import profiles_in
 
 NAMES = ("instructions", "issue_rate", "sm_active", "clock")
 
@@ -42,8 +42,7 @@ def attribution_of(*ratios, closure_error_pct=0.0, names=NAMES, **others):
 @pytest.fixture(scope="module")
 def profiles(store):
     """Two recorded kernels, of whose counters some are missing."""
-    runs = [store.find(name, "gemm") for name in ("gemm_5", "gemm_6")]
-    return [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+    return profiles_in(store, "gemm_5", "gemm_6")
 
 
 @pytest.fixture(scope="module")
@@ -166,8 +165,7 @@ def test_instructions_are_said_to_be_those_of_one_scheduler(gemm, page):
 
 
 def test_a_dispatch_stall_that_counts_is_explained(recorded, page):
-    runs = [recorded.find(number, "gemm") for number in "56"]
-    found = compare_profiles(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs)).attribution
+    found = compare_profiles(*profiles_in(recorded, "5", "6")).attribution
     assert found.stalls[0].name == "stall_dispatch"
     said = "stall_dispatch: held back at dispatch, since operands of arithmetic share a register bank"
     assert said in page(found)

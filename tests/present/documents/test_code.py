@@ -9,7 +9,6 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from profiler.analyse.code.machine_code import view_machine_code
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.document import Document, Records, Table
 from profiler.present.documents.code import changes_document, code_document, figures_table, side_titles
 from profiler.present.documents.parts.code_rows import count_code, count_records
@@ -17,13 +16,13 @@ from profiler.present.render.csv import records_csv
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
 from profiler.present.render.terminal_table import styled, width_style
+from tests.profiles import profiles_in
 
 PLAIN = Window()
 
 
 def view_of(store, *names, **options):
-    runs = [store.find(name, "gemm") for name in names]
-    return view_machine_code([profile_kernel(run, run.manifest.kernels[0].name) for run in runs], **options)
+    return view_machine_code(profiles_in(store, *names), **options)
 
 
 def text_of(view, window=PLAIN, **options):

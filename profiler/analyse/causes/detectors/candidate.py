@@ -59,4 +59,4 @@ Detector = Callable[[Evidence], Iterable[Candidate]]
 def blocks_with(registers: float, shape: LaunchShape) -> int:
     """Returns how many blocks the registers of an SM suffice for, if each thread has so many."""
     each = _REGISTERS_AT_ONCE * math.ceil(registers / _REGISTERS_AT_ONCE)
-    return _REGISTERS_OF_SM // (each * LANES * math.ceil(math.prod(shape.block) / LANES))
+    return _REGISTERS_OF_SM // (each * LANES * shape.warps_of_block)

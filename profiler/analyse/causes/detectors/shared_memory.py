@@ -11,7 +11,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
-from profiler.analyse.causes.flow.addresses import base_of
+from profiler.analyse.causes.flow.addresses import address_of, base_of
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_processing,
@@ -21,7 +21,6 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.code.code import Instruction
 from profiler.catalog.metrics import LANES
 
 # The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
@@ -118,7 +117,7 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     loads = [
         site for site in evidence.of("shared load") if site in multiplied and evidence.innermost_loop(site)
     ]
-    loops = {evidence.innermost_loop(site) for site in loads}
+    loops = evidence.loops_around(loads)
     adding = [site for site in evidence.of("fp32") if evidence.innermost_loop(site) in loops]
     fmas = sum(site.executed * _FMAS.get(site.instruction.name, 0) for site in adding)
     count = sum(site.executed for site in loads)
@@ -213,7 +212,7 @@ def _most_growth(evidence: Evidence) -> float:
     sms = evidence.find("launch__sm_count")
     if not sms or evidence.shape is None or any(map(evidence.innermost_loop, evidence.of("global store"))):
         return math.inf
-    return math.sqrt(math.prod(evidence.shape.grid) / sms)
+    return math.sqrt(evidence.shape.blocks / sms)
 
 
 def _of_any_tile(evidence: Evidence, loads: Sequence[Site]) -> list[Site]:
@@ -222,8 +221,7 @@ def _of_any_tile(evidence: Evidence, loads: Sequence[Site]) -> list[Site]:
     It computes addresses, counts turns and meets at barriers. Arithmetic with the results is as much for any tile, and so is what it takes,
     and what decides on each result, such as whether a mask hides it.
     """
-    loops = dict.fromkeys(loop for site in loads if (loop := evidence.innermost_loop(site)))
-    inside = [site for loop in loops for site in evidence.inside(loop)]
+    inside = [site for loop in evidence.loops_around(loads) for site in evidence.inside(loop)]
     of_results = reach(find_processing(evidence) & set(inside), lambda site: _deciding(evidence, site))
     return [site for site in inside if site.kind in _OF_A_TURN and site not in of_results]
 
@@ -240,22 +238,17 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
     fixed = {
         site: part for site in evidence.of("shared load") if (part := has_fixed_address(evidence, site)) > 0
     }
-    stores = [
-        (evidence.innermost_loop(site), _address(site.instruction)) for site in evidence.of("shared store")
-    ]
+    stores = [(evidence.innermost_loop(site), address_of(site)) for site in evidence.of("shared store")]
     # A thread that stores in several places writes those of others too, and they write its own.
     alone = {loop for loop, _ in stores if len({place for one, place in stores if one is loop}) == 1}
     own = {
         site: part
         for site, part in fixed.items()
-        if (loop := evidence.innermost_loop(site)) in alone and (loop, _address(site.instruction)) in stores
+        if (loop := evidence.innermost_loop(site)) in alone and (loop, address_of(site)) in stores
     }
     # Copies that need no registers store in shared memory too, although their kind is a load.
-    writing = {evidence.innermost_loop(site) for site in evidence.sites if site.stores_in_shared}
-    loops_with_stores = writing - {None}
-    same = {
-        site: part for site, part in fixed.items() if evidence.innermost_loop(site) not in loops_with_stores
-    }
+    writing = evidence.loops_around(site for site in evidence.sites if site.stores_in_shared)
+    same = {site: part for site, part in fixed.items() if evidence.innermost_loop(site) not in writing}
     carried = bool(own)
     if loads := own or same:
         yield Candidate(
@@ -359,10 +352,6 @@ def _was_in_shared(evidence: Evidence, store: Site, inside: Sequence[Site]) -> b
         lambda site: () if site.kind in ACCESSES else within.intersection(sources_of(evidence, site)),
     )
     return any(site.kind == "shared load" for site in makers)
-
-
-def _address(instruction: Instruction) -> str:
-    return instruction.text.partition("[")[2].partition("]")[0]
 
 
 def _ways(site: Site) -> float:

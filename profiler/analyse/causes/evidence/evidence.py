@@ -85,6 +85,10 @@ class Evidence:
     def innermost_loop(self, site: Site) -> Loop | None:
         return self._innermost.get(site)
 
+    def loops_around(self, sites: Iterable[Site]) -> list[Loop]:
+        """Returns the innermost loops in which these stand, each once."""
+        return list(dict.fromkeys(loop for site in sites if (loop := self.innermost_loop(site))))
+
     @cached_property
     def by_function(self) -> dict[int, list[Site]]:
         functions: dict[int, list[Site]] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -217,7 +216,7 @@ def _launching(profile: Profile) -> float:
     cycles = profile.find("sm__cycles_elapsed.max")
     if not profile.shapes or not cycles or not cycles.mean:
         return 0.0
-    return min(1.0, math.prod(profile.shapes[0].grid) / cycles.mean / _BLOCKS_A_CYCLE)
+    return min(1.0, profile.shapes[0].blocks / cycles.mean / _BLOCKS_A_CYCLE)
 
 
 def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> tuple[float, float]:
@@ -227,9 +226,7 @@ def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Si
     )
     if not (profile.shapes and occupancy and limit and latency) or waves < SOME_WAVES:
         return 0.0, 0.0
-    shape = profile.shapes[0]
-    warps = math.prod(shape.grid) * math.ceil(math.prod(shape.block) / LANES)
-    life = latency * sum(site.executed for site in sites) / warps
+    life = latency * sum(site.executed for site in sites) / profile.shapes[0].warps
     empty = min(1.0, max(0.0, 1.0 - occupancy / limit))
     return empty, min(empty, _REFILL_CYCLES * (1.0 - empty) / life) if life else 0.0
 

@@ -19,8 +19,8 @@ from profiler.analyse.causes.flow.dataflow import (
     CHANGED_BY_OTHERS,
     COMPUTED,
     address_registers,
+    find_depending,
     find_writers,
-    follow_results,
 )
 from profiler.analyse.causes.flow.divided_index import IndexPart, count_values, find_parts, never_acts
 from profiler.analyse.code.loops import Loop
@@ -193,4 +193,4 @@ def _depending_on(index: str, sites: Sequence[Site], loops: Iterable[Loop]) -> s
     def depends(site: Site, reads_dependent: bool) -> bool:
         return reads_dependent or site.kind in CHANGED_BY_OTHERS or index in site.instruction.text
 
-    return follow_results(sites, loops, depends)
+    return set(find_depending(sites, loops, depends))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Set
+from functools import partial
 from itertools import chain
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.analyse.causes.flow.dataflow import reach, readers_of, sources_of
 from profiler.analyse.code.compared_functions import compared_function
 from profiler.analyse.code.function_sizes import moves_constant
-from profiler.analyse.code.registers import inputs_of, written_registers
+from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES
 
 # The rest of a function, and what hands its result on.
@@ -51,15 +52,7 @@ def find_only_compared(evidence: Evidence) -> dict[Site, float]:
 
 def _values_of(evidence: Evidence, mark: Site) -> Set[Site]:
     """Returns what computes the result of a function and hands it on; nothing where much is computed with it."""
-    values = dict.fromkeys([mark])
-    wanted = [mark]
-    for site in wanted:  # which grows
-        new = [use for use in uses_of(evidence, site) if _continues(use) and use not in values]
-        values |= dict.fromkeys(new)
-        wanted += dict.fromkeys(new)
-        if len(values) > _MOST_VALUES:
-            return frozenset()
-    return values.keys()
+    return reach([mark], lambda site: filter(_continues, uses_of(evidence, site)), _MOST_VALUES)
 
 
 def uses_of(evidence: Evidence, site: Site) -> Iterator[Site]:
@@ -69,25 +62,18 @@ def uses_of(evidence: Evidence, site: Site) -> Iterator[Site]:
     loop = evidence.innermost_loop(site)
     inside = evidence.inside(loop) if loop else []
     for register in written_registers(site.instruction):
+        overwrites = partial(_overwrites, site, register)
         if not inside:
-            yield from _readers(site, register, code[here + 1 :])
+            yield from readers_of(register, code[here + 1 :], overwrites)
             continue
         place, first = evidence.place(site, inside), evidence.place(inside[0], code)
         behind = inside[place + 1 :]
-        yield from _readers(site, register, chain(behind, inside[: place + 1]))
-        if not any(_overwrites(one, site, register) for one in behind):
-            yield from _readers(site, register, code[first + len(inside) :])
+        yield from readers_of(register, chain(behind, inside[: place + 1]), overwrites)
+        if not any(map(overwrites, behind)):
+            yield from readers_of(register, code[first + len(inside) :], overwrites)
 
 
-def _readers(writer: Site, register: str, following: Iterable[Site]) -> Iterator[Site]:
-    for site in following:
-        if register in inputs_of(site.instruction):
-            yield site
-        if _overwrites(site, writer, register):
-            return
-
-
-def _overwrites(site: Site, writer: Site, register: str) -> bool:
+def _overwrites(writer: Site, register: str, site: Site) -> bool:
     """Returns whether all lanes that wrote a register write another result to it: not under a predicate, nor in a branch."""
     if register not in written_registers(site.instruction) or site.instruction.predicate:
         return False

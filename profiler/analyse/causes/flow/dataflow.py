@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.code import KEPT, Instruction, parse_text
 from profiler.analyse.code.loops import Loop
@@ -120,7 +121,13 @@ def _scaled_index(site: Site) -> tuple[set[str], int] | None:
 
 @lru_cache(maxsize=64)
 def changed_in(loop: Loop) -> frozenset[str]:
+    """Returns the registers that a loop writes, by instructions that did not run, too."""
     return frozenset(register for one in loop.body for register in written_registers(one))
+
+
+def written_by_any(sites: Iterable[Site]) -> set[str]:
+    """Returns the registers that these instructions write."""
+    return {register for site in sites for register in written_registers(site.instruction)}
 
 
 def address_registers(instruction: Instruction) -> frozenset[str]:
@@ -170,14 +177,9 @@ def find_address_work(evidence: Evidence, accesses: Iterable[Site] | None = None
     return reach(computed(addresses), lambda site: computed(sources_of(evidence, site)))
 
 
+@kept
 def find_processing(evidence: Evidence) -> Set[Site]:
     """Returns the instructions that compute with loaded values, in the order in which they stand: work for each element."""
-    if evidence not in _processing:
-        _processing[evidence] = _find_processing(evidence)
-    return _processing[evidence]
-
-
-def _find_processing(evidence: Evidence) -> Set[Site]:
     found: set[Site] = set()
     for sites in evidence.by_function.values():
         loaded: set[str] = set()
@@ -241,42 +243,50 @@ def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
     )
 
 
-def readers_of(register: str, following: Iterable[Site]) -> list[Site]:
-    """Returns which of the instructions that follow read a register before another result is written to it."""
-    readers = []
+def readers_behind(evidence: Evidence, site: Site, registers: Iterable[str] | None = None) -> list[Site]:
+    """Returns the instructions behind this one that read what it writes, or only these registers of it."""
+    code = evidence.by_function[site.function]
+    behind = code[evidence.place(site, code) + 1 :]
+    written = written_registers(site.instruction) if registers is None else registers
+    return [reader for register in written for reader in readers_of(register, behind)]
+
+
+def readers_of(
+    register: str, following: Iterable[Site], overwrites: Callable[[Site], bool] | None = None
+) -> Iterator[Site]:
+    """Yields which of the instructions that follow read a register before another result is written to it.
+
+    `overwrites` says which instructions write one; by default, all that write the register do.
+    """
     for site in following:
         if register in inputs_of(site.instruction):
-            readers.append(site)
-        if register in written_registers(site.instruction):
-            break
-    return readers
+            yield site
+        if overwrites(site) if overwrites else register in written_registers(site.instruction):
+            return
 
 
-def reach(start: Iterable[_Step], onwards: Callable[[_Step], Iterable[_Step]]) -> Set[_Step]:
-    """Returns the start and all that it leads to, however many steps away, the nearest first."""
+def reach(
+    start: Iterable[_Step], onwards: Callable[[_Step], Iterable[_Step]], most: float = math.inf
+) -> Set[_Step]:
+    """Returns the start and all that it leads to, however many steps away, the nearest first; nothing where that is more than `most`."""
     found = dict.fromkeys(start)
     wanted = list(found)
     for one in wanted:  # which grows
         new = dict.fromkeys(other for other in onwards(one) if other not in found)
         found |= new
         wanted += new
+        if len(found) > most:
+            return frozenset()
     return found.keys()
-
-
-def follow_results(
-    sites: Sequence[Site], loops: Iterable[Loop], depends: Callable[[Site, bool], bool]
-) -> set[Site]:
-    """Returns the instructions that `depends` holds for, in the order of the code; the search goes through loops twice.
-
-    `depends` gets each instruction, and whether it reads a result of the ones found before it.
-    """
-    return set(find_depending(sites, loops, depends))
 
 
 def find_depending(
     sites: Sequence[Site], loops: Iterable[Loop], depends: Callable[[Site, bool], bool]
 ) -> Iterator[Site]:
-    """Yields what `follow_results` returns, one instruction after the other, for a search that may end early."""
+    """Yields the instructions that `depends` holds for, in the order of the code; the search goes through loops twice.
+
+    `depends` gets each instruction, and whether it reads a result of the ones found before it.
+    """
     tainted: set[str] = set()
     ends = {loop.end: loop.start for loop in loops}
     index = 0
@@ -337,22 +347,11 @@ def predicates_in(text: str) -> frozenset[str]:
     return frozenset(_PREDICATE.findall(text))
 
 
-_processing: WeakKeyDictionary[Evidence, Set[Site]] = WeakKeyDictionary()  # several detectors ask for it
-_writers: WeakKeyDictionary[Evidence, dict[int, Callable[[int, str], int | None]]] = WeakKeyDictionary()
-
-
+@kept
 def _writers_in(evidence: Evidence, function: int) -> Callable[[int, str], int | None]:
-    """Returns what finds the last writer of a register in a function: it is asked for often, and takes long to prepare."""
-    known = _writers.setdefault(evidence, {})
-    if function not in known:
-        known[function] = _nearest_writers(evidence.by_function[function])
-    return known[function]
-
-
-def _nearest_writers(sites: Sequence[Site]) -> Callable[[int, str], int | None]:
-    """Returns a function that finds the instruction that last wrote a register before a position, or else after it in a loop."""
+    """Returns what finds the instruction of a function that last wrote a register before a position, or else after it in a loop."""
     positions: dict[str, list[int]] = {}
-    for index, site in enumerate(sites):
+    for index, site in enumerate(evidence.by_function[function]):
         for register in written_registers(site.instruction):
             positions.setdefault(register, []).append(index)
 

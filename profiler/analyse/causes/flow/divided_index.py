@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.registers import REGISTER, written_registers
 
@@ -52,18 +52,12 @@ def never_acts(evidence: Evidence, site: Site) -> bool:
     return evidence.has_costs and site.instruction.predicate is not None and site.acting == 0
 
 
-_parts: WeakKeyDictionary[Evidence, dict[int, Mapping[int, IndexPart]]] = WeakKeyDictionary()
-
-
+@kept
 def find_parts(evidence: Evidence, function: int) -> Mapping[int, IndexPart]:
     """Returns, by their place, the instructions of a function whose result is the block's index, a quotient or a rest of it."""
-    known = _parts.setdefault(evidence, {})
-    if function not in known:
-        known[function] = _follow(evidence, evidence.by_function[function]) if evidence.has_costs else {}
-    return known[function]
-
-
-def _follow(evidence: Evidence, sites: Sequence[Site]) -> dict[int, IndexPart]:
+    if not evidence.has_costs:
+        return {}
+    sites = evidence.by_function[function]
     found: dict[int, IndexPart] = {}
     held: dict[str, IndexPart] = {}
     reciprocals: set[str] = set()

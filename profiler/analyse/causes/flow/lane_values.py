@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
@@ -116,17 +115,16 @@ def _bits_of_index(evidence: Evidence, site: Site) -> int:
 
 def _part_with_bits(evidence: Evidence, bits: int, is_zero: bool) -> float:
     """Returns the part of a block's warps with a thread whose index has only zeros there, or not only zeros."""
-    threads = math.prod(evidence.shape.block) if evidence.shape else 0
-    if not threads or evidence.shape is None or evidence.shape.block[0] != threads:
+    if evidence.shape is None or evidence.shape.block[0] != evidence.shape.threads:
         return 1.0
-    warps = range(math.ceil(threads / LANES))
+    warps = range(evidence.shape.warps_of_block)
     zero = sum(not warp & bits >> _WARP_BITS for warp in warps) / len(warps)
     if is_zero:
         return zero
     return 1.0 if bits % LANES else 1.0 - zero
 
 
-@lru_cache(maxsize=8)
+@kept
 def find_alike_in_lanes(evidence: Evidence) -> Mapping[Site, float]:
     """Returns the code of loops that all lanes of a warp run on the same data, with the part that goes if each takes its share of the turns.
 

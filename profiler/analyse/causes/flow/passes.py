@@ -7,7 +7,6 @@ of each loop. Two loads whose addresses begin at the same number read from the s
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -38,7 +37,7 @@ def find_later_passes(evidence: Evidence) -> list[Site]:
     found: list[Site] = []
     for sites in evidence.by_function.values():
         counted = (site for site in sites if site.kind == "global load" and site.ideal_sectors)
-        if len({evidence.innermost_loop(site) for site in counted} - {None}) <= 1:
+        if len(evidence.loops_around(counted)) <= 1:
             continue  # addresses take long to find, and there is no second pass
         addresses = first_addresses(sites)
         loops = _loads_by_loop(evidence, sites, addresses)
@@ -107,7 +106,7 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
     entering = evidence.last_before(loads[0].function, min(around, key=lambda one: one.start))
     if entering is None or evidence.shape is None:
         return False
-    warps = math.ceil(math.prod(evidence.shape.block) / LANES)
+    warps = evidence.shape.warps_of_block
     kept = sum(one.ideal_sectors or 0.0 for one in loads) * SECTOR_BYTES * warps / entering.executed
     in_shared = kept * _blocks_at_once(evidence, warps) <= _SHARED_BYTES
     return kept <= _MOST_KEPT_BYTES and (in_shared or kept <= _THREAD_BYTES * LANES * warps)

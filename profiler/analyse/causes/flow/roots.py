@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.comparisons import uses_of
-from profiler.analyse.causes.flow.dataflow import reach, readers_of, sources_of
+from profiler.analyse.causes.flow.dataflow import reach, readers_behind, sources_of
 from profiler.analyse.code.function_sizes import tests_reciprocal, tests_root
-from profiler.analyse.code.registers import inputs_of, register_of, written_registers
+from profiler.analyse.code.registers import inputs_of, register_of
 
 # What compares, and what chooses one of two values or copies it: the larger of two roots is the root of the larger number.
 _COMPARES = frozenset({"FSETP"})
@@ -51,7 +51,7 @@ def _result_of(evidence: Evidence, test: Site) -> Site | None:
         reads_it = guess.opcode.startswith("MUFU.RSQ") and argument in inputs_of(guess.instruction)
         if not reads_it or sources_of(evidence, guess, {argument}) != makers:
             continue
-        products = (one for one in _following(evidence, guess) if argument in inputs_of(one.instruction))
+        products = (one for one in readers_behind(evidence, guess) if argument in inputs_of(one.instruction))
         for product in products:
             for error in _multiply_adds_behind(evidence, product):
                 for last in _multiply_adds_behind(evidence, error):
@@ -61,14 +61,7 @@ def _result_of(evidence: Evidence, test: Site) -> Site | None:
 
 
 def _multiply_adds_behind(evidence: Evidence, site: Site) -> list[Site]:
-    return [one for one in _following(evidence, site) if one.instruction.name == "FFMA"]
-
-
-def _following(evidence: Evidence, site: Site) -> list[Site]:
-    """Returns the instructions behind this one that read its result."""
-    code = evidence.by_function[site.function]
-    behind = code[evidence.place(site, code) + 1 :]
-    return [one for register in written_registers(site.instruction) for one in readers_of(register, behind)]
+    return [one for one in readers_behind(evidence, site) if one.instruction.name == "FFMA"]
 
 
 def is_reciprocal_of(evidence: Evidence, site: Site, results: Set[Site]) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from weakref import WeakKeyDictionary
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site, kind_of
 from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
 from profiler.analyse.code.code import Instruction
@@ -18,18 +18,11 @@ _ELEMENT_BY_ELEMENT: tuple[Kind, ...] = ("fp32", "conversion", "special", "integ
 # Tensor cores may read a tile from shared memory themselves.
 _USING_TILES: tuple[Kind, ...] = ("shared load", "tensor")
 _PRODUCTS = ("FMUL", "HMUL2", "FFMA", "HFMA2", "IMAD")
-_staged: WeakKeyDictionary[Evidence, dict[Site, bool]] = WeakKeyDictionary()
 
 
+@kept
 def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     """Returns whether the loaded value goes to shared memory, as it is or changed by itself, such as converted, scaled or shifted."""
-    known = _staged.setdefault(evidence, {})
-    if site not in known:
-        known[site] = _feeds_shared_memory(evidence, site)
-    return known[site]
-
-
-def _feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     if site.instruction.name in COPIES_TO_SHARED:
         return True
     if site.kind != "global load":

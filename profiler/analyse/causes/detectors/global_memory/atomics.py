@@ -6,7 +6,6 @@ shared memory included, ends with the contention and with nothing else.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,8 +16,8 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
+    find_depending,
     find_processing,
-    follow_results,
     predicates_in,
     sources_of,
 )
@@ -54,7 +53,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     most = max(kinds, key=lambda kind: sum(weights[site] for site in sites if site.kind == kind))
     where = "shared" if most == "shared atomic" else "global"
     by_data = any(site.kind == most and _is_place_of_data(evidence, site) for site in sites)
-    blocks = math.prod(evidence.shape.grid) if evidence.shape else 0
+    blocks = evidence.shape.blocks if evidence.shape else 0
     updates = sum(site.executed * (site.acting or LANES) for site in sites if site.kind == most)
     once_a_block = where == "global" and updates <= blocks
     sentence = f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
@@ -132,7 +131,7 @@ def _is_place_of_data(evidence: Evidence, site: Site) -> bool:
 def add_retries(evidence: Evidence) -> Evidence:
     """Returns the evidence with the instructions of all loops that repeat an atomic until it succeeds."""
     swaps = [site for site in evidence.of("atomic", "shared atomic") if is_swap(site)]
-    loops = {loop for site in swaps if (loop := evidence.innermost_loop(site)) is not None}
+    loops = evidence.loops_around(swaps)
     retried = [site for loop in loops if _is_retried(evidence, loop) for site in evidence.inside(loop)]
     return replace(evidence, retried=frozenset(retried)) if retried else evidence
 
@@ -161,7 +160,7 @@ def _is_retry(sites: Sequence[Site], loop: Loop) -> bool:
         def depends(site: Site, reads_dependent: bool, passed_on: bool = passed_on) -> bool:
             return reads_dependent or is_swap(site) or (passed_on and site.kind == "shared load")
 
-        depending = follow_results(sites, [loop], depends)
+        depending = set(find_depending(sites, [loop], depends))
     branches = [site for site in sites if site.instruction.name == "BRA"]
     last = branches[-1:]  # goes back; if it does so in any case, one of the others decides
     is_conditional = any(one.instruction.predicate or predicates_in(one.instruction.text) for one in last)

@@ -11,12 +11,13 @@ from profiler.analyse.causes.detectors.global_memory.redundant_loads import (
     MOST_REUSE,
     OFTEN,
     count_times_requested,
+    delivered_to,
     without_loads,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.measured_time import sooner_from_l2
-from profiler.analyse.causes.evidence.sites import GLOBAL, SIZE_IS_UNKNOWN, Kind, Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses import base_of, offset_of
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
@@ -137,7 +138,7 @@ def _kept_narrow(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, float]
     A block that takes a row in pieces, an element a thread of each, could as well take several elements a thread. The
     pieces lie as many bytes apart as all threads access at once.
     """
-    threads = math.prod(evidence.shape.block) if evidence.shape else 0
+    threads = evidence.shape.threads if evidence.shape else 0
     pieces: dict[object, list[Site]] = {}
     for site in sites:
         if threads and 0 < site.width < WIDEST_BITS and offset_of(site) % (threads * site.width // 8) == 0:
@@ -276,23 +277,19 @@ def detect_served_by_l2(evidence: Evidence) -> Iterable[Candidate]:
 def detect_scattered_tiles(evidence: Evidence) -> Iterable[Candidate]:
     """Names tiles that device memory delivers to one block after the other, because the blocks that run at once share few of them.
 
-    Blocks that compute a square of tiles share most: each row of tiles of A serves as many blocks as the square has columns. Other accesses
-    are first given all the traffic that they may have caused.
+    Blocks that compute a square of tiles share most: each row of tiles of A serves as many blocks as the square has columns.
     """
     staged = [site for site in evidence.of("global load") if feeds_shared_memory(evidence, site)]
     shared = {site: count for site in staged if (count := count_blocks_alike(evidence, site)) > 1}
-    others = [site for site in evidence.of(*GLOBAL) if site not in shared and site.kind != "global store"]
     waves, read = evidence.find("waves") or 0.0, evidence.find("dram_bytes_read") or 0.0
     touched = sum(site.sectors or 0.0 for site in shared)
     # In the only round, all blocks load the same tiles at about the same time, whatever their order.
     if not touched or evidence.shape is None or waves <= 1:
         return
-    if any(site.instruction.name in SIZE_IS_UNKNOWN for site in others):
-        return
-    at_once = math.prod(evidence.shape.grid) / waves
+    at_once = evidence.shape.blocks / waves
     side = math.sqrt(at_once)
     least = SECTOR_BYTES * sum((site.sectors or 0.0) / min(count, side) for site, count in shared.items())
-    delivered = read - SECTOR_BYTES * sum(site.sectors or 0.0 for site in others)
+    delivered = delivered_to(evidence, shared)
     if delivered <= OFTEN * least:
         return
     spared = delivered - least

@@ -110,7 +110,7 @@ def _widened(
 def _find_addresses_in_loops(evidence: Evidence, sites: Sequence[Site]) -> list[Site]:
     """Returns what computes addresses of these accesses, and of nothing else, in the loops around them."""
     others = [site for site in evidence.of(*ACCESSES) if site not in set(sites)]
-    loops = {evidence.innermost_loop(site) for site in sites} - {None}
+    loops = evidence.loops_around(sites)
     shared = find_address_work(evidence, others)
     return [
         site
@@ -130,8 +130,7 @@ def detect_narrow_tiles(evidence: Evidence) -> Iterable[Candidate]:
     if not tiles:
         return
     fractions = {site: 1 - max(site.width / WIDEST_BITS, 1 / count) for site, count in tiles.items()}
-    loops = {evidence.innermost_loop(site) for site in tiles}
-    inside = [site for loop in loops if loop for site in evidence.inside(loop)]
+    inside = [site for loop in evidence.loops_around(tiles) for site in evidence.inside(loop)]
     # Copies need neither registers nor stores, and there are as many addresses as copies.
     passing = [site for site in inside if site.kind == "shared store" or site.instruction.name == "PRMT"]
     share = sum(part * site.executed for site, part in fractions.items()) / sum(

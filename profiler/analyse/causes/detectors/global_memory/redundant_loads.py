@@ -184,17 +184,13 @@ def without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect
 
 
 def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterable[Candidate]:
-    """Yields loads that many blocks repeat and that device memory delivers each time anew, because caches do not hold the data for so long.
-
-    The estimate first gives other accesses all the traffic of device memory that they may have caused.
-    """
+    """Yields loads that many blocks repeat and that device memory delivers each time anew, because caches do not hold the data for so long."""
     shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
-    others = [site for site in evidence.of(*GLOBAL) if site not in shared and site.kind != "global store"]
-    if not shared or any(site.instruction.name in SIZE_IS_UNKNOWN for site in others):
+    if not shared:
         return
     different = sum((site.ideal_sectors or 0.0) / count for site, count in shared.items()) * SECTOR_BYTES
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
-    delivered = read - sum(site.sectors or 0.0 for site in others) * SECTOR_BYTES
+    delivered = delivered_to(evidence, shared)
     # Less than most of it is within what others may have fetched twice.
     if delivered <= max(OFTEN * different, read / 2):
         return
@@ -216,6 +212,18 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
         in_triton="Let programs that load the same data run at the same time, so that L2 still holds it (tiles in groups, by `tl.program_id`), or "
         "let each compute more of what the data serves (a larger BLOCK_M or BLOCK_N).",
     )
+
+
+def delivered_to(evidence: Evidence, loads: Collection[Site]) -> float:
+    """Returns the bytes that device memory delivers for these loads, if all others cause as much of its traffic as they may.
+
+    None are certain where others copy any size.
+    """
+    others = [site for site in evidence.of(*GLOBAL) if site not in loads and site.kind != "global store"]
+    if any(site.instruction.name in SIZE_IS_UNKNOWN for site in others):
+        return 0.0
+    read = evidence.find("dram_bytes_read") or 0.0
+    return read - sum(site.sectors or 0.0 for site in others) * SECTOR_BYTES
 
 
 def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Effect:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
@@ -11,6 +10,7 @@ from profiler.analyse.causes.detectors.launch.grid import find_idle_warps, find_
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
+from profiler.analyse.causes.flow.addresses import is_of_one_place
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
@@ -34,7 +34,7 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loops of which each thread of a block makes every turn, although one thread for each turn would do."""
     if not evidence.has_costs or evidence.shape is None:
         return
-    threads = math.prod(evidence.shape.block)
+    threads = evidence.shape.threads
     differing = find_differing_in_block(evidence)
     repeated: dict[Site, float] = {}
     for inside in find_innermost_loops(evidence):
@@ -49,7 +49,7 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         f"All threads that come to a loop make every turn of it, with the same values: {share:.0f} % of the executed instructions repeat "
         "what another thread does.",
         "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block.",
-        _shared_out(evidence, repeated, math.ceil(threads / LANES)),
+        _shared_out(evidence, repeated, evidence.shape.warps_of_block),
         {site: part * site.executed for site, part in repeated.items()},
         {"repeated_instructions_pct": share},
         in_triton="Let the program load, compute and store a block of elements (`tl.arange`) instead of one element in each turn of a loop: "
@@ -89,7 +89,7 @@ def detect_warps_without_elements(evidence: Evidence) -> Iterable[Candidate]:
     """Names blocks of which half of the warps or more have no element: they load and store nothing, and only meet with the others."""
     if not evidence.has_costs or not evidence.of("barrier"):
         return
-    loads = [site for site in evidence.of("global load") if not _is_of_one_place(site)]
+    loads = [site for site in evidence.of("global load") if not is_of_one_place(site)]
     if not loads or any(feeds_shared_memory(evidence, site) for site in loads):
         return
     part = find_part_acting(evidence, [*loads, *evidence.of("global store", "atomic")])
@@ -113,10 +113,6 @@ def detect_warps_without_elements(evidence: Evidence) -> Iterable[Candidate]:
         {"idle_warps_pct": 100 * (1 - part), "idle_instructions_pct": share},
         in_triton="Use fewer `num_warps`, or let a program take several rows at once.",
     )
-
-
-def _is_of_one_place(site: Site) -> bool:
-    return not site.instruction.predicate and site.sectors == site.executed
 
 
 def _compute_together(evidence: Evidence, part: float) -> bool:

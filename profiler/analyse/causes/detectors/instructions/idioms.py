@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.dataflow import reach, readers_of, sources_of
+from profiler.analyse.causes.flow.dataflow import reach, readers_behind, sources_of, written_by_any
 from profiler.analyse.code.registers import inputs_of, written_registers
 from profiler.catalog.metrics import LANES
 
@@ -193,15 +193,10 @@ def _find_counting_loops(evidence: Evidence) -> tuple[list[Site], float]:
 def _only_counts(inside: Sequence[Site]) -> bool:
     """Returns whether a loop takes the lowest bit of what it shifts and adds it to a sum, and to nothing else."""
     taking = [site for site in inside if _takes_lowest_bit(site)]
-    shifted = {
-        register
-        for site in inside
-        if site.opcode.startswith("SHF.R.")
-        for register in written_registers(site.instruction)
-    }
+    shifted = written_by_any(site for site in inside if site.opcode.startswith("SHF.R."))
     if not any(not shifted.isdisjoint(inputs_of(site.instruction)) for site in taking):
         return False
-    bits = {register for site in taking for register in written_registers(site.instruction)}
+    bits = written_by_any(taking)
     reading = [
         site for site in inside if site not in taking and not bits.isdisjoint(inputs_of(site.instruction))
     ]
@@ -236,7 +231,12 @@ def detect_dropped_numbers(evidence: Evidence) -> Iterable[Candidate]:
             continue
         multiplying = [site for site in code if _is_product(site)]
         upper = [site for site in multiplying if _makes_upper_half(site)]
-        mixing = [one for site in upper for one in _readers(evidence, site, -1) if _mixes(one)]
+        mixing = [
+            one
+            for site in upper
+            for one in readers_behind(evidence, site, written_registers(site.instruction)[-1:])
+            if _mixes(one)
+        ]
         numbers = [site for site in mixing if not _is_multiplied(evidence, site)]
         numbers += [site for site in multiplying if _is_lower_half_used(evidence, site)]
         rounds |= dict.fromkeys([*multiplying, *mixing])
@@ -278,25 +278,15 @@ def _mixes(site: Site) -> bool:
 
 def _is_multiplied(evidence: Evidence, mixing: Site) -> bool:
     """Returns whether a mixed word is multiplied in another round, and is no number yet."""
-    return any(_is_product(one) for one in _readers(evidence, mixing))
+    return any(_is_product(one) for one in readers_behind(evidence, mixing))
 
 
 def _is_lower_half_used(evidence: Evidence, product: Site) -> bool:
     """Returns whether the lower half of a product is a number: another round would only mix it."""
-    makes_it = not product.opcode.startswith("IMAD.HI")
-    return makes_it and any(not _mixes(one) for one in _readers(evidence, product, 0))
-
-
-def _readers(evidence: Evidence, site: Site, word: int | None = None) -> list[Site]:
-    """Returns the instructions after this one that read what it writes, or one word of that."""
-    registers = written_registers(site.instruction)
-    code = evidence.by_function[site.function]
-    after = code[evidence.place(site, code) + 1 :]
-    return [
-        one
-        for register in (registers if word is None else [registers[word]])
-        for one in readers_of(register, after)
-    ]
+    if product.opcode.startswith("IMAD.HI"):
+        return False
+    lower = written_registers(product.instruction)[:1]
+    return any(not _mixes(one) for one in readers_behind(evidence, product, lower))
 
 
 def _users_elsewhere(evidence: Evidence, number: Site) -> list[Site]:
@@ -305,5 +295,5 @@ def _users_elsewhere(evidence: Evidence, number: Site) -> list[Site]:
     def is_here(site: Site) -> bool:
         return site.instruction.file == number.instruction.file
 
-    made = reach([number], lambda site: filter(is_here, _readers(evidence, site)))
-    return [one for site in made for one in _readers(evidence, site) if not is_here(one)]
+    made = reach([number], lambda site: filter(is_here, readers_behind(evidence, site)))
+    return [one for site in made for one in readers_behind(evidence, site) if not is_here(one)]

@@ -120,7 +120,7 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
     )
     yield Candidate(
         "idle-lanes",
-        f"Blocks of {counted(math.prod(evidence.shape.block), 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp: "
+        f"Blocks of {counted(evidence.shape.threads, 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp: "
         f"{100 * idle:.0f} % of all issued lanes are wasted.",
         "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks.",
         Effect({**effect.resources, LAUNCH: _not_launched(evidence, effect)}, effect.waits),
@@ -254,7 +254,7 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
 
 def _not_launched(evidence: Evidence, effect: Effect) -> float:
     """Returns the part of the blocks that need not be launched: a block has room for the work of several small ones."""
-    threads = math.prod(evidence.shape.block) if evidence.shape else LANES
+    threads = evidence.shape.threads if evidence.shape else LANES
     of_small_blocks = 1 - threads / ENOUGH_THREADS if threads % LANES else 0.0
     return max(effect.resources.get(ISSUE, 0.0), of_small_blocks)
 
@@ -313,7 +313,7 @@ def _in_turn(sites: Sequence[Site]) -> float:
 
 def _lanes_of_block(evidence: Evidence) -> float:
     """Returns how many lanes of a block's warps have a thread, on average."""
-    threads = math.prod(evidence.shape.block) if evidence.shape else LANES
+    threads = evidence.shape.threads if evidence.shape else LANES
     return threads / math.ceil(threads / LANES)
 
 

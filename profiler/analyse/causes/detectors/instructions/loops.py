@@ -17,6 +17,7 @@ from profiler.analyse.causes.flow.dataflow import (
     predicates_in,
     predicates_written,
     reach,
+    written_by_any,
 )
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.loops import Loop
@@ -240,7 +241,7 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
     one test of several, or moves one from the uniform datapath, where counters are tested: of what it takes in, the tests of data
     are no part.
     """
-    changed = {register for site in inside for register in written_registers(site.instruction)}
+    changed = written_by_any(inside)
     of_data = _of_data(inside)
     kept = []
     wanted: frozenset[str] = frozenset()  # the predicates on which the branch back depends
@@ -312,8 +313,7 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
     Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. The same holds for a
     maximum.
     """
-    loops = {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
-    for loop in sorted(loops, key=lambda one: one.start):
+    for loop in sorted(evidence.loops_around(evidence.of("barrier")), key=lambda one: one.start):
         inside = evidence.inside(loop)
         barrier = next(site for site in inside if site.kind == "barrier")
         turns = evidence.turns(barrier, loop)

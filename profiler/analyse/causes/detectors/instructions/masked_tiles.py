@@ -8,8 +8,9 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.addresses import is_of_one_place
 from profiler.analyse.causes.flow.dataflow import (
-    follow_results,
+    find_depending,
     predicates_in,
     predicates_read,
     predicates_written,
@@ -70,15 +71,10 @@ def _passages(evidence: Evidence) -> Iterable[list[Site]]:
 
 def _masked_loads(sites: Sequence[Site]) -> list[Site]:
     """Returns the loads of a tile: several, all of one width, each under a predicate. No load, if others bring elements beside them."""
-    loads = [site for site in sites if site.kind == "global load" and not _is_of_one_place(site)]
+    loads = [site for site in sites if site.kind == "global load" and not is_of_one_place(site)]
     masked = [site for site in loads if site.instruction.predicate and site.acting is not None]
     alike = len({(site.width, site.executed) for site in masked}) == 1
     return masked if alike and len(masked) == len(loads) > 1 else []
-
-
-def _is_of_one_place(site: Site) -> bool:
-    """Returns whether all lanes of a warp load the same few bytes, such as where a list begins."""
-    return not site.instruction.predicate and site.sectors == site.executed
 
 
 def _part_there(loads: Sequence[Site]) -> float:
@@ -119,7 +115,7 @@ def _work_on(sites: Sequence[Site], loads: Sequence[Site], part: float) -> Mappi
     acting = {load: (load.acting or 0.0) / LANES for load in loads}
     most = max(acting.values())
     loading = set(loads)
-    fed = follow_results(sites, [], lambda site, reads: site in loading or reads)
+    fed = set(find_depending(sites, [], lambda site, reads: site in loading or reads))
     first = min(map(sites.index, loads))
     exchange = next(
         (

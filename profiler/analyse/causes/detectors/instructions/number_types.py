@@ -49,7 +49,7 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
     """Names conversions between types, except those that are a part of dividing integers, or of a sine or cosine."""
     dividing = find_dividing(evidence)
     # What tensor cores multiply must be narrow, and the results of one product may be operands of the next.
-    products = {evidence.innermost_loop(site) for site in evidence.of("tensor")} - {None}
+    products = evidence.loops_around(evidence.of("tensor"))
     sites = [
         site
         for site in evidence.of("conversion")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.dataflow import written_by_any
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import inputs_of, written_registers
 
@@ -33,16 +34,11 @@ def _powers_of(evidence: Evidence, outer: Loop, loops: Iterable[Loop]) -> dict[S
     nest = evidence.inside(outer)
     within = (one for one in loops if outer.start < one.start and one.end < outer.end)
     inner = [inside for one in within if (inside := evidence.inside(one))]
-    changed = {register for site in nest for register in written_registers(site.instruction)}
+    changed = written_by_any(nest)
     products = [site for site in nest if _is_by_the_same(site, changed)]
     if not inner or not all(_only_multiplies(one, set(products)) for one in inner):
         return {}
-    multiplied = {
-        register
-        for site in products
-        if any(site in one for one in inner)
-        for register in written_registers(site.instruction)
-    }
+    multiplied = written_by_any(site for site in products if any(site in one for one in inner))
     products = [site for site in products if multiplied.issuperset(written_registers(site.instruction))]
     turns, count = nest[0].executed, sum(site.executed for site in products)
     if count < _TURNS_OF_A_POWER * turns or not all(_begins_anew(nest, one) for one in multiplied):

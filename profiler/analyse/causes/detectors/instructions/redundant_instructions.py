@@ -9,7 +9,7 @@ from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.block_sharing import find_block_independent
-from profiler.analyse.causes.flow.dataflow import readers_of
+from profiler.analyse.causes.flow.dataflow import readers_of, written_by_any
 from profiler.analyse.causes.flow.lane_values import find_alike_in_lanes
 from profiler.analyse.code.registers import inputs_of, written_registers
 
@@ -76,7 +76,7 @@ def _invariant(evidence: Evidence) -> list[Site]:
     repeated: list[Site] = []
     for loop in (loop for loops in evidence.loops.values() for loop in loops):
         inside = evidence.inside(loop)
-        changed = {register for site in inside for register in written_registers(site.instruction)}
+        changed = written_by_any(inside)
         repeated += [
             site
             for site in inside
@@ -98,7 +98,7 @@ def _unfused(evidence: Evidence) -> list[Site]:
         following = [
             one for one in evidence.sites[index + 1 : index + 1 + NEAR] if one.function == site.function
         ]
-        users = readers_of(target[0], following)
+        users = list(readers_of(target[0], following))
         if len(users) == 1 and users[0] not in found and _adds(users[0], addition):
             found |= {site: None, users[0]: None}
     return list(found)

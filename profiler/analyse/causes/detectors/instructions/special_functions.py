@@ -203,7 +203,7 @@ def _find_shared_by_copies(evidence: Evidence, fractions: Mapping[Site, float]) 
         if fractions[site] and has_branches(site.instruction) and site.instruction.place
     ]
     found: dict[Site, float] = {}
-    for loop in {loop for site in branching if (loop := evidence.innermost_loop(site))}:
+    for loop in evidence.loops_around(branching):
         places = [site.instruction.place for site in branching if evidence.innermost_loop(site) == loop]
         if len(places) == len(set(places)):
             amortised = find_amortised(evidence, evidence.inside(loop))

@@ -277,8 +277,8 @@ def _busiest_code(evidence: Evidence) -> dict[Site, float]:
 
 
 def _blocks(evidence: Evidence) -> float:
-    return float(math.prod(evidence.shape.grid)) if evidence.shape else 0.0
+    return float(evidence.shape.blocks) if evidence.shape else 0.0
 
 
 def _warps(evidence: Evidence) -> float:
-    return _blocks(evidence) * math.ceil(math.prod(evidence.shape.block) / LANES) if evidence.shape else 0.0
+    return float(evidence.shape.warps) if evidence.shape else 0.0

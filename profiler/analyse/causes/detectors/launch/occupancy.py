@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
@@ -65,7 +64,7 @@ def find_occupancy_limits(evidence: Evidence) -> dict[str, float]:
 
 def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str) -> Effect:
     """Returns the effect of as many warps as the next limit allows, and the grid has."""
-    threads = math.prod(evidence.shape.block) if evidence.shape else ENOUGH_THREADS
+    threads = evidence.shape.threads if evidence.shape else ENOUGH_THREADS
     of_size = name in _OF_BLOCK_SIZE
     next_limits = [
         blocks
@@ -129,7 +128,7 @@ def _limit_figure(evidence: Evidence, name: str) -> dict[str, float]:
         return {"registers": evidence.find("registers") or 0.0}
     if name == "shared-memory-limits-occupancy":
         return {"shared_bytes": evidence.find("shared_bytes") or 0.0}
-    return {"threads_a_block": float(math.prod(evidence.shape.block)) if evidence.shape else 0.0}
+    return {"threads_a_block": float(evidence.shape.threads) if evidence.shape else 0.0}
 
 
 _LIMIT_TEXT = {

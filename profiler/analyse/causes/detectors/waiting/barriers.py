@@ -57,7 +57,7 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
 
 def _are_of_tiles(evidence: Evidence, waiting: Mapping[Site, float]) -> bool:
     """Returns whether warps wait for each other mostly in loops that multiply tiles, where barriers guard the tiles."""
-    of_tiles = {loop for site in evidence.of("tensor") if (loop := evidence.innermost_loop(site))}
+    of_tiles = evidence.loops_around(evidence.of("tensor"))
     there = sum(part for site, part in waiting.items() if evidence.innermost_loop(site) in of_tiles)
     return there > sum(waiting.values()) / 2
 

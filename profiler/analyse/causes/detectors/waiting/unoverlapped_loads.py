@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from functools import lru_cache
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate, blocks_with
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.carried import is_carried
@@ -176,7 +176,7 @@ def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
     return found
 
 
-@lru_cache(maxsize=8)
+@kept
 def _longest_wait(evidence: Evidence, function: int, loop: Loop | None) -> float:
     sites = evidence.by_function[function] if loop is None else evidence.inside(loop)
     return max(map(_waits_for_loads, sites))

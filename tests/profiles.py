@@ -1,0 +1,15 @@
+"""The profiles of kernels that are recorded."""
+
+from profiler.analyse.recording.profile import Profile, profile_kernel
+from profiler.store.runs.run_store import RunStore
+
+
+def profiles_in(store: RunStore, *names: str, ladder: str = "gemm") -> list[Profile]:
+    """`profiles_in(recorded, "5", "6")`: of the first kernel of each of these runs."""
+    runs = [store.find(name, ladder) for name in names]
+    return [profile_kernel(run, run.manifest.kernels[0].name) for run in runs]
+
+
+def profile_in(store: RunStore, name: str, ladder: str = "gemm") -> Profile:
+    (profile,) = profiles_in(store, name, ladder=ladder)
+    return profile
