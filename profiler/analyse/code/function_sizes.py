@@ -62,7 +62,8 @@ _BY_TERM = {
     7.059537e-08: Size(4, 1),  # exp10f: 8 and 5
     0.1408461: Size(23, 4, 1),  # logf and log10f: 24 and 5
     0.1684539: Size(26, 3, 1),  # log2f: 27 and 4
-    1.925137e-08: Size(65, 5, 2),  # powf, which has 1.442695 three times and 0.693147 once: 69 and 9
+    1.925137e-08: Size(32, 1, 1),  # the logarithm in powf, which has 1.442695 three times: 35 and 4
+    0.001339135: Size(33, 4, 1),  # the rest of powf, which has 0.693147 once: 34 and 5
     0.01249299: Size(
         68, 4, 1
     ),  # powf of the library that Triton brings, which has 1.442695 and MUFU.EX2 once
@@ -75,6 +76,9 @@ _BY_TERM = {
     0.008382413: Size(22, 1),  # expm1f: 27, and 6 for exp(x) - 1
     0.1449145: Size(23, 5, 1),  # log1pf: 24, and 6 for log(1 + x)
 }
+# A power in its two parts: those of one base share the logarithm.
+POWER_LOGARITHM, POWER_BEHIND_LOGARITHM = Size(35, 4, 1), Size(34, 5, 1)
+_OF_A_POWER = frozenset({1.925137e-08, 0.01249299})
 # Sines and powers have branches of their own, or a loop for large arguments: compilers do not unroll a loop that has one of them in it.
 _WITH_BRANCHES = frozenset({1.925137e-08, 0.6366197})
 _MOVES_CONSTANT = re.compile(
@@ -114,6 +118,11 @@ def tests_reciprocal(instruction: Instruction) -> bool:
 def moves_constant(instruction: Instruction) -> bool:
     """Returns whether an instruction moves a constant to a register, which no operand can hold beside another constant."""
     return _MOVES_CONSTANT.match(instruction.text) is not None
+
+
+def takes_logarithm_of_power(instruction: Instruction) -> bool:
+    """Returns whether a power takes the logarithm of its base here, for one instruction of each logarithm."""
+    return instruction.name == "FFMA" and not _OF_A_POWER.isdisjoint(terms_in(instruction.text))
 
 
 def has_branches(instruction: Instruction) -> bool:

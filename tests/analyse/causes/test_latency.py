@@ -2,8 +2,10 @@
 
 import pytest
 from hypothesis import given, strategies as st
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.evidence.latency import Circle, Effect, Places, find_root
+from profiler.analyse.causes.evidence.measured_time import hits_of_loads_in_l2, sooner_from_l2
 
 LOADED = {"long_scoreboard": 1.0}
 FEW, MANY = Places(warps=4), Places(warps=64)
@@ -124,3 +126,27 @@ def test_a_root_is_found_of_whatever_rises_with_bends_and_jumps(bends, zero):
 
 def test_what_is_above_zero_everywhere_has_its_root_where_the_search_begins():
     assert find_root(lambda place: place, 1.0, 2.0) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("hit_pct", "stored", "of_loads"),
+    [
+        (50.0, 400.0, 0.0),  # a copy: every store hits, and no load
+        (50.0, 0.0, 50.0),
+        (75.0, 400.0, 50.0),
+        (49.0, 400.0, 0.0),  # the counters differ a little
+        (50.0, 800.0, None),  # nothing is loaded
+    ],
+)
+def test_stores_are_no_hits_of_loads(hit_pct, stored, of_loads):
+    sites = evidence_of("STG.E [R2.64], R5", facts={0: {"sectors": stored}}).sites
+    found = hits_of_loads_in_l2({"l2_sectors": 800.0, "l2_hit_pct": hit_pct}, sites)
+    assert found == ({} if of_loads is None else {"l2_hits_of_loads_pct": of_loads})
+
+
+def test_a_load_that_misses_l2_beside_stores_waits_for_device_memory():
+    """Half of what a copy looks up are stores, and a load of it takes 698 cycles rather than the mean of 287 and 698."""
+    counted = {"l2_hit_pct": 50.0}
+    of_a_copy = sooner_from_l2(counted | {"l2_hits_of_loads_pct": 0.0})
+    assert of_a_copy == pytest.approx((698 - 287) / 698)
+    assert sooner_from_l2(counted) == pytest.approx((698 - 287) / ((698 + 287) / 2))

@@ -215,6 +215,24 @@ SUM_OF(cables_fast, (__expf(x) - __expf(-x)) / 2)
 SUM_OF(gates_precise, log1pf(expf(8 * x - 8)))  // <- gates_precise
 SUM_OF(gates_fast, __logf(1 + __expf(8 * x - 8)))
 
+// ---- sums of one power with a constant exponent: by powf, then by products, by a root, or where neither gives it, by the fast form
+
+__device__ __forceinline__ float cube(float x) { return x * x * x; }
+
+__device__ __forceinline__ float squared_five_times(float x) {
+  for (int k = 0; k < 5; ++k) x *= x;
+  return x;
+}
+
+SUM_OF(cubes_powf, powf(x, 3.0f))  // <- cubes_powf
+SUM_OF(cubes_products, cube(x))
+SUM_OF(bells_powf, powf(x * x + 1, -1.5f))  // <- bells_powf
+SUM_OF(bells_root, cube(rsqrtf(x * x + 1)))
+SUM_OF(shine_powf, powf(0.5f * x, 32.0f))  // <- shine_powf
+SUM_OF(shine_products, squared_five_times(0.5f * x))
+SUM_OF(gammas_powf, powf(x, 2.4f))  // <- gammas_powf
+SUM_OF(gammas_fast, __powf(x, 2.4f))
+
 // ----
 
 int main(int argc, char** argv) {
@@ -285,5 +303,9 @@ int main(int argc, char** argv) {
   COMPARE(1e-2, slopes_precise, slopes_fast)
   COMPARE(1e-3, cables_precise, cables_fast)
   COMPARE(1e-3, gates_precise, gates_fast)
+  COMPARE(1e-4, cubes_powf, cubes_products)
+  COMPARE(1e-4, bells_powf, bells_root)
+  COMPARE(1e-4, shine_powf, shine_products)
+  COMPARE(1e-3, gammas_powf, gammas_fast)
   return p.end();
 }

@@ -15,7 +15,12 @@ from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import are_atomics_contended, charge_waits
 from profiler.analyse.causes.evidence.estimates import estimate_costs, estimate_lanes
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.measured_time import model_time, share_stalls, wasted_dram
+from profiler.analyse.causes.evidence.measured_time import (
+    hits_of_loads_in_l2,
+    model_time,
+    share_stalls,
+    wasted_dram,
+)
 from profiler.analyse.causes.evidence.sites import Kind, Site, read_sites
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.evidence.time_shares import derive_figures
@@ -290,6 +295,7 @@ def gather(profile: Profile) -> Evidence:
         estimate_costs(sites, figures)
         acting = main.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
         estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
+    figures |= hits_of_loads_in_l2(figures, sites)
     stalls = share_stalls(figures, sites)
     contended = are_atomics_contended(main, figures, sites)
     charged = charge_waits(main, sites, stalls, contended)

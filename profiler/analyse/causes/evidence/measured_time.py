@@ -34,6 +34,7 @@ USED = {
 }  # fmt: skip
 # Cycles from a load to its result while nothing else is under way, on an H200 (the ladder `latency` in runs/).
 _SHARED_CYCLES, _L1_CYCLES, _L2_CYCLES, _DRAM_CYCLES = 29.0, 40.0, 287.0, 698.0
+_LOADS_IN_L2 = "l2_hits_of_loads_pct"
 _WAITED_FOR: Mapping[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
     "short_scoreboard": ("shared load", "shared atomic", "special", "mio"),
@@ -231,9 +232,23 @@ def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Si
     return empty, min(empty, _REFILL_CYCLES * (1.0 - empty) / life) if life else 0.0
 
 
+def hits_of_loads_in_l2(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
+    """Returns the part of the loads' sectors that L2 holds; nothing where it is not known.
+
+    The counter of hits counts stores, too, which all hit: L2 takes them without asking device memory. In copies of arrays that L2 cannot
+    hold, half of the sectors hit, and no load does.
+    """
+    sectors, hits = figures.get("l2_sectors", 0.0), figures.get("l2_hit_pct")
+    stored = sum(site.sectors or 0.0 for site in sites if site.kind == "global store")
+    if hits is None or sectors <= stored:
+        return {}
+    return {_LOADS_IN_L2: 100 * max(0.0, hits / 100 * sectors - stored) / (sectors - stored)}
+
+
 def _cycles_to_load(figures: Mapping[str, float]) -> tuple[float, float]:
     """Returns what loads that hit L1 add to the mean latency of a load, and what those that miss it add."""
-    l1, l2 = (min(1.0, figures.get(name, 0.0) / 100) for name in ("l1_hit_pct", "l2_hit_pct"))
+    in_l2 = figures.get(_LOADS_IN_L2, figures.get("l2_hit_pct", 0.0))
+    l1, l2 = (min(1.0, part / 100) for part in (figures.get("l1_hit_pct", 0.0), in_l2))
     return l1 * _L1_CYCLES, (1 - l1) * (l2 * _L2_CYCLES + (1 - l2) * _DRAM_CYCLES)
 
 

@@ -8,6 +8,11 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.instructions.constant_powers import (
+    by_products,
+    find_constant_powers,
+    powers_in_triton,
+)
 from profiler.analyse.causes.detectors.instructions.integer_overhead import called_functions, divides_integers
 from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -56,7 +61,9 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 1.0)
     roots = {root: part_only_compared(evidence, root) for root in find_roots(evidence)}
     compared = find_only_compared(evidence)
-    lines = _find_lines(evidence, _find_dropped(evidence, roots, compared), compared)
+    powers = find_constant_powers(evidence)
+    dropped = _find_dropped(evidence, roots, compared) | {site: one.spared for site, one in powers.items()}
+    lines = _find_lines(evidence, dropped, compared)
     fractions = _find_spare_of_floats(lines) | fractions
     busy = evidence.model.busy.get(_UNIT, 0.0)
     if not any(fractions.values()):
@@ -69,6 +76,10 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_functions = sum(part for site, part in spared.items() if site.instruction.place in places)
     if 2 * max(of_roots, of_functions) > sum(spared.values()):
         advice = _BY_SQUARES if of_roots > of_functions else _BY_ARGUMENTS
+    in_triton = advice if advice in (_WITHOUT_FAST_FORM, _BY_SQUARES, _BY_ARGUMENTS) else ""
+    if 2 * sum(one.whole.precise * site.executed for site, one in powers.items()) > sum(spared.values()):
+        advice = by_products(powers)
+        in_triton = powers_in_triton(advice)
     yield Candidate(
         "special-functions",
         f"{share:.0f} % of the executed instructions evaluate divisions, roots or functions; the special-function units are busy for "
@@ -82,7 +93,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         ),
         spared,
         {"special_pct": share, "special_busy_pct": 100 * busy},
-        in_triton=advice if advice in (_WITHOUT_FAST_FORM, _BY_SQUARES, _BY_ARGUMENTS) else "",
+        in_triton=in_triton,
     )
 
 
