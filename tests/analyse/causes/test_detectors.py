@@ -1548,6 +1548,14 @@ def limited_by(limit_pct=25.0, block=256, waves=100.0, **limits):
     return candidate.effect
 
 
+def test_of_two_limits_that_allow_as_many_blocks_one_alone_is_not_worth_lifting():
+    """Shared memory binds too, unless the SM only gave it no more of its memory because there was no use for that."""
+    assert limited_by(50.0, 32, blocks_by_shared=32.0).warps == 1
+    divided = {"shared_bytes": 1024.0, "device__attribute_max_shared_memory_per_multiprocessor": 1024.0 * 48}
+    assert limited_by(50.0, 32, blocks_by_shared=32.0, **divided).warps == 1.5
+    assert limited_by(50.0, 32, launch__occupancy_limit_warps=64.0, blocks_by_shared=40.0).warps == 1.25
+
+
 def test_more_warps_are_as_many_as_the_next_limit_allows_and_the_grid_has():
     assert limited_by(blocks_by_shared=2.0).warps == 4  # 8 blocks of 8 warps fill an SM
     assert limited_by(blocks_by_shared=2.0, blocks_by_registers=3.0).warps == 1.5

@@ -62,10 +62,6 @@ def _find_close_limit(evidence: Evidence, limits: Mapping[str, float]) -> tuple[
         return None
     fewer = REGISTERS_AT_ONCE * math.ceil(registers * (1 - _FEW_REGISTERS) / REGISTERS_AT_ONCE)
     others = {**limits, "registers-limit-occupancy": blocks_with(fewer, evidence.shape)}
-    # An SM divides its memory between L1 and shared memory for each kernel: Nsight Compute counts the blocks that this division has
-    # room for, and with room for more of them, the SM divides anew.
-    if (memory := evidence.find(_SHARED_OF_SM)) and (each := evidence.find("shared_bytes")):
-        others["shared-memory-limits-occupancy"] = memory // each
     blocks = int(min(others.values()))
     return (fewer, blocks) if min(blocks / now, evidence.find("waves") or 1.0) >= _MANY_WARPS else None
 
@@ -107,7 +103,13 @@ def find_occupancy_limits(evidence: Evidence) -> dict[str, float]:
         "registers-limit-occupancy": evidence.find("blocks_by_registers"),
         "shared-memory-limits-occupancy": evidence.find("blocks_by_shared"),
     }
-    return {name: blocks for name, blocks in limits.items() if blocks}
+    known = {name: blocks for name, blocks in limits.items() if blocks}
+    # An SM divides its memory between L1 and shared memory for each kernel, and Nsight Compute counts the blocks that this division
+    # has room for. Where another limit allows no more blocks, a division with room for more would have been of no use.
+    shared = known.pop("shared-memory-limits-occupancy", 0.0)
+    if shared >= min(known.values(), default=math.inf) and (each := evidence.find("shared_bytes")):
+        shared = max(shared, (evidence.find(_SHARED_OF_SM) or 0.0) // each)
+    return {**known, "shared-memory-limits-occupancy": shared} if shared else known
 
 
 def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str) -> Effect:
@@ -115,9 +117,7 @@ def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str)
     threads = math.prod(evidence.shape.block) if evidence.shape else ENOUGH_THREADS
     of_size = name in _OF_BLOCK_SIZE
     next_limits = [
-        blocks
-        for one, blocks in limits.items()
-        if blocks > limits[name] and not (of_size and one in _OF_BLOCK_SIZE)
+        blocks for one, blocks in limits.items() if one != name and not (of_size and one in _OF_BLOCK_SIZE)
     ]
     full = 100 * limits[name] / (evidence.find("occupancy_limit_pct") or 100.0)
     more = max(0.0, min(min([full, *next_limits]) / limits[name], evidence.find("waves") or 1.0) - 1)
