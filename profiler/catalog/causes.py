@@ -324,7 +324,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "registers-limit-occupancy",
             "A thread's registers limit the warps of an SM, and too few of them hide latency.",
-            "The limit by registers binds, and warps wait for results.",
+            "The limit by registers binds, and warps wait for results; most of all where a few registers less leave room for half as many warps again.",
             "A kernel with 168 registers a thread that waits for loads.",
             "Use fewer registers (`__launch_bounds__`, smaller tiles), or overlap more work in each thread.",
             ("dram", "fma", "tensor", "fp64", "issue"),

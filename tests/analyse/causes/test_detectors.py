@@ -1,5 +1,6 @@
 """Each detector on both sides of its threshold, with made-up evidence."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -1529,6 +1530,14 @@ def limited_by(limit_pct=25.0, block=256, waves=100.0, **limits):
     return candidate.effect
 
 
+def test_of_two_limits_that_allow_as_many_blocks_one_alone_is_not_worth_lifting():
+    """Shared memory binds too, unless the SM only gave it no more of its memory because there was no use for that."""
+    assert limited_by(50.0, 32, blocks_by_shared=32.0).warps == 1
+    divided = {"shared_bytes": 1024.0, "device__attribute_max_shared_memory_per_multiprocessor": 1024.0 * 48}
+    assert limited_by(50.0, 32, blocks_by_shared=32.0, **divided).warps == 1.5
+    assert limited_by(50.0, 32, launch__occupancy_limit_warps=64.0, blocks_by_shared=40.0).warps == 1.25
+
+
 def test_more_warps_are_as_many_as_the_next_limit_allows_and_the_grid_has():
     assert limited_by(blocks_by_shared=2.0).warps == 4  # 8 blocks of 8 warps fill an SM
     assert limited_by(blocks_by_shared=2.0, blocks_by_registers=3.0).warps == 1.5
@@ -1543,6 +1552,35 @@ def test_warps_that_take_the_registers_of_what_others_have_under_way_add_nothing
     evidence = evidence_of(*lines, "FADD R9, R9, R4", facts={loads: {"waits": {reason: 9}}}, figures=figures)
     (candidate,) = occupancy.detect_occupancy(evidence)
     assert candidate.effect.warps == pytest.approx(warps)
+
+
+@pytest.mark.parametrize(
+    ("registers", "figures", "close"),
+    [
+        (131, {}, (128, 2)),
+        (136, {}, (128, 2)),
+        (137, {}, None),  # nine registers are more than a sixteenth
+        (131, {"waves": 1.4}, None),  # the grid has no two blocks for each SM
+        (131, {"blocks_by_shared": 1.0}, None),  # shared memory has no room for two
+        # It has, if the SM divides its memory otherwise than for one block.
+        (131, {"blocks_by_shared": 1.0, "shared_bytes": 2**14, "device__attribute_max_shared_memory_per_multiprocessor": 2**15}, (128, 2)),
+        (85, {}, (80, 3)),
+        (66, {}, None),  # of three blocks, a fourth is a third
+    ],
+)  # fmt: skip
+def test_a_few_registers_that_keep_out_a_block_are_named_even_if_they_hold_sums(registers, figures, close):
+    blocks = 65_536 // (256 * 8 * math.ceil(registers / 8))
+    limits = {"registers": registers, "blocks_by_registers": blocks, "occupancy_limit_pct": 12.5 * blocks, "launch__occupancy_limit_warps": 8.0, "waves": 9.0}  # fmt: skip
+    inside = [f"FFMA R{8 + place}, R2, R3, R{8 + place}" for place in range(100)]
+    evidence = evidence_of(LOAD, *inside, LOOP, figures=limits | figures)
+    found = list(occupancy.detect_occupancy(evidence))
+    if close is None:
+        assert [one for one in found if "Limit a thread to" in one.advice] == []
+        return
+    (candidate,) = found
+    assert candidate.effect.warps == close[1] / blocks
+    assert f"Limit a thread to {close[0]} registers" in candidate.advice
+    assert f"an SM holds {close[1]} blocks of 256 threads" in candidate.advice
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ WIDEST_BITS = 128  # of one access of a thread
 # Of one thread, and of an SM; and how many of them a warp gets at a time for each thread (CUDA C++ Programming Guide, "Technical
 # Specifications per Compute Capability").
 MOST_REGISTERS = 255
-_REGISTERS_OF_SM, _REGISTERS_AT_ONCE = 65_536, 8
+_REGISTERS_OF_SM, REGISTERS_AT_ONCE = 65_536, 8
 # The blocks that are advised have 128 to 256 threads.
 ENOUGH_THREADS = 256
 
@@ -58,5 +58,5 @@ Detector = Callable[[Evidence], Iterable[Candidate]]
 
 def blocks_with(registers: float, shape: LaunchShape) -> int:
     """Returns how many blocks the registers of an SM suffice for, if each thread has so many."""
-    each = _REGISTERS_AT_ONCE * math.ceil(registers / _REGISTERS_AT_ONCE)
+    each = REGISTERS_AT_ONCE * math.ceil(registers / REGISTERS_AT_ONCE)
     return _REGISTERS_OF_SM // (each * LANES * shape.warps_of_block)

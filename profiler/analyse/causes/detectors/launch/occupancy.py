@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.candidate import (
+    ENOUGH_THREADS,
+    REGISTERS_AT_ONCE,
+    Candidate,
+    blocks_with,
+)
 from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_loads_beside, find_lonely_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -12,10 +17,17 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import only_written, written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.text import counted
 
 _REGISTER_BITS = 32
 # How many blocks their size allows, two limits say, and another size changes both.
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
+# The part of a thread's registers that the compiler can do without, if it is asked to. It makes the kernel of
+# tests/data/reports/gemm_5.ncu-rep with 131 registers, and with 96, a quarter less, still without a spill (nvcc 13.0, sm_90).
+_FEW_REGISTERS = 1 / 16
+# It computes more values anew for that, which pays where there are half as many warps again.
+_MANY_WARPS = 1.5
+_SHARED_OF_SM = "device__attribute_max_shared_memory_per_multiprocessor"
 
 
 def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
@@ -27,14 +39,45 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     if not known:
         return
     name = min(known, key=lambda one: known[one])
-    if name == "registers-limit-occupancy" and _holds_sums(evidence):
-        return
+    if name == "registers-limit-occupancy":
+        if close := _find_close_limit(evidence, known):
+            yield _with_few_registers_less(evidence, known[name], *close)
+            return
+        if _holds_sums(evidence):
+            return
     yield Candidate(
         name,
         f"With {_limit_text(evidence, name)}, an SM holds {limit:.0f} % of the warps that it could.",
         _LIMIT_ADVICE[name],
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
+    )
+
+
+def _find_close_limit(evidence: Evidence, limits: Mapping[str, float]) -> tuple[int, int] | None:
+    """Returns the registers with which an SM would hold many more warps, and its blocks then; None where these are not a few less."""
+    registers, now = evidence.find("registers"), limits["registers-limit-occupancy"]
+    if not registers or evidence.shape is None or blocks_with(registers, evidence.shape) != now:
+        return None
+    fewer = REGISTERS_AT_ONCE * math.ceil(registers * (1 - _FEW_REGISTERS) / REGISTERS_AT_ONCE)
+    others = {**limits, "registers-limit-occupancy": blocks_with(fewer, evidence.shape)}
+    blocks = int(min(others.values()))
+    return (fewer, blocks) if min(blocks / now, evidence.find("waves") or 1.0) >= _MANY_WARPS else None
+
+
+def _with_few_registers_less(evidence: Evidence, now: float, fewer: int, blocks: int) -> Candidate:
+    """Returns the cause where a thread keeps nearly all of its registers, and with them its sums and the loads that it has under way."""
+    registers, limit = evidence.find("registers") or 0.0, evidence.find("occupancy_limit_pct") or 0.0
+    threads = evidence.shape.threads if evidence.shape else 0
+    return Candidate(
+        "registers-limit-occupancy",
+        f"With {registers:.0f} registers a thread, an SM has room for {counted(int(now), 'block', 'blocks')}, {limit:.0f} % of "
+        f"the warps that it could hold. With {fewer}, it has room for {blocks}.",
+        f"Limit a thread to {fewer} registers, {registers - fewer:.0f} fewer than now (`__launch_bounds__`, `--maxrregcount`): then an SM holds "
+        f"{blocks} blocks of {threads} threads, and the compiler rarely needs to spill.",
+        Effect(warps=min(blocks / now, evidence.find("waves") or 1.0)),
+        evidence={"occupancy_limit_pct": limit, "blocks_an_sm": now, "registers": registers},
+        in_triton=f"Limit a thread to {fewer} registers (`maxnreg={fewer}`): then an SM holds {blocks} programs, and the compiler rarely needs to spill.",
     )
 
 
@@ -59,7 +102,13 @@ def find_occupancy_limits(evidence: Evidence) -> dict[str, float]:
         "registers-limit-occupancy": evidence.find("blocks_by_registers"),
         "shared-memory-limits-occupancy": evidence.find("blocks_by_shared"),
     }
-    return {name: blocks for name, blocks in limits.items() if blocks}
+    known = {name: blocks for name, blocks in limits.items() if blocks}
+    # An SM divides its memory between L1 and shared memory for each kernel, and Nsight Compute counts the blocks that this division
+    # has room for. Where another limit allows no more blocks, a division with room for more would have been of no use.
+    shared = known.pop("shared-memory-limits-occupancy", 0.0)
+    if shared >= min(known.values(), default=math.inf) and (each := evidence.find("shared_bytes")):
+        shared = max(shared, (evidence.find(_SHARED_OF_SM) or 0.0) // each)
+    return {**known, "shared-memory-limits-occupancy": shared} if shared else known
 
 
 def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str) -> Effect:
@@ -67,9 +116,7 @@ def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str)
     threads = evidence.shape.threads if evidence.shape else ENOUGH_THREADS
     of_size = name in _OF_BLOCK_SIZE
     next_limits = [
-        blocks
-        for one, blocks in limits.items()
-        if blocks > limits[name] and not (of_size and one in _OF_BLOCK_SIZE)
+        blocks for one, blocks in limits.items() if one != name and not (of_size and one in _OF_BLOCK_SIZE)
     ]
     full = 100 * limits[name] / (evidence.find("occupancy_limit_pct") or 100.0)
     more = max(0.0, min(min([full, *next_limits]) / limits[name], evidence.find("waves") or 1.0) - 1)
