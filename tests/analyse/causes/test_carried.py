@@ -211,3 +211,40 @@ def test_a_step_that_updates_its_own_place_does_not_make_the_turns_follow_from_e
 def test_the_same_registers_name_another_place_after_one_of_them_has_changed():
     load = STEPS.index("LDG.E R9, desc[UR6][R6.64]")
     assert not follows((*STEPS[:load], "IADD3 R6, R6, 0x4, RZ", *STEPS[load:]))
+
+
+# As Triton 3.6 writes a row of bfloat16: what it takes the upper of two values into keeps half of what it was used for last, here a
+# result of the turn before.
+HALVES = (
+    "LDG.E R12, desc[UR4][R2.64]",
+    "PRMT R40, R12, 0x7632, R40",
+    "IMAD.U32 R13, R12, 0x10000, RZ",
+    "SHF.L.U32 R14, R40, 0x10, RZ",
+    "FMUL R13, R13, R20",
+    "FMUL R40, R14, R20",
+    "FMUL R40, R40, R20",
+    "F2FP.BF16.F32.PACK_AB R15, R40, R13",
+    "STG.E desc[UR4][R10.64], R15",
+    "IADD3 R2, R2, 0x4, RZ",
+    "IADD3 R10, R10, 0x4, RZ",
+    "@P0 BRA 0x10",
+)
+
+
+def test_the_half_of_a_register_that_nothing_takes_hands_nothing_on_to_the_next_turn():
+    assert not follows(HALVES)
+
+
+@pytest.mark.parametrize(
+    ("line", "by"),
+    [
+        # Both halves are multiplied.
+        ("SHF.L.U32 R14, R40, 0x10, RZ", "HMUL2.BF16_V2 R14, R40, R21"),
+        # The upper half becomes a float.
+        ("SHF.L.U32 R14, R40, 0x10, RZ", "LOP3.LUT R14, R40, 0xffff0000, RZ, 0xc0, !PT"),
+        # The instruction takes its lower half, and not what was there before.
+        ("PRMT R40, R12, 0x7632, R40", "PRMT R40, R12, 0x5410, R40"),
+    ],
+)
+def test_a_half_that_is_taken_is_handed_on(line, by):
+    assert follows([by if one == line else one for one in HALVES])

@@ -118,3 +118,67 @@ def test_in_a_loop_wider_accesses_need_fewer_addresses(more, issued, on_fma):
     assert resources["issue"] == pytest.approx(issued, abs=1e-3)
     assert resources.get("fma", 0.0) == pytest.approx(on_fma)
     assert "l2" not in resources
+
+
+# A row that a block of four warps normalises, and the end of it: which threads store depends on their index in the block.
+ROW = {
+    "thread": "S2R R0, SR_TID.X",
+    "block": "S2R R1, SR_CTAID.X",
+    "place": "IMAD R2, R1, 0x80, R0",
+    "end": "ISETP.GE.AND P0, PT, R0, UR4, PT",
+    "load": "@!P0 LDG.E.U16 R4, [R2.64]",
+    "shuffle": "SHFL.BFLY PT, R5, R4, 0x1, 0x1f",
+    "add": "FADD R5, R4, R5",
+    "keep": "@P1 STS [R8], R5",
+    "meet": "BAR.SYNC 0x0",
+    "fetch": "LDS R6, [R9]",
+    "divide": "FMUL R7, R4, R6",
+    "store": "@!P0 STG.E.U16 [R2.64], R7",
+}
+ALONE = {"shuffle": "", "add": "", "keep": "", "meet": "", "fetch": "", "divide": "MOV R7, R4"}
+SUM_ALONE = {"divide": "", "store": "@P1 STG.E.U16 [R10.64], R6"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "acting", "launched", "requests"),
+    [
+        ({}, 32.0, 0.0, 0.75),  # from four warps to one
+        (ALONE, 16.0, 0.0, 0.75),  # nothing is shared, but the row is shorter than the block
+        (ALONE, 32.0, 0.875, 0.875),  # all threads store: a block may as well take more
+        ({**ALONE, "end": "ISETP.GE.AND P0, PT, R2, UR4, PT"}, 16.0, 0.875, 0.875),  # the end of the array
+        (SUM_ALONE, 1.0, 0.875, 0.875),  # one sum of a block, of however many elements
+    ],
+)
+def test_wider_accesses_to_a_row_need_fewer_warps_and_as_many_blocks(changed, acting, launched, requests):
+    lines = {**ROW, **changed}
+    places = {name: place for place, name in enumerate([name for name, line in lines.items() if line])}
+    facts = {
+        places["load"]: {
+            "sectors": 100.0 * acting / 16,
+            "ideal_sectors": 200.0,
+            "acting": acting,
+            "lanes": 32.0,
+        }
+    }
+    facts |= {places["keep"]: {"acting": 1.0, "lanes": 32.0}} if "keep" in places else {}
+    if "store" in places:
+        facts[places["store"]] = {
+            "sectors": 100.0 * max(1.0, acting / 16),
+            "ideal_sectors": 200.0,
+            "acting": acting,
+            "lanes": 32.0,
+        }
+    made = evidence_of(*(line for line in lines.values() if line), "EXIT", facts=facts, block=128)
+    (candidate,) = narrow_accesses.detect_narrow(made)
+    assert candidate.effect.resources.get("launch", 0.0) == pytest.approx(launched)
+    assert candidate.effect.resources["lsu"] <= requests
+
+
+def test_a_row_of_one_warp_is_no_faster_for_wider_accesses():
+    lines = [
+        line for line in ROW.values() if line not in (ROW["keep"], ROW["meet"], ROW["fetch"], ROW["divide"])
+    ]
+    lines[-1] = "@!P0 STG.E.U16 [R2.64], R5"
+    whole = {"sectors": 200.0, "ideal_sectors": 200.0, "acting": 32.0, "lanes": 32.0}
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts={4: whole, 7: whole}, block=32))
+    assert set(candidate.effect.resources.values()) == {0.0}

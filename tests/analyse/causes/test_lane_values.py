@@ -9,7 +9,12 @@ from profiler.analyse.causes.detectors.instructions.redundant_instructions impor
     detect_redundant_instructions,
 )
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.flow.lane_values import add_shares, find_alike_in_lanes, find_differing
+from profiler.analyse.causes.flow.lane_values import (
+    add_shares,
+    find_alike_in_lanes,
+    find_differing,
+    find_made_by_all,
+)
 from profiler.analyse.recording.launch_shapes import LaunchShape
 
 THREAD, BLOCK = "S2R R0, SR_TID.X", "S2R R1, SR_CTAID.X"
@@ -129,3 +134,41 @@ def test_bounds_do_not_count_what_lanes_could_share_out():
 def test_turns_that_all_lanes_repeat_are_redundant_unless_every_block_makes_them(before, found):
     evidence = evidence_of(BLOCK, before, *SUM)
     assert [one.name for one in detect_redundant_instructions(evidence)] == found
+
+
+# A row that a block of four warps holds, one element a thread: its sum, and what all threads then make of the sum.
+SUMMED_BY_ALL = [
+    ("LDG.E R4, [R2.64]", 12800), ("FMUL R4, R4, R6", 12800), ("SHFL.BFLY PT, R8, R4, 0x10, 0x1f", 12800), ("FADD R8, R4, R8", 12800),
+    ("STS [R7], R8", 12800), ("BAR.SYNC.DEFER_BLOCKING 0x0", 12800), ("LDS R9, [UR6]", 12800), ("FMUL R9, R9, UR11", 12800),
+    ("FFMA R5, R4, R9, R5", 12800), ("IADD3 R2, R2, 0x4, RZ", 12800), ("@P0 BRA 0x20", 12800), "STG.E [R10.64], R5", "EXIT",
+]  # fmt: skip
+
+
+def made_by_all(changed=None, block=128):
+    lines = [(changed or {}).get(place, line) for place, line in enumerate(SUMMED_BY_ALL)]
+    evidence = evidence_of("S2R R2, SR_TID.X", "MOV R1, RZ", *lines, block=block)
+    return {site.instruction.text: part for site, part in find_made_by_all(evidence).items()}, evidence
+
+
+def test_threads_that_each_take_a_row_need_neither_add_over_lanes_nor_repeat_what_all_make_of_the_sum():
+    parts, evidence = made_by_all()
+    assert parts == {"FADD R8, R4, R8": 1.0, "FMUL R9, R9, UR11": 1 - 1 / 128}
+    fmas = add_shares(evidence).model.avoidable["fma"]
+    assert fmas == pytest.approx(1 - 12800 * (2 + 1 / 128) / (12800 * 4))
+
+
+@pytest.mark.parametrize(
+    ("place", "by", "kept"),
+    [
+        (3, ("FADD R8, R6, R8", 12800), "FADD R8, R6, R8"),  # what a neighbour has is added to something else
+        (2, ("SHFL.UP PT, R8, R4, 0x1, 0x1f", 12800), "FADD R8, R4, R8"),  # each lane has another sum
+        (6, ("LDS R9, [R2]", 12800), "FMUL R9, R9, UR11"),  # each thread takes a sum of its own
+    ],
+)
+def test_what_differs_between_threads_is_work(place, by, kept):
+    assert kept not in made_by_all({place: by})[0]
+
+
+@pytest.mark.parametrize(("place", "by", "block"), [(5, ("NOP", 12800), 128), (5, SUMMED_BY_ALL[5], 32)])
+def test_threads_that_do_not_meet_make_no_value_together(place, by, block):
+    assert made_by_all({place: by}, block)[0] == {}

@@ -25,6 +25,9 @@ from profiler.analyse.code.registers import REGISTER, inputs_of, written_registe
 
 _RESULTS = ("fp32", "fp64")
 _MULTIPLY = ("FFMA", "FMUL", "DFMA", "DMUL")
+# These write 16 bits, and keep the other half of the register as it was: `PRMT R4, R8, 0x7632, R4` takes the upper half of R8.
+_KEEP_UPPER_HALF = ("0x7610", "0x7632")
+_TAKE_LOWER_HALF = (("SHF.L.U32", "0x10"), ("IMAD.U32", "0x10000"))  # a bfloat16 becomes a float
 _TIMES_ROUND = 2  # one turn to fill the registers, and the one that counts
 _Positions = frozenset[int]
 _NOTHING: _Positions = frozenset()
@@ -123,15 +126,15 @@ def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
 
     An instruction that a branch may pass by acts if the branch is not taken. A branch out of the loop ends it, and chooses
     nothing within. An instruction under a predicate reads what was written under the same one; it reads what a register held
-    before only where the predicate did not hold.
+    before only where the predicate did not hold. What stays in the half of a register that nothing takes is not read.
     """
     held: dict[str, _Positions] = {}
     under: dict[tuple[str, str], _Positions] = {}
     passed_by = _branches_around(body)
     chosen_by = [predicates_in(one.text) if one.name == "BRA" else predicates_read_by(one) for one in body]
     flow = [
-        (one.predicate or "", inputs_of(one) | chosen, results_of(one))
-        for one, chosen in zip(body, chosen_by, strict=True)
+        (one.predicate or "", inputs_of(one) - _left_over(body, place) | chosen, results_of(one))
+        for place, (one, chosen) in enumerate(zip(body, chosen_by, strict=True))
     ]
     found: list[_Positions] = []
     for _ in range(_TIMES_ROUND):
@@ -142,6 +145,37 @@ def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
             for name in results:
                 _write(held, under, name, guard, position)
     return tuple(found)
+
+
+def _left_over(body: Sequence[Instruction], place: int) -> frozenset[str]:
+    """Returns the register of which an instruction keeps a half, if nothing in the loop takes that half before all of it is replaced.
+
+    Compilers take single values of 16 bits out of a register so, into one whose other half holds what was there before.
+    """
+    if not _keeps_upper_half(body[place]):
+        return frozenset()
+    register = body[place].operands[0]
+    for one in (*body[place + 1 :], *body[:place]):
+        if _keeps_upper_half(one) and one.operands[0] == register:
+            continue
+        if register in inputs_of(one) and not _takes_lower_half(one, register):
+            return frozenset()
+        if register in written_registers(one) and one.predicate is None:
+            break
+    return frozenset({register})
+
+
+def _keeps_upper_half(one: Instruction) -> bool:
+    operands = one.operands
+    return (
+        one.name == "PRMT" and operands[0] == operands[3] != operands[1] and operands[2] in _KEEP_UPPER_HALF
+    )
+
+
+def _takes_lower_half(one: Instruction, register: str) -> bool:
+    """Returns whether an instruction takes only the lower half of a register, and makes a value of 32 bits of it."""
+    operands = one.operands
+    return (one.opcode, *operands[2:3]) in _TAKE_LOWER_HALF and register not in operands[3:]
 
 
 def _branches_around(body: Sequence[Instruction]) -> list[_Positions]:

@@ -16,6 +16,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import inputs_of, written_registers
 from profiler.catalog.metrics import LANES
 
 _IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")
@@ -29,6 +30,8 @@ _UNKNOWN = ("local", "atomic", "shared atomic")
 _ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
 # Units of arithmetic, and the kinds whose work a bound counts there: multiplications of integers may be for addresses.
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
+# What brings a lane the value of another one that adds up with it, and not of a neighbour.
+SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
 _AND = "0xc0"  # the table by which LOP3 computes a & b
 _WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
@@ -173,9 +176,43 @@ def _works_on_loads(sites: list[Site]) -> bool:
     )
 
 
+def find_made_by_all(evidence: Evidence) -> Mapping[Site, float]:
+    """Returns the arithmetic of loops by which the threads of a block make one value of those that they hold, with the part that goes if each makes its own.
+
+    That is what adds up over lanes, and what all threads then compute alike from the sum. In a block that takes as many rows at once
+    as it has threads, each thread adds up a row in its registers, and goes on with the sum of that row.
+    """
+    threads = math.prod(evidence.shape.block) if evidence.shape else 1
+    meeting = {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
+    if not meeting or threads <= LANES:
+        return {}
+    differing = find_differing_in_block(evidence)
+    found = {
+        site: 1 - 1 / threads
+        for loop in meeting
+        for site in evidence.inside(loop)
+        if site.kind in _ARITHMETIC and site not in differing
+    }
+    over_lanes = (site for loop in meeting for site in _adding_over_lanes(evidence, loop))
+    return found | dict.fromkeys(over_lanes, 1.0)
+
+
+def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:
+    """Yields the arithmetic that adds to a value what another lane has of it: the instruction reads both what SHFL reads and its result."""
+    held: dict[str, str] = {}  # by the register of a result, that of the lane's own value
+    for site in evidence.inside(loop):
+        one = site.instruction
+        read, written = inputs_of(one), written_registers(one)
+        if site.kind in _ARITHMETIC and any(held.get(name) in read for name in read):
+            yield site
+        held = {name: own for name, own in held.items() if name not in written and own not in written}
+        if one.opcode in SUMMING:
+            held[one.operands[1]] = one.operands[2]
+
+
 def add_shares(evidence: Evidence) -> Evidence:
-    """Returns the evidence with bounds that do not count arithmetic which the lanes of a warp could share out among them."""
-    alike = find_alike_in_lanes(evidence)
+    """Returns the evidence with bounds that do not count arithmetic which the lanes of a warp, or the threads of a block, could share out."""
+    alike = {**find_made_by_all(evidence), **find_alike_in_lanes(evidence)}
     if not any(site.kind in _ARITHMETIC for site in alike):
         return evidence
     avoidable = dict(evidence.model.avoidable)

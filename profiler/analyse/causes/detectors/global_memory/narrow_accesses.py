@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
@@ -19,8 +20,17 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Kind, Site
 from profiler.analyse.causes.flow.addresses import base_of
+from profiler.analyse.causes.flow.block_sharing import find_block_independent
 from profiler.analyse.causes.flow.carried import follows_itself
-from profiler.analyse.causes.flow.dataflow import find_address_work, find_processing
+from profiler.analyse.causes.flow.dataflow import (
+    choosers_of,
+    find_address_work,
+    find_processing,
+    makers_of_value,
+    reach,
+    sources_of,
+)
+from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
@@ -81,11 +91,15 @@ def _widened(
 
     Without a loop, a thread takes the place of several, and the number of all their instructions falls with it, except for accesses
     that cannot be wider until their lanes are neighbours. In a loop, a turn takes the place of several, and there are fewer addresses.
+    A block that has a row needs fewer warps for it, and one at least; but there are as many rows, so that as many blocks are launched.
     """
     gain = 1 - _mean_width(sites) / WIDEST_BITS
     keeps_threads = (
         any(evidence.loops.values()) or _exchanges_elements(evidence) or _fetches_textures(evidence)
     )
+    has_row = not keeps_threads and _has_row(evidence)
+    if has_row and evidence.shape:
+        gain = min(gain, 1 - 1 / math.ceil(math.prod(evidence.shape.block) / LANES))
     processing = find_processing(evidence)
     of_fewer_threads = [
         site
@@ -104,7 +118,31 @@ def _widened(
         waits[reason] *= 1 - _queued_behind_others(evidence, side_by_side)
     # A thread that takes the elements of several does the work of several loops: fewer threads are left.
     warps = min(1.0, (1 - gain) * (evidence.find("waves") or 1.0)) if follows_itself(evidence) else 1.0
-    return Effect(resources if keeps_threads else {**resources, LAUNCH: gain}, waits, warps=warps)
+    keeps_blocks = keeps_threads or has_row
+    return Effect(resources if keeps_blocks else {**resources, LAUNCH: gain}, waits, warps=warps)
+
+
+def _has_row(evidence: Evidence) -> bool:
+    """Returns whether the elements of a block belong together, so that another number of them would be another computation.
+
+    What is stored of each depends on a sum or a maximum of them, as where a row is normalised; or whether a thread stores depends on
+    its index in the block alone, because the row is shorter than the block.
+    """
+    stores = [site for site in evidence.of("global store") if (site.acting or LANES) > _ONE_LANE]
+    makers = reach(
+        [one for store in stores for one in makers_of_value(evidence, store)],
+        lambda one: () if one.kind == "global load" else sources_of(evidence, one),
+    )
+    if any(one.opcode in SUMMING or one.kind == "shared load" for one in makers):
+        return True
+    alike = set(find_block_independent(evidence))
+    return any(
+        site.acting is not None
+        and site.acting < LANES - 1
+        and (choosers := choosers_of(evidence, site))
+        and alike.issuperset(choosers)
+        for site in stores
+    )
 
 
 def _find_addresses_in_loops(evidence: Evidence, sites: Sequence[Site]) -> list[Site]:
