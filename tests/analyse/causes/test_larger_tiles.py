@@ -60,3 +60,44 @@ def test_what_stands_around_the_loop_stays():
     lines = [*((line, 1000.0) for line in TURN), *((line, 1000.0) for line in around), ("EXIT", 1.0)]
     (candidate,) = detect_too_little_reuse(evidence_of(("MOV R3, RZ", 1.0), *lines))
     assert candidate.effect.resources["issue"] == pytest.approx(PART * 6 * 1000 / (10 * 1000 + 2))
+
+
+LOADS = ("LDS R4, [R2]", "LDS R5, [R2+0x40]")
+
+
+@pytest.mark.parametrize(
+    ("turn", "each"),
+    [
+        ((*LOADS, "VIADDMNMX R6, R4, R5, R6, PT"), 0.5),  # shortest paths, by one instruction and by two
+        ((*LOADS, "IADD3 R8, R4, R5, RZ", "IMNMX R6, R6, R8, PT"), 0.5),
+        ((*LOADS, "FADD R8, R4, R5", "FMNMX R6, R6, R8, PT"), 0.5),
+        ((*LOADS, "LOP3.LUT R8, R4, R5, RZ, 0x3c, !PT", "POPC R8, R8", "IADD3 R6, R6, R8, RZ"), 0.5),  # bits that differ
+        ((*LOADS, "FADD R8, R4, -R5", "FADD R6, R6, |R8|"), 0.5),  # a sum of differences
+        ((*LOADS, "IMAD R6, R4, R5, R6"), 0.5),
+        ((*LOADS, *(f"VIADDMNMX R{20 + one}, R4, R5, R{20 + one}, PT" for one in range(4))), 2.0),
+        # A chain that ends in another register than it starts from, as the compiler unrolls it.
+        ((*LOADS, "VIADDMNMX R9, R4, R5, R6, PT", "VIADDMNMX R6, R5, R4, R9, PT"), 1.0),
+        # Sums use each value once, and so do the largest of all and an address.
+        ((*LOADS, "IADD3 R6, R6, R4, R5"), None),
+        ((*LOADS, "FADD R8, R4, R5", "FADD R6, R6, R8"), None),
+        ((*LOADS, "IMNMX R6, R6, R4, !PT", "IMNMX R6, R6, R5, !PT"), None),
+        (("LDS R4, [R2]", "VIADDMNMX R6, R4, 0x1, R6, PT"), None),
+        # A softmax adds up what belongs to one row.
+        (("LDS R4, [R2]", "FADD R8, R4, -R15", "MUFU.EX2 R8, R8", "FADD R6, R6, R8"), None),
+        # What is not carried is no result that takes in pairs turn by turn.
+        ((*LOADS, "VIADDMNMX R6, R4, R5, R15, PT"), None),
+    ],
+)  # fmt: skip
+def test_pairs_that_a_result_takes_in_by_other_operations_are_uses(turn, each):
+    lines = [("MOV R2, RZ", 1.0), *((line, 1000.0) for line in (*turn, "@P0 BRA 0x10")), ("EXIT", 1.0)]
+    found = [
+        one.evidence.get("pairs_per_shared_load") for one in detect_too_little_reuse(evidence_of(*lines))
+    ]
+    assert found == ([] if each is None else [pytest.approx(each)])
+
+
+def test_what_multiply_adds_have_taken_is_not_counted_again():
+    """As the distances of which the nearest is kept."""
+    turn = (*LOADS, "FFMA R8, R4, R5, R15", "FMNMX R6, R6, R8, PT", "@P0 BRA 0x10")
+    (found,) = detect_too_little_reuse(evidence_of(("MOV R2, RZ", 1.0), *((line, 1000.0) for line in turn)))
+    assert found.evidence == {"fmas_per_shared_load": 0.5}

@@ -3,6 +3,8 @@
 import pytest
 from made_evidence import evidence_of
 
+from profiler.analyse.causes.detectors.global_memory.layout import cheaper_accesses
+
 LOAD, STORE, SHARED = "LDG.E R4, [R2.64]", "STG.E [R6.64], R4", "STS [R8], R4"
 SECTORS = {0: {"sectors": 300.0}, 1: {"sectors": 100.0}}
 
@@ -20,3 +22,16 @@ def test_with_one_the_passes_have_their_part():
     assert part_of_load(LOAD, STORE, SHARED, facts=SECTORS | {2: {"passes": 100.0}}) == pytest.approx(
         0.75 * 3 / 4
     )
+
+
+@pytest.mark.parametrize(("opcode", "part"), [("LDG.E R5, [R4.64]", 0.0), ("STG.E [R4.64], R5", 28 / 36)])
+def test_unused_sectors_of_stores_reach_l2_whatever_l1_holds(opcode, part):
+    """As many sectors arrive as a load of neighbours and a store whose lanes lie apart need: L1 holds what loads use later, and no store."""
+    facts = {
+        0: {"sectors": 3200.0, "ideal_sectors": 400.0},
+        1: {"sectors": 3200.0, "ideal_sectors": 400.0},
+    }
+    lines = ("LDG.E R9, [R2.64]", opcode, "EXIT")
+    evidence = evidence_of(*lines, facts=facts, figures={"l2_sectors": 800.0 if "LDG" in opcode else 3600.0})
+    effect = cheaper_accesses(evidence, [evidence.sites[1]])
+    assert effect.resources["l2"] == pytest.approx(part)

@@ -20,6 +20,7 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.pairings import FMAS, count_pairs
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES
 
@@ -31,9 +32,8 @@ _NEXT_STEPS = (8 / 3, 6.4)
 # whose results four warps hold in half of their registers. Where the copies are not counted, twice the tile is assumed to fit.
 _USES_IN_A_LARGE_TILE = 128 * 128 / (128 + 128)
 _OF_TWICE_THE_TILE = 1 / 2
-_FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 # A product loads at most two values for each multiply-add; other code, with fewer, multiplies only in passing.
-_FMAS_OF_A_PRODUCT = 0.5
+_USES_OF_A_PRODUCT = 0.5
 _OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 _FACTORS = 2
 _BANK_BYTES = 4
@@ -112,40 +112,37 @@ def _row_length(evidence: Evidence, worst: Site) -> str:
 
 
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
-    """Names shared loads, or staged tiles, that feed few multiplications each."""
-    multiplied = _find_multiplied(evidence)
-    loads = [
-        site for site in evidence.of("shared load") if site in multiplied and evidence.innermost_loop(site)
-    ]
+    """Names shared loads, or staged tiles, that feed little arithmetic each."""
+    pairs = count_pairs(evidence)
+    used = _find_used(evidence, pairs)
+    loads = [site for site in evidence.of("shared load") if site in used and evidence.innermost_loop(site)]
     loops = evidence.loops_around(loads)
     adding = [site for site in evidence.of("fp32") if evidence.innermost_loop(site) in loops]
-    fmas = sum(site.executed * _FMAS.get(site.instruction.name, 0) for site in adding)
+    fmas = sum(site.executed * FMAS.get(site.instruction.name, 0) for site in adding)
+    paired = sum(site.executed * count for site, count in pairs.items())
     count = sum(site.executed for site in loads)
-    if count and fmas / count >= _FMAS_OF_A_PRODUCT:
-        each = fmas / count
+    if count and (fmas + paired) / count >= _USES_OF_A_PRODUCT:
+        each = (fmas + paired) / count
         part = next((1 - each / step for step in _NEXT_STEPS if step >= 2 * each), 0.0)
+        is_product = paired > fmas or _is_product(evidence, adding)
         yield Candidate(
             "too-little-reuse",
-            f"Each load from shared memory feeds {each:.1f} multiply-adds a thread"
-            + (
-                "; with a tile of 8 x 8 results a thread, each feeds 16."
-                if (is_product := _is_product(evidence, adding))
-                else "."
-            ),
+            f"Each load from shared memory feeds {each:.1f} {'pairs of values' if paired > fmas else 'multiply-adds'} a thread"
+            + ("; with a tile of 8 x 8 results a thread, each feeds 16." if is_product else "."),
             "Let each thread compute a larger tile of results in registers, and load 16 bytes at once."
             if is_product
             else "Let each thread compute several results in registers from each value that it loads (such as neighbours of a filter, whose "
             "windows overlap), and load 16 bytes at once.",
             evidence.without(dict.fromkeys([*loads, *_of_any_tile(evidence, loads)], part)),
             {site: site.executed for site in loads},
-            {"fmas_per_shared_load": each},
+            {"pairs_per_shared_load" if paired > fmas else "fmas_per_shared_load": each},
         )
     yield from _find_small_tiles(evidence)
 
 
 def _is_product(evidence: Evidence, adding: Iterable[Site]) -> bool:
     """Returns whether most multiply-adds multiply two values from shared memory, as a matrix product does and a filter does not."""
-    fmas = [site for site in adding if site.instruction.name in _FMAS]
+    fmas = [site for site in adding if site.instruction.name in FMAS]
     of_two = [
         site
         for site in fmas
@@ -154,14 +151,14 @@ def _is_product(evidence: Evidence, adding: Iterable[Site]) -> bool:
     return 2 * sum(site.executed for site in of_two) >= sum(site.executed for site in fmas)
 
 
-def _find_multiplied(evidence: Evidence) -> set[Site]:
-    """Returns the loads from shared memory whose values take part in multiply-adds, also through other arithmetic, such as a difference.
+def _find_used(evidence: Evidence, pairs: Iterable[Site]) -> set[Site]:
+    """Returns the loads from shared memory whose values take part in multiply-adds or pairs, also through other arithmetic, such as a difference.
 
     Each thread loads as much of everything else, such as bounds or where a tile begins, however large its tile of results is.
     """
-    fmas = [site for site in evidence.of("fp32") if site.instruction.name in _FMAS]
-    factors = reach(fmas, lambda site: () if site.kind in ACCESSES else sources_of(evidence, site))
-    return {site for site in factors if site.kind == "shared load"}
+    fmas = [site for site in evidence.of("fp32") if site.instruction.name in FMAS]
+    values = reach([*fmas, *pairs], lambda site: () if site.kind in ACCESSES else sources_of(evidence, site))
+    return {site for site in values if site.kind == "shared load"}
 
 
 def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:

@@ -254,14 +254,21 @@ class Evidence:
     def sectors(self) -> float:
         return sum(site.sectors or 0.0 for site in self.sites)
 
+    def excess_beyond_l1(self, site: Site) -> float:
+        """Returns how many unused sectors of an access reach L2: all that are stored, and of those that are loaded what L1 does not hold."""
+        return site.excess_sectors * (self._excess_missing_l1 if site.kind in _LOOKED_UP else 1.0)
+
     @cached_property
-    def excess_beyond_l1(self) -> float:
-        """Returns the part of the unused sectors that L1 had to request from L2; L1 held the rest, because other accesses use them."""
+    def _excess_missing_l1(self) -> float:
+        """Returns the part of the unused sectors of loads that L1 had to request from L2; it held the rest, because other accesses use them."""
+        loads = [site for site in self.sites if site.kind in _LOOKED_UP]
+        excess = sum(site.excess_sectors for site in loads)
         arrived = self.figures.get("l2_sectors")
-        if not self.excess_sectors or arrived is None:
+        if not excess or arrived is None:
             return 1.0
-        needed = self.sectors - self.excess_sectors
-        return min(1.0, max(0.0, arrived - needed) / self.excess_sectors)
+        loaded = sum(site.sectors or 0.0 for site in loads)
+        needed = loaded - excess + (self.sectors - loaded)  # with all that is stored
+        return min(1.0, max(0.0, arrived - needed) / excess)
 
     @cached_property
     def excess_sectors(self) -> float:

@@ -223,14 +223,12 @@ def cheaper_accesses(evidence: Evidence, sites: Sequence[Site]) -> Effect:
     """
     wasted = sum(site.excess_sectors for site in sites)
     of_l1, lookups = find_spared_lookups(evidence, sites)
-    beyond = evidence.excess_beyond_l1
-    fetched = {site: _part(beyond * site.excess_sectors, site.ideal_sectors or 0.0) for site in sites}
+    beyond = {site: evidence.excess_beyond_l1(site) for site in evidence.sites if site.excess_sectors}
+    fetched = {site: _part(beyond.get(site, 0.0), site.ideal_sectors or 0.0) for site in sites}
+    spared = sum(beyond.get(site, 0.0) for site in sites)
     return Effect(
         resources={
-            "l2": _part(
-                beyond * wasted,
-                evidence.sectors - evidence.excess_sectors + beyond * (evidence.excess_sectors - wasted),
-            ),
+            "l2": _part(spared, evidence.sectors - evidence.excess_sectors + sum(beyond.values()) - spared),
             "l1": of_l1,
             "dram": evidence.wasted_dram * wasted / evidence.sectors,
         },

@@ -1,0 +1,62 @@
+"""Finds where results take in pairs of values that are not multiplied by FMAs: shortest paths, bits that differ, differences that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.dataflow import reach, sources_of
+
+FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
+_ARITHMETIC: tuple[Kind, ...] = ("fp32", "integer")
+# These join two values by one operation and take the result in by another. IADD3 adds three values, which may as well be a plain sum.
+_BOTH_AT_ONCE = ("IMAD", "IDP", "VIADDMNMX")
+_COMPARES = "SETP"  # writes predicates: what they choose is the result
+_PAIR = 2
+
+
+def count_pairs(evidence: Evidence) -> dict[Site, int]:
+    """Returns the instructions that take pairs of values into a result that a loop carries, and how many pairs each takes.
+
+    Both values come from shared memory in this loop: one that meets nothing else, such as an exponent of a softmax, may be used by no other
+    thread. They are joined by another operation than the one that takes them in: a sum of sums is a plain sum, which uses each value
+    once, however many results a thread computes. What FMAs multiply on the way is counted with these.
+    """
+    loops = {evidence.innermost_loop(load) for load in evidence.of("shared load")} - {None}
+    return {
+        site: pairs
+        for site in evidence.of(*_ARITHMETIC)
+        if evidence.innermost_loop(site) in loops
+        and site.instruction.name not in FMAS
+        and not site.instruction.name.endswith(_COMPARES)
+        and is_carried(evidence, site)
+        and (pairs := _pairs_of(evidence, site))
+    }
+
+
+def _pairs_of(evidence: Evidence, site: Site) -> int:
+    joined, name = _within(evidence, site), site.instruction.name
+    if name in _BOTH_AT_ONCE:
+        return int(_is_pair(evidence, joined))
+    # A sum of absolute values is another operation than a sum.
+    others = [one for one in joined if one.instruction.name != name or "|" in site.instruction.text]
+    return sum(_is_pair(evidence, [one]) for one in others)
+
+
+def _within(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns what made the operands of an instruction in this turn of its loop, without results that the loop carries."""
+    loop = evidence.innermost_loop(site)
+    return [
+        one
+        for one in sources_of(evidence, site)
+        if evidence.innermost_loop(one) is loop and (one.kind in ACCESSES or not is_carried(evidence, one))
+    ]
+
+
+def _is_pair(evidence: Evidence, makers: Iterable[Site]) -> bool:
+    """Returns whether these are made of two values from shared memory, and no FMA has multiplied them."""
+    made_of = reach(makers, lambda one: () if one.kind in ACCESSES else _within(evidence, one))
+    loaded = [one for one in made_of if one.kind == "shared load"]
+    return len(loaded) >= _PAIR and not any(one.instruction.name in FMAS for one in made_of)
