@@ -182,7 +182,7 @@ def find_made_by_all(evidence: Evidence) -> Mapping[Site, float]:
     That is what adds up over lanes, and what all threads then compute alike from the sum. In a block that takes as many rows at once
     as it has threads, each thread adds up a row in its registers, and goes on with the sum of that row.
     """
-    threads = math.prod(evidence.shape.block) if evidence.shape else 1
+    threads = evidence.shape.threads if evidence.shape else 1
     meeting = {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
     if not meeting or threads <= LANES:
         return {}
