@@ -15,7 +15,8 @@ from msgspec.structs import fields, replace
 
 from profiler.analyse.code.machine_code import MachineCode, view_machine_code
 from profiler.analyse.compare.changes import compare_timings
-from profiler.analyse.compare.compare import compare_profiles, sum_up
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.compare.several import sum_up
 from profiler.analyse.findings import ComparisonFinding
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ladder import MissingRung

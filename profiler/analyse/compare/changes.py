@@ -15,7 +15,7 @@ from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.comparable import find_cautions, refuse_obstacles
 from profiler.analyse.compare.compare import derive_deltas, derive_side, derive_speedup, measured_ns
-from profiler.analyse.compare.headline import ratio_sentence
+from profiler.analyse.compare.speedup_sentence import ratio_sentence
 from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, shares_text
 from profiler.analyse.recording.overview import summarise_timings
 from profiler.analyse.recording.profile import Profile, profile_timings, require_metrics

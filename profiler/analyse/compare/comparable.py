@@ -11,7 +11,7 @@ from datetime import datetime
 from statistics import median
 
 from profiler.analyse.compare.calls import unlike_arguments
-from profiler.analyse.compare.headline import names_of_sides
+from profiler.analyse.compare.speedup_sentence import names_of_sides
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic, is_as_much_arithmetic
 from profiler.analyse.recording.doubts import doubts_of, is_part_of_step
 from profiler.analyse.recording.kernel_names import plain_name, short_names
