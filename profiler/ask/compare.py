@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
-from profiler.analyse.compare.changes import compare_timings
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.several import sum_up
+from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import ComparisonFinding, Comparisons
 from profiler.analyse.recording.kernel_choice import KernelPairs, match_kernels, pair_kernels
 from profiler.analyse.recording.profile import profile_kernel

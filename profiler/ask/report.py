@@ -9,8 +9,8 @@ from itertools import chain, count, pairwise
 from pathlib import PurePath
 
 from profiler.analyse.code.machine_code import CodeView, view_machine_code
-from profiler.analyse.compare.changes import headline_of_times
 from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.compare.timings_alone import headline_of_times
 from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
