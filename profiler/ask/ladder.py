@@ -52,14 +52,11 @@ _CEILINGS = "ceilings"  # the ladder whose rungs measure the most that a GPU can
 
 
 def climb_ladder(
-    settings: Settings,
-    size: str | int | None = None,
-    set_param: Sequence[str] | None = None,
-    view: LadderView | None = None,
+    settings: Settings, set_param: Sequence[str] | None = None, view: LadderView | None = None
 ) -> Climb:
     """Returns the climb of the chosen ladder, with the size and the parameters asked for."""
     ladder = open_ladder(settings)
-    wanted = workload_asked_for(ladder, size, set_param)
+    wanted = workload_asked_for(ladder, settings.size, set_param)
     return find_climb(settings.open_store(), ladder, wanted, view, settings.gpu, settings.usual_gpu)
 
 

@@ -39,16 +39,12 @@ def open_named(
     settings: Settings,
     *,
     timed: bool = False,
-    size: str | int | None = None,
-    nvtx: str | None = None,
     code: bool = False,
 ) -> list[Run]:
     """Returns a run for each reference; several reports are read in parallel.
 
-    A number or a name means its newest run, or the newest of this `size`; a number also its newest times. A folder means
-    the report in it, if it holds one alone. A run that
-    holds only timings is refused unless `timed`. With `nvtx`, the runs hold only the launches in NVTX ranges that match
-    it. Files of machine code are opened too if `code`.
+    A number or a name means its newest run, a number also its newest times. A folder means the report in it, if it holds
+    one alone. A run that holds only timings is refused unless `timed`. Files of machine code are opened too if `code`.
     """
     if settings.reach is not None:
         references = [settings.reach.locate(one) for one in references]
@@ -63,19 +59,19 @@ def open_named(
     reports = [one for one in references if one not in files and is_report_path(one, settings)]
     read = open_reports(list(map(Path, reports)), settings.progress) if reports else []
     opened = dict(zip(reports, read, strict=True)) | {one: open_code_file(Path(one)) for one in files}
-    timings_suffice = timed and nvtx is None
+    timings_suffice = timed and settings.nvtx is None
     runs = [
-        opened[one] if one in opened else _open_stored(one, settings, stored, size, timings_suffice)
+        opened[one] if one in opened else _open_stored(one, settings, stored, timings_suffice)
         for one in references
     ]
     for run in runs:
         if not is_on(run.manifest, settings.gpu):  # a report or a run id, which no choice led to
             raise no_such_gpu(str(settings.gpu), run.label, run.manifest.gpus)
-    if size is not None and not any(
+    if settings.size is not None and not any(
         is_choice(*named, settings) for named in zip(references, runs, strict=True)
     ):
-        raise no_choice(size, references)
-    return runs if nvtx is None else [within_range(run, nvtx) for run in runs]
+        raise no_choice(settings.size, references)
+    return runs if settings.nvtx is None else [within_range(run, settings.nvtx) for run in runs]
 
 
 def _only_report_in(reference: str, stored: Callable[[], RunStore]) -> str:
@@ -97,7 +93,6 @@ def _open_stored(
     reference: str,
     settings: Settings,
     stored: Callable[[], RunStore],
-    size: str | int | None,
     timings_suffice: bool,
 ) -> Run:
     """Returns the run at a path, or the newest of a number or a name; a number's with the newest times of its rung.
@@ -105,7 +100,7 @@ def _open_stored(
     Its reports must be whole.
     """
     try:
-        run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
+        run = _run_at(reference, settings) or find_run(reference, stored(), settings)
     except RunNotFound as error:
         if meant := _rung_meant(reference, settings) or _meant_instead(reference, settings):
             error.remedy = meant
@@ -113,7 +108,7 @@ def _open_stored(
             error.remedy = "`list` shows what is recorded."  # an agent stores nothing
         raise
     if not run.manifest.is_profiled and not timings_suffice:
-        raise not_profiled(reference, run, stored(), settings, size)
+        raise not_profiled(reference, run, stored(), settings)
     if run.manifest.is_profiled and reference.isdecimal():
         run = with_newest_times(run, timed_runs(stored(), run.manifest))
     run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
