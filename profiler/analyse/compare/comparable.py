@@ -223,9 +223,9 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
 
 
 def _arguments_tell(before: Profile, after: Profile) -> bool:
-    """Returns whether arguments tell what the workload would: that the two did the same work, or did not.
+    """Returns whether the arguments show what a workload would: that the two did the same work, or did not.
 
-    That a program was called alike tells nothing of two kernels in it.
+    If a program was called alike, that says nothing about two kernels in it.
     """
     left, right = before.manifest, after.manifest
     unlike = unlike_arguments(left, right)
