@@ -44,9 +44,9 @@ def compare_profiles(
     metrics: Iterable[str] = (),
     diagnose: Diagnose = diagnose,
 ) -> findings.ComparisonFinding:
-    """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
+    """Returns the comparison of two profiles; raises NotComparable if they were measured in different ways.
 
-    For one kernel on two GPUs, the headline says what the other GPU changes. If launches have several shapes, those of the shape
+    With `force`, it returns the reasons as warnings instead. For one kernel on two GPUs, the headline says what the other GPU changes. If launches have several shapes, those of the shape
     that takes most of the time are compared. `diagnose` finds the causes of each side.
     """
     two_gpus = is_on_two_gpus(before, after)
@@ -192,7 +192,7 @@ def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Se
 
 
 def _extra_pairs(before: Profile, after: Profile, wanted: Iterable[str]) -> list[tuple[Series, Series]]:
-    """Yields the metrics that were asked for by ncu's own name and are not in the catalogue."""
+    """Pairs the metrics that were asked for by ncu's own name and are not in the catalogue."""
     extra = [name for name in wanted if name not in before.series]
     return [(before.raw[name], after.raw[name]) for name in extra]
 
