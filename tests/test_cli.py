@@ -293,7 +293,12 @@ def test_a_locale_that_lacks_our_signs_gets_plain_ones_as_wide(prof, recorded):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     pages = [
         prof("--runs", recorded.root, *command, env=environment)
-        for command in (["compare", "5", "6"], ["sass", "5", "6"], ["ladder"], ["check", "6", "--baseline", "5"])
+        for command in (
+            ["compare", "5", "6"],
+            ["sass", "5", "6"],
+            ["ladder"],
+            ["check", "6", "--baseline", "5"],
+        )
     ]
     assert [page.returncode for page in pages] == [0] * len(pages)
     assert not [line for page in pages for line in page.stdout.splitlines() if "\\" in line]
