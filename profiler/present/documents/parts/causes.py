@@ -171,7 +171,9 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
     parts = [
         _SAID_ABOVE if is_explained and has_advice else "",
         "" if is_explained else cause.sentence,
-        f"At {_places(cause, quoted)}." if has_place(cause) else "",
+        f"{'At' if has_place(cause) else 'The kernel begins at'} {_places(cause, quoted)}."
+        if cause.where
+        else "",
         "" if has_advice else f"Try: {cause.try_}{saves}",
     ]
     weight = None if cause.is_ceiling else cause.saves_pct.expected
