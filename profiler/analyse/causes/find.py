@@ -197,7 +197,7 @@ def _bound(evidence: Evidence, candidate: Candidate) -> tuple[float, str | None]
     """Returns the most that the change could save, and the resource that needs the rest of the time."""
     if candidate.at_most is not None:
         return candidate.at_most, candidate.resource or None
-    return evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves)
+    return evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves, candidate.regrouped)
 
 
 def _cause(

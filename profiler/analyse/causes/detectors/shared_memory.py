@@ -65,6 +65,7 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
         Effect({"l1": evidence.part_of_l1(fractions)}, lighter=waits),
         weights,
         {"passes_per_needed": sites[worst]},
+        regrouped=evidence.without_idle_lanes(),
     )
 
 
