@@ -50,7 +50,7 @@ def evidence_of(
     busy: dict[str, float] | None = None,
     waits: dict[str, float] | None = None,
     figures: dict[str, float] | None = None,
-    grid: int = 1000,
+    grid: int | tuple[int, int, int] = 1000,
     block: int | tuple[int, int, int] = 256,
     file: str | None = "made.cu",
     line: int | None = None,
@@ -59,7 +59,8 @@ def evidence_of(
     """Returns evidence with the waiting of `waits`, charged as the samples in `facts` are."""
     code = code_of(*lines, file=file, line=line)
     sites = sites_of(code, facts)
-    shape = LaunchShape((grid, 1, 1), block if isinstance(block, tuple) else (block, 1, 1), None, None, 1)
+    blocks, threads = (one if isinstance(one, tuple) else (one, 1, 1) for one in (grid, block))
+    shape = LaunchShape(blocks, threads, None, None, 1)
     profile = Profile("made", "k", None, False, "NVIDIA H200", 1, {}, {}, shapes=[shape], numbers=(0,))  # type: ignore[arg-type]
     vars(profile)["code"] = code  # what is otherwise read from a run
     charged = charge(code, sites)

@@ -2,7 +2,7 @@
 
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.flow.block_sharing import find_block_independent
+from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
@@ -52,9 +52,9 @@ def test_only_what_leads_to_an_address_is_address_work():
 
 def test_code_that_every_block_repeats_comes_before_code_that_depends_on_the_blocks_index():
     evidence = evidence_of("S2R R1, SR_TID.X", "FADD R4, R5, R6", "S2R R0, SR_CTAID.X", "IMAD R2, R0, 0x100, R1", "FADD R7, R2, R4")  # fmt: skip
-    assert find_block_independent(evidence) == list(evidence.sites[:2])
+    assert find_block_independent(evidence, OF_BLOCK) == list(evidence.sites[:2])
 
 
 def test_a_loop_in_which_anything_depends_on_the_block_is_its_own_work():
     evidence = evidence_of("S2R R0, SR_CTAID.X", "FADD R4, R4, R6", "IADD3 R0, R0, 0x1, RZ", "@P0 BRA 0x10", "EXIT")  # fmt: skip
-    assert evidence.sites[1] not in find_block_independent(evidence)
+    assert evidence.sites[1] not in find_block_independent(evidence, OF_BLOCK)

@@ -133,3 +133,27 @@ def test_sms_without_a_block_lose_the_last_round_however_many_each_holds(registe
     evidence = evidence_of("FADD R4, R4, R6", figures=figures | cycles, waits={"no_warp": 1.0})
     (candidate,) = grid.detect_last_wave(evidence)
     assert candidate.saves == pytest.approx(saves)
+
+
+ROW = ("S2R R4, SR_CTAID.Y", "LDG.E R8, [R4.64]", "STS [R9], R8", "BAR.SYNC.DEFER_BLOCKING 0x0")
+COLUMN = ("S2R R5, SR_CTAID.X", "LDG.E R10, [R5.64]", "LDS R8, [R9]", "STG.E [R5.64], R10", "EXIT")
+
+
+@pytest.mark.parametrize(
+    ("grid_of", "lines", "alike"),
+    [
+        ((100, 100, 1), (*ROW, *COLUMN), [0, 4, 3]),  # in every block; in those of a row of the grid; in those of a column
+        ((100, 100, 1), (*ROW[:2], *ROW[3:], *COLUMN), [0, 2, 3]),  # the barrier may guard what a thread makes
+        ((100, 100, 1), (*ROW, *COLUMN[:3], "STS [R9], R10", *COLUMN[3:]), [0, 3, 4]),  # and here it does
+        ((10_000, 1, 1), (*ROW, *COLUMN), [0]),
+    ],
+)  # fmt: skip
+def test_a_thread_that_goes_on_along_a_row_prepares_once_for_the_row(grid_of, lines, alike):
+    evidence = evidence_of(*lines, grid=grid_of, figures={"waves": 1e9})
+    assert [len(one.weights) for one in grid.detect_little_work(evidence)] == alike
+
+
+def test_a_thread_goes_on_as_far_as_the_row_goes():
+    evidence = evidence_of(*ROW, *COLUMN, grid=(4, 1000, 1), figures={"waves": 1e9})
+    launched = [one.effect.resources["launch"] for one in grid.detect_little_work(evidence)]
+    assert launched == pytest.approx([1 - 1 / 4000, 1 - 1 / 4, 1 - 1 / 1000])

@@ -8,8 +8,10 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses, redundant_loads, redundant_stores
+from profiler.analyse.causes.detectors.global_memory.layout import detect_uncoalesced
 from profiler.analyse.causes.detectors.instructions import integer_overhead, lanes, special_functions
 from profiler.analyse.causes.detectors.launch import grid
+from profiler.analyse.causes.detectors.shared_memory import detect_bank_conflicts
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.evidence.charging import are_atomics_contended
 from profiler.analyse.causes.evidence.latency import Effect, Places
@@ -296,3 +298,22 @@ def test_integers_are_multiplied_by_half_of_the_pipe_of_the_gpus_that_are_known_
     profile = replace(evidence.profile, run=run, raw=raw)
     model = model_time(profile, {}, evidence.sites, {"wait": 1.0}, evidence.charged)
     assert model.busy.get("fma_heavy") == busy
+
+
+@pytest.mark.parametrize(("lanes", "kept"), [(32.0, 0.4), (16.0, 0.2)])
+@pytest.mark.parametrize(
+    ("cause", "detect", "access", "facts"),
+    [
+        ("bank-conflicts", detect_bank_conflicts, "LDS R4, [R2]", {"passes": 800.0, "ideal_passes": 100.0}),
+        ("uncoalesced-loads", detect_uncoalesced, LOAD, {"sectors": 1600.0, "ideal_sectors": 400.0}),
+    ],
+)
+def test_lanes_that_become_neighbours_may_also_share_out_what_few_of_them_execute(
+    cause, detect, access, facts, lanes, kept
+):
+    """Instructions are issued for 40 % of the time, all of them for so many lanes."""
+    facts = {0: facts | {"lanes": lanes}, 1: {"lanes": lanes}}
+    evidence = evidence_of(access, ADD, facts=facts, busy={"issue": 0.4})
+    (candidate,) = detect(evidence)
+    bound, limit = evidence.model.bound(candidate.effect, CAUSES[cause].leaves, candidate.regrouped)
+    assert (1 - bound, limit) == (pytest.approx(kept), "issue")

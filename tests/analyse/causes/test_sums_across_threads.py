@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions import loops
+from profiler.analyse.causes.detectors.instructions import sums_across_threads
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 TURN = {
@@ -24,7 +24,7 @@ def found(turns=64, **changed):
     """The causes that are named in a loop of which some instructions were changed, or left out."""
     lines = [one for one in {**TURN, **changed}.values() if one]
     executed = [(one, 100.0 * turns) for line in lines for one in line.split("; ")]
-    return list(loops.detect_sums_across_threads(evidence_of("MOV R4, RZ", *executed, "EXIT")))
+    return list(sums_across_threads.detect_sums_across_threads(evidence_of("MOV R4, RZ", *executed, "EXIT")))
 
 
 def test_threads_could_add_up_their_own_values_and_exchange_sums_once():
@@ -63,3 +63,54 @@ def test_an_exchange_that_a_turn_needs_stays(changed):
 
 def test_the_greatest_of_the_greatest_is_found_after_the_loop_too():
     assert found(add="FMNMX R10, R8, R10, !PT", sum="FMNMX R4, R12, R4, !PT")
+
+
+ALL, HALF, ONE = 32.0, 16.0, 0.5  # lanes of a warp that act on average, in a block of two warps
+TREE = {
+    "load": ("LDG.E R8, [R2]", ALL),
+    "leaf": ("STS [R23], R8", ALL),
+    "meet": (BARRIER, ALL),
+    "other": ("@!P2 LDS R10, [R24]", HALF),
+    "own": ("@!P2 LDS R11, [R23]", HALF),
+    "add": ("@!P2 FADD R10, R10, R11", HALF),
+    "step": ("@!P2 STS [R23], R10", HALF),
+    "again": (BARRIER, ALL),
+    "result": ("@P3 LDS R12, [UR4]", ONE),
+    "use": ("@P3 STG.E [R6], R12", ONE),
+    "next": ("IADD3 R2, R2, 0x80, RZ", ALL),
+    "end": ("@P0 BRA 0x10", ALL),
+}
+
+
+def trees(turns=64, block=64, **changed):
+    """The causes that are named in a loop of trees of which some instructions were changed, or left out."""
+    lines = [one for one in ({**TREE, **changed}).values() if one]
+    facts = {place: {"acting": lanes, "lanes": 32.0} for place, (_, lanes) in enumerate(lines, 1)}
+    executed = [(line, 100.0 * turns) for line, _ in lines]
+    evidence = evidence_of("MOV R4, RZ", *executed, "EXIT", facts=facts, block=block)
+    return list(sums_across_threads.detect_trees_in_turns(evidence))
+
+
+def test_threads_could_take_turns_of_their_own_where_one_uses_what_all_make_in_each():
+    (one,) = trees()
+    names = [site.instruction.name for site in one.weights]
+    assert names == ["STS", "BAR", "LDS", "LDS", "FADD", "STS", "BAR", "LDS"]  # what is made of it stays
+    assert one.effect.resources["lsu"] == pytest.approx((1 - 1 / 64) * 5 / 7)
+    assert trees(turns=8)[0].effect.resources["lsu"] == pytest.approx((1 - 1 / 8) * 5 / 7)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"result": ("LDS R12, [UR4]", ALL)},  # all need the result
+        {"result": ("@P3 LDS R12, [R24]", HALF), "use": ("@P3 STG.E [R6], R12", HALF)},  # each turn has several
+        {"leaf": ("@!P4 STS [R23], R8", HALF)},  # half of the threads hold a value of the turn
+        {"step": None},  # some only look at what others hold
+        {"step": ("@!P2 STS [R23], R13", HALF)},  # or store something else
+        {"load": ("FADD R8, R8, R9", ALL)},  # a turn starts from the one before
+        {"use": ("@P3 STG.E [R2], R12", ONE)},  # and so it may in memory
+        {"turns": 3},
+    ],
+)  # fmt: skip
+def test_a_tree_of_which_a_turn_needs_more_than_one_value_stays(changed):
+    assert trees(**changed) == []

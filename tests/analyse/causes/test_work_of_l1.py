@@ -3,6 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
+from profiler.analyse.causes.detectors import shared_memory
 from profiler.analyse.causes.detectors.global_memory.layout import cheaper_accesses
 
 LOAD, STORE, SHARED = "LDG.E R4, [R2.64]", "STG.E [R6.64], R4", "STS [R8], R4"
@@ -35,3 +36,16 @@ def test_unused_sectors_of_stores_reach_l2_whatever_l1_holds(opcode, part):
     evidence = evidence_of(*lines, facts=facts, figures={"l2_sectors": 800.0 if "LDG" in opcode else 3600.0})
     effect = cheaper_accesses(evidence, [evidence.sites[1]])
     assert effect.resources["l2"] == pytest.approx(part)
+
+
+@pytest.mark.parametrize(("passes", "shorter"), [(1600.0, 1500 / 1700), (100.0, None)])
+def test_the_load_behind_a_conflicting_one_waits_for_its_passes(passes, shorter):
+    """Warps wait for the second load alone, which is served after the first."""
+    facts = {
+        0: {"passes": passes, "ideal_passes": 100.0},
+        1: {"passes": 100.0, "ideal_passes": 100.0},
+        2: {"waits": {"short_scoreboard": 9}},
+    }
+    evidence = evidence_of("LDS R4, [R2]", "LDS R5, [R3]", "FADD R6, R5, R5", "EXIT", facts=facts)
+    found = [one.effect.lighter for one in shared_memory.detect_bank_conflicts(evidence)]
+    assert found == ([{"short_scoreboard": pytest.approx(shorter)}] if shorter else [])

@@ -34,6 +34,8 @@ ENOUGH_THREADS = 256
 class Candidate:
     """`weights` say how much each site contributes. `saves` and `at_most` replace the model's figures where the effect is on no resource.
 
+    `regrouped` says of resources which part of their work the change may spare on the way: the bound does not count it, and nothing else does.
+
     A candidate whose `resource` is at its ceiling has nothing to gain, and comes first, unless a last round of blocks costs a tenth of the time.
     """
 
@@ -45,6 +47,7 @@ class Candidate:
     evidence: Mapping[str, float] = field(default_factory=dict)
     saves: float | None = None
     at_most: float | None = None
+    regrouped: Mapping[str, float] = field(default_factory=dict)
     resource: str = ""  # that is at its ceiling
     in_triton: str = ""  # the advice in words of Triton, where the cause has several
 

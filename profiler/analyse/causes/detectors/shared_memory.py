@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
+from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
@@ -63,7 +64,10 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     worst = _worst(weights)
     # Where whole warps are kept from the access, those that make it need one pass at least.
     needed = max(1.0, (worst.ideal_passes or 0.0) / worst.executed)
-    waits = evidence.waiting_for(fractions, *_WAITS)
+    # Requests are served in order, so that whatever waits in the queue waits for the passes of all before it. The load that is waited
+    # for is often a later one.
+    behind = _part_of_queue(evidence, fractions)
+    waits = {reason: max(part, behind) for reason, part in evidence.waiting_for(fractions, *_WAITS).items()}
     yield Candidate(
         "bank-conflicts",
         f"{worst.opcode} makes {needed * sites[worst]:.3g} passes through shared memory where {_passes_text(needed)} would do: its lanes "
@@ -73,7 +77,14 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
         Effect({"l1": evidence.part_of_l1(fractions)}, lighter=waits),
         weights,
         {"passes_per_needed": sites[worst]},
+        regrouped=evidence.without_idle_lanes(),
     )
+
+
+def _part_of_queue(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
+    """Returns the part of the work of the queue to shared memory that goes with these parts of the sites."""
+    whole = sum(map(find_cost_in_queue, evidence.sites))
+    return sum(part * find_cost_in_queue(site) for site, part in fractions.items()) / whole if whole else 0.0
 
 
 def _passes_text(passes: float) -> str:

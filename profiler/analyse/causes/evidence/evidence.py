@@ -186,6 +186,15 @@ class Evidence:
         resources["l2"] = self.part_of_l2(fractions)
         return Effect(resources, self.waiting_for(fractions))
 
+    def without_idle_lanes(self) -> Mapping[str, float]:
+        """Returns the part of each unit's work that would go if lanes which do not execute an instruction had the work of other warps.
+
+        An instruction takes its place however few lanes of the warp execute it. One that a predicate keeps lanes from is executed anyway.
+        """
+        idle = {site: 1 - site.lanes / LANES for site in self.sites if site.lanes is not None}
+        used = _use_of_units(idle)
+        return {unit: used.get(unit, 0.0) / whole for unit, whole in self._units.items() if whole}
+
     def part_of_l1(self, fractions: Mapping[Site, float]) -> float:
         """Returns the part of L1's work that goes with these parts of the sites: passes of shared memory, sectors of the rest."""
         shared = self.shared_of_l1

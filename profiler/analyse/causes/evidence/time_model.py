@@ -100,15 +100,17 @@ class TimeModel:
             self.places,
         )
 
-    def bound(self, effect: Effect, leaves: Iterable[str]) -> tuple[float, str | None]:
+    def bound(
+        self, effect: Effect, leaves: Iterable[str], spared: Mapping[str, float] | None = None
+    ) -> tuple[float, str | None]:
         """Returns the most that a change could save, and the resource that still needs the rest of the time.
 
-        The change does not touch the work of the resources that it `leaves`. The resource is None if the
-        estimate itself is the bound.
+        The change does not touch the work of the resources that it `leaves`, except for the parts that may be `spared` on the way.
+        The resource is None if the estimate itself is the bound.
         """
+        gone = (effect.resources, self.avoidable, spared or {})
         kept = {
-            name: self.busy.get(name, 0.0)
-            * (1.0 - max(effect.resources.get(name, 0.0), self.avoidable.get(name, 0.0)))
+            name: self.busy.get(name, 0.0) * (1.0 - max(parts.get(name, 0.0) for parts in gone))
             for name in leaves
         }
         name, needed = max(kept.items(), key=lambda item: item[1], default=("", 0.0))

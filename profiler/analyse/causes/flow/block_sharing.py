@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.dataflow import (
@@ -28,6 +29,7 @@ from profiler.analyse.code.registers import inputs_of, read_registers
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
 _DIMENSIONS = "XYZ"
+OF_BLOCK = "SR_CTAID"  # whichever dimension of the grid
 # The traffic of device memory beyond one trip for each sector, and the sectors that a block finds in L1: of blocks that share their
 # sectors with others, both are small.
 _FEW = 0.5
@@ -173,7 +175,8 @@ def _exchanges(evidence: Evidence) -> list[Site]:
     return [*barriers, *shuffles, *evidence.of(*SHARED)] if barriers else []
 
 
-def find_block_independent(evidence: Evidence, index: str = "SR_CTAID") -> list[Site]:
+@kept
+def find_block_independent(evidence: Evidence, index: str) -> list[Site]:
     """Returns the code that every block runs on the same data, because it does not depend on the block; or every thread along another index.
 
     An instruction depends on an index if it reads it, or what such an instruction wrote. A loop in which

@@ -67,6 +67,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
                 "used_pct": 100 * needed / request,
             },
             at_most=at_most,
+            regrouped=evidence.without_idle_lanes(),
         )
 
 

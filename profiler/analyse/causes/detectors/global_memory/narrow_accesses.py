@@ -20,7 +20,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Kind, Site
 from profiler.analyse.causes.flow.addresses import base_of
-from profiler.analyse.causes.flow.block_sharing import find_block_independent
+from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.carried import follows_itself
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
@@ -135,7 +135,7 @@ def _has_row(evidence: Evidence) -> bool:
     )
     if any(one.opcode in SUMMING or one.kind == "shared load" for one in makers):
         return True
-    alike = set(find_block_independent(evidence))
+    alike = set(find_block_independent(evidence, OF_BLOCK))
     return any(
         site.acting is not None
         and site.acting < LANES - 1

@@ -19,7 +19,6 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     written_by_any,
 )
-from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import inputs_of, read_registers, written_registers
 
@@ -38,10 +37,6 @@ _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "
 _SUMS = ("IADD3", "VIADD")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _COMBINING = "PLOP3"
-# Their results do not depend on the order of what they add up, except for rounding.
-_ADDING = ("FADD", "DADD", "HADD2", "IADD3", "FMNMX", "VIMNMX", "IMNMX")
-# With fewer turns, the exchange that stays after the loop is a large part of all.
-_TURNS_WORTH_IT = 4
 _TESTS = ("ISETP", "UISETP", _COMBINING)
 _LOOKED_UP = re.compile(r"\bc\[[^]]+\]\[U?R\d")  # a constant by an index that is computed
 _PREPARING: tuple[Kind, ...] = ("integer", "other")
@@ -305,82 +300,3 @@ def _steps_on(site: Site, changed: Set[str]) -> bool:
     if len(operands) < 2 or operands[0] not in operands[1:] or site.instruction.predicate:
         return False
     return {operands[0]}.issuperset(read_registers(site.instruction) & changed)
-
-
-def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loops that add up what the threads of a block hold in each turn, only to add that to a sum.
-
-    Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. The same holds for a
-    maximum.
-    """
-    for loop in sorted(evidence.loops_around(evidence.of("barrier")), key=lambda one: one.start):
-        inside = evidence.inside(loop)
-        barrier = next(site for site in inside if site.kind == "barrier")
-        turns = evidence.turns(barrier, loop)
-        if turns < _TURNS_WORTH_IT or not (exchanging := _exchanges_sums(inside)):
-            continue
-        fractions = dict.fromkeys(exchanging, 1 - 1 / turns)
-        yield Candidate(
-            "redundant-shared-accesses",
-            f"In each of {turns:.0f} turns of a loop, threads exchange values through shared memory and meet at barriers to add them up, and only "
-            "add the result to what they have.",
-            "Let each thread add up its own values in the loop, and add up over the threads once, after it.",
-            evidence.without(fractions),
-            {site: evidence.charged[site].total or site.executed for site in exchanging},
-            {"turns": turns},
-            in_triton="Add up whole blocks in the loop (`acc += x`, with `acc` of the shape of the block), and call `tl.sum` once, after it.",
-        )
-
-
-def _exchanges_sums(inside: Sequence[Site]) -> list[Site]:
-    """Returns what exchanges values in a turn of a loop, if these are only added up, and added to sums that nothing else in the loop reads."""
-    exchanging: list[Site] = []
-    sums: list[Site] = []
-    exchanged: set[str] = set()  # the registers that hold what other threads had
-    for site in inside:
-        one = site.instruction
-        written = set(written_registers(one))
-        if site.kind == "barrier":
-            exchanging.append(site)
-        elif one.name == "SHFL" or site.kind == "shared load":
-            exchanging.append(site)
-            exchanged |= written
-        elif site.kind == "shared store":
-            # What is stored without having been added up over lanes may be meant for others.
-            if exchanged.isdisjoint(stored_registers(one)):
-                return []
-            exchanging.append(site)
-        elif exchanged.isdisjoint(inputs_of(one)):
-            exchanged -= written
-        elif one.name not in _ADDING:
-            return []
-        elif written <= inputs_of(one) - exchanged and _is_a_sum(inside, site):
-            sums.append(site)
-        else:
-            exchanging.append(site)
-            exchanged |= written
-    used = {site.instruction.name for site in (*exchanging, *sums)}
-    adds_in_one_way = len(used.intersection(_ADDING)) == 1
-    through_memory = any(site.kind == "shared load" for site in exchanging)
-    is_sum = sums and adds_in_one_way and through_memory and "SHFL" in used
-    return exchanging if is_sum and not _are_read_next_turn(exchanged, inside) else []
-
-
-def _are_read_next_turn(registers: Set[str], inside: Sequence[Site]) -> bool:
-    """Returns whether the next turn of a loop reads what a turn leaves in one of these registers."""
-    left = set(registers)
-    for site in inside:
-        if left & inputs_of(site.instruction):
-            return True
-        left -= set(written_registers(site.instruction))
-    return False
-
-
-def _is_a_sum(inside: Sequence[Site], site: Site) -> bool:
-    """Returns whether nothing else in the loop reads or writes what the instruction adds to."""
-    total = set(written_registers(site.instruction))
-    return all(
-        one is site
-        or total.isdisjoint({*read_registers(one.instruction), *written_registers(one.instruction)})
-        for one in inside
-    )

@@ -8,7 +8,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.block_sharing import find_block_independent
+from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import readers_of, written_by_any
 from profiler.analyse.causes.flow.lane_values import find_alike_in_lanes
 from profiler.analyse.code.registers import inputs_of, written_registers
@@ -29,7 +29,7 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     alike = find_alike_in_lanes(evidence)
     if alike:
         # What every block does as well only prepares: `too-little-work-a-thread` names it.
-        preparing = set(find_block_independent(evidence))
+        preparing = set(find_block_independent(evidence, OF_BLOCK))
         alike = {site: part for site, part in alike.items() if site not in preparing}
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (

@@ -12,10 +12,11 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
-from profiler.analyse.causes.flow.block_sharing import find_block_independent
+from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.carried import follows_itself
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
 from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp, find_part_of_warps
+from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.causes import TOO_SHORT
 from profiler.catalog.metrics import LANES
 
@@ -153,38 +154,53 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
-    """Names threads that spend much on preparation: on what every block repeats, and on starting blocks again and again."""
+    """Names threads that spend much on preparation: on what every block repeats, and on starting blocks again and again.
+
+    A thread of a grid of several dimensions goes on along one of them: what does not depend on that index is done once, whatever it
+    depends on besides.
+    """
     warps, waves = _warps(evidence), evidence.find("waves") or 0.0
-    if not warps or waves < _SOME_WAVES or not evidence.sites:
+    if not warps or waves < _SOME_WAVES or not evidence.sites or evidence.shape is None:
         return
     each = evidence.executed / warps
     # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
-    alike = [
-        site
-        for site in find_block_independent(evidence)
-        if site.kind not in ("barrier", "control") and site not in repeated
-    ]
-    # Blocks can do more each until the GPU is filled twice only.
     idle = find_idle_warps(evidence)
-    kept = dict.fromkeys(evidence.sites, 1 - idle) if idle else {}
-    kept |= dict.fromkeys(alike, (1 - idle) * _SOME_WAVES / waves)
-    fewer = evidence.without({site: 1 - part for site, part in kept.items()})
-    yield Candidate(
-        "too-little-work-a-thread",
-        f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block."
-        + (
-            f" {100 * idle:.0f} % of the warps store nothing: they repeat what others do."
-            if round(100 * idle)
-            else ""
-        ),
-        "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
-        Effect(
-            {**fewer.resources, LAUNCH: _worth_of_places(evidence) * (1 - _SOME_WAVES / waves)}, fewer.waits
-        ),
-        {site: site.executed + evidence.charged[site].total for site in alike},
-        {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
-    )
+    in_shared = {site for site in evidence.sites if site.stores_in_shared}
+    for index, blocks in _ways_on(evidence.shape).items():
+        alike = [
+            site
+            for site in find_block_independent(evidence, index)
+            if site.kind not in ("barrier", "control") and site not in repeated
+        ]
+        # A barrier that guards nothing else in shared memory is met once, too.
+        if in_shared and in_shared <= set(alike):
+            alike += evidence.of("barrier")
+        # Blocks can do more each until the GPU is filled twice only.
+        left = max(_SOME_WAVES / waves, 1 / blocks)
+        kept = dict.fromkeys(evidence.sites, 1 - idle) if idle else {}
+        kept |= dict.fromkeys(alike, (1 - idle) * left)
+        fewer = evidence.without({site: 1 - part for site, part in kept.items()})
+        yield Candidate(
+            "too-little-work-a-thread",
+            f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block"
+            + (f" along {index.partition('.')[2].lower()}." if "." in index else ".")
+            + (
+                f" {100 * idle:.0f} % of the warps store nothing: they repeat what others do."
+                if round(100 * idle)
+                else ""
+            ),
+            "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
+            Effect({**fewer.resources, LAUNCH: _worth_of_places(evidence) * (1 - left)}, fewer.waits),
+            {site: site.executed + evidence.charged[site].total for site in alike},
+            {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
+        )
+
+
+def _ways_on(shape: LaunchShape) -> dict[str, int]:
+    """Returns how many blocks a thread can go through: in any order, or along one of several dimensions of the grid."""
+    along = {f"SR_CTAID.{axis}": count for axis, count in zip("XYZ", shape.grid, strict=True) if count > 1}
+    return {OF_BLOCK: shape.blocks} | (along if len(along) > 1 else {})
 
 
 def find_idle_warps(evidence: Evidence) -> float:
