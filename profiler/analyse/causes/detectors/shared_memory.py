@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
+from profiler.analyse.causes.detectors.launch.grid import count_working_blocks
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
@@ -209,7 +210,7 @@ def _most_growth(evidence: Evidence) -> float:
     sms = evidence.find("launch__sm_count")
     if not sms or evidence.shape is None or any(map(evidence.innermost_loop, evidence.of("global store"))):
         return math.inf
-    return math.sqrt(evidence.shape.blocks / sms)
+    return math.sqrt(count_working_blocks(evidence) / sms)
 
 
 def _of_any_tile(evidence: Evidence, loads: Sequence[Site]) -> list[Site]:
