@@ -26,6 +26,32 @@ def test_a_load_at_the_end_of_a_loop_is_charged_for_what_waits_at_its_start():
     assert charged_places(*lines, waits={1: {"long_scoreboard": 9}}) == {2: {"long_scoreboard": 9}}
 
 
+def loop_after(
+    first: str, turns: float, waiting: str, last: str, acting: float | None = None
+) -> dict[int, dict[str, int]]:
+    """Returns what is charged for a wait at the start of a loop, if one access stands before the loop and one at its end."""
+    lines = (first, (waiting, 100 * turns), (last, 100 * turns), ("@P0 BRA 0x10", 100 * turns), "EXIT")
+    facts = {1: {"waits": {"long_scoreboard": 9}}, 2: {"acting": acting}}
+    code = code_of(*lines)
+    return {
+        site.position: dict(found) for site, found in charge(code, sites_of(code, facts)).items() if found
+    }
+
+
+@pytest.mark.parametrize(("turns", "place"), [(10.0, 2), (2.0, 2), (1.5, 0)])
+def test_what_was_loaded_before_a_loop_is_waited_for_in_its_first_turn_only(turns, place):
+    loads = ("LDG.E R4, [R2.64]", turns, "FADD R5, R5, R4", "LDG.E R4, [R8.64]")
+    assert loop_after(*loads) == {place: {"long_scoreboard": 9}}
+    copies = ("LDGSTS.E [R4], [R2.64]", turns, "DEPBAR.LE SB0, 0x0", "LDGSTS.E [R4], [R8.64]")
+    assert loop_after(*copies) == {place: {"long_scoreboard": 9}}
+
+
+@pytest.mark.parametrize(("acting", "place"), [(32.0, 2), (1.0, 2), (0.25, 0)])
+def test_a_warp_waits_for_no_copy_in_which_none_of_its_lanes_acts(acting, place):
+    copies = ("LDGSTS.E.BYPASS.128 [R4], [R2.64]", 10.0, "DEPBAR.LE SB0, 0x0", "@P0 LDGSTS.E [R4], [R8.64]")
+    assert loop_after(*copies, acting=acting) == {place: {"long_scoreboard": 9}}
+
+
 def test_the_upper_half_of_an_address_is_a_register_that_is_read():
     lines = ("LDG.E R3, [R8.64]", "LDG.E R6, [R10.64]", "LDG.E R4, [R2.64]", "EXIT")
     assert charged_places(*lines, waits={2: {"long_scoreboard": 9}}) == {0: {"long_scoreboard": 9}}

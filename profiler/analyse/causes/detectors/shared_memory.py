@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
+from profiler.analyse.causes.detectors.launch.grid import count_working_blocks
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.causes.flow.addresses import address_of, base_of
 from profiler.analyse.causes.flow.dataflow import (
@@ -203,7 +204,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         for site in evidence.of("global load")
         if feeds_shared_memory(evidence, site) and evidence.innermost_loop(site)
     ]
-    if not tensor or not staged:
+    if not tensor or not staged or _has_few_rows(evidence):
         return
     stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
     uses = count_uses(tensor, staged)
@@ -235,6 +236,21 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
+def _has_few_rows(evidence: Evidence) -> bool:
+    """Returns whether of a tile that stays for the whole loop, half is there at most: no more rows exist for what the loop loads.
+
+    So where a few queries are padded to the 16 rows that tensor cores take. Copies before a loop may be those of its first turns.
+    """
+    return any(
+        1 <= (LANES if site.acting is None else site.acting) <= LANES / 2
+        for site in evidence.of("global load")
+        if site.instruction.predicate
+        and site.instruction.name not in COPIES_TO_SHARED
+        and not evidence.innermost_loop(site)
+        and feeds_shared_memory(evidence, site)
+    )
+
+
 def _most_growth(evidence: Evidence) -> float:
     """Returns how many times as high and wide a tile may become before some SMs have none: fewer SMs then load as much in all.
 
@@ -243,7 +259,7 @@ def _most_growth(evidence: Evidence) -> float:
     sms = evidence.find("launch__sm_count")
     if not sms or evidence.shape is None or any(map(evidence.innermost_loop, evidence.of("global store"))):
         return math.inf
-    return math.sqrt(evidence.shape.blocks / sms)
+    return math.sqrt(count_working_blocks(evidence) / sms)
 
 
 def _of_any_tile(evidence: Evidence, loads: Sequence[Site]) -> list[Site]:

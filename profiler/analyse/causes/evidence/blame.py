@@ -7,7 +7,8 @@ registers read and whose results arrive late.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 
 from profiler.analyse.causes.evidence.sites import BESIDE_SPECIAL, Kind, Site
 from profiler.analyse.code.code import Code
@@ -43,15 +44,25 @@ def charge(code: Code, sites: Sequence[Site]) -> dict[Site, Waits]:
     for site in sites:
         by_function.setdefault(site.function, []).append(site)
     for function, members in by_function.items():
-        loops = find_loops(code.functions[function])
+        loops = _innermost(members, find_loops(code.functions[function]))
         for index, site in enumerate(members):
             for reason, count in site.waits.items():
-                producer = _producer(members, index, reason, loops)
+                producer = _producer(members, index, reason, loops.get(index))
                 charged[producer or site][reason] += count
     return charged
 
 
-def _producer(members: Sequence[Site], index: int, reason: str, loops: Iterable[Loop]) -> Site | None:
+def _innermost(members: Sequence[Site], loops: Iterable[Loop]) -> dict[int, range]:
+    """Returns for each place the places of the innermost loop around it."""
+    found: dict[int, range] = {}
+    for loop in sorted(loops, key=lambda one: one.start - one.end):  # longer ones first
+        start = bisect_left(members, loop.start, key=lambda one: one.instruction.offset)
+        inside = range(start, bisect_right(members, loop.end, key=lambda one: one.instruction.offset))
+        found |= dict.fromkeys(inside, inside)
+    return found
+
+
+def _producer(members: Sequence[Site], index: int, reason: str, loop: range | None) -> Site | None:
     """Returns what the instruction at `index` waits for; of several, the nearest before it."""
     waiting = members[index]
     if reason == "barrier" and waiting.kind == "tensor" and members[max(0, index - 1)].kind != "barrier":
@@ -59,16 +70,26 @@ def _producer(members: Sequence[Site], index: int, reason: str, loops: Iterable[
     kinds = _PRODUCERS.get(reason)
     if kinds is None or waiting.instruction.name in _WAITS_FOR_COPIES:
         kinds = kinds or _ANY_BEFORE.get(reason, ())
-        before = _before(members, index, loops) if kinds else ()
-        return next((one for one in before if one.kind in kinds), None)
+        before = _before(members, index, loop) if kinds else ()
+        return _nearest((one for one in before if one.kind in kinds), _has_an_acting_lane)
     needed = read_registers(waiting.instruction)
+    late = (one for one in _before(members, index, loop) if _arrives_late(one, kinds))
+    return _nearest(late, lambda one: not needed.isdisjoint(written_registers(one.instruction)))
+
+
+def _nearest(sites: Iterable[Site], is_meant: Callable[[Site], bool]) -> Site | None:
+    """Returns the first of these that is meant; the first of all if none is."""
     nearest = None
-    for one in _before(members, index, loops):
-        if _arrives_late(one, kinds):
-            if not needed.isdisjoint(written_registers(one.instruction)):
-                return one
-            nearest = nearest or one
+    for site in sites:
+        if is_meant(site):
+            return site
+        nearest = nearest or site
     return nearest
+
+
+def _has_an_acting_lane(site: Site) -> bool:
+    """Returns whether each warp waits for it: one of which no lane acts does not, as where one thread copies a value for the whole block."""
+    return site.acting is None or site.acting >= 1
 
 
 def _product_of_group(members: Sequence[Site], index: int) -> Site:
@@ -88,10 +109,16 @@ def _arrives_late(site: Site, kinds: tuple[Kind, ...]) -> bool:
     return site.kind in kinds and site.instruction.name not in BESIDE_SPECIAL
 
 
-def _before(members: Sequence[Site], index: int, loops: Iterable[Loop]) -> Iterable[Site]:
-    """Yields the instructions before this one, the nearest first; then those of its loop that come after it."""
-    yield from reversed(members[:index])
-    inside = [loop for loop in loops if members[index].instruction in loop]
-    if inside:
-        innermost = min(inside, key=lambda loop: loop.end - loop.start)
-        yield from (one for one in reversed(members[index:]) if one.instruction in innermost)
+def _before(members: Sequence[Site], index: int, loop: range | None) -> Iterable[Site]:
+    """Yields the instructions before this one, the nearest first: those of its loop and of the turn before, and then what led to the first turn.
+
+    What led to the first turn comes before the turn before if the loop goes round for less than half of its turns.
+    """
+    if loop is None:
+        yield from reversed(members[:index])
+        return
+    leading, turn_before = range(loop.start), range(index, loop.stop)
+    entering = members[leading[-1]].executed if leading else 0.0
+    goes_round = 2 * entering <= members[index].executed
+    places = (range(loop.start, index), *((turn_before, leading) if goes_round else (leading, turn_before)))
+    yield from (members[place] for one in places for place in reversed(one))

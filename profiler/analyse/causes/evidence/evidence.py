@@ -7,7 +7,7 @@ a mean over large and small launches describes neither.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,7 +21,7 @@ from profiler.analyse.causes.evidence.measured_time import (
     share_stalls,
     wasted_dram,
 )
-from profiler.analyse.causes.evidence.sites import Kind, Site, read_sites
+from profiler.analyse.causes.evidence.sites import GLOBAL, SIZE_IS_UNKNOWN, Kind, Site, read_sites
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.code.loops import Loop, find_loops
@@ -282,6 +282,17 @@ class Evidence:
     @cached_property
     def excess_sectors(self) -> float:
         return sum(site.excess_sectors for site in self.sites)
+
+    def delivered_to(self, accesses: Collection[Site]) -> float:
+        """Returns the bytes that device memory delivers for these accesses, if all others cause as much of its traffic as they may.
+
+        None are certain where others copy any size.
+        """
+        others = [site for site in self.of(*GLOBAL) if site not in accesses and site.kind != "global store"]
+        if any(site.instruction.name in SIZE_IS_UNKNOWN for site in others):
+            return 0.0
+        read = self.find("dram_bytes_read") or 0.0
+        return read - sum(site.sectors or 0.0 for site in others) * SECTOR_BYTES
 
     @cached_property
     def _passes(self) -> float:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import REGISTER, is_predicate, written_registers
@@ -30,10 +30,12 @@ _MOST_KEPT_BYTES = 128 * 1024
 # Registers of a thread, in bytes, and shared memory of an SM, which its blocks share (there, for compute capability 9.0).
 _THREAD_BYTES, _SHARED_BYTES = 255 * 4, 227 * 1024
 _WARPS = 64  # that an SM holds
+_ADDING = ("FADD", "FFMA", "FMNMX", "DADD", "DFMA", "HADD2", "HFMA2")
+_WRITING: tuple[Kind, ...] = ("global store", "atomic", "shared store", "shared atomic")
 
 
 def find_later_passes(evidence: Evidence) -> list[Site]:
-    """Returns the loads by which a loop reads again what an earlier loop has read, if nothing changed it and a block could have kept it."""
+    """Returns the loads by which a loop reads again what an earlier loop has read, if nothing changed it, and a block could have kept it or needs it once."""
     found: list[Site] = []
     for sites in evidence.by_function.values():
         counted = (site for site in sites if site.kind == "global load" and site.ideal_sectors)
@@ -48,7 +50,7 @@ def find_later_passes(evidence: Evidence) -> list[Site]:
                 if before.end < loop.start
                 and (again := _again(addresses, loaded, loads))
                 and not _is_stored(addresses, _between(sites, before, loop), again)
-                and _fits(evidence, before, loop, again)
+                and (_fits(evidence, before, loop, again) or _both_sum_up(evidence, before, loop))
             )
             found += next(kept, [])
     return found
@@ -110,6 +112,20 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
     kept = sum(one.ideal_sectors or 0.0 for one in loads) * SECTOR_BYTES * warps / entering.executed
     in_shared = kept * _blocks_at_once(evidence, warps) <= _SHARED_BYTES
     return kept <= _MOST_KEPT_BYTES and (in_shared or kept <= _THREAD_BYTES * LANES * warps)
+
+
+def _both_sum_up(evidence: Evidence, before: Loop, loop: Loop) -> bool:
+    """Returns whether both loops add floats up and write nothing to memory, so that one loop can make both sums.
+
+    A variance comes from running sums of differences, and a sum of exponentials is rescaled when its maximum grows: what the second
+    loop knows from the first corrects the sum, and no element. Of an element that is written, this does not hold; nor does it of
+    those that a search counts, because they depend on what it found before.
+    """
+    return all(
+        any(site.instruction.name in _ADDING for site in sites)
+        and not any(site.kind in _WRITING for site in sites)
+        for sites in (evidence.inside(before), evidence.inside(loop))
+    )
 
 
 def _blocks_at_once(evidence: Evidence, warps: int) -> float:

@@ -6,13 +6,14 @@ shared memory included, ends with the contention and with nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
@@ -67,7 +68,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         "atomic-contention",
         f"{sentence}.",
         _IN_LARGER_BLOCKS if once_a_block else _ADVICE[where, by_data],
-        evidence.without(fractions),
+        _spared(evidence, fractions),
         weights,
         {
             "waiting_pct": waiting,
@@ -76,6 +77,20 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         },
         in_triton=_IN_LARGER_PROGRAMS if once_a_block else "",
     )
+
+
+def _spared(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
+    """Returns the effect of fewer updates, with what device memory reads for them.
+
+    L2 adds to what is there, so it fetches each sector that it does not hold. What others add up first may be stored without that.
+    """
+    fewer = evidence.without(fractions)
+    read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
+    updated = evidence.of("atomic")
+    fetched = max(0.0, evidence.delivered_to(updated)) if updated and read else 0.0
+    if not fetched:
+        return fewer
+    return replace(fewer, resources={**fewer.resources, "dram": (1 - 1 / LANES) * fetched / (read + written)})
 
 
 def _is_seen(evidence: Evidence, sites: Sequence[Site]) -> bool:

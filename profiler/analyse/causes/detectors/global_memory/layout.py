@@ -11,7 +11,6 @@ from profiler.analyse.causes.detectors.global_memory.redundant_loads import (
     MOST_REUSE,
     OFTEN,
     count_times_requested,
-    delivered_to,
     without_loads,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -288,7 +287,7 @@ def detect_scattered_tiles(evidence: Evidence) -> Iterable[Candidate]:
     at_once = evidence.shape.blocks / waves
     side = math.sqrt(at_once)
     least = SECTOR_BYTES * sum((site.sectors or 0.0) / min(count, side) for site, count in shared.items())
-    delivered = delivered_to(evidence, shared)
+    delivered = evidence.delivered_to(shared)
     if delivered <= OFTEN * least:
         return
     spared = delivered - least

@@ -16,7 +16,7 @@ from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_lo
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
-from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SIZE_IS_UNKNOWN, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
@@ -190,7 +190,7 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
         return
     different = sum((site.ideal_sectors or 0.0) / count for site, count in shared.items()) * SECTOR_BYTES
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
-    delivered = delivered_to(evidence, shared)
+    delivered = evidence.delivered_to(shared)
     # Less than most of it is within what others may have fetched twice.
     if delivered <= max(OFTEN * different, read / 2):
         return
@@ -212,18 +212,6 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
         in_triton="Let programs that load the same data run at the same time, so that L2 still holds it (tiles in groups, by `tl.program_id`), or "
         "let each compute more of what the data serves (a larger BLOCK_M or BLOCK_N).",
     )
-
-
-def delivered_to(evidence: Evidence, loads: Collection[Site]) -> float:
-    """Returns the bytes that device memory delivers for these loads, if all others cause as much of its traffic as they may.
-
-    None are certain where others copy any size.
-    """
-    others = [site for site in evidence.of(*GLOBAL) if site not in loads and site.kind != "global store"]
-    if any(site.instruction.name in SIZE_IS_UNKNOWN for site in others):
-        return 0.0
-    read = evidence.find("dram_bytes_read") or 0.0
-    return read - sum(site.sectors or 0.0 for site in others) * SECTOR_BYTES
 
 
 def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Effect:

@@ -256,7 +256,7 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
             kept.append(site)
         elif written:
             taken_in -= written
-        elif site.opcode.startswith(_COUNTING) and _steps_on(site, changed) and site not in of_data:
+        elif site.opcode.startswith(_COUNTING) and steps_on(site, changed) and site not in of_data:
             kept.append(site)
     return kept[::-1]
 
@@ -294,7 +294,7 @@ def _of_data(inside: Sequence[Site]) -> set[Site]:
     return found
 
 
-def _steps_on(site: Site, changed: Set[str]) -> bool:
+def steps_on(site: Site, changed: Set[str]) -> bool:
     """Returns whether an instruction adds to its own register what does not change in the loop, in each turn: others count what they find."""
     operands = site.instruction.operands
     if len(operands) < 2 or operands[0] not in operands[1:] or site.instruction.predicate:

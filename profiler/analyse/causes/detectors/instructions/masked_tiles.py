@@ -52,7 +52,7 @@ def detect_masked_tiles(evidence: Evidence) -> Iterable[Candidate]:
         "are executed.",
         "Make the tile as small as the data mostly is, give a block less threads, or let it take several lists at once, and skip what a whole "
         "warp has no element of.",
-        _smaller(evidence, idle),
+        smaller(evidence, idle),
         {site: part * site.executed for site, part in idle.items()},
         {"elements_there_pct": 100 * part},
         in_triton="Make the block as small as the data mostly is, with fewer `num_warps`, or let a program take several lists at once: what "
@@ -156,7 +156,7 @@ def _computed_for(elements: Sequence[Site], before: Sequence[Site]) -> set[Site]
     return found
 
 
-def _smaller(evidence: Evidence, idle: Mapping[Site, float]) -> Effect:
+def smaller(evidence: Evidence, idle: Mapping[Site, float]) -> Effect:
     """Returns the effect of smaller tiles: memory worked only for what is there, but shared memory made its passes for all threads."""
     effect = evidence.without(idle)
     in_shared = {site: part for site, part in idle.items() if site.passes}

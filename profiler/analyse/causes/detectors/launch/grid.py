@@ -9,13 +9,18 @@ from itertools import pairwise
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.carried import follows_itself
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
-from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp, find_part_of_warps
+from profiler.analyse.causes.flow.lane_values import (
+    find_chosen_by_warp,
+    find_differing_in_block,
+    find_part_of_warps,
+)
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.causes import TOO_SHORT
 from profiler.catalog.metrics import LANES
@@ -51,7 +56,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting."""
-    blocks, sms, waves = _blocks(evidence), evidence.find("launch__sm_count"), evidence.find("waves")
+    blocks, sms, waves = count_working_blocks(evidence), evidence.find("launch__sm_count"), _waves(evidence)
     if not blocks or not sms or not waves or waves >= 1.0 or follows_itself(evidence):
         return
     idle = max(0.0, 1 - blocks / sms)
@@ -60,7 +65,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     served_alone = evidence.time_of(evidence.of("atomic")) if evidence.atomics_are_contended else 0.0
     yield Candidate(
         "grid-too-small",
-        f"{blocks:,.0f} {'block' if blocks == 1 else 'blocks'} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
+        f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
         + (
             f"{100 * idle:.0f} % of the SMs have nothing to do."
             if idle > latency
@@ -83,11 +88,11 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
 
 def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
     """Names a last round of blocks that leaves places empty."""
-    waves, idle = evidence.find("waves"), _idle_in_last_round(evidence)
+    waves, idle = _waves(evidence), _idle_in_last_round(evidence)
     if waves and idle > 0 and not _is_held_back(evidence):
         yield Candidate(
             "uneven-last-wave",
-            f"The grid fills the GPU {waves:.2f} times: in the last round, {100 * (waves - math.floor(waves)):.0f} % of the places have a block.",
+            f"{'The grid fills' if _part_working(evidence) == 1 else 'The blocks that have work fill'} the GPU {waves:.2f} times: in the last round, {100 * (waves - math.floor(waves)):.0f} % of the places have a block.",
             f"Choose the work of a block so that the rounds are full, or launch {math.floor(waves)} full round{'s' * (waves >= 2)} of blocks "
             "that share all work out.",
             weights=_busiest_code(evidence),
@@ -111,7 +116,7 @@ def find_unfilled(evidence: Evidence) -> float:
 
 def _idle_in_last_round(evidence: Evidence) -> float:
     """Returns the part of the places of all rounds of blocks that the last one leaves empty; none for a grid of one round."""
-    waves = evidence.find("waves") or 0.0
+    waves = _waves(evidence)
     return 1 - waves / math.ceil(waves) if waves > 1.0 else 0.0
 
 
@@ -125,7 +130,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         # Where all execute as much, an SM took longer because it was given a block more, and another will be the next time. That
         # explains the time of a round of blocks, and no more: a long block alone executes little in a long time.
         more_work = _below_most(evidence, "smsp__inst_executed")
-        a_round = 1 / max(1.0, evidence.find("waves") or 1.0)
+        a_round = 1 / max(1.0, _waves(evidence))
         between = between if more_work is None else max(min(between, more_work), between - a_round)
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
         which = f"SMs are active for {100 * least / most:.0f} % at least, and {100 * mean / most:.0f} % on average, of the time of the busiest one"
@@ -134,7 +139,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         between = 0.0 if short_lived else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
         active = {"scheduler_empty_pct": 100 * between}
         which = f"For {100 * between:.0f} % of the time a scheduler has no warp"
-    blocks, sms = _blocks(evidence), evidence.find("launch__sm_count") or 1.0
+    blocks, sms = count_working_blocks(evidence), evidence.find("launch__sm_count") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
     # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
@@ -290,7 +295,7 @@ def _missing_warps(evidence: Evidence) -> float:
     if _is_held_back(evidence):
         return 0.0
     occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
-    fitting = (limit or 0.0) * min(1.0, evidence.find("waves") or 1.0)
+    fitting = (limit or 0.0) * min(1.0, _waves(evidence) or 1.0)
     return max(0.0, 1 - occupancy / fitting) if occupancy and fitting else 0.0
 
 
@@ -303,6 +308,49 @@ def _below_most(evidence: Evidence, counter: str) -> float | None:
 def _busiest_code(evidence: Evidence) -> dict[Site, float]:
     """Returns where warps are most of the time: the work that is to be shared out."""
     return {site: evidence.charged[site].total for site in evidence.sites}
+
+
+def _waves(evidence: Evidence) -> float:
+    """Returns how often the blocks that have work fill the GPU; 0 if that is not recorded."""
+    return (evidence.find("waves") or 0.0) * _part_working(evidence)
+
+
+def count_working_blocks(evidence: Evidence) -> float:
+    """Returns how many blocks do not end at once; 0 if the launch is not recorded."""
+    return round(_blocks(evidence) * _part_working(evidence))
+
+
+def _named_blocks(evidence: Evidence) -> str:
+    blocks, working = _blocks(evidence), count_working_blocks(evidence)
+    named = "1 block" if blocks == 1 else f"{blocks:,.0f} blocks"
+    return named if working == blocks else f"{working:,.0f} of {named} have work,"
+
+
+@kept
+def _part_working(evidence: Evidence) -> float:
+    """Returns the part of the blocks that do not end at once, before they have stored anything.
+
+    Such a block leaves its place to the next one after a few instructions: it is no part of a round. A test that depends on the
+    thread may end some warps of a block, and the block stays.
+    """
+    part, differing = 1.0, set[Site]()
+    for site, following in pairwise(evidence.sites):
+        if (
+            evidence.innermost_loop(site)
+            or site.stores_in_shared
+            or site.kind in ("global store", "atomic", "barrier")
+        ):
+            break
+        if (
+            site.instruction.name == "EXIT"
+            and site.instruction.predicate
+            and following.executed < site.executed
+        ):
+            differing = differing or find_differing_in_block(evidence)
+            if site in differing:
+                break
+            part *= following.executed / site.executed
+    return part
 
 
 def _blocks(evidence: Evidence) -> float:

@@ -1,0 +1,59 @@
+"""Blocks that end at once leave their place to the next: those that have work decide how far they fill the GPU."""
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors.launch import grid
+
+TEST = "ISETP.GE.AND P0, PT, R3, R5, PT"
+
+
+def launched(
+    *before: str,
+    index: str = "SR_CTAID.X",
+    going_on: float = 1000.0,
+    end: str = "@P0 EXIT",
+    waves: float = 1.25,
+):
+    """A thousand blocks of four warps, 800 of which fit: those past the end of a list have nothing to do."""
+    lines = [(line, 4000.0) for line in (f"S2R R3, {index}", "LDC R5, c[0x0][0x248]", TEST, *before, end)]
+    lines += [("LDG.E R4, [R8.64]", going_on), ("STG.E [R6.64], R4", going_on), ("EXIT", going_on)]
+    return evidence_of(
+        *lines,
+        figures={"waves": waves, "launch__sm_count": 100.0},
+        waits={"long_scoreboard": 0.8, "issue": 0.2},
+        grid=1000,
+        block=128,
+    )
+
+
+def test_only_blocks_that_go_on_fill_the_gpu():
+    evidence = launched()
+    assert list(grid.detect_last_wave(evidence)) == []
+    (candidate,) = grid.detect_small_grid(evidence)
+    assert candidate.sentence.startswith(
+        "250 of 1,000 blocks have work, for 100 SMs, which hold 800 at once: 69 %"
+    )
+    assert candidate.saves == pytest.approx(0.8 * evidence.model.exposed * (1 - 250 / 800))
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        launched(going_on=4000.0),  # no block ends there
+        launched(index="SR_TID.X"),  # some warps of each block end, and the block keeps its place
+        launched("STG.E [R6.64], R3"),  # after some work
+        launched("BAR.SYNC.DEFER_BLOCKING 0x0"),
+        launched(end="@P0 BRA 0x80"),  # to other work
+    ],
+)
+def test_all_blocks_count_where_none_ends_at_once(evidence):
+    assert grid.count_working_blocks(evidence) == 1000
+    assert list(grid.detect_small_grid(evidence)) == []
+    (candidate,) = grid.detect_last_wave(evidence)
+    assert candidate.evidence["waves"] == 1.25
+
+
+def test_a_round_of_those_that_have_work_may_be_uneven_too():
+    (candidate,) = grid.detect_last_wave(launched(waves=5.0))
+    assert candidate.sentence.startswith("The blocks that have work fill the GPU 1.25 times")
