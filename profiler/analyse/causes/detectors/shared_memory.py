@@ -263,16 +263,20 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
 
 def _find_overwritten(evidence: Evidence) -> Iterable[Candidate]:
     """Yields stores that a loop repeats to the same place, if it neither meets other threads nor loads from places that do not change."""
-    repeated = {
-        site: part
-        for site in evidence.of("shared store")
+    alone = [
+        loop
+        for loop in evidence.loops_around(evidence.of("shared store"))
         if not any(
             one.kind == "barrier"
             or one.instruction.name in _MEETINGS
             or (one.kind == "shared load" and has_fixed_address(evidence, one) > 0)
-            for one in evidence.around(site)
+            for one in evidence.inside(loop)
         )
-        and (part := part_overwritten(evidence, site)) > 0
+    ]
+    repeated = {
+        site: part
+        for site in evidence.of("shared store")
+        if evidence.innermost_loop(site) in alone and (part := part_overwritten(evidence, site)) > 0
     }
     if repeated:
         yield Candidate(

@@ -14,7 +14,14 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.code import KEPT, Instruction, parse_text
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, inputs_of, register_of, written_by, written_registers
+from profiler.analyse.code.registers import (
+    REGISTER,
+    inputs_in,
+    inputs_of,
+    register_of,
+    written_by,
+    written_registers,
+)
 from profiler.catalog.metrics import SECTOR_BYTES
 
 _Step = TypeVar("_Step")
@@ -293,10 +300,7 @@ def find_depending(
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        reads = bool(tainted) and not (
-            tainted.isdisjoint(inputs_of(instruction)) and tainted.isdisjoint(predicates_read(site))
-        )
-        if depends(site, reads):
+        if depends(site, bool(tainted) and not tainted.isdisjoint(read_by(site))):
             yield site
             tainted |= results_of(instruction)
         elif tainted and instruction.predicate is None:
@@ -310,6 +314,16 @@ def predicates_read(site: Site) -> frozenset[str]:
     if site.kind == "control":
         return predicates_in(site.instruction.text)
     return predicates_read_by(site.instruction)
+
+
+def read_by(site: Site) -> frozenset[str]:
+    """Returns the registers and predicates that an instruction reads."""
+    return _all_read_by(site.instruction.text, site.kind == "control")
+
+
+@lru_cache(maxsize=KEPT)
+def _all_read_by(text: str, is_control: bool) -> frozenset[str]:
+    return inputs_in(text) | (predicates_in(text) if is_control else _predicates_read_by(text))
 
 
 def predicates_read_by(instruction: Instruction) -> frozenset[str]:
