@@ -191,7 +191,7 @@ def show(
     given = [reference_of(one) for one in recordings]
     meant = recordings_meant(given, Settings())
     if len(meant) > 1:
-        several = show_several(meant, Settings(), kernel_name=kernel_name, nvtx=nvtx, full=True)
+        several = show_several(meant, Settings(nvtx=nvtx), kernel_name=kernel_name, full=True)
         return ShownTriage.of_several(several)
     run = run_of(recordings[0] if meant == given else meant[0], nvtx)
     found = show_run(run, Settings(), kernel_name, full=True)
@@ -224,7 +224,7 @@ def compare(
     from profiler.python.named import reference_of, run_of
 
     if after is None:
-        left, right = open_with_the_one_before(reference_of(before), Settings(), timed=True, nvtx=nvtx)
+        left, right = open_with_the_one_before(reference_of(before), Settings(nvtx=nvtx), timed=True)
     else:
         left, right = run_of(before, nvtx), run_of(after, nvtx)
     found = compare_runs(
@@ -274,11 +274,13 @@ def report(
 
     It shows the recordings, or those of a list or a folder, each compared with the one before.
     """
+    from profiler.ask.named.settings import Settings
     from profiler.python.named import each_of, reference_of
     from profiler.python.pages import write_page
 
     given = [reference_of(one) for one in each_of((recording, *others))]
-    return write_page(given, output, title=title, kernel_name=kernel_name, nvtx=nvtx, force=force)
+    settings = Settings(nvtx=nvtx)
+    return write_page(given, output, settings, title=title, kernel_name=kernel_name, force=force)
 
 
 @_advised()
@@ -346,7 +348,7 @@ def sass(
     from profiler.python.named import reference_of
 
     sides = (reference_of(before), None if after is None else reference_of(after))
-    return ShownCode(find_machine_code(*sides, Settings(), kernel_name=kernel_name, nvtx=nvtx, whole=whole))
+    return ShownCode(find_machine_code(*sides, Settings(nvtx=nvtx), kernel_name=kernel_name, whole=whole))
 
 
 def __dir__() -> list[str]:

@@ -16,10 +16,11 @@ from profiler.analyse import findings
 from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
-from profiler.analyse.compare.changes import PairChange, compare_pair, headline_of_times, judge_speedup
+from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.comparable import other_work
 from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns
-from profiler.analyse.compare.headline import main_factors
+from profiler.analyse.compare.timings_alone import headline_of_times
+from profiler.analyse.compare.why import main_factors
 from profiler.analyse.importance import Importance
 from profiler.analyse.recording.kernel_names import base_name, plain_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes

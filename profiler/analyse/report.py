@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profiler.analyse.causes.cause import Headline
-from profiler.analyse.compare.headline import ratio_sentence
+from profiler.analyse.compare.speedup_sentence import ratio_sentence
 from profiler.analyse.findings import Basis, Speedup
 from profiler.catalog.metrics import DURATION, HEADLINE
 from profiler.text import report_name

@@ -29,13 +29,11 @@ def find_machine_code(
     settings: Settings,
     *,
     kernel_name: str | None = None,
-    nvtx: str | None = None,
     whole: bool = False,
-    size: str | int | None = None,
 ) -> CodeView:
     """Returns the hot loop, or the `whole` function, of one kernel or of two: those that take most of the time."""
     references = [before] if after is None else [before, after]
-    runs = open_named(references, settings, size=size, nvtx=nvtx, code=True)
+    runs = open_named(references, settings, code=True)
     sides, others = _longest(runs, settings, kernel_name)
     view = view_machine_code(sides, whole=whole)
     if not others:

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
-from profiler.analyse.compare.changes import compare_timings
-from profiler.analyse.compare.compare import compare_profiles, sum_up
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.compare.several import sum_up
+from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import ComparisonFinding, Comparisons
 from profiler.analyse.recording.kernel_choice import KernelPairs, match_kernels, pair_kernels
 from profiler.analyse.recording.profile import profile_kernel
@@ -28,11 +29,9 @@ def compare(
     settings: Settings,
     *,
     kernel_name: str | None = None,
-    nvtx: str | None = None,
     every: bool | None = False,
     metrics: Sequence[str] = (),
     force: bool = False,
-    size: str | int | None = None,
     other_gpu: str | None = None,
     other_kernel: str | None = None,
 ) -> list[ComparisonFinding]:
@@ -45,12 +44,12 @@ def compare(
     """
     timed = not (kernel_name or every or metrics)  # each of these needs a profile
     if after is None:
-        left, right = open_with_the_one_before(before, settings, timed=timed, size=size, nvtx=nvtx)
+        left, right = open_with_the_one_before(before, settings, timed=timed)
     elif other_gpu is None:
-        left, right = open_named([before, after], settings, timed=timed, size=size, nvtx=nvtx)
+        left, right = open_named([before, after], settings, timed=timed)
     else:
         sides = ((before, settings), (after, replace(settings, gpu=other_gpu)))
-        left, right = (open_named([one], of, timed=timed, size=size, nvtx=nvtx)[0] for one, of in sides)
+        left, right = (open_named([one], of, timed=timed)[0] for one, of in sides)
     with suggesting_a_choice([(before, left), (after or before, right)], settings):
         return compare_runs(
             left,

@@ -9,8 +9,8 @@ from itertools import chain, count, pairwise
 from pathlib import PurePath
 
 from profiler.analyse.code.machine_code import CodeView, view_machine_code
-from profiler.analyse.compare.changes import headline_of_times
 from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.compare.timings_alone import headline_of_times
 from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
@@ -59,14 +59,13 @@ def report_named(
     *,
     kernel_name: str | None,
     force: bool,
-    nvtx: str | None = None,
 ) -> PageFindings:
     """Returns the recordings in the order named, each compared with the one before for the kernels that both have.
 
     A folder means the reports in it. Two that are not comparable are an error; among several, their pair says why.
     """
     references = [one for reference in references for one in reports_meant(reference, settings)]
-    runs = open_named(references, settings, timed=len(references) == 1, nvtx=nvtx)
+    runs = open_named(references, settings, timed=len(references) == 1)
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
     profiles = [
         _profiles(run, rung, kernel_name, label)

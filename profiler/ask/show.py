@@ -44,13 +44,11 @@ def show(
     settings: Settings,
     *,
     kernel_name: str | None = None,
-    nvtx: str | None = None,
     full: bool = False,
     timed: bool = True,
-    size: str | int | None = None,
 ) -> RecordingOverview:
     """Returns the sheets of a recording, with every metric if `full`. A run of timings alone is refused unless `timed`."""
-    (run,) = open_named([source], settings, timed=timed, size=size, nvtx=nvtx)
+    (run,) = open_named([source], settings, timed=timed)
     return show_run(run, settings, kernel_name, full=full)
 
 
@@ -68,16 +66,14 @@ def show_several(
     settings: Settings,
     *,
     kernel_name: str | None = None,
-    nvtx: str | None = None,
     full: bool = False,
-    size: str | int | None = None,
 ) -> ShownTogether:
     """Returns the kernels of several recordings by their share of the time; their sheets have every metric if `full`.
 
     A folder means the reports in it. Recordings without a kernel that is asked for are left out.
     """
     sources = recordings_meant(sources, settings)
-    opened, errors = _open_each(sources, settings, size, nvtx)
+    opened, errors = _open_each(sources, settings)
     runs = [run for _, run in opened]
     meant = [(source, run) for source, run in opened if matching_kernels(run, kernel_name)]
     if not meant:
@@ -96,17 +92,15 @@ def show_several(
     return ShownTogether(finding, [sheet for _, sheet in by_time(sheets)], errors)
 
 
-def _open_each(
-    sources: Sequence[str], settings: Settings, size: str | int | None, nvtx: str | None
-) -> tuple[list[tuple[str, Run]], list[ReportError]]:
+def _open_each(sources: Sequence[str], settings: Settings) -> tuple[list[tuple[str, Run]], list[ReportError]]:
     """Opens the recordings, all at once if all can be read; one that cannot hides no other."""
     with suppress(ReportError):
-        return list(zip(sources, open_named(sources, settings, size=size, nvtx=nvtx), strict=True)), []
+        return list(zip(sources, open_named(sources, settings), strict=True)), []
     opened: list[tuple[str, Run]] = []
     errors: list[ReportError] = []
     for source in sources:
         try:
-            opened += [(source, run) for run in open_named([source], settings, size=size, nvtx=nvtx)]
+            opened += [(source, run) for run in open_named([source], settings)]
         except ReportError as error:
             errors.append(error)
     if not opened:

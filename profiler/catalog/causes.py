@@ -135,7 +135,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "too-little-reuse",
             "Each value that is loaded from shared memory takes part in little arithmetic.",
-            "Multiply-adds for each shared load of a loop whose value they take, while shared memory or its queue holds the kernel up. Pairs that a "
+            "Multiply-adds for each shared load whose value they take, in a loop or in one that is unrolled whole, while shared memory or its queue holds the kernel up. Pairs that a "
             "result takes in by other operations count as well, such as the minimum of sums.",
             "A tiled product with one result a thread: two loads for each multiply-add.",
             "Compute a tile of results in each thread's registers (such as 8 x 8), so that each loaded value is used several times.",

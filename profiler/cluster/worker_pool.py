@@ -263,7 +263,7 @@ class WorkerPool:
         return answer
 
     def _await(self, call: _Call, timeout_s: float, on_message: Callable[[str], None] | None) -> None:
-        """Returns when the call is answered; raises when it will never be."""
+        """Waits until the call is answered; raises an error when it will never be."""
         deadline: float | None = None
         while True:
             try:

@@ -21,18 +21,17 @@ from msgspec.structs import fields, force_setattr, replace
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.present.render.json import to_json
 
-# Shortens the texts of a finding to a number of bytes in JSON, and rounds its figures to six digits.
-#
-# Kernel names come from anybody's program and can be very long. Whole numbers are counts and keep all their
-# digits.
-
+LIMIT_BYTES = 8000
 _LARGEST_WHOLE = 1e15
 _ELLIPSIS = "…"
 
 
 @dataclass(frozen=True)
 class Widths:
-    """The longest name and sentence in JSON, in bytes, and the most entries of a list or object of texts."""
+    """The longest name and sentence in JSON, in bytes, and the most entries of a list or object of texts.
+
+    Kernel names come from anybody's program and can be very long.
+    """
 
     name: int
     sentence: int
@@ -80,8 +79,6 @@ def _fitting(characters: Iterable[str], width: int) -> str:
 def _width_in_json(text: str) -> int:
     return len(to_json(text)) - len('""')
 
-
-LIMIT_BYTES = 8000
 
 Finding = TypeVar("Finding", bound=Struct)
 

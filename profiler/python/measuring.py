@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
 from profiler.measure.functions.activity import demangled
 from profiler.measure.functions.ahead import Ahead
+from profiler.measure.functions.child import Call
 from profiler.measure.functions.collecting import profiled_configurations, unlike_configurations
 from profiler.measure.functions.measure import measure_function, processes_ahead
 from profiler.measure.functions.plan import FunctionPlan, function_name
@@ -73,8 +74,9 @@ def measure_one(
             )
     store = runs if isinstance(runs, RunStore) else RunStore(runs)
     plan = FunctionPlan(name or function_name(function), **options)
+    call = Call(function, tuple(arguments), reference, plan.tolerance)
     with status(plan.name) as say:
-        found = measure_function(function, arguments, reference, plan, store, namespace, say, ahead)
+        found = measure_function(call, plan, store, namespace, say, ahead)
     run_id = RunId.parse(found.run_id)
     assert run_id is not None
     run = store.open(run_id)

@@ -28,7 +28,7 @@ def store_of(runs: RunStore | str | Path) -> RunStore:
 def run_of(recording: Run | str | int | Path, nvtx: str | None = None) -> Run:
     """Returns the run, or the one that this name, number, id or path means; with `nvtx`, its launches in such a range."""
     if isinstance(recording, (str, int, Path)):
-        return open_named([str(recording)], Settings(), timed=True, nvtx=nvtx)[0]
+        return open_named([str(recording)], Settings(nvtx=nvtx), timed=True)[0]
     if not isinstance(recording, Run):
         raise TypeError(
             f"{_called(recording)} is no recording: give the path of a report, the name, number or id of a run, or what "

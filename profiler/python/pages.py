@@ -17,10 +17,10 @@ _ENDINGS = (".html", ".htm")
 def write_page(
     references: list[str],
     output: str | Path,
+    settings: Settings,
     *,
     title: str | None,
     kernel_name: str | None,
-    nvtx: str | None,
     force: bool,
 ) -> Path:
     """Writes a page about the recordings, each compared with the one before, and returns its path."""
@@ -31,7 +31,7 @@ def write_page(
             remedy="Name the file as `output`, such as output='pair.html'.",
         )
     _, _, html = make_page(
-        lambda: report_named(references, Settings(), title, kernel_name=kernel_name, force=force, nvtx=nvtx),
+        lambda: report_named(references, settings, title, kernel_name=kernel_name, force=force),
         open_pictures(),
         keep_silent,
     )

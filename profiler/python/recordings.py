@@ -171,7 +171,7 @@ class Runs(RunStore):
     def find(self, reference: str | int, ladder: str = DEFAULT_LADDER) -> Recording:
         """Returns the newest run of a name, an id, or a kernel's number on this ladder, as the commands find it."""
         settings = Settings(runs=self.root, ladder=ladder, ladder_given=True)
-        return Recording.of(find_run(str(reference), settings.open_store(), settings, None))
+        return Recording.of(find_run(str(reference), settings.open_store(), settings))
 
     def query(self, sql: str) -> pd.DataFrame:
         """Returns what a SELECT finds in the tables of all runs, as `prof query` does; damaged runs are left out."""

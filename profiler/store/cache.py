@@ -1,9 +1,9 @@
 """Keeps what is slow to compute and cheap to keep, as bytes by key, in the user's cache folder.
 
-Everything in there may be deleted at any time. An entry is found by its whole key and carries a digest of key and content, so an entry
-that is damaged, cut short or of another key does not count. A folder that belongs to somebody else, or that
-others may write to, is not used: they could put any answer there. If nothing can be kept, nothing is, without a message: an answer never fails because of the
-cache.
+Everything in there may be deleted at any time. An entry carries a digest of its whole key and its content, so an entry
+that is damaged, cut short or of another key does not count. A folder that belongs to somebody else, or that others may
+write to, is not used: they could put any answer there. No answer fails because of the cache: what cannot be kept is
+not kept, without a message.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Repairs a store: damaged things are set aside with a reason, and what killed processes left is swept. Deletes no data.
 
 A damaged pack is written again from the runs in it that are whole, under a new index, and the old one is set aside. So
-whenever a call is killed, a run is in the old pack, in the new one, or in both, which counts as one run, and the next
-call continues.
+a call may be killed at any moment: a run is in the old pack, in the new one, or in both, which counts as one run. The
+next call continues.
 """
 
 from __future__ import annotations

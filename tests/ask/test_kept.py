@@ -7,8 +7,9 @@ import pytest
 
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.ask import kept, ladder, profiles
-from profiler.ask.ladder import find_climb, gather_rungs
+from profiler.ask.ladder import find_climb
 from profiler.ask.profiles import diagnose_once
+from profiler.ask.rungs import gather_rungs
 from profiler.errors import ComparisonError
 from tests.profiles import profile_in
 

@@ -4,7 +4,8 @@ import pytest
 
 from profiler.analyse.ladder.rungs import choose_conditions, group_runs
 from profiler.analyse.recording.doubts import is_part_of_step
-from profiler.ask.ladder import find_climb, find_runs, gather_rungs
+from profiler.ask.ladder import find_climb
+from profiler.ask.rungs import find_runs, gather_rungs
 from profiler.errors import KernelAmbiguous, KernelNotFound, RunNotFound
 
 

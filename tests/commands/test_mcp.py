@@ -29,8 +29,8 @@ from profiler.ask.named.reach import Reach
 from profiler.cli import VERBS
 from profiler.commands.shared.options import VerbSettings
 from profiler.store.remote.places import location_of
-from profiler.store.runs.manifest import sealed
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 
 TOOLS = ["compare", "ladder", "show", "sass", "check", "list"]
 START = "from profiler.cli import main; main()"

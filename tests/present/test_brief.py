@@ -14,8 +14,9 @@ from msgspec import Struct
 from msgspec.structs import fields, replace
 
 from profiler.analyse.code.machine_code import MachineCode, view_machine_code
-from profiler.analyse.compare.changes import compare_timings
-from profiler.analyse.compare.compare import compare_profiles, sum_up
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.compare.several import sum_up
+from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import ComparisonFinding
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ladder import MissingRung

@@ -12,7 +12,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
-from profiler.analyse.compare.compare import sum_up
+from profiler.analyse.compare.several import sum_up
 from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
 from profiler.ask.collect import find_best_points

@@ -15,8 +15,9 @@ from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.remote import upload
 from profiler.store.remote.places import FolderPlace
-from profiler.store.runs.manifest import sealed, write_manifest
+from profiler.store.runs.manifest import write_manifest
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 from tests.store.flips import flip
 from tests.store.sql import run_query
 

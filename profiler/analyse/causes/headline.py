@@ -135,6 +135,11 @@ def has_bound(cause: Cause) -> bool:
     return not cause.is_ceiling and cause.saves_pct.at_most < _NO_BOUND_PCT
 
 
+def next_at_place(causes: Sequence[Cause]) -> str:
+    """Returns the change to try first after its cause and place, as in `bank-conflicts at kernel.cu:66: Pad ...`; "" without causes."""
+    return f"{name_and_place(causes[0])}: {next_text(causes)}" if causes else ""
+
+
 def name_and_place(cause: Cause) -> str:
     """Returns `bank-conflicts at kernel.cu:66`, or the name alone where no line is to blame."""
     return f"{cause.cause} at {place_text(cause.where[0])}" if has_place(cause) else cause.cause

@@ -1,12 +1,12 @@
 """Explains why one kernel is faster: the factors of the speedup, and the share of each in it.
 
-Two profiles in; an `Attribution` out, and the metrics that it lacked. A duration is the instructions
-issued per scheduler, divided by the issue rate while the SMs were active, by the share of the time in
-which they were, and by the clock. The issue rate is the warps in use divided by the cycles that such a
-warp takes from one instruction to the next, and these are the sum of the stall reasons. A warp that could
-issue while another was chosen waits for nothing: it is surplus, and not in use. Where device memory binds,
-a duration is the bytes moved divided by the bandwidth. Where few cycles issue an instruction, their number
-decides nothing: a duration is then the work of the tensor pipe divided by its use, or the cycles alone.
+Two profiles in; an `Attribution` out, and the metrics that it lacked. A duration is the instructions issued per
+scheduler, divided by three factors: the issue rate while the SMs were active, the share of the time in which they
+were active, and the clock. The issue rate is the warps in use divided by the cycles that such a warp takes from one
+instruction to the next. These cycles are the sum of the stall reasons. A warp that could issue while another was chosen
+waits for nothing: it is surplus, and not in use. Where device memory binds, a duration is the bytes moved divided by the
+bandwidth. Where few cycles issue an instruction, their number decides nothing: a duration is then the work of the tensor
+pipe divided by its use, or the cycles alone.
 
 Quantities are geometric means, over launches and then processes, kept as logarithms: there, factors
 add up, and swapping the sides turns every sign and changes nothing else.

@@ -11,7 +11,7 @@ from datetime import datetime
 from statistics import median
 
 from profiler.analyse.compare.calls import unlike_arguments
-from profiler.analyse.compare.headline import names_of_sides
+from profiler.analyse.compare.speedup_sentence import names_of_sides
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic, is_as_much_arithmetic
 from profiler.analyse.recording.doubts import doubts_of, is_part_of_step
 from profiler.analyse.recording.kernel_names import plain_name, short_names
@@ -223,9 +223,9 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
 
 
 def _arguments_tell(before: Profile, after: Profile) -> bool:
-    """Returns whether arguments tell what the workload would: that the two did the same work, or did not.
+    """Returns whether the arguments show what a workload would: that the two did the same work, or did not.
 
-    That a program was called alike tells nothing of two kernels in it.
+    If a program was called alike, that says nothing about two kernels in it.
     """
     left, right = before.manifest, after.manifest
     unlike = unlike_arguments(left, right)

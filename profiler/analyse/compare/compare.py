@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import math
-import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import structs
 
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
+from profiler.analyse.causes.headline import next_at_place
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
+from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes
 from profiler.analyse.compare.comparable import find_cautions, reference_shift, refuse_obstacles
 from profiler.analyse.compare.fingerprints import confirm
-from profiler.analyse.compare.headline import (
-    BY_ORDER,
-    ChangedCauses,
-    compare_causes,
-    headline_of_pair,
-    names_of_sides,
-)
+from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides, ratio_sentence
 from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_text
-from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
+from profiler.analyse.compare.why import why_of_pair
 from profiler.analyse.recording.doubts import is_part_of_step
-from profiler.analyse.recording.kernel_names import base_name, called_name, choice_of
+from profiler.analyse.recording.kernel_names import called_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.verdicts import judge_metrics
 from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, TIMED_ALONE, Metric
-from profiler.catalog.presets import more_launches
 from profiler.errors import MetricNotFound
-from profiler.text import counted, duration, relative
 
+_ONE_KERNEL = (
+    "The counters do not say. They are of one kernel alone, which takes only a part of the time of {}."
+)
 # The values of a unit that count as large; other units are weighed by relative change.
 _FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
 
@@ -48,9 +44,9 @@ def compare_profiles(
     metrics: Iterable[str] = (),
     diagnose: Diagnose = diagnose,
 ) -> findings.ComparisonFinding:
-    """Refuses a pair that was measured differently, unless `force` keeps it as warnings.
+    """Returns the comparison of two profiles; raises NotComparable if they were measured in different ways.
 
-    For one kernel on two GPUs, the headline says what the other GPU changes. If launches have several shapes, those of the shape
+    With `force`, it returns the reasons as warnings instead. For one kernel on two GPUs, the headline says what the other GPU changes. If launches have several shapes, those of the shape
     that takes most of the time are compared. `diagnose` finds the causes of each side.
     """
     two_gpus = is_on_two_gpus(before, after)
@@ -63,12 +59,11 @@ def compare_profiles(
     by_bytes = attribution is not None and attribution.view == "bytes"
     deltas = derive_deltas(before, after, wanted)
     opcodes = compare_opcodes(before.opcodes, after.opcodes)
-    instructions = findings.Instructions(opcodes, compare_hot_loops(before, after))
     diagnosis = diagnose(after)
     changed = ChangedCauses(is_known=False)
     if not steps:
         changed = compare_causes(diagnose(before), diagnosis, _is_same_launch(before, after))
-    return findings.ComparisonFinding(
+    found = findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
         after=derive_side(after),
@@ -81,19 +76,7 @@ def compare_profiles(
         confirmations=[] if by_bytes else confirm(deltas, opcodes),
         attribution=attribution,
         attribution_missing=attribution_missing,
-        instructions=instructions,
-        headline=headline_of_pair(
-            _spoken_names(before, after),
-            measured_ns(before, after, speedup.basis) if speedup else None,
-            speedup,
-            attribution,
-            instructions,
-            diagnosis.causes,
-            changed,
-            peaks_text(before, after) if two_gpus else None,
-            steps,
-            deltas,
-        ),
+        instructions=findings.Instructions(opcodes, compare_hot_loops(before, after)),
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
         causes_gone=[one.cause for one in changed.gone],
@@ -103,6 +86,12 @@ def compare_profiles(
         causes_kept=changed.kept,
         causes_undecided=[one.cause for one in changed.undecided],
     )
+    if speedup is None:
+        return found
+    what = ratio_sentence(_spoken_names(before, after), measured_ns(before, after, speedup.basis), speedup)
+    peaks = peaks_text(before, after) if two_gpus else None
+    why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)
+    return structs.replace(found, headline=Headline(what, why, next_at_place(found.causes)))
 
 
 def _is_same_launch(before: Profile, after: Profile) -> bool:
@@ -203,7 +192,7 @@ def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Se
 
 
 def _extra_pairs(before: Profile, after: Profile, wanted: Iterable[str]) -> list[tuple[Series, Series]]:
-    """Yields the metrics that were asked for by ncu's own name and are not in the catalogue."""
+    """Pairs the metrics that were asked for by ncu's own name and are not in the catalogue."""
     extra = [name for name in wanted if name not in before.series]
     return [(before.raw[name], after.raw[name]) for name in extra]
 
@@ -281,67 +270,3 @@ def derive_side(profile: Profile) -> findings.Side:
         clock_control=manifest.clock_control,
         shape=profile.shapes[0] if profile.shapes else None,
     )
-
-
-def sum_up(comparisons: Sequence[ComparisonFinding]) -> Comparisons:
-    """Returns the comparisons with an index of their kernels, the largest change of time first, and a headline."""
-    comparisons = sorted(comparisons, key=lambda one: -findings.time_changed_ns(one))
-    index = list(_index(comparisons))
-    return Comparisons(
-        headline=_headline(index, comparisons) if index else None,
-        index=index,
-        schema_version=SCHEMA_VERSION,
-        comparisons=comparisons,
-    )
-
-
-def _index(comparisons: Sequence[ComparisonFinding]) -> Iterator[ComparedKernel]:
-    """Yields the kernels whose duration was recorded on both sides."""
-    for one in comparisons:
-        for delta in one.metrics:
-            if delta.name == DURATION and delta.before > 0:
-                yield ComparedKernel(
-                    kernel=one.after.kernel_name,
-                    before_launches=one.before.launches,
-                    after_launches=one.after.launches,
-                    before_ns=delta.before * one.before.launches,
-                    after_ns=delta.after * one.after.launches,
-                    change_pct=100 * delta.delta / delta.before,
-                    ci_pct=(100 * delta.ci[0] / delta.before, 100 * delta.ci[1] / delta.before)
-                    if delta.ci
-                    else None,
-                    verdict=delta.verdict,
-                )
-
-
-def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonFinding]) -> Headline:
-    what = _what(index)
-    changed = [one for one in index if one.verdict not in SETTLED]
-    unclear = [one for one in index if one.verdict == "unclear"]
-    if not changed and not unclear:
-        return Headline(what, "No kernel changed beyond the noise of its launches.", "")
-    top = (changed or unclear)[0].kernel
-    first = next(one for one in comparisons if one.after.kernel_name == top)
-    sides = shlex.join(side.report or side.run_id or side.label for side in (first.before, first.after))
-    names = [side.kernel_name for one in comparisons for side in (one.before, one.after)]
-    is_in_both = first.before.kernel_name == top
-    choice = choice_of(top, names) if is_in_both else f"-k {shlex.quote(base_name(top))}"
-    ask = f"`prof compare {sides} {choice}` shows all about it."
-    if not changed:
-        why = f"Which of them changed is not certain; {called_name(top)} may have changed most."
-        return Headline(what, why, f"Record more launches of each kernel: {more_launches()}. {ask}")
-    said = first.headline
-    why = f"The largest change: {said.what} {said.why}" if said else ""
-    return Headline(what, why.rstrip(), ask)
-
-
-def _what(index: Sequence[ComparedKernel]) -> str:
-    """Returns how long all kernels take on each side, and the change where each was launched as often on both."""
-    before, after = sum(one.before_ns for one in index), sum(one.after_ns for one in index)
-    took = f"The {len(index)} kernels that both have take {duration(before)}"
-    launches = [(one.before_launches, one.after_launches) for one in index]
-    if all(here == there for here, there in launches):
-        return f"{took} before and {duration(after)} after, {relative(before, after)}."
-    # How often a kernel was recorded says nothing about how long it takes.
-    here, there = (counted(sum(side), "launch", "launches") for side in zip(*launches, strict=True))
-    return f"{took} in {here} before, and {duration(after)} in {there} after."

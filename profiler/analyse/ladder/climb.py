@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, to_builtins
 
 from profiler.analyse.causes.cause import Cause, Headline
-from profiler.analyse.causes.headline import name_and_place, next_text
+from profiler.analyse.causes.headline import next_at_place
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import DELTA_COLUMNS, MetricDelta
@@ -228,9 +228,7 @@ def _next(ladder: str, gpu: str | None, rung: RungFinding, causes: Sequence[Caus
     which = "" if ladder == DEFAULT_LADDER else f" --ladder {ladder}"
     which += f" --gpu {quote(gpu)}" if gpu else ""
     ask = f"`prof show {rung.kernel}{which}` shows all about it."
-    if not causes:
-        return ask
-    return f"{_name(rung)}, {name_and_place(causes[0])}: {next_text(causes)} {ask}"
+    return f"{_name(rung)}, {next_at_place(causes)} {ask}" if causes else ask
 
 
 def _name(rung: RungFinding) -> str:

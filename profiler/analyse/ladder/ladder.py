@@ -51,8 +51,8 @@ class RungFinding(WithAgreedNames, Struct, frozen=True):
 
     If it `is_part_of_step`, the timed step took much longer than the kernel that was profiled.
 
-    `reference_pct` is its speed in percent of the reference as one calls it, `best_pct` of the fastest algorithm that the
-    reference's library offers, null where that was not timed.
+    `reference_pct` is its speed in percent of the reference as one calls it. `best_pct` is its speed in percent of the
+    fastest algorithm that the reference's library offers, and null where that was not timed.
 
     `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many times as fast it is, or why
     the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is the cause that would save most, null

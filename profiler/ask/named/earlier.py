@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import size_text
@@ -13,14 +15,12 @@ from profiler.store.runs.run_store import Run, RunStore
 from profiler.text import short_gpu
 
 
-def open_with_the_one_before(
-    reference: str, settings: Settings, *, timed: bool, size: str | int | None = None, nvtx: str | None = None
-) -> tuple[Run, Run]:
+def open_with_the_one_before(reference: str, settings: Settings, *, timed: bool) -> tuple[Run, Run]:
     """Returns the run before the one that is named, and that one; a number or a name means the newest, a run id that run.
 
     Raises RunNotFound if no earlier run measured the same, and if the reference means a report, which no run is before.
     """
-    (now,) = open_named([reference], settings, timed=timed, size=size, nvtx=nvtx)
+    (now,) = open_named([reference], settings, timed=timed)
     if not now.stored:
         raise RunNotFound(
             f"{now.label} is not a stored run, so it has none before it",
@@ -31,7 +31,7 @@ def open_with_the_one_before(
     before = run_before(store, now.manifest)
     if before is None:
         raise _nothing_before(now, reference)
-    (earlier,) = open_named([f"{folder}{slash}{before}"], settings, timed=timed, nvtx=nvtx)
+    (earlier,) = open_named([f"{folder}{slash}{before}"], replace(settings, size=None), timed=timed)
     return earlier, now
 
 

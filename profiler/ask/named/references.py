@@ -3,32 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
 import msgspec
 
 from profiler.analyse.recording.kernel_choice import nearest_words
+from profiler.ask.named.code_file import open_code_file
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_meant, ladder_name, readable_ladder, require_ladder
+from profiler.ask.named.newest_times import timed_runs, with_newest_times
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.errors import KernelNotFound, ReportNotFound, RunNotFound
-from profiler.measure.functions.activity import demangled
-from profiler.measure.tools.disassembly import disassemble, is_code_path
+from profiler.measure.tools.disassembly import is_code_path
 from profiler.store.remote.files import is_url, public_url
 from profiler.store.reports.near import REPORT_SUFFIXES, files_in, near_files, what_is_near
-from profiler.store.runs.manifest import KernelCount, Manifest
+from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.names import name_filter
-from profiler.store.runs.run_id import RunId, timed_name
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore, open_reports
-from profiler.store.tables.columns import TableBuilder, labels_of
-from profiler.store.tables.instruction_text import opcode_of
+from profiler.store.tables.columns import labels_of
 from profiler.store.tables.launch_choice import LaunchChoice, rows_of_launches
-from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
+from profiler.store.tables.schema import TABLES
 from profiler.text import counted, first_of
 
 _MOST_NAMED = 6
@@ -39,16 +38,12 @@ def open_named(
     settings: Settings,
     *,
     timed: bool = False,
-    size: str | int | None = None,
-    nvtx: str | None = None,
     code: bool = False,
 ) -> list[Run]:
     """Returns a run for each reference; several reports are read in parallel.
 
-    A number or a name means its newest run, or the newest of this `size`; a number also its newest times. A folder means
-    the report in it, if it holds one alone. A run that
-    holds only timings is refused unless `timed`. With `nvtx`, the runs hold only the launches in NVTX ranges that match
-    it. Files of machine code are opened too if `code`.
+    A number or a name means its newest run, a number also its newest times. A folder means the report in it, if it holds
+    one alone. A run that holds only timings is refused unless `timed`. Files of machine code are opened too if `code`.
     """
     if settings.reach is not None:
         references = [settings.reach.locate(one) for one in references]
@@ -63,19 +58,19 @@ def open_named(
     reports = [one for one in references if one not in files and is_report_path(one, settings)]
     read = open_reports(list(map(Path, reports)), settings.progress) if reports else []
     opened = dict(zip(reports, read, strict=True)) | {one: open_code_file(Path(one)) for one in files}
-    timings_suffice = timed and nvtx is None
+    timings_suffice = timed and settings.nvtx is None
     runs = [
-        opened[one] if one in opened else _open_stored(one, settings, stored, size, timings_suffice)
+        opened[one] if one in opened else _open_stored(one, settings, stored, timings_suffice)
         for one in references
     ]
     for run in runs:
         if not is_on(run.manifest, settings.gpu):  # a report or a run id, which no choice led to
             raise no_such_gpu(str(settings.gpu), run.label, run.manifest.gpus)
-    if size is not None and not any(
+    if settings.size is not None and not any(
         is_choice(*named, settings) for named in zip(references, runs, strict=True)
     ):
-        raise no_choice(size, references)
-    return runs if nvtx is None else [within_range(run, nvtx) for run in runs]
+        raise no_choice(settings.size, references)
+    return runs if settings.nvtx is None else [within_range(run, settings.nvtx) for run in runs]
 
 
 def _only_report_in(reference: str, stored: Callable[[], RunStore]) -> str:
@@ -97,7 +92,6 @@ def _open_stored(
     reference: str,
     settings: Settings,
     stored: Callable[[], RunStore],
-    size: str | int | None,
     timings_suffice: bool,
 ) -> Run:
     """Returns the run at a path, or the newest of a number or a name; a number's with the newest times of its rung.
@@ -105,7 +99,7 @@ def _open_stored(
     Its reports must be whole.
     """
     try:
-        run = _run_at(reference, settings) or find_run(reference, stored(), settings, size)
+        run = _run_at(reference, settings) or find_run(reference, stored(), settings)
     except RunNotFound as error:
         if meant := _rung_meant(reference, settings) or _meant_instead(reference, settings):
             error.remedy = meant
@@ -113,7 +107,7 @@ def _open_stored(
             error.remedy = "`list` shows what is recorded."  # an agent stores nothing
         raise
     if not run.manifest.is_profiled and not timings_suffice:
-        raise not_profiled(reference, run, stored(), settings, size)
+        raise not_profiled(reference, run, stored(), settings)
     if run.manifest.is_profiled and reference.isdecimal():
         run = with_newest_times(run, timed_runs(stored(), run.manifest))
     run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
@@ -232,76 +226,3 @@ def _nothing_inside(run: Run, pattern: str) -> KernelNotFound:
         if names
         else "It holds no NVTX ranges: record it with `ncu --nvtx`, and name ranges in the program.",
     )
-
-
-# Opens a file of machine code as a recording in which each function was launched once, and nothing was counted.
-
-
-def open_code_file(path: Path) -> Run:
-    """Returns the functions of a cubin, an object file, a fat binary or a folder of cubins."""
-    listing = disassemble(path)
-    builders = {name: TableBuilder(name, "") for name in TABLES}
-    names = {
-        mangled: " ".join([demangled(mangled.split(" ")[0]), *mangled.split(" ")[1:]]) for mangled in listing
-    }
-    for launch, (mangled, lines) in enumerate(listing.items()):
-        kernel = names[mangled]
-        builders["launches"].append(
-            launch=launch, process=0, range=0, workload="kernel", function=kernel, kernel=kernel, mangled=mangled, nvtx=[]
-        )  # fmt: skip
-        for index, (offset, text) in enumerate(lines):
-            builders["instructions"].append(
-                launch=launch, function_index=0, index=index, offset=offset, opcode=opcode_of(text), sass=text
-            )
-    manifest = Manifest(
-        schema_version=SCHEMA_VERSION,
-        run_id="",
-        name=path.name,
-        origin="ingested",
-        recorded=datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(),
-        reports=[],
-        kernels=[KernelCount(kernel, 1) for kernel in dict.fromkeys(names.values())],
-        tables={},
-    )
-    return Run(path, manifest, False, _tables={name: builder.finish() for name, builder in builders.items()})
-
-
-def timed_runs(store: RunStore, profiled: Manifest) -> list[Run]:
-    """Returns the runs of times alone of the rung that was profiled."""
-    if profiled.ladder is None or profiled.kernel is None:
-        return []
-    name = timed_name(profiled.ladder, profiled.kernel)
-    return store.open_all(run_id for run_id in store.ids() if run_id.name == name)
-
-
-def with_newest_times(profiled: Run, timed: Iterable[Run]) -> Run:
-    """Returns a profiled run with the times of its program that were measured last: its own, or those of a run of times alone."""
-    manifest = profiled.manifest
-    own = bool(manifest.tables["timings"].rows)
-    later = newest(
-        run
-        for run in timed
-        if _same_program(run.manifest, manifest)
-        and run.manifest.workload == manifest.workload
-        and run.manifest.gpus == manifest.gpus
-        and not (own and run.manifest.run_id < manifest.run_id)
-    )
-    return profiled if later is None else profiled.with_times_of(later)
-
-
-def newest(runs: Iterable[Run]) -> Run | None:
-    """Returns the run that was recorded last."""
-    return max(runs, key=lambda run: run.manifest.run_id, default=None)
-
-
-def _same_program(timed: Manifest, profiled: Manifest) -> bool:
-    """Returns False if both runs recorded their binary, and neither it nor all sources and flags are the same.
-
-    No two outputs of nvcc are alike, so a program that was built again has another binary.
-    """
-    facts = timed.facts, profiled.facts
-    binaries = {one.binary_sha256 for one in facts}
-    if None in binaries or len(binaries) == 1:
-        return True
-    made_of = [(one.sources, one.build_flags, one.nvcc_version) for one in facts if one.sources]
-    return len(made_of) == 2 and made_of[0] == made_of[1]

@@ -27,7 +27,8 @@ class Settings:
     """Chooses the runs and the ladder. `ladder_given` says that the user chose the ladder; `note` receives remarks about an answer.
 
     With `gpu`, a part of a GPU's name, only runs that were recorded on it are meant; else those of the GPU that the
-    project declares come first.
+    project declares come first. With `size`, a number or a name means its newest run of this size, and a ladder is that of this size. With `nvtx`, only the
+    launches in NVTX ranges that match it count.
     `progress` receives a line about what takes long, and an empty one at its end.
     """
 
@@ -35,6 +36,8 @@ class Settings:
     ladder: str = DEFAULT_LADDER
     ladder_given: bool = False
     gpu: str | None = None
+    size: str | int | None = None
+    nvtx: str | None = None
     reach: Reach | None = None  # limits references that an agent chose
     note: Callable[[str], None] = field(default=keep_silent, repr=False, compare=False)
     progress: Callable[[str], None] = field(default=keep_silent, repr=False, compare=False)

@@ -26,12 +26,13 @@ _UNKNOWN_SIZE = "size not recorded"
 _MOST_NAMED = 3
 
 
-def find_run(reference: str, store: RunStore, settings: Settings, size: str | int | None) -> Run:
+def find_run(reference: str, store: RunStore, settings: Settings) -> Run:
     """Returns the newest run of a number or a name, on the GPU and of the size asked for; a run id means that run.
 
     If no GPU was asked for, the newest run on the project's usual GPU comes first. A damaged run may be of any GPU and
     size, so damaged runs that were skipped are reported.
     """
+    size = settings.size
     if size is None and settings.gpu is None and settings.usual_gpu is None:
         return store.find(reference, ladder_name(settings))
     chosen: Run | None = None
@@ -58,7 +59,7 @@ def find_run(reference: str, store: RunStore, settings: Settings, size: str | in
     if size is None or not there:
         gpus = [gpu for run in runs for gpu in run.manifest.gpus]
         raise no_such_gpu(str(settings.gpu), _quoted(reference), gpus)
-    raise _no_such_size(reference, size, wanted, there, len(damaged), store, settings)
+    raise _no_such_size(reference, wanted, there, len(damaged), store, settings)
 
 
 def _quoted(reference: str) -> str:
@@ -107,9 +108,7 @@ def no_choice(size: str | int, references: Sequence[str]) -> WorkloadInvalid:
     )
 
 
-def not_profiled(
-    reference: str, run: Run, store: RunStore, settings: Settings, size: str | int | None
-) -> RunNotProfiled:
+def not_profiled(reference: str, run: Run, store: RunStore, settings: Settings) -> RunNotProfiled:
     """Returns the error for a run that holds only timings, with the stored sizes and the command that profiles it."""
     message = f"{reference}: run {run.manifest.run_id} holds timings alone, no profile"
     rung = rung_of(run, settings)
@@ -123,7 +122,7 @@ def not_profiled(
     return RunNotProfiled(
         f"{message}; of {rung} there are:",
         details=[f"  {one}" for one in _sizes_of(run.manifest, store)],
-        remedy=f"Profile it on a machine with a GPU: `{_command('collect', run.manifest, settings, size)}`.",
+        remedy=f"Profile it on a machine with a GPU: `{_command('collect', run.manifest, settings, settings.size)}`.",
     )
 
 
@@ -167,7 +166,6 @@ def _note_damaged(damaged: Sequence[RunUnusable], reference: str, settings: Sett
 
 def _no_such_size(
     reference: str,
-    size: str | int,
     wanted: dict[str, int],
     runs: Sequence[Run],
     damaged: int,
@@ -184,7 +182,7 @@ def _no_such_size(
     if damaged:
         sizes.append(f"size not known: {counted(damaged, 'damaged run')}")
         choices.append(f"list with `{listing}` what is damaged")
-    if command := _recording(reference, size, newest, settings):
+    if command := _recording(reference, newest, settings):
         choices.append(f"record this one: `{command}`")
     *most, last = choices
     return RunNotFound(
@@ -216,8 +214,8 @@ def _listing(reference: str, settings: Settings) -> str:
     return shlex.join(["prof", "list", reference, *ladder])
 
 
-def _recording(reference: str, size: str | int, newest: Run, settings: Settings) -> str:
-    """Returns the command that records this size so that the reference finds it, or "" if no command surely does."""
+def _recording(reference: str, newest: Run, settings: Settings) -> str:
+    """Returns the command that records the size asked for so that the reference finds it, or "" if no command surely does."""
     rung, manifest, by_number = rung_of(newest, settings), newest.manifest, is_number(reference)
     if rung is None:
         return ""
@@ -227,7 +225,7 @@ def _recording(reference: str, size: str | int, newest: Run, settings: Settings)
     else:
         verb = "collect"
         name = preset_name(rung_name(ladder, rung.number), manifest.preset or DEFAULT_PRESET)
-    return _command(verb, manifest, settings, size) if by_number or manifest.name == name else ""
+    return _command(verb, manifest, settings, settings.size) if by_number or manifest.name == name else ""
 
 
 def how_to_profile(run: Run, settings: Settings) -> str:

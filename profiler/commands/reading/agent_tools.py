@@ -171,18 +171,16 @@ def _compare(given: CompareInput, settings: VerbSettings) -> str:
         None if given.after is None else str(given.after),
         settings,
         kernel_name=given.kernel_name,
-        nvtx=given.nvtx,
         every=given.all or None,
         metrics=given.metric,
         force=given.force,
-        size=given.size,
         other_kernel=given.other_kernel,
     )
     return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric, alone=given.brief)
 
 
 def _ladder(given: LadderInput, settings: VerbSettings) -> str:
-    climb = climb_ladder(settings, given.size, given.set_param, given.view)
+    climb = climb_ladder(settings, given.set_param, given.view)
     return json_answer(find_ideas(climb) if given.ideas else climb.finding, given.full, alone=given.brief)
 
 
@@ -194,18 +192,14 @@ def _show(given: ShowInput, settings: VerbSettings) -> str:
             f"these are {len(sources)} recordings, and one call shows {_MOST_SHOWN} at most"
         )
     if len(sources) > 1:
-        found = show_several(
-            sources, settings, kernel_name=given.kernel_name, nvtx=given.nvtx, size=given.size
-        )
+        found = show_several(sources, settings, kernel_name=given.kernel_name)
         return json_answer(found.finding, given.full, alone=given.brief)
     recording = show(
         sources[0],
         settings,
         kernel_name=given.kernel_name,
-        nvtx=given.nvtx,
         full=given.full,
         timed=given.kernel_name is None,
-        size=given.size,
     )
     return json_answer(recording.finding, given.full, alone=given.brief)
 
@@ -217,9 +211,7 @@ def _sass(given: SassInput, settings: VerbSettings) -> str:
         after,
         settings,
         kernel_name=given.kernel_name,
-        nvtx=given.nvtx,
         whole=given.full,
-        size=given.size,
     )
     return json_answer(view.finding, given.full)
 
@@ -281,8 +273,8 @@ class Tool:
             if settings.reach is not None and given.ladder != settings.ladder:
                 settings.reach.check_ladder(given.ladder)
             settings = replace(settings, ladder=given.ladder, ladder_given=True)
-        settings = replace(settings, gpu=given.gpu)
-        return self.answer(given, settings)
+        chosen: dict[str, Any] = {name: getattr(given, name, None) for name in ("gpu", "size", "nvtx")}
+        return self.answer(given, replace(settings, **chosen))
 
 
 TOOLS = (

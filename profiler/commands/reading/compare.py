@@ -115,14 +115,12 @@ def compare(
     comparisons = ask(
         before,
         after,
-        replace(settings, gpu=first_gpu),
+        replace(settings, gpu=first_gpu, size=size, nvtx=nvtx),
         kernel_name=first_kernel,
         other_kernel=other_kernel,
-        nvtx=nvtx,
         every=every or None,
         metrics=metric or (),
         force=force,
-        size=size,
         other_gpu=other_gpu,
     )
     if picture.path is not None and len(comparisons) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -86,7 +87,7 @@ def ladder(
             "--output",
             ": it holds all changes of all metrics; --format csv prints the table",
         )
-    climb = climb_ladder(settings, size, set_param, view)
+    climb = climb_ladder(replace(settings, size=size), set_param, view)
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)
     picture.draw(lambda charts: charts.ladder_chart(*find_overview(climb, settings), climb.ladder.published))

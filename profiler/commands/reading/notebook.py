@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
@@ -86,7 +87,7 @@ def notebook(
 
       prof notebook --ladder mine -o mine.ipynb
     """
-    names = names or []
+    names, settings = names or [], replace(settings, size=size)
     if names and (len(names) > 1 or not _is_notebook(names[0])):
         if len(names) > _MOST_RECORDINGS:
             raise Misuse("name one notebook to open, or at most two recordings to write one about")
@@ -94,14 +95,14 @@ def notebook(
             raise Misuse(
                 "--set-param is for a notebook over a ladder; --size chooses among the runs of a name"
             )
-        recordings = _recordings(names, settings, size)
+        recordings = _recordings(names, settings)
         path = output or Path(f"{_name_of(recordings[-1])}{_SUFFIX}")
         _write(path, settings, force, lambda folder: _about_recordings(folder, recordings))
         return
     if output is not None:
         if names:
             raise Misuse("give a name to open, or -o FILE to write one: not both")
-        _write(output, settings, force, lambda folder: _about_ladder(folder, settings, size, set_param))
+        _write(output, settings, force, lambda folder: _about_ladder(folder, settings, set_param))
         return
     if size is not None or set_param or settings.gpu is not None or force or ladder:
         raise Misuse("--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE")
@@ -135,10 +136,10 @@ def _is_notebook(name: str) -> bool:
     return name.endswith(_SUFFIX) or name in SHIPPED
 
 
-def _recordings(names: Sequence[str], settings: options.VerbSettings, size: str | None) -> list[Run]:
+def _recordings(names: Sequence[str], settings: options.VerbSettings) -> list[Run]:
     """Returns the recordings that are named; of a name that no run has, a notebook may have been meant."""
     try:
-        return open_named(names, settings, size=size)
+        return open_named(names, settings)
     except (RunNotFound, ReportError) as error:
         if len(names) > 1 or names[0].endswith(REPORT_SUFFIX):
             raise
@@ -208,18 +209,16 @@ def _write(
     settings.say(f"Wrote {path}")
 
 
-def _about_ladder(
-    folder: Path, settings: options.VerbSettings, size: str | None, set_param: list[str] | None
-) -> str:
+def _about_ladder(folder: Path, settings: options.VerbSettings, set_param: list[str] | None) -> str:
     from profiler.present.notebook import ladder_notebook
 
-    climb = climb_ladder(settings, size, set_param)
+    climb = climb_ladder(settings, set_param)
     _require_rungs(climb)
     return ladder_notebook(
         title=climb.ladder.title,
         runs=_from(folder, settings.runs_folder),
         ladder=_ladder_reference(folder, climb),
-        workload=climb.finding.workload if size is not None or set_param else None,
+        workload=climb.finding.workload if settings.size is not None or set_param else None,
         gpu=settings.gpu,
     )
 

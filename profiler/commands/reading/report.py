@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -63,7 +64,8 @@ def report(
 
     def find() -> PageFindings:
         if sources:
-            return report_named(sources, settings, title, kernel_name=kernel_name, force=force, nvtx=nvtx)
+            chosen = replace(settings, nvtx=nvtx)
+            return report_named(sources, chosen, title, kernel_name=kernel_name, force=force)
         try:
             return report_ladder(settings, title)
         except LadderNotFound as error:

@@ -6,6 +6,7 @@ import os
 import sys
 import termios
 import tty
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, BadParameter, Option
@@ -78,9 +79,8 @@ def sass(
         )
     if listing and settings.format == "json":
         raise BadParameter("for programs there is --format csv --listing", param_hint="--listing")
-    view = find_machine_code(
-        before, after, settings, kernel_name=kernel_name, nvtx=nvtx, whole=full, size=size
-    )
+    chosen = replace(settings, size=size, nvtx=nvtx)
+    view = find_machine_code(before, after, chosen, kernel_name=kernel_name, whole=full)
     if reveal:
         _reveal(view, listing)
         return

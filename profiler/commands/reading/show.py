@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 from typer import Argument, BadParameter, Option
@@ -76,11 +77,12 @@ def show(
     if not sources:
         raise Misuse("give a recording to show, as in `prof show 6` or `prof show mine.ncu-rep`")
 
+    settings = replace(settings, size=size, nvtx=nvtx)
     sources = recordings_meant(sources, settings)
     if len(sources) > 1:
         if picture.path is not None:
             raise BadParameter("a chart shows one recording", param_hint="'--chart'")
-        several = show_several(sources, settings, kernel_name=kernel_name, nvtx=nvtx, size=size)
+        several = show_several(sources, settings, kernel_name=kernel_name)
         found = several.finding
         print_answer(
             found, lambda: triage_document(found, full=full), settings.format, full=full, brief=brief
@@ -90,7 +92,7 @@ def show(
         return
     (source,) = sources
     timed = kernel_name is None  # a kernel's name is known from a profile alone
-    recording = ask(source, settings, kernel_name=kernel_name, nvtx=nvtx, full=full, timed=timed, size=size)
+    recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed)
     picture.draw(lambda charts: charts.recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
     print_answer(
         recording.finding,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -32,6 +33,6 @@ def export(
 
       prof export gemm-6-source --output /tmp
     """
-    (run,) = open_named([source], settings, size=size)
+    (run,) = open_named([source], replace(settings, size=size))
     for path in export_reports(run, output, overwrite=force):
         print(printable(str(path)))

@@ -56,9 +56,7 @@ class _Function(Kernel):
 
 
 def measure_function(
-    function: Callable[..., object],
-    arguments: Sequence[Any],
-    reference: Callable[..., object] | None,
+    call: Call,
     plan: FunctionPlan,
     store: RunStore,
     namespace: Mapping[str, Any],
@@ -75,7 +73,7 @@ def measure_function(
             remedy="Bind what the function needs in a statement of its own.",
         )
     gpu = find_gpu()
-    cautions = [] if reference is not None else ["the result was not verified: there is no reference"]
+    cautions = [] if call.reference is not None else ["the result was not verified: there is no reference"]
     with (
         neutral_folder() as scratch,
         _alone_on(gpu),
@@ -84,7 +82,6 @@ def measure_function(
     ):
         folder = scratch / "call"
         folder.mkdir()
-        call = Call(function, tuple(arguments), reference, plan.tolerance)
         if (lacking := _send(call, namespace, folder)) is not None:
             cautions.append(f"measured in this process alone, without counters, because {lacking}")
             plan = replace(plan, profile=False, processes=1, repeats=plan.repeats * plan.processes)
@@ -92,7 +89,7 @@ def measure_function(
             gpu, _ncu(plan, cautions), _environment(), ahead=started, call=call if lacking else None
         )
         job = replace(_job(plan, folder), environment=device.environment)
-        words = _program(function, plan.name)
+        words = _program(call.function, plan.name)
 
         def ordered(chosen: Chosen) -> Order:
             recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)

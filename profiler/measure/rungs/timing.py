@@ -3,8 +3,8 @@
     {"repeat": 0, "kernel_ns": 2951232, "reference_ns": 2707424, "best_ns": 2705312}
 
 `reference_ns` and `best_ns` may be null or absent: the reference as one calls it, and the fastest algorithm that its library
-offers. A line with `"summary": true` may name the reference, its `library`, the `algorithm`, the runtime, for example
-a version of PyTorch, when the repeats `began` and `ended`, and the errors of what was timed last, as `program.py` has them.
+offers. A line with `"summary": true` may name the reference, its `library`, the `algorithm`, and the runtime, such as
+a version of PyTorch. It may also say when the repeats `began` and `ended`, and how far off the last timed result was.
 """
 
 from __future__ import annotations

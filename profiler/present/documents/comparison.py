@@ -12,7 +12,7 @@ from profiler.analyse.causes.cause import Headline
 from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.fingerprints import WHY_EXPECTED
-from profiler.analyse.compare.headline import BY_ORDER, names_of_sides
+from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text

@@ -252,9 +252,6 @@ def _record(rung: ladder.RungFinding, headline: Sequence[str]) -> list[doc.Plain
     return [*row, "; ".join(rung.refused), rung.run_id, rung.timed_run_id]
 
 
-# The counters that a ladder's table shows for each rung, which differ between compute and memory kernels.
-
-
 def counter_columns(finding: ladder.LadderFinding) -> list[LadderColumn]:
     """Returns the columns of the finding's view that any rung fills."""
     recorded = {name for rung in finding.kernels for name in rung.metrics}

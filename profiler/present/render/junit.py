@@ -37,7 +37,7 @@ def check_junit(finding: CheckFinding, *, allow_unclear: bool) -> str:
     for name, alone, reason in check.unpaired(finding):
         kind = "error" if alone == "unclear" and not allow_unclear else "skipped"
         case = _case(suite, name, "counterpart")
-        ElementTree.SubElement(case, kind, message=reason, type="no_counterpart")
+        ElementTree.SubElement(case, kind, message=printable(reason), type="no_counterpart")
     return _xml(suite)
 
 
@@ -53,7 +53,7 @@ def error_junit(kind: str, lines: Sequence[str]) -> str:
 
 def _case(suite: ElementTree.Element, recording: str, name: str) -> ElementTree.Element:
     classname = shortened(recording, _NAME_WIDTH)
-    return ElementTree.SubElement(suite, "testcase", classname=classname, name=name)
+    return ElementTree.SubElement(suite, "testcase", classname=classname, name=printable(name))
 
 
 def _xml(suite: ElementTree.Element) -> str:

@@ -285,7 +285,7 @@ class _Ingestion:
             return Ingested(report, "failed", error=error)
 
     def _lose(self, worker: Worker, taken: list[QueuedReport], error: ProfError) -> None:
-        """Returns the reports to the queue. The worker may come back: perhaps only its connection broke."""
+        """Puts the reports back into the queue. The worker may come back: perhaps only its connection broke."""
         self._resting[worker] = time.monotonic() + _REST_S
         self._observer.lost(worker, len(taken), error)
         for queued in self._queue.lose(taken):

@@ -59,7 +59,7 @@ class ReportQueue:
             self._changed.notify_all()
 
     def put_back(self, reports: Iterable[QueuedReport]) -> None:
-        """Returns reports that no worker has begun to read."""
+        """Takes back reports that no worker has begun to read."""
         with self._changed:
             for one in reports:
                 if one.suspect:

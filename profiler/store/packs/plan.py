@@ -1,8 +1,8 @@
 """Moves many small runs into few packs, so that listings and queries touch few files; no answer changes.
 
 A pack is complete before its `pack.json` appears, and from then on its runs are read from it. Only then are
-their folders removed, each manifest first. So whenever a call is killed, a run is in its folder, in a pack,
-or in both, which counts as one run, and the next call continues. A call removes only what it wrote to a pack
+their folders removed, each manifest first. So a call may be killed at any moment: a run is in its folder, in a pack,
+or in both, which counts as one run. The next call continues. A call removes only what it wrote to a pack
 or verified in one, so two calls at once do no harm. In a folder, a lock keeps the second call out, and a run
 disappears by one rename.
 """

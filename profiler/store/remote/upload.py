@@ -1,15 +1,14 @@
 """Commits runs to an object store, which can neither rename nor lock: each run whole, and once.
 
 A run is prepared in a folder of this machine, and its files are uploaded under its own prefix. No file is
-ever overwritten: when a name is taken by other bytes (of an upload that was killed, or that another version
-of prof makes at this moment), the file gets a name of its own, which the manifest records. The manifest is
-uploaded last, by a request that fails when there is one already. It makes the run visible, so a visible run
-is whole.
+ever overwritten. An upload that was killed, or another version of prof, may have put other bytes under the same
+name: then the file gets a name of its own, which the manifest records. The manifest is uploaded last, by a request
+that fails when there is one already. It makes the run visible, so a visible run is whole.
 
 Two clients may commit the same report at once, even under two names. So a client first claims the report, by
 a file that only one can create, and removes its claim when the run is visible. The other waits, and finds the
-run. It takes the claim of a client that was killed after `CLAIM_S`, and a client that is merely slow sees
-that before it uploads its manifest. So no run that was acknowledged is ever removed.
+run. If a claim stands longer than `CLAIM_S`, its client may have been killed, and the other takes it. A client that
+was only slow looks for its claim before it uploads its manifest. So no run that was acknowledged is ever removed.
 """
 
 from __future__ import annotations

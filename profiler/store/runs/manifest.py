@@ -6,8 +6,6 @@ says.
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -22,6 +20,7 @@ from profiler.store.remote.files import most_bytes
 from profiler.store.remote.places import FolderPlace, reading_from
 from profiler.store.reports.controls import without_ncu, words_of
 from profiler.store.runs.run_id import RunId, is_report_file, is_sha256, is_table_file, rung_name
+from profiler.store.runs.seal import has_seal, sealed
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 
@@ -320,34 +319,3 @@ def _faults_of_kernel(manifest: Manifest) -> Iterator[str]:
         name = rung_name(ladder, kernel)
         if manifest.name != name and not manifest.name.startswith(f"{name}-"):
             yield f"it is called {manifest.name!r}, and its kernel is {kernel} of ladder {ladder!r}"
-
-
-# Seals JSON files: the last member of the object is the SHA-256 of everything before it.
-#
-# The hash covers the text without its white space, so that a pack may hold a manifest on one line.
-
-_SEAL = re.compile(rb',"checksum":"(?P<sha256>[0-9a-f]{64})"\}')
-
-
-def sealed(data: bytes) -> bytes:
-    """Returns the JSON object on one line with a new seal, in place of the one that it may have."""
-    body = _parted(data)[0]
-    return body[:-1] + b',"checksum":"%s"}' % _hash(body)
-
-
-def has_seal(data: bytes) -> bool:
-    """Returns whether a JSON object has a seal that fits it."""
-    body, stated = _parted(data)
-    return stated == _hash(body)
-
-
-def _parted(data: bytes) -> tuple[bytes, bytes | None]:
-    """Returns the object without its seal on one line, and the hash in the seal."""
-    text = msgspec.json.format(data, indent=-1)
-    start = text.rfind(b',"checksum":"')
-    match = _SEAL.fullmatch(text, start) if start >= 0 else None
-    return (text[:start] + b"}", match["sha256"]) if match else (text, None)
-
-
-def _hash(body: bytes) -> bytes:
-    return hashlib.sha256(body).hexdigest().encode()

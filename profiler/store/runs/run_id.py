@@ -1,4 +1,4 @@
-"""Run ids, and the names in them.
+"""Run ids and the names in them, and the names of a run's files.
 
 An id is `TIME-NAME-HASH`: when the report was recorded, what was measured, and the start of a SHA-256. The
 hash is the report's; for a run that prof measured, it covers all that was asked for and recorded. So a folder
@@ -87,8 +87,6 @@ def facts_sha256(facts: object, order: Literal["sorted"] | None = None) -> str:
     return hashlib.sha256(msgspec.json.encode(facts, order=order)).hexdigest()
 
 
-# The names of a run's files, and tests of whether a name that somebody else wrote is one of them.
-#
 # A manifest, a pack's index and a listing may come from anywhere, and their names become paths of this machine.
 # So prof accepts only names that it gives itself, and joins nothing else to a folder.
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from profiler.analyse.causes.diagnose import diagnose
+from profiler.analyse.causes.evidence.evidence import gather
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
@@ -100,6 +101,18 @@ def test_more_warps_than_an_sm_holds_are_no_reason_to_fail(make_run):
     zero = {metric.ncu[0]: 0.0 for metric in BY_NAME.values() if metric.ncu}
     counters = zero | {BY_NAME[name].ncu[0]: value for name, value in named.items()}
     assert diagnose(profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k")).can_look
+
+
+@pytest.mark.parametrize(
+    ("figures", "warps"),
+    [({"active_warps": 3.0, "occupancy_limit_pct": 25.0}, 12.0), ({"occupancy_limit_pct": 25.0}, 16.0)],
+)
+def test_an_sm_holds_the_warps_that_were_counted_or_else_those_that_its_limits_allow(
+    make_run, figures, warps
+):
+    counters = {BY_NAME[name].ncu[0]: value for name, value in {"waves": 5.0, **figures}.items()}
+    evidence = gather(profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k"))
+    assert evidence.model.places.warps == warps
 
 
 @given(data=st.data())

@@ -559,10 +559,26 @@ def test_a_load_from_shared_memory_that_feeds_sixteen_multiplications_is_reused_
     assert (candidate.effect.resources["issue"] > 0) == saves
 
 
-@pytest.mark.parametrize(("fmas", "part"), [(1, 5 / 8), (2, 1 - 2 / 6.4), (3, 1 - 3 / 6.4), (4, 0)])
-def test_the_next_tile_at_least_doubles_the_reuse(fmas, part):
-    """A column of eight results reaches 8/3 multiply-adds a load, and a tile of 8 x 8 reaches 6.4."""
-    lines = [("MOV R9, RZ", 1), ("LDS R4, [R2]", 100), *[("FFMA R6, R4, R5, R6", 100)] * fmas, (LOOP, 100)]
+@pytest.mark.parametrize(
+    ("load", "fmas", "part"),
+    [
+        ("LDS", 1, 5 / 8),
+        ("LDS", 2, 1 - 2 / 6.4),
+        ("LDS", 3, 1 - 3 / 6.4),
+        ("LDS", 4, 0),
+        ("LDS.128", 1, 1 - 9 / 32),
+        ("LDS.128", 2, 1 - 18 / 32),  # one result a thread: two loads for four multiply-adds
+        ("LDS.128", 3, 1 - 3 / 6.4),
+    ],
+)
+def test_the_next_column_or_tile_makes_much_more_of_each_load(load, fmas, part):
+    """A column of eight results reaches 8/3 multiply-adds a load, or 32/9 where loads are wide already, and a tile of 8 x 8 reaches 6.4."""
+    lines = [
+        ("MOV R9, RZ", 1),
+        (f"{load} R4, [R2]", 100),
+        *[("FFMA R6, R4, R5, R6", 100)] * fmas,
+        (LOOP, 100),
+    ]
     (candidate,) = shared_memory.detect_too_little_reuse(evidence_of(*lines))
     assert candidate.effect.resources["lsu"] == pytest.approx(part)
 

@@ -62,6 +62,36 @@ def test_what_stands_around_the_loop_stays():
     assert candidate.effect.resources["issue"] == pytest.approx(PART * 6 * 1000 / (10 * 1000 + 2))
 
 
+def test_a_loop_that_is_unrolled_whole_is_judged_as_a_loop():
+    turn = ["LDS R4, [R3]", "FFMA R6, R4, R5, R6"]
+    (candidate,) = detect_too_little_reuse(evidence_of("MOV R3, RZ", *turn * 4, "EXIT"))
+    assert candidate.evidence["fmas_per_shared_load"] == 1.0
+    assert candidate.effect.resources["lsu"] == pytest.approx(PART)
+
+
+def test_where_a_loop_reuses_what_it_loads_a_load_beside_it_counts_for_nothing():
+    (candidate,) = detect_too_little_reuse(
+        evidence_of(*((line, 1000.0) for line in TURN), "LDS R9, [R3]", "FFMA R6, R9, R9, R6")
+    )
+    assert [site.position for site in candidate.weights] == [2]
+
+
+@pytest.mark.parametrize(
+    ("passes", "products", "part"),
+    [
+        (400.0, 8, 1 / 2),  # a load of 16 bytes, and half of what a tile of 8 x 8 makes of each of its passes
+        (400.0, 9, 0.0),
+        (100.0, 8, 0.0),  # lanes that load the same share a pass
+    ],
+)
+def test_wide_loads_feed_too_little_where_their_passes_take_longer_than_the_arithmetic(
+    passes, products, part
+):
+    lines = ["LDS.128 R4, [R2]", *(f"FFMA R{20 + one}, R4, R5, R{20 + one}" for one in range(products))]
+    (candidate,) = detect_too_little_reuse(evidence_of(*lines, facts={0: {"ideal_passes": passes}}))
+    assert candidate.effect.resources["lsu"] == part
+
+
 LOADS = ("LDS R4, [R2]", "LDS R5, [R2+0x40]")
 
 

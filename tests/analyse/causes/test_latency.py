@@ -26,7 +26,7 @@ def test_warps_that_wait_for_nothing_but_latency_turn_twice_as_often_when_there_
 
 
 def test_more_warps_fill_the_busiest_unit_and_no_more():
-    assert circle({"fma": 0.5}).speedup(Effect(warps=16.0)) == pytest.approx(2.0)
+    assert circle({"fma": 0.5}).speedup(Effect(warps=16.0)) == pytest.approx(2.0, rel=0.001)
     assert (
         1.3 < circle({"fma": 0.5}).speedup(Effect(warps=2.0)) < 2.0
     )  # they queue for it, the more as it fills
@@ -35,7 +35,18 @@ def test_more_warps_fill_the_busiest_unit_and_no_more():
 def test_few_warps_queue_less_for_each_other():
     alone, crowded = (circle({"dram": 0.5}, places=one).speedup(Effect(warps=1.5)) for one in (FEW, MANY))
     assert 1.0 < alone < crowded  # of many, each finds the unit free until it is nearly full
-    assert circle({"dram": 0.5}, places=Places(warps=1)).speedup(Effect(warps=1.5)) == pytest.approx(1.5)
+
+
+def test_a_warp_that_was_alone_finds_others_in_the_queue_when_more_are_there():
+    alone = circle({"dram": 0.5}, places=Places(warps=1))
+    assert 1.4 < alone.speedup(Effect(warps=2.0)) < 1.8
+    assert alone.speedup(Effect(waits={"wait": 0.5})) == pytest.approx(2.0)  # as often, and still alone
+
+
+@pytest.mark.parametrize(("reason", "faster"), [("wait", 2.0), ("dispatch", 2 / 1.4)])
+def test_more_warps_wait_longer_for_a_dispatcher_that_holds_all_of_them_back(reason, faster):
+    waiting = circle(waits={reason: 0.4, "long_scoreboard": 0.6}, places=Places(LOADED))
+    assert waiting.speedup(Effect(warps=2.0)) == pytest.approx(faster)
 
 
 def test_requests_that_are_lighter_shorten_queues_and_requests_that_are_fewer_their_latency_too():

@@ -244,20 +244,23 @@ def test_who_waits_for_another_load_as_well_waits_for_it_when_a_repeated_one_is_
 
 
 @pytest.mark.parametrize(
-    ("loads", "latency", "gone"),
+    ("opcode", "loads", "latency", "gone"),
     [
-        (3, 0.0, 7 / 8),  # few loads: most of the waiting ends, whatever it is
-        (4, 0.0, 1 / 4),
-        (4, 1.0, 3 / 4),
-        (4, 0.5, 3 / 8),  # what is a queue stays
-        (12, 1.0, 1 / 4),
-        (20, 1.0, 1 / 4),
+        ("LDG.E", 3, 0.0, 7 / 8),  # few loads: most of the waiting ends, whatever it is
+        ("LDG.E.128", 4, 0.0, 1 / 4),
+        ("LDG.E.128", 4, 1.0, 3 / 4),  # they take 16 of 64 registers
+        ("LDG.E.128", 4, 0.5, 3 / 8),  # what is a queue stays
+        ("LDG.E.128", 12, 1.0, 1 / 4),
+        ("LDG.E.128", 20, 1.0, 1 / 4),
+        ("LDG.E", 16, 1.0, 3 / 4),
+        ("LDG.E.U8", 16, 1.0, 3 / 4),  # a byte takes a whole register
+        ("LDG.E", 48, 1.0, 1 / 4),
     ],
 )
 def test_more_than_four_loads_under_way_hide_more_of_the_latency_and_nothing_of_the_queues(
-    loads, latency, gone
+    opcode, loads, latency, gone
 ):
-    lines = [f"LDG.E R{10 + one}, [R2.64+{one:#x}]" for one in range(loads)]
+    lines = [f"{opcode} R{10 + 4 * one}, [R2.64+{16 * one:#x}]" for one in range(loads)]
     facts = {loads: {"waits": {"long_scoreboard": 50}}}
     evidence = evidence_of(
         *lines, "FADD R5, R5, R10", facts=facts, places=Places({"long_scoreboard": latency})

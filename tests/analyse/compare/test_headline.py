@@ -4,14 +4,20 @@ import msgspec
 import pytest
 
 from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
-from profiler.analyse.compare.headline import (
-    ChangedCauses,
-    compare_causes,
-    headline_of_pair,
-    main_factors,
-    ratio_sentence,
+from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes
+from profiler.analyse.compare.speedup_sentence import ratio_sentence
+from profiler.analyse.compare.why import main_factors, why_of_pair
+from profiler.analyse.findings import (
+    Attribution,
+    CauseChange,
+    Comparability,
+    ComparisonFinding,
+    Factor,
+    Instructions,
+    MetricDelta,
+    Side,
+    Speedup,
 )
-from profiler.analyse.findings import Attribution, CauseChange, Factor, Instructions, MetricDelta, Speedup
 
 TIMES = (4e6, 2e6)
 
@@ -49,7 +55,7 @@ def test_a_file_is_called_by_its_name_without_folders_unless_both_have_the_same(
 
 def why(*factors):
     """The why of a pair whose second side is twice as fast, by these factors: name, ratio, share, before, after."""
-    return said_of(2.0, ChangedCauses(), factors).why
+    return said_of(2.0, ChangedCauses(), factors)
 
 
 def test_the_factor_that_explains_most_is_a_main_one_though_no_sentence_has_words_for_it():
@@ -136,7 +142,7 @@ def test_a_cause_of_both_sides_shrank_or_grew_if_its_share_and_its_time_did(befo
 def test_a_cause_that_went_away_explains_a_faster_side_and_is_only_mentioned_for_a_slower_one(ratio, said):
     narrow = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
     changed = ChangedCauses(gone=[narrow], less=[CauseChange("barriers", 20.0, 8.0)])
-    assert said_of(ratio, changed).why == said
+    assert said_of(ratio, changed) == said
 
 
 def ceiling(busy: float, sees: list[str]) -> Diagnosis:
@@ -154,7 +160,7 @@ def test_a_cause_is_gone_only_if_the_other_recording_could_have_shown_it():
     found = compare_causes(blind, seen)
     assert (found.new, [one.cause for one in found.undecided]) == ([], ["barriers"])
     assert compare_causes(seen, msgspec.structs.replace(blind, sees=full)).gone == seen.causes
-    assert "Whether barriers went or came is not known" in said_of(2.0, found).why
+    assert "Whether barriers went or came is not known" in said_of(2.0, found)
 
 
 @pytest.mark.parametrize(("after", "gone"), [(0.89, 0), (0.5, 1)])
@@ -179,24 +185,26 @@ def test_a_ceiling_of_what_the_other_side_did_not_record_is_undecided():
 )
 def test_a_ceiling_that_was_reached_limits_nothing_but_is_what_the_kernel_is(new, said):
     causes = [Cause(name, "", "", Savings(9.0, 9.0), [], {}) for name in new]
-    found = headline_of_pair(
-        ("a", "b"),
-        TIMES,
-        Speedup(2.0, None, "profiled"),
-        None,
-        Instructions([]),
-        causes,
-        ChangedCauses(new=causes),
-    )
-    assert said in found.why
+    assert said in said_of(2.0, ChangedCauses(new=causes), causes=causes)
 
 
-def said_of(ratio: float, changed: ChangedCauses, factors=(), metrics=(), ci=None):
-    attribution = Attribution("cycles", "", {}, ratio, [Factor(*one, unit="") for one in factors], 0.0)
-    speedup = Speedup(ratio, ci, "profiled")
-    return headline_of_pair(
-        ("a", "b"), TIMES, speedup, attribution, Instructions([]), [], changed, metrics=metrics
+def said_of(ratio: float, changed: ChangedCauses, factors=(), metrics=(), ci=None, causes=()):
+    """What is said of a pair with these changes, of which nothing else was recorded."""
+    side = Side("", "", "", None, 0)
+    found = ComparisonFinding(
+        schema_version=1,
+        before=side,
+        after=side,
+        comparable=Comparability(True, []),
+        speedup=Speedup(ratio, ci, "profiled"),
+        metrics=[*metrics],
+        missing=[],
+        confirmations=[],
+        attribution=Attribution("cycles", "", {}, ratio, [Factor(*one, unit="") for one in factors], 0.0),
+        instructions=Instructions([]),
+        causes=[*causes],
     )
+    return why_of_pair(found, changed)
 
 
 def test_a_cause_that_follows_from_the_launch_says_nothing_while_the_launch_is_the_same():
@@ -205,7 +213,7 @@ def test_a_cause_that_follows_from_the_launch_says_nothing_while_the_launch_is_t
     found = compare_causes(before, after, same_launch=True)
     assert (found.more, [one.cause for one in found.kept]) == ([], ["grid-too-small"])
     came = compare_causes(diagnosed(100.0), diagnosed(150.0, grid_too_small=40), same_launch=True)
-    assert "grid-too-small" not in said_of(0.67, came).why
+    assert "grid-too-small" not in said_of(0.67, came)
 
 
 PASSES = MetricDelta("shared_wavefronts", "", "wavefront", 300.0, 2300.0, 2000.0, None, "unclear", "")
@@ -232,7 +240,7 @@ def test_bank_conflicts_that_came_or_went_are_a_reason_though_no_cause_is(ratio,
     conflicts = MetricDelta(
         "shared_conflicts", "", "wavefront", before, after, after - before, None, "unclear", ""
     )
-    assert said_of(ratio, ChangedCauses(), metrics=[PASSES, conflicts]).why == said
+    assert said_of(ratio, ChangedCauses(), metrics=[PASSES, conflicts]) == said
 
 
 NARROW = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
@@ -240,23 +248,23 @@ CLOCK = ("clock", 0.95, -0.1, 1.5, 1.43)
 
 
 def test_a_change_that_works_against_the_speedup_does_not_explain_it():
-    assert "clock" not in said_of(2.0, ChangedCauses(), [CLOCK]).why
-    said = said_of(2.0, ChangedCauses(gone=[NARROW]), [CLOCK]).why
+    assert "clock" not in said_of(2.0, ChangedCauses(), [CLOCK])
+    said = said_of(2.0, ChangedCauses(gone=[NARROW]), [CLOCK])
     assert said == "narrow-accesses went away. Against that, the clock is 5 % slower."
 
 
 def test_a_cause_that_grew_is_named_after_the_cause_that_made_the_side_faster():
     grew = CauseChange("barriers", 6.0, 13.0)
-    said = said_of(2.0, ChangedCauses(gone=[NARROW], more=[grew])).why
+    said = said_of(2.0, ChangedCauses(gone=[NARROW], more=[grew]))
     assert said == "narrow-accesses went away. Against that, barriers (6 % -> 13 %) grew."
-    said = said_of(0.5, ChangedCauses(gone=[NARROW], more=[grew])).why
+    said = said_of(0.5, ChangedCauses(gone=[NARROW], more=[grew]))
     assert said == "barriers (6 % -> 13 %) grew. Against that, narrow-accesses went away."
 
 
 def test_equal_times_are_not_explained_but_changed_causes_are_still_named():
-    same = said_of(1.0, ChangedCauses(), [CLOCK], ci=(1.0, 1.0)).why
+    same = said_of(1.0, ChangedCauses(), [CLOCK], ci=(1.0, 1.0))
     assert same == "There is nothing to explain: the times are as good as the same."
-    said = said_of(0.999, ChangedCauses(gone=[NARROW]), [CLOCK], ci=(0.99, 1.01)).why
+    said = said_of(0.999, ChangedCauses(gone=[NARROW]), [CLOCK], ci=(0.99, 1.01))
     assert said == f"{same} Even so, narrow-accesses went away."
 
 
@@ -266,12 +274,12 @@ def test_a_cause_without_counters_is_neither_gone_nor_new_nor_unchanged():
         changed = compare_causes(*sides)
         assert (changed.gone, changed.new) == ([], [])
         said = "Which causes went or came is not known: one side, or both, lack the counters for it."
-        assert said_of(2.0, changed).why == said
+        assert said_of(2.0, changed) == said
 
 
 def test_two_sides_that_no_compiler_optimised_are_not_said_to_have_the_same_causes():
     found = compare_causes(diagnosed(100.0, unoptimised_code=20), diagnosed(80.0, unoptimised_code=21))
     assert (
-        said_of(1.25, found).why
+        said_of(1.25, found)
         == "The compiler optimised neither side, and of such code prof names no other cause."
     )

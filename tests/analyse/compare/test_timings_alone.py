@@ -2,7 +2,8 @@
 
 import pytest
 
-from profiler.analyse.compare.changes import compare_pair, compare_timings
+from profiler.analyse.compare.changes import compare_pair
+from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.recording.profile import profile_timings
 from profiler.errors import NotComparable
 

@@ -9,7 +9,7 @@ import profiler
 from profiler.analyse.ladder.climb import delta_rows
 from profiler.analyse.ladder.ladder import choose_view, derive_ladder, derive_steps
 from profiler.analyse.ladder.rungs import choose_conditions, group_runs
-from profiler.ask.ladder import find_runs, gather_rungs
+from profiler.ask.rungs import find_runs, gather_rungs
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import BY_NAME

@@ -2,7 +2,7 @@
 
 import pytest
 
-from profiler.analyse.ladder.ideas import explain_step
+from profiler.analyse.ladder.reasons import explain_step
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from profiler.store.runs.manifest import sealed
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -39,6 +39,7 @@ PROGRAMS = [
     "integers",
     "tables",
     "unrolling",
+    "occupancy",
     "compilation",
     "compilation_debug",
 ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from markdown_it import MarkdownIt
 
-from profiler.analyse.check import MetricCheck, PairCheck
+from profiler.analyse.check import AcceptedRemoval, MetricCheck, PairCheck
 from profiler.analyse.check_summary import derive_finding, sentence
 from profiler.present.document import Caution
 from profiler.present.documents.check import check_document
@@ -305,12 +305,14 @@ any_text = st.text(st.characters(codec=None, exclude_categories=()) | st.sampled
 
 @given(any_text)
 def test_any_name_is_well_formed_xml_and_reads_back_as_printable_text(name):
-    root = junit(
-        derive_finding([pair(name=name[:60], refused=[name], checks=[], outcome="not_comparable")], [])
-    )
-    (case,) = root.iter("testcase")
+    refused = pair(name=name[:60], refused=[name], checks=[], outcome="not_comparable")
+    limited = pair(checks=[metric(metric=name)])
+    root = junit(derive_finding([refused, limited], [], removed=[AcceptedRemoval("gone", name)]))
+    case, other, gone = root.iter("testcase")
     assert case.attrib["classname"] == _cut(printable(name[:60]))
     assert case.find("error").attrib["message"] == printable(name)
+    assert other.attrib["name"] == printable(name)
+    assert gone.find("skipped").attrib["message"].endswith(printable(name))
 
 
 def _cut(name):

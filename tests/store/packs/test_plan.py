@@ -22,9 +22,10 @@ from profiler.store.packs.plan import MOST_RUNS, alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.packs.write import read_footer
 from profiler.store.remote.places import Location
-from profiler.store.runs.manifest import Manifest, StoredReport, sealed, write_manifest
+from profiler.store.runs.manifest import Manifest, StoredReport, write_manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 from profiler.store.tables.schema import TABLES
 from profiler.store.tables.thrift import encode_struct
 from tests.store.sql import run_query

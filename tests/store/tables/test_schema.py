@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from profiler.errors import RunDamaged
-from profiler.store.runs.manifest import sealed
 from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.seal import sealed
 from profiler.store.tables.columns import TableBuilder
 from profiler.store.tables.schema import (
     SCHEMA_VERSION,

@@ -26,8 +26,15 @@ from profiler.catalog.metrics import LANES
 
 # The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
 # and eight of 16 bytes at once) for eight; tiles of 8 x 8 take four for 64 and, with those that stage them, reach 6.4 in
-# rung 5 of the GEMM ladder. A step is worth taking where it at least doubles the reuse.
-_NEXT_STEPS = (8 / 3, 6.4)
+# rung 5 of the GEMM ladder. A column, which takes few registers, is worth it where it makes at least half as much again of each load, and
+# a tile where it makes twice as much.
+_COLUMN, _TILE = 8 / 3, 6.4
+_WORTH_A_COLUMN, _WORTH_A_TILE = 1.5, 2.0
+# Loads of several values along the sum are wide already: eight results in a column take nine values for eight.
+_COLUMN_OF_A_WORD = 8 / 9
+# Wide loads feed more multiply-adds each, but take more passes: one a cycle, in which an SM multiplies and adds for four warps. A tile of
+# 8 x 8 has that many for each pass, 64 for four loads of 16 bytes.
+_FED_BY_A_PASS = 4.0
 # In a tile of M x N results, each staged value takes part in M N / (M + N) multiply-adds on average: 64 in one of 128 x 128, the largest
 # whose results four warps hold in half of their registers. Where the copies are not counted, twice the tile is assumed to fit.
 _USES_IN_A_LARGE_TILE = 128 * 128 / (128 + 128)
@@ -37,6 +44,7 @@ _USES_OF_A_PRODUCT = 0.5
 _OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 _FACTORS = 2
 _BANK_BYTES = 4
+_WORD_BITS = 32
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
 _MEETINGS = ("WARPSYNC", *FENCES, "CALL")  # after which other threads may read what was stored
@@ -115,15 +123,18 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     """Names shared loads, or staged tiles, that feed little arithmetic each."""
     pairs = count_pairs(evidence)
     used = _find_used(evidence, pairs)
-    loads = [site for site in evidence.of("shared load") if site in used and evidence.innermost_loop(site)]
-    loops = evidence.loops_around(loads)
-    adding = [site for site in evidence.of("fp32") if evidence.innermost_loop(site) in loops]
+    loads = [site for site in evidence.of("shared load") if site in used]
+    loads = [site for site in loads if evidence.innermost_loop(site)] or loads  # a loop may be unrolled whole
+    stretches = {evidence.innermost_loop(site) for site in loads}
+    adding = [site for site in evidence.of("fp32") if evidence.innermost_loop(site) in stretches]
     fmas = sum(site.executed * FMAS.get(site.instruction.name, 0) for site in adding)
     paired = sum(site.executed * count for site, count in pairs.items())
     count = sum(site.executed for site in loads)
     if count and (fmas + paired) / count >= _USES_OF_A_PRODUCT:
         each = (fmas + paired) / count
-        part = next((1 - each / step for step in _NEXT_STEPS if step >= 2 * each), 0.0)
+        passes = sum(site.ideal_passes or 0.0 for site in loads)
+        words = sum(site.executed * site.width / _WORD_BITS for site in loads) / count
+        part = _part_of_larger_tile(each, words, (fmas + paired) / passes if passes else _FED_BY_A_PASS)
         is_product = paired > fmas or _is_product(evidence, adding)
         yield Candidate(
             "too-little-reuse",
@@ -138,6 +149,18 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
             {"pairs_per_shared_load" if paired > fmas else "fmas_per_shared_load": each},
         )
     yield from _find_small_tiles(evidence)
+
+
+def _part_of_larger_tile(of_a_load: float, words: float, of_a_pass: float) -> float:
+    """Returns the part of the loads that the next larger tile of results spares.
+
+    That follows from the multiply-adds that each load, of so many words, and each of its passes feed.
+    """
+    column = max(_COLUMN, words * _COLUMN_OF_A_WORD)
+    if column >= _WORTH_A_COLUMN * of_a_load:
+        return 1 - of_a_load / column
+    tiles = ((of_a_load, _TILE), (of_a_pass, _FED_BY_A_PASS))
+    return next((1 - each / tile for each, tile in tiles if tile >= _WORTH_A_TILE * each), 0.0)
 
 
 def _is_product(evidence: Evidence, adding: Iterable[Site]) -> bool:

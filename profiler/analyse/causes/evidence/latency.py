@@ -19,6 +19,9 @@ from functools import cached_property
 ISSUE, LAUNCH = "issue", "launch"
 CONSTANTS = "constants"  # the cache that serves lanes which look at different constants
 NOT_SELECTED = "not_selected"  # ready to issue, while another warp does
+# While the dispatcher of a scheduler takes longer, as to read registers of one bank, all of the scheduler's warps wait: the more
+# there are, the longer each waits for one instruction of every other.
+DISPATCH = "dispatch"
 BARRIER = "barrier"
 NO_INSTRUCTION = "no_instruction"  # the next one is not in the instruction cache
 # Where warps queue for a unit. Requests to memory pile up from device memory through L2 and L1 to the queue of the load/store
@@ -108,6 +111,7 @@ class _Changed:
     apart_before: float
     barrier: float
     launches: float
+    warps: float  # times as many as before, so that each finds more others in a queue that is as busy
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ class Circle:
             latency = self.places.unloaded.get(reason, 0.0) if reason in _RESULTS else float(not units)
             work = min(requests, 1.0 - effect.lighter.get(reason, 0.0))
             of_some = share * latency * self.places.of_some.get(reason, 0.0)
-            unloaded += share * latency * requests
+            unloaded += share * latency * requests * (effect.warps if reason == DISPATCH else 1.0)
             apart += of_some * requests
             apart_before += share * (1.0 - latency) + of_some
             used = tuple(unit for unit in units if unit in self.busy)
@@ -157,6 +161,7 @@ class Circle:
             apart_before=apart_before,
             barrier=self.waits.get(BARRIER, 0.0) * (1.0 - effect.waits.get(BARRIER, 0.0)),
             launches=1.0 - effect.resources.get(LAUNCH, 0.0),
+            warps=effect.warps,
         )
 
     def _unit(self, name: str, effect: Effect) -> _Unit:
@@ -169,7 +174,10 @@ class Circle:
 
     def _turn(self, changed: _Changed, faster: float) -> float:
         """Returns the time of a turn with the change, if turns come this many times as often. With no change, it is 1."""
-        queues = {name: _queue(unit.sharing, faster * unit.work) for name, unit in changed.units.items()}
+        queues = {
+            name: _queue(unit.sharing * changed.warps, faster * unit.work)
+            for name, unit in changed.units.items()
+        }
         queued = changed.issuing
         for wait in changed.waits:
             queued += wait.share * _left_of_queue(changed, wait.units, wait.work, queues)

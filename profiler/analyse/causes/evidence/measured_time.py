@@ -175,7 +175,6 @@ def _places(
     charged: Mapping[Site, Waits],
     contended: bool,
 ) -> Places:
-    warps = figures.get("active_warps")
     empty, refilling = _turnover(profile, figures, sites)
     return Places(
         # A warp that waits for contended atomics is in no unit's queue.
@@ -183,10 +182,16 @@ def _places(
         empty,
         refilling,
         _launching(profile),
-        max(1.0, SCHEDULERS * warps) if warps else Places.warps,
+        _resident_warps(figures),
         # Warps that wait for contended atomics wait for others before them, and so for longer than these.
         dict.fromkeys(_WAITED_FOR, 1.0) if contended else _waiting_of_some(sites, charged),
     )
+
+
+def _resident_warps(figures: Mapping[str, float]) -> float:
+    """Returns how many warps an SM holds: as counted, or else as many as its limits allow."""
+    counted = SCHEDULERS * figures.get("active_warps", 0.0)
+    return max(1.0, counted or Places.warps * figures.get("occupancy_limit_pct", 100.0) / 100)
 
 
 def _waiting_of_some(sites: Iterable[Site], charged: Mapping[Site, Waits]) -> dict[str, float]:

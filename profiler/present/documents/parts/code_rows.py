@@ -14,7 +14,7 @@ from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.hot_loop import LoopSheet, OpcodeCount, Region
 from profiler.analyse.code.machine_code import UNIT_TEXT, MachineCode, Stretch
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
-from profiler.analyse.compare.headline import names_of_sides
+from profiler.analyse.compare.speedup_sentence import names_of_sides
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.catalog.metrics import READY
 from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeSide, Plain, Records

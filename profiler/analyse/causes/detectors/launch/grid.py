@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import find_block_independent
 from profiler.analyse.causes.flow.carried import follows_itself
@@ -189,12 +190,24 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
 def find_idle_warps(evidence: Evidence) -> float:
     """Returns the part of the warps that leave no result: no store of theirs acts, in global memory or where other warps look.
 
-    Triton gives such warps the elements of others, where a block has fewer elements than threads.
+    Triton gives such warps the elements of others, where a block has fewer elements than threads. Warps that end before they access
+    memory repeat nothing, and do not count.
     """
     if not evidence.has_costs or evidence.of(*SHARED, "barrier"):
         return 0.0
     storing = [site for site in evidence.of("global store", "atomic") if site.acting is not None]
-    return 1 - find_part_acting(evidence, storing)
+    return max(0.0, 1 - find_part_acting(evidence, storing) / _part_going_on(evidence)) if storing else 0.0
+
+
+def _part_going_on(evidence: Evidence) -> float:
+    """Returns the part of the warps that are left where the first of them access memory; the others have ended."""
+    launched = left = evidence.sites[0].executed
+    for before, site in pairwise(evidence.by_function[evidence.sites[0].function]):
+        if before.kind in ACCESSES:
+            break
+        if before.instruction.name == "EXIT":
+            left = min(left, site.executed)
+    return left / launched
 
 
 def find_part_acting(evidence: Evidence, accesses: Sequence[Site]) -> float:

@@ -18,9 +18,9 @@ from profiler.text import counted
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 ENOUGH_LOADS = 4
-# More of them hide more of the latency, and nothing of the queues. Sixteen loads of 16 bytes take 64 registers: as many as each thread
-# has where half of the places of an SM have a warp.
-_MOST_LOADS = 16
+# More of them hide more of the latency, and nothing of the queues. A thread has 64 registers for them where half of the places of an SM
+# have a warp, such as for sixteen loads of 16 bytes.
+_MOST_REGISTERS = 64
 # A wait that is shorter than this part of the longest one is shorter than for a load that hits L1, where the longest is for device
 # memory: 40 cycles of 698 (the ladder `latency` in runs/). Most warps pass such a place without waiting.
 _PASSING = 40 / 698
@@ -71,7 +71,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     # Copies of the next tiles, made while this one is used, take the whole wait away.
     turns = {site for site in staged if evidence.innermost_loop(site)}
     fractions = {
-        site: part * (EIGHTFOLD if site in turns else _overlapped(evidence, under_way[site]))
+        site: part * (EIGHTFOLD if site in turns else _overlapped(evidence, site))
         for site, part in useful.items()
     }
     # Copies of 16 bytes pass L1 by, whose lines other warps of the SM may have used (PTX ISA, "cp.async": `.cg` caches in L2 alone).
@@ -143,12 +143,14 @@ def _find_stages(evidence: Evidence) -> int | None:
     return None
 
 
-def _overlapped(evidence: Evidence, under_way: int) -> float:
+def _overlapped(evidence: Evidence, site: Site) -> float:
     """Returns the part of the waiting for a load that ends if more of them are under way, as in a loop that is unrolled further."""
-    if under_way < ENOUGH_LOADS:
+    together = [site, *find_loads_beside(evidence, site)]
+    if len(together) < ENOUGH_LOADS:
         return EIGHTFOLD
+    registers = sum(max(1.0, one.width / _REGISTER_BITS) for one in together)
     latency = evidence.model.places.unloaded.get("long_scoreboard", 0.0)
-    return max(1 / ENOUGH_LOADS, latency * (1 - under_way / _MOST_LOADS))
+    return max(1 / ENOUGH_LOADS, latency * (1 - registers / _MOST_REGISTERS))
 
 
 def find_lonely_loads(evidence: Evidence) -> list[Site]:

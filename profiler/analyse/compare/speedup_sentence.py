@@ -1,0 +1,76 @@
+"""Says in a sentence which of two sides is faster, by how much and how surely."""
+
+from __future__ import annotations
+
+from profiler.analyse.findings import Speedup
+from profiler.analyse.recording.kernel_names import base_name
+from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
+from profiler.text import duration, number, report_name
+
+BY_ORDER = ("the first", "the second")  # what the sides are called that have one name
+_TOO_FEW = ", which are too few to decide it"
+
+
+def names_of_sides(labels: tuple[str, str], kernels: tuple[str, str] = ("", "")) -> tuple[str, str]:
+    """Returns a name for each side: a file's without its folders, and of one recording the kernels'.
+
+    Sides of one name are called by their order.
+    """
+    one, other = map(report_name, labels)
+    if one != other:
+        return one, other
+    first, second = map(base_name, kernels)
+    if labels[0] != labels[1]:
+        return labels
+    return (first, second) if first != second else BY_ORDER
+
+
+def ratio_sentence(
+    labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup, *, of_launches: bool = True
+) -> str:
+    """Returns which side is faster and how surely, with both times and what measured them.
+
+    Of two recordings of one name, the second is compared with what it was before. A speedup `of_launches` without an interval has too few of them; one of several steps has none in any case.
+    """
+    one, other = names_of_sides(labels)
+    is_one_name = (one, other) == BY_ORDER
+    if is_one_name:
+        one, other = "before", report_name(labels[1])
+    where = "without" if speedup.basis == "unprofiled" else "under"
+    lowest, highest = 1 - SMALLEST_RELATIVE_EFFECT, 1 + SMALLEST_RELATIVE_EFFECT
+    times = f"{' -> '.join(map(duration, times_ns))} {where} the profiler"
+    if speedup.ci and lowest <= speedup.ci[0] <= 1 <= speedup.ci[1] <= highest:
+        both = (
+            f"{other} takes the same time as before"
+            if is_one_name
+            else f"{one} and {other} take the same time"
+        )
+        apart_pct = 100 * max(1 - speedup.ci[0], speedup.ci[1] - 1)
+        within = f", within {_spread(apart_pct)}" if apart_pct else ""
+        return f"{both}{within} ({times})."
+    if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
+        which = (
+            f"Whether {other} is faster than before"
+            if is_one_name
+            else f"Which of {one} and {other} is faster"
+        )
+        return f"{which} is not certain ({times})."
+    spread = ""
+    if speedup.ci and speedup.ci[0] < speedup.ci[1]:
+        half_pct = 50 * (speedup.ci[1] - speedup.ci[0]) / speedup.ratio
+        spread = f", ± {_spread(half_pct)}"
+    here, doubt = ("", "") if speedup.ci or not of_launches else (" in these launches", _TOO_FEW)
+    if speedup.ratio >= 1:
+        return f"{other} is {_ratio(speedup.ratio)} as fast as {one}{here} ({times}{spread}){doubt}."
+    as_fast = f"{_ratio(speedup.ratio)} as fast"  # the figure that tables of factors and of steps hold
+    return f"{other} takes {_ratio(1 / speedup.ratio)} as long as {one}{here} ({as_fast}; {times}{spread}){doubt}."
+
+
+def _spread(pct: float) -> str:
+    """Returns how far two times may be apart from what is said of them; no interval is zero."""
+    return f"{pct:.{1 if pct >= 0.1 else 2}f} %"
+
+
+def _ratio(ratio: float) -> str:
+    """Returns a ratio with four digits, zeros among them: 2.000x."""
+    return f"{ratio:.3f}x" if 1 <= ratio < 10 else f"{number(ratio)}x"

@@ -1,0 +1,211 @@
+"""Says in words why the second side of a comparison is faster or slower than the first.
+
+The why names the causes that went away, appeared, shrank or grew, the change of the hot loop's loads, and the factors
+of the time that changed most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import islice, takewhile
+
+from profiler.analyse.causes.cause import Cause
+from profiler.analyse.causes.headline import has_place, place_text
+from profiler.analyse.compare.changed_causes import NOTABLE_PCT, ChangedCauses
+from profiler.analyse.findings import (
+    Attribution,
+    CauseChange,
+    ComparisonFinding,
+    Factor,
+    Instructions,
+    MetricDelta,
+    Speedup,
+)
+from profiler.catalog.causes import UNOPTIMISED
+from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
+from profiler.text import number, unit_for_people
+
+_MOST_FACTORS = 2
+_MOST_SUBJECTS = 2
+_NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
+_UNOPTIMISED = "The compiler optimised neither side, and of such code prof names no other cause."
+_NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
+_UNDECIDED = "Whether {} went or came is not known: the other side's recording could not show it."
+_NOTHING_TO_EXPLAIN = "There is nothing to explain: the times are as good as the same."
+# The words for a factor that makes the second side faster, and for one that makes it slower. The last ones are for a value that is several
+# times what it was: nobody reads "1,023 % longer" as eleven times as long.
+_SEVERAL = 3.0
+_FACTORS = {
+    "instructions": ("{} % fewer instructions run", "{} % more instructions run", "{} times as many instructions run"),
+    "wait_per_issue": (
+        "waits between instructions are {} % shorter", "waits between instructions are {} % longer", "waits between instructions are {} times as long",
+    ),
+    "warps_in_use": ("{} % more warps are in use", "{} % fewer warps are in use", "{} times as many warps are in use"),
+    "tensor_work": (
+        "the tensor pipe has work for {} % fewer cycles", "the tensor pipe has work for {} % more cycles", "the tensor pipe has work for {} times as many cycles",
+    ),
+    "tensor_pipe_pct": ("the tensor pipe is {} % busier", "the tensor pipe is {} % less busy", "the tensor pipe is {} times as busy"),
+    "sm_active": ("SMs are {} % more active", "SMs are {} % less active", "SMs are {} times as active"),
+    "clock": ("the clock is {} % faster", "the clock is {} % slower", "the clock is {} times as fast"),
+    "bandwidth": ("the bandwidth is {} % higher", "the bandwidth is {} % lower", "the bandwidth is {} times as high"),
+    "moved_per_useful_byte": (
+        "{} % fewer bytes move for the same data", "{} % more bytes move for the same data", "{} times as many bytes move for the same data",
+    ),
+    "useful_bytes": ("there is {} % less data", "there is {} % more data", "there is {} times the data"),
+    "bytes_moved": ("{} % fewer bytes move", "{} % more bytes move", "{} times as many bytes move"),
+}  # fmt: skip
+
+
+def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | None = None) -> str:
+    """Returns why the sides of a comparison with a speedup take the times that they take.
+
+    The why of a faster side begins with what went away, that of a slower side with what came: what went did not slow it.
+    A faster side is limited by what is new only if that comes first among its causes.
+    `changed` compares the causes of the second side with those of the first.
+    `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
+    """
+    assert found.speedup is not None
+    is_same, is_faster = _is_same(found.speedup), found.speedup.ratio >= 1
+    new = {one.cause for one in changed.new}
+    limits = list(takewhile(lambda one: one.cause in new, found.causes)) if is_faster and not is_same else []
+    left = [
+        _sentence(map(_with_place, _moved_causes(changed.gone, changed)), "{} went away."),
+        _sentence(map(_with_change, changed.less), "{} shrank."),
+        _conflicts(found.metrics, changed, rose=False),
+    ]
+    came = [
+        "" if limits else _sentence(map(_with_place, _moved_causes(changed.new, changed)), "{} appeared."),
+        _sentence(map(_with_change, changed.more), "{} grew."),
+        _conflicts(found.metrics, changed, rose=True),
+    ]
+    if is_same:
+        even_so = _joined(_present([*left, *came]), "Even so, ")
+        return f"{_NOTHING_TO_EXPLAIN} {even_so}".rstrip()
+    reasons, contrary = map(_present, (left, came) if is_faster else (came, left))
+    factors, against = _factors(found.attribution, is_faster) if peaks is None else (peaks, "")
+    if reasons:  # what works against a change does not explain it
+        contrary.insert(0, against)
+    reached = [one for one in limits if one.is_ceiling]  # its name says what the kernel is: at-fma-rate
+    is_limited = "The kernel is {} now." if reached else "The kernel is limited by {} now."
+    limited = _sentence(map(_with_place, reached or limits), is_limited)
+    loads = _loads(found.instructions) if peaks is None else ""
+    reasons = _present([*reasons, loads, factors, limited])
+    despite = f"Although it is {'faster' if is_faster else 'slower'}, "
+    against_it = _joined(_present(contrary), "Against that, " if reasons else despite)
+    return f"{_joined(reasons)} {against_it}".strip() or _without_a_reason(changed)
+
+
+def _is_same(speedup: Speedup) -> bool:
+    """Returns whether the sides take the same time, as near as anybody would act on."""
+    return abs(speedup.ratio - 1) < SMALLEST_RELATIVE_EFFECT and (
+        speedup.ci is None or speedup.ci[0] <= 1 <= speedup.ci[1]
+    )
+
+
+def _without_a_reason(changed: ChangedCauses) -> str:
+    if changed.undecided:
+        return _UNDECIDED.format(", ".join(one.cause for one in changed.undecided[:_MOST_SUBJECTS]))
+    if any(one.cause == UNOPTIMISED for one in changed.kept):
+        return _UNOPTIMISED
+    return _NO_CAUSE if changed.is_known else _NOT_KNOWN
+
+
+def _conflicts(metrics: Sequence[MetricDelta], changed: ChangedCauses, *, rose: bool) -> str:
+    """Returns a sentence if bank conflicts rose, or else fell, by a notable part of all passes; "" where a cause says it."""
+    said = {one.cause for one in (*changed.gone, *changed.new)}
+    said |= {one.cause for one in (*changed.less, *changed.more)}
+    one = next((one for one in metrics if one.name == "shared_conflicts"), None)
+    if one is None or "bank-conflicts" in said:
+        return ""
+    added = one.delta if rose else -one.delta
+    if added <= NOTABLE_PCT / 100 * _whole(one, metrics, after=rose):
+        return ""
+    divisor, unit = unit_for_people(one.unit, one.before, one.after)
+    many = "" if unit == one.unit else f" {unit}"
+    before, after = (f"{number(value / divisor)}{many if value else ''}" for value in (one.before, one.after))
+    return f"Extra passes for bank conflicts {'rose' if rose else 'fell'} from {before} to {after}."
+
+
+def _whole(part: MetricDelta, metrics: Sequence[MetricDelta], after: bool) -> float:
+    wholes = [one for one in metrics if one.name in BY_NAME[part.name].part_of]
+    return sum(one.after if after else one.before for one in wholes)
+
+
+def _present(sentences: Iterable[str]) -> list[str]:
+    return list(filter(None, sentences))
+
+
+def _joined(sentences: Sequence[str], start: str = "") -> str:
+    """Returns the sentences one after the other, the first one after the `start`."""
+    text = " ".join(sentences)
+    return f"{start}{text[0].lower()}{text[1:]}" if start and text else text
+
+
+def _moved_causes(causes: Iterable[Cause], changed: ChangedCauses) -> list[Cause]:
+    return [one for one in causes if one.cause not in changed.unmoved]
+
+
+def _sentence(subjects: Iterable[str], form: str) -> str:
+    """Returns the sentence about the first subjects, or "" without any. Its verb fits names of one thing and of several."""
+    some = " and ".join(islice(subjects, _MOST_SUBJECTS))
+    return form.format(some) if some else ""
+
+
+def _with_place(cause: Cause) -> str:
+    return f"{cause.cause} ({place_text(cause.where[0])})" if has_place(cause) else cause.cause
+
+
+def _with_change(change: CauseChange) -> str:
+    return f"{change.cause} ({change.before_pct:.0f} % -> {change.after_pct:.0f} %)"
+
+
+def _factors(attribution: Attribution | None, is_faster: bool) -> tuple[str, str]:
+    """Returns a sentence of what changed most, for the change first; or else one of what works against it."""
+    moved = [one for one in _moved(attribution) if one.name in _FACTORS][:_MOST_FACTORS]
+    for_it = " and ".join(_factor_text(one) for one in moved if (one.ratio > 1) is is_faster)
+    against = " and ".join(_factor_text(one) for one in moved if (one.ratio > 1) is not is_faster)
+    if not for_it:
+        return "", against and f"{against}."
+    return f"{for_it[0].upper()}{for_it[1:]}{f', although {against}' if against else ''}.", ""
+
+
+def main_factors(attribution: Attribution | None) -> list[Factor]:
+    """Returns the factors that changed the time most, also such as `cycles`, for which a sentence has no words."""
+    return _moved(attribution)[:_MOST_FACTORS]
+
+
+def _moved(attribution: Attribution | None) -> list[Factor]:
+    leaves = list(_leaves(attribution.factors)) if attribution else []
+    return sorted(
+        (one for one in leaves if abs(one.ratio - 1) >= SMALLEST_RELATIVE_EFFECT),
+        key=lambda one: -abs(one.share),
+    )
+
+
+def _leaves(factors: Iterable[Factor]) -> Iterable[Factor]:
+    for one in factors:
+        yield from _leaves(one.factors) if one.factors else [one]
+
+
+def _factor_text(factor: Factor) -> str:
+    faster, slower, several = _FACTORS[factor.name]
+    if factor.before <= 0:
+        return factor.name
+    times = factor.after / factor.before
+    if times >= _SEVERAL:
+        return several.format(f"{times:.3g}" if times < 1000 else f"{times:,.0f}")
+    change = 100 * abs(times - 1)
+    return (faster if factor.ratio > 1 else slower).format(_whole_percent(change))
+
+
+def _whole_percent(change: float) -> str:
+    """Returns a change in whole percent; of nearly all, with a decimal, because 100 % fewer would be none at all."""
+    nearly_all = change < 100 and round(change) == 100
+    return f"{math.floor(10 * change) / 10:.1f}" if nearly_all else f"{change:,.0f}"
+
+
+def _loads(instructions: Instructions) -> str:
+    loop = instructions.hot_loop
+    changed = [one.sentence for one in loop.changes if one.before != one.after] if loop else []
+    return f"The loads of the hot loop changed ({changed[0]})." if changed else ""
