@@ -207,10 +207,29 @@ def find_processing(evidence: Evidence) -> Set[Site]:
 def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None) -> list[Site]:
     """Returns the instructions that wrote what this one reads, or only these registers of it; the nearest first."""
     sites = evidence.by_function[site.function]
-    last_writer, here = _writers_in(evidence, site.function), evidence.place(site, sites)
-    read = inputs_of(site.instruction) if registers is None else registers
-    found = {place for register in read if (place := last_writer(here, register)) is not None}
-    return [sites[place] for place in sorted(found, key=lambda place: abs(here - place))]
+    here = evidence.place(site, sites)
+    if registers is None:
+        return _sources_in(evidence, site.function)[here]
+    last_writer = _writers_in(evidence, site.function)
+    return _nearest_first(sites, here, (last_writer(here, register) for register in registers))
+
+
+@kept
+def _sources_in(evidence: Evidence, function: int) -> list[list[Site]]:
+    """Returns the sources of each instruction of a function, found in one walk through it."""
+    sites = evidence.by_function[function]
+    last = {name: place for place, site in enumerate(sites) for name in written_registers(site.instruction)}
+    found = []
+    for here, site in enumerate(sites):
+        found.append(_nearest_first(sites, here, [last.get(name) for name in inputs_of(site.instruction)]))
+        last.update(dict.fromkeys(written_registers(site.instruction), here))
+    return found
+
+
+def _nearest_first(sites: Sequence[Site], here: int, places: Iterable[int | None]) -> list[Site]:
+    """Returns the instructions at these places, each once."""
+    known = {place for place in places if place is not None}
+    return [sites[place] for place in sorted(known, key=lambda place: abs(here - place))]
 
 
 def choosers_of(evidence: Evidence, site: Site) -> list[Site]:
