@@ -34,6 +34,7 @@ import profiler
 from profiler.analyse.causes.cause import Diagnosis
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.code.code import Code, read_code
+from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.profile import Profile, profile_kernel
 from profiler.catalog.ladders.ladder import Ladder
@@ -460,7 +461,7 @@ def _remembered(known: dict[Any, Any], key: object, make: Callable[[], Any]) -> 
 
 @pytest.fixture(scope="session", autouse=True)
 def recorded_once() -> Iterator[None]:
-    """Most tests ask for the same recorded runs and reports: in this process, a table of the same bytes is decoded once, and a kernel of these profiled and diagnosed once, and its code read once.
+    """Most tests ask for the same recorded runs and reports: in this process, a table of the same bytes is decoded once, and a kernel of these profiled and diagnosed once, also where a test profiles or compares it itself, and its code read once.
 
     The bytes are read and verified each time.
     """
@@ -470,6 +471,10 @@ def recorded_once() -> Iterator[None]:
             patch.setattr(f"profiler.{module}.profile_kernel", _profiled_once)
         patch.setattr("profiler.analyse.recording.profile.read_code", _code_once)
         patch.setattr("profiler.ask.profiles.diagnose", _diagnosed_once)
+        patch.setitem(compare_profiles.__kwdefaults__, "diagnose", _diagnosed_once)
+        for name, module in list(sys.modules.items()):
+            if ".test_" in name and getattr(module, "profile_kernel", None) is profile_kernel:
+                patch.setattr(module, "profile_kernel", _profiled_once)
         yield
 
 

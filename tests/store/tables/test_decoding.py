@@ -8,6 +8,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "profiler"
+# A module without these words decodes nothing.
+DECODES = ("msgspec", "decodable", "read_manifest", "decode_manifest", "_read")
 OURS = ("read_manifest", "decode_manifest", "_read_sealed", "self._read")  # they take the type to decode
 
 FIRST_AT_ONCE = """
@@ -38,7 +40,8 @@ def test_threads_may_be_the_first_to_decode_a_type_that_is_prepared():
 
 
 def test_every_type_that_is_decoded_is_prepared():
-    modules = [ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")]
+    texts = [path.read_text() for path in PACKAGE.rglob("*.py")]
+    modules = [ast.parse(text) for text in texts if any(word in text for word in DECODES)]
     decoded = {name for module in modules for name in types_decoded(module)}
     prepared = {
         one.name
