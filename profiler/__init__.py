@@ -214,7 +214,7 @@ def compare(
     For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
     them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
     the second side, such as two of one report, and `nvtx` the launches of both in the NVTX ranges of a name.
-    A run alone, or its name, is compared with the last one before it of the same name, workload and GPU.
+    A run alone, or its name, is compared with the last one before it of the same name, workload, arguments and GPU.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs

@@ -23,6 +23,7 @@ from typer.main import get_command
 
 from profiler.commands.shared.misuse import show_within_window
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
+from profiler.commands.shared.plain_signs import PLAIN_SIGNS
 from profiler.commands.shared.verb import Verb, with_its_options
 from profiler.commands.shared.window import folded_for_terminal
 from profiler.commands.shared.wrong_turns import WrongTurn, hint_for
@@ -292,7 +293,7 @@ class _Stream(TextIOWrapper):
         """`given` is Python's own stream; None when the caller closed it."""
         binary = given.buffer if given else open(number, "wb", closefd=False)  # noqa: SIM115 - open until the end
         encoding, by_line = (given.encoding, given.line_buffering) if given else ("utf-8", False)
-        super().__init__(binary, encoding, "backslashreplace", line_buffering=by_line)
+        super().__init__(binary, encoding, PLAIN_SIGNS, line_buffering=by_line)
         self.has_text = False
 
     def write(self, text: str) -> int:

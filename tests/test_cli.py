@@ -289,12 +289,27 @@ def test_a_flag_for_ncu_is_not_taken_for_one_of_prof(prof_here, monkeypatch):
     assert " -q --export gemm-6" in planned.stdout.replace(" \\\n  ", " ")
 
 
-def test_a_locale_that_lacks_our_characters_is_no_reason_to_fail(prof, recorded):
-    result = prof(
-        "--runs", recorded.root, "compare", "5", "6", env={**os.environ, "PYTHONIOENCODING": "ascii"}
-    )
-    assert result.returncode == 0
-    assert "\\u2713 issue_active_pct up" in result.stdout
+def test_a_locale_that_lacks_our_signs_gets_plain_ones_as_wide(prof, recorded):
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    pages = [
+        prof("--runs", recorded.root, *command, env=environment)
+        for command in (
+            ["compare", "5", "6"],
+            ["sass", "5", "6"],
+            ["ladder"],
+            ["check", "6", "--baseline", "5"],
+        )
+    ]
+    assert [page.returncode for page in pages] == [0] * len(pages)
+    assert not [line for page in pages for line in page.stdout.splitlines() if "\\" in line]
+    compared, code, climbed, _ = (page.stdout for page in pages)
+    assert "yes issue_active_pct up" in compared
+    header = next(line for line in compared.splitlines() if line.startswith("metric "))
+    (duration,) = [line for line in compared.splitlines() if line.startswith("duration_ns ")]
+    assert header.index("verdict") == duration.index("better")
+    assert "+-95 %" in header
+    assert "--+--" in code
+    assert " ^ " in climbed
 
 
 # Terminals, pipes and signals

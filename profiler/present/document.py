@@ -160,7 +160,7 @@ class Checks(Struct, frozen=True):
 
 
 class Item(Struct, frozen=True):
-    """One entry of a list by weight. `weight_pct` is its share, or None if the share is unknown."""
+    """One entry of a list by weight. `weight_pct` is its share, or None of what limits the others."""
 
     weight_pct: float | None
     name: str

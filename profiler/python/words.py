@@ -26,8 +26,9 @@ _WORDS = {
     r"Ask next: `prof show RECORDING` shows all about one, and `prof compare [^`]+` what changed between two\.": (
         "Ask next: `[0]`, `['name']` and `.sheets` give all about one kernel."
     ),
-    r"`prof compare (\d+) (\d+)` says why": r"`profiler.compare(\1, \2)` says why",
-    r"`prof compare (\d+) (\d+) --ladder ([\w.-]+)` says why": r"`profiler.compare('\3-\1', '\3-\2')` says why",
+    r"`prof compare (\d+) (\d+)`": r"`profiler.compare(\1, \2)`",
+    r"`prof compare (\d+) (\d+) --ladder ([\w.-]+)`": r"`profiler.compare('\3-\1', '\3-\2')`",
+    r"`prof compare '?([^`']+\.ncu-rep)'? '?([^`']+\.ncu-rep)'?`": r"`profiler.compare('\1', '\2')`",
     r"`--full` adds how it was": "`.manifest` adds how it was",
     r"`--full` names them": "`.missing` names them",
     r"`prof show [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.show(..., kernel_name='\1\2')`",

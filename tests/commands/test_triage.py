@@ -100,6 +100,14 @@ def test_at_80_columns_the_table_says_what_each_change_is_likely_to_save_rather_
     assert "no room for the columns total, launches" in text
 
 
+@pytest.mark.parametrize("width", [60, 80])
+def test_in_a_narrow_window_each_kernel_has_its_recording(reports, width):
+    chosen = [str(path) for path in sorted(reports.glob("*.ncu-rep"))]
+    lines = document_text(triage_document(show_several(chosen, Settings()).finding), Window(width=width))
+    assert {"hostile", "several", "processes"} <= set(lines.split())
+    assert (", likely saves" in " ".join(lines.split())) == (width == 60)
+
+
 def test_a_kernel_with_hardly_any_share_of_the_time_has_not_none(prof_here, pile):
     text = prof_here("show", pile).stdout
     assert "< 0.1 %" in text

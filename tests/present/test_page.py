@@ -277,7 +277,7 @@ def test_a_report_with_many_kernels_says_where_the_time_goes(make_run, tmp_path)
     overview = recordings_document(list(report.kernels), [])
     (what, why, _), (table,) = overview.sections
     assert (
-        what.text == "2 kernels take 10.00 ms under the profiler in 3 launches; one of them takes 90 % of it."
+        what.text == "2 kernels take 10.00 ms under the profiler in 3 launches; one kernel takes 90 % of it."
     )
     assert why.text.startswith("Why: long takes 90 % of the time")
     assert [row.values[1].value for row in table.rows] == ["long", "short"]

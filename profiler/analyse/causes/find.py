@@ -41,7 +41,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
-from profiler.analyse.causes.places import find_places
+from profiler.analyse.causes.places import find_places, find_signature
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
@@ -205,6 +205,8 @@ def _cause(
 ) -> Cause:
     at_most, limit = _bound(evidence, candidate)
     where = find_places(evidence, candidate.weights)
+    if not where and BY_NAME[candidate.name].group == "launch":
+        where = find_signature(evidence)
     return Cause(
         cause=candidate.name,
         sentence=candidate.sentence,

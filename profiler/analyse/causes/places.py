@@ -45,6 +45,11 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
     return [_place(group, total) for group in ranked]
 
 
+def find_signature(evidence: Evidence) -> list[CodePlace]:
+    """Returns the line with the kernel's signature, to which its first instruction belongs, if its text is recorded."""
+    return [_place({one: 1.0}, 1.0) for one in evidence.sites[:1] if one.text and not _is_library(one)]
+
+
 def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
     """Returns the site, or where its operands come from, or else the nearest code before it.
 

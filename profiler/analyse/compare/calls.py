@@ -14,20 +14,18 @@ from profiler.store.runs.manifest import Manifest
 from profiler.text import shortened
 
 _WIDTH = 60
-_OF_FUNCTIONS = (
-    "profiler.measure.functions.child"  # calls any function that is measured, and always by the same words
-)
 
 
 def unlike_arguments(before: Manifest, after: Manifest) -> str | None:
     """Returns in which arguments the programs' commands differ, and "" if all are the same.
 
     The result is None where nobody can tell: a command was not recorded, two names are of two programs, or two paths
-    differ in their folders alone. It is None, too, of what has a workload, or arguments of another kind.
+    differ in their folders alone. It is None, too, of what has a workload, and of a function, which prof calls by the same
+    words whatever its arguments are.
     """
     left, right = before.program_words, after.program_words
-    has_other = any(one.workload is not None or one.arguments for one in (before, after))
-    if has_other or not (left and right) or _OF_FUNCTIONS in left + right:
+    has_other = any(one.workload is not None or one.is_of_function for one in (before, after))
+    if has_other or not (left and right):
         return None
     if left[1:] == right[1:]:
         return "" if _name(left[0]) == _name(right[0]) else None

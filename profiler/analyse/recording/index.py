@@ -118,7 +118,7 @@ def _most_of_it(timed: Sequence[IndexEntry]) -> str:
     longest, reached = next(one for one in shares if one[1] >= 100 * _MOST)
     if longest == len(timed):
         return ""
-    return f"; {'one of them takes' if longest == 1 else f'{longest} of them take'} {_share_text(reached)} % of it"
+    return f"; {'one kernel takes' if longest == 1 else f'{longest} kernels take'} {_share_text(reached)} % of it"
 
 
 def _share_text(share_pct: float) -> str:

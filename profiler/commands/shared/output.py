@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from profiler.commands.shared import options
+from profiler.commands.shared.plain_signs import PLAIN_SIGNS
 from profiler.errors import ProfError
 from profiler.present import Format
 
@@ -92,9 +93,7 @@ def _show_in_pager(text: str) -> bool:
     sys.stdout.flush()
     environment = {"LESS": "FRX", **os.environ}  # as git: colours, and no screen that vanishes
     with suppress(KeyboardInterrupt):
-        subprocess.run(
-            wanted, input=f"{text}\n", text=True, check=False, errors="backslashreplace", env=environment
-        )
+        subprocess.run(wanted, input=f"{text}\n", text=True, check=False, errors=PLAIN_SIGNS, env=environment)
     return True
 
 

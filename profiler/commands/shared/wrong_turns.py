@@ -57,6 +57,8 @@ _OPTIONS_MEANT = {
 }
 _IMPORTS = ("-i", "--import")  # ncu's own way to name a report
 _COLOURS = ("--no-color", "--no-colour", "--color", "--colour", "--no-colors", "--colors")
+_WITH_COLOURS = ("always", "auto", "yes", "on", "true")
+_WITHOUT_COLOURS = ("never", "none", "no", "off", "false")
 _OTHER_FORMATS = {
     "html": "`prof report` writes a page, with the same words for the recordings",
     "md": "give --format markdown",
@@ -84,7 +86,7 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     if first in verbs:
         return None
     if first.partition("=")[0] in _COLOURS:
-        return _without_colours(first, words[1:])
+        return _by_variable(words, 0)
     from profiler.store.reports.near import REPORT_SUFFIXES, files_in
 
     if first in _IMPORTS and len(words) > 1:
@@ -114,8 +116,8 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
     if option in _IMPORTS:
         return f"there is no {option}: name a report without an option"
     if option in _COLOURS:
-        others = [word for word in words if not word.startswith(option)]
-        return _without_colours(option, [verb, *others])
+        place = next(number for number, word in enumerate(words) if word.startswith(option))
+        return _by_variable([verb, *words], place + 1)
     if option in _TO_A_FILE and verb in _OF_A_RUNG:
         place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
         named = ["..."] if any(one.startswith("-") for one in words[:place]) else words[:place]
@@ -125,10 +127,16 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
     return None
 
 
-def _without_colours(option: str, words: Sequence[str]) -> str:
-    """Returns the hint where colours were asked for or against: variables of the environment do that for every program."""
-    name = "NO_COLOR" if option.startswith("--no-") else "NO_COLOR or FORCE_COLOR"
-    return f"there is no {printable(option)}: the variable {name} does that, as in `NO_COLOR=1 prof {_typed(words)}`"
+def _by_variable(words: Sequence[str], place: int) -> str:
+    """Returns the hint where the word in this place asks for colours or against them: for every program, a variable does that."""
+    option, _, value = words[place].partition("=")
+    others = [*words[:place], *words[place + 1 :]]
+    if not value and others[place:] and others[place] in (*_WITH_COLOURS, *_WITHOUT_COLOURS):
+        value = others.pop(place)
+    without = option.startswith("--no-") or value in _WITHOUT_COLOURS
+    name = "NO_COLOR" if without else "FORCE_COLOR"
+    typed = f"{name}=1 prof {_typed(others)}".rstrip()
+    return f"there is no {printable(option)}: the variable {name} does that, as in `{typed}`"
 
 
 def _of_a_program(option: str, words: Sequence[str]) -> str | None:

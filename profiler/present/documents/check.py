@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.check import (
     CheckFinding,
@@ -21,13 +23,14 @@ from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks
 from profiler.text import counted, first_of, shortened
 
-_NAMES = (doc.Column("kernel", shrinks=True), doc.Column("recording", stays=3))
-_LIMITS = (
-    doc.Column("metric"),
-    doc.Column("baseline", stays=1, right=True),
-    doc.Column("candidate", stays=2, right=True),
-    doc.Column("change ± 95 %", right=True),
-    doc.Column("allowed", stays=0, right=True),
+_KERNEL = doc.Column("kernel", shrinks=True)
+_RECORDING = doc.Column("recording", stays=0)
+_METRIC = doc.Column("metric", stays=2)
+_FIGURES = (
+    doc.Column("baseline", right=True),
+    doc.Column("candidate", right=True),
+    doc.Column("change ± 95 %", right=True, kept=True),
+    doc.Column("allowed", stays=1, right=True),
     doc.Column("outcome", folds=True),
 )
 _MOST_NAMED = 6
@@ -100,7 +103,10 @@ def _closing_has_all(lines: Sequence[tuple[PairCheck, MetricCheck | None]]) -> b
 
 
 def _limits(finding: CheckFinding, lines: Sequence[tuple[PairCheck, MetricCheck | None]]) -> doc.Section:
-    """Returns the table of limits; of a single pair, the kernel's name stands above."""
+    """Returns the table of limits; of a single pair, the kernel's name stands above.
+
+    A narrow window leaves out what all rows share, and the recordings if the kernels tell the rows apart.
+    """
     several = len(finding.pairs) > 1
     rows = [
         doc.Row(
@@ -109,7 +115,17 @@ def _limits(finding: CheckFinding, lines: Sequence[tuple[PairCheck, MetricCheck 
         )
         for pair, one in lines
     ]
-    return [doc.Table((*(_NAMES if several else ()), *_LIMITS), rows, drops_empty=True)]
+    kernels = {names_of(pair, several)[0] for pair in finding.pairs}
+    recording = (
+        _RECORDING if len(kernels) == len(finding.pairs) else replace(_RECORDING, stays=None, kept=True)
+    )
+    metric = (
+        _METRIC
+        if len({one.metric for _, one in lines if one}) < 2
+        else replace(_METRIC, stays=None, kept=True)
+    )
+    columns = (*((_KERNEL, recording) if several else ()), metric, *_FIGURES)
+    return [doc.Table(columns, rows, drops_empty=True)]
 
 
 def outcome_of(pair: PairCheck, one: MetricCheck | None) -> Outcome:

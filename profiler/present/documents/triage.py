@@ -23,7 +23,7 @@ _COLUMNS = (
     doc.Column("total", "duration", stays=1),
     doc.Column("likely saves", "duration"),
     doc.Column("launches", "number", stays=0),
-    doc.Column("recording"),
+    doc.Column("recording", kept=True),
     doc.Column("kernel", shrinks=True),
     doc.Column("top cause", kept=True),
     doc.Column("GPU", stays=2),

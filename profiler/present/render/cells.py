@@ -89,8 +89,8 @@ def kernel_text(kernel: KernelName, width: int | None = None) -> str:
 
 
 def weight_text(weight_pct: float | None) -> str:
-    """Returns a share as a list by weight prints it."""
-    return "?" if weight_pct is None else f"{weight_pct:.0f} %"
+    """Returns a share as a list by weight prints it; what has none is the limit of the others."""
+    return "limit" if weight_pct is None else f"{weight_pct:.0f} %"
 
 
 def access_text(bits: int) -> str:

@@ -24,6 +24,7 @@ from profiler.text import printable, shortened
 _GAP = 2
 _FOLDED_WIDTH = 20
 _SHRUNK_WIDTH = 24
+_LEAST_WIDTH = 20  # of what shrinks, before a column is left out that the others need
 # Before a column is left out, the first one gives this part of its width: then only its longest names take two lines.
 _GIVEN_BY_NAMES = 0.25
 _READABLE_WIDTH = 100
@@ -148,6 +149,7 @@ def _fitting(
     by_width = sorted(set(shown) - {fold, shrink}, key=lambda place: -texts[place].natural)
     broken = [(place, texts[place].narrowest) for place in by_width]
     broken += [(fold, texts[fold].narrowest)] if fold is not None else []
+    broken += [(shrink, _LEAST_WIDTH)] if shrink is not None else []
     others = [place for place in reversed(shown) if place not in {fold, shrink, *optional, *kept}]
     # The column that is left out before each attempt, and the columns that then give way.
     attempts: list[tuple[int | None, list[tuple[int, int]]]] = [(None, first + names)]

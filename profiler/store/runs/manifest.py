@@ -166,6 +166,11 @@ class Manifest(msgspec.Struct, frozen=True):
         return self.facts.arguments
 
     @property
+    def is_of_function(self) -> bool:
+        """Returns whether prof measured a function: without a ladder, only the process that calls one reports what runs it."""
+        return self.ladder is None and self.facts.runtime is not None
+
+    @property
     def program_words(self) -> tuple[str, ...]:
         """Returns the words with which the program was called; none where no command was recorded, or ncu did not start it."""
         command = words_of(self.command_line)

@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from profiler.catalog.ladders.ladder import spans_text
 from profiler.errors import RunNotFound
 from profiler.store.runs.run_id import TIMED_SUFFIX, path_name, rung_name, timed_name
-from profiler.text import natural_order
+from profiler.text import counted, natural_order
 
 _KERNEL_DIGITS = 9
 _MOST_CHARACTERS = 200  # of a shell pattern
@@ -90,6 +90,10 @@ def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
     what = f"no run of kernel {reference}" if reference.isdecimal() else f"no run of '{reference}'"
     if not names:
         return f"{what}; it holds no runs"
+    is_pattern = _PATTERN.search(reference) is not None and len(reference) <= _MOST_CHARACTERS
+    if matching := [one for one in names if is_pattern and _is_meant(one, reference, ladder)]:
+        such_as = f"{counted(len(matching), 'name')}, such as {_either(matching[:_MOST_NEAR])}"
+        return f"'{reference}' is a pattern, where one name is wanted; it matches {such_as}"
     if not reference.isdecimal():
         longer = _holding(reference, names)
         if len(longer) > _MOST_NEAR:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.places import find_places
+import profiler
+from profiler.analyse.causes.places import find_places, find_signature
 
 HEADER = "/usr/local/cuda/targets/x86_64-linux/include/sm_30_intrinsics.hpp"
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
@@ -98,3 +99,19 @@ def test_code_far_away_is_not_what_calls():
 @pytest.mark.parametrize("file", ["/home/me/triton/softmax.py", "/home/me/language/standard.py"])
 def test_code_of_the_user_is_placed_where_it_stands(file):
     assert place_of("FADD R4, R6, R7", "FMUL R5, R4, R4", last_file=file) == (Path(file).name, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_named"), [(None, False), ("@cute.jit", False), ("def offset(data):", True)]
+)
+def test_the_first_line_of_a_kernel_is_its_signature_where_the_text_is_recorded(text, is_named):
+    evidence = evidence_of("LDC R1, c[0x0][0x28]", "FADD R4, R6, R7")
+    evidence.sites[0].text = text
+    assert bool(find_signature(evidence)) == is_named
+
+
+def test_of_a_report_with_its_source_a_cause_of_the_launch_names_a_line(reports):
+    (cause,) = profiler.show(reports / "several.ncu-rep", kernel_name="scale").causes
+    (place,) = cause.where
+    assert (place.file, place.line, cause.where_is) == ("zoo.cu", 18, "kernel")
+    assert place.text == "__global__ void scale(float* data, float factor) {"

@@ -116,7 +116,7 @@ def test_one_of_several_kernels_never_takes_all_of_the_time(make_run, rest_ns, s
         )
     )
     headline = profiler.show(run).headline
-    assert headline.what.endswith(f"one of them takes {share} of it.")
+    assert headline.what.endswith(f"one kernel takes {share} of it.")
     assert headline.why.startswith(f"long takes {share} of the time")
 
 

@@ -9,6 +9,7 @@ from profiler.ask.compare import compare
 from profiler.ask.named.earlier import open_with_the_one_before, run_before
 from profiler.ask.named.settings import Settings
 from profiler.errors import RunNotFound
+from profiler.store.runs.manifest import Provenance
 
 
 def ids_of(reference, store):
@@ -32,6 +33,21 @@ def test_runs_of_another_name_workload_or_gpu_are_passed_over(made):
     assert ids_of("mine", made.store) == (before, now)
 
 
+def test_runs_with_other_arguments_are_passed_over_unless_all_are(made):
+    """Such as the other input of a program, between two measurements of a change."""
+    calls = [
+        {"command_line": f"/opt/ncu -o r ./mine --rows {rows}", "workload": None} for rows in (1, 2, 1, 3)
+    ]
+    first, _, third, last = (made.profile("mine", 100.0, **call) for call in calls)
+    assert ids_of(third, made.store) == (first, third)
+    assert ids_of(last, made.store) == (third, last)
+    functions = [
+        {"provenance": Provenance(arguments=text, runtime="Python 3.12")} for text in ("(1)", "(2)", "(1)")
+    ]
+    first, _, third = (made.profile("called", 100.0, **call) for call in functions)
+    assert ids_of(third, made.store) == (first, third)
+
+
 def test_the_answer_says_as_before_and_which_runs_these_are(made, prof_here):
     runs = [made.profile("mine", *times, gpus=["A"]) for times in ((100.0, 101.0), (50.0, 51.0))]
     (found,) = compare("mine", None, Settings(runs=made.store.root))
@@ -51,8 +67,10 @@ def test_without_a_run_before_it_the_error_says_what_there_is_to_name(made):
 
 
 def test_a_report_has_no_run_before_it(reports):
-    with pytest.raises(RunNotFound, match="is not a stored run, so it has none before it"):
+    with pytest.raises(RunNotFound, match="is not a stored run, so it has none before it") as raised:
         profiler.compare(reports / "several.ncu-rep")
+    pair = f"{str(reports / 'several.ncu-rep')!r}, {str(reports / 'gemm_5.ncu-rep')!r}"
+    assert raised.value.remedy == f"Name both sides, as in `profiler.compare({pair})`."
 
 
 def test_a_damaged_run_is_passed_over(made):

@@ -47,6 +47,12 @@ def test_a_measured_function_is_read_like_any_run(runs):
     assert "GB/s" in run._repr_html_()  # private: notebooks look for this name
 
 
+def test_a_run_says_if_it_is_of_a_function(runs):
+    """The runs whose names begin with c are those of `prof collect`."""
+    of_functions = {run.manifest.name for run in runs if run.manifest.is_of_function}
+    assert of_functions == {"add", "m-coalesced", "m-strided", "matmul", "scale", "small_tiles"}
+
+
 def test_two_identical_functions_are_the_same_within_their_noise(runs):
     one, other = (run for run in runs if run.manifest.name == "add")
     found = profiler.compare(one, other)

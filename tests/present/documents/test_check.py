@@ -194,6 +194,20 @@ def test_it_fits_the_window_and_keeps_the_outcome(width):
     assert "regression" in page
 
 
+def test_of_several_kernels_a_narrow_window_keeps_both_times():
+    """Which recording a kernel is of says no more than its name, unless two recordings have it."""
+    kernels = [pair(name=f"of_{name}s: {name}", kernel=name) for name in ("load", "store")]
+    lines = text(derive_finding(kernels, []), 80).splitlines()
+    assert "3.000 ms   3.300 ms  +10.00" in next(line for line in lines if line.startswith("load"))
+    alike = [pair(name=f"{name}: kernel", kernel="kernel") for name in ("first", "second")]
+    lines = text(derive_finding(alike, []), 80).splitlines()
+    assert [line.split()[1] for line in lines if line.startswith("kernel")] == [
+        "recording",
+        "first",
+        "second",
+    ]
+
+
 @pytest.mark.parametrize(
     ("outcome", "told"),
     [

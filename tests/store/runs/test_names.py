@@ -91,6 +91,14 @@ def test_a_part_of_a_name_and_a_misspelt_one_are_answered_with_the_names_that_th
     assert nothing_found(typed, "gemm", stored) == f"no run of '{typed}'; {told}"
 
 
+def test_where_one_name_is_wanted_a_pattern_is_answered_with_names_that_it_matches():
+    told = nothing_found("conv-*", "gemm", ["my-conv", "conv-10", "conv-2"])
+    assert (
+        told
+        == "'conv-*' is a pattern, where one name is wanted; it matches 2 names, such as 'conv-2' or 'conv-10'"
+    )
+
+
 def test_a_list_of_a_misspelt_name_says_which_names_come_near():
     told = no_such_name("cute-sauce", "gemm", ["cute-source", "conv-2"], of_ladder=False)
     assert told == "no run is named 'cute-sauce'; did you mean 'cute-source'?"

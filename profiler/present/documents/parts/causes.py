@@ -77,10 +77,8 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
     shown, others = (causes, []) if full else (causes[:_MOST_IN_FULL], causes[_MOST_IN_FULL:])
     quoted: set[str] = set()
     shared = _shared_bounds(shown)
-    if shown:
-        items = [_item(one, said, quoted, shared) for one in shown]
-        if len(causes) == 1 and causes[0].is_ceiling and items[0].sentence == _SAID_ABOVE:
-            return []
+    items = [_item(one, said, quoted, shared) for one in shown]
+    if items := [one for one in items if one.weight_pct is not None or one.sentence != _SAID_ABOVE]:
         blocks.append(Items(_MEANING.format(what), items, _TITLES))
         blocks += [Text(text) for text in (*shared.values(), *_why_later(causes))]
     if others:
@@ -173,10 +171,12 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
     parts = [
         _SAID_ABOVE if is_explained and has_advice else "",
         "" if is_explained else cause.sentence,
-        f"At {_places(cause, quoted)}." if has_place(cause) else "",
+        f"{'At' if has_place(cause) else 'The kernel begins at'} {_places(cause, quoted)}."
+        if cause.where
+        else "",
         "" if has_advice else f"Try: {cause.try_}{saves}",
     ]
-    weight = 0.0 if cause.is_ceiling else cause.saves_pct.expected
+    weight = None if cause.is_ceiling else cause.saves_pct.expected
     return Item(weight, cause.cause, " ".join(filter(None, parts)))
 
 
