@@ -187,12 +187,14 @@ def _find_used(evidence: Evidence, pairs: Iterable[Site]) -> set[Site]:
 def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     """Yields tiles for the tensor cores that use each staged value seldom."""
     tensor = evidence.of("tensor")
+    if not tensor:
+        return
     staged = [
         site
         for site in evidence.of("global load")
         if feeds_shared_memory(evidence, site) and evidence.innermost_loop(site)
     ]
-    if not tensor or not staged:
+    if not staged:
         return
     stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
     uses = count_uses(tensor, staged)

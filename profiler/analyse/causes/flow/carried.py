@@ -181,13 +181,19 @@ def _takes_lower_half(one: Instruction, register: str) -> bool:
 
 def _branches_around(body: Sequence[Instruction]) -> list[_Positions]:
     """Returns for each instruction the conditional branches that may pass it by, and go on in the same turn."""
-    found = [_NOTHING] * len(body)
     places = {one.offset: place for place, one in enumerate(body)}
+    passing = _NOTHING
+    ends: dict[int, set[int]] = {}  # the branches that go to each place
+    found = []
     for place, one in enumerate(body):
-        if one.name != "BRA" or one.target is None or not predicates_in(one.text):
-            continue
-        for passed in range(place + 1, places.get(one.target, 0)):
-            found[passed] |= {place}
+        if place in ends:
+            passing -= ends[place]
+        found.append(passing)
+        if one.name == "BRA" and one.target is not None and predicates_in(one.text):
+            end = places.get(one.target, 0)
+            if end > place:
+                ends.setdefault(end, set()).add(place)
+                passing |= {place}
     return found
 
 
