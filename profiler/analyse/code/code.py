@@ -244,4 +244,6 @@ def _main_stall(reasons: Sequence[Sequence[tuple[str, int]]]) -> str | None:
 def _over_launches(tables: Sequence[pa.Table], column: str) -> list[list[Any]]:
     """Returns the values of each instruction, without the launches that lack one."""
     per_launch = [table.column(column).to_pylist() for table in tables]
+    if len(tables) == 1:
+        return [[] if value is None else [value] for value in per_launch[0]]
     return [[value for value in values if value is not None] for values in zip(*per_launch, strict=True)]

@@ -11,8 +11,6 @@ which loops share, and without the slow path. Each fast form is the intrinsic of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -84,6 +82,7 @@ _WITH_BRANCHES = frozenset({1.925137e-08, 0.6366197})
 _MOVES_CONSTANT = re.compile(
     r"(@!?U?P\d )?(MOV \w+, -?0x[0-9a-f]+|IMAD\.MOV\.U32 \w+, RZ, RZ, -?0x|HFMA2(\.MMA)? \w+, -RZ, RZ, -?\d)"
 )
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[+-]?\d+)?")
 _ADDS = frozenset({"IADD3", "VIADD"})
 _SCALES = _ADDS | {"LOP3"}  # of sm_100
 _WITH_TERMS = frozenset({"FFMA", "FMUL"})
@@ -141,8 +140,9 @@ def _size_by_term(text: str) -> Size | None:
     return next((_BY_TERM[term] for term in terms_in(text) if term in _BY_TERM), None)
 
 
-def terms_in(text: str) -> Iterator[float]:
-    """Yields the constants among an instruction's operands, without their signs and to seven digits, as tables of terms have them."""
-    for operand in parse_text(text).operands:
-        with suppress(ValueError):
-            yield float(f"{abs(float(operand)):.7g}")
+@lru_cache(maxsize=KEPT)
+def terms_in(text: str) -> tuple[float, ...]:
+    """Returns the constants among an instruction's operands, without their signs and to seven digits, as tables of terms have them."""
+    return tuple(
+        float(f"{abs(float(one)):.7g}") for one in parse_text(text).operands if _NUMBER.fullmatch(one)
+    )

@@ -7,7 +7,7 @@ position 7 holds (7, 1). A register may hold one of several, behind a predicate.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from profiler.analyse.code.code import KEPT, Instruction, parse_text
@@ -38,6 +38,9 @@ _FROM_PAIRS = re.compile(r"(F2[FI]|FRND)\b.*\.F64\b(?!\.F)|I2F\b.*\.[US]64\b")
 _ADDED_TO_PAIRS = ("IMAD.WIDE", "IMAD.HI", "UIMAD.WIDE", "UIMAD.HI")
 _NEVER_ACTS = "@!PT "
 _TIMES_ROUND = 3  # one iteration to fill the registers, one by which a copy may lag, and the one that counts
+_JUST_ASKED = (
+    8  # what is written is asked three times in a row, by what an instruction writes, reads, and only writes
+)
 NOTHING: LoopValues = frozenset()
 
 
@@ -86,7 +89,7 @@ def _read_by(text: str) -> frozenset[str]:
     return frozenset(named)
 
 
-def _words_read(opcode: str, operands: Sequence[str]) -> dict[int, int]:
+def _words_read(opcode: str, operands: tuple[str, ...]) -> dict[int, int]:
     """Returns by its place how many registers an operand stands for, where it is more than the one that is named."""
     count = len(operands)
     name = opcode.partition(".")[0]
@@ -131,11 +134,11 @@ def _only_written_by(text: str) -> frozenset[str]:
 
 def inputs_of(instruction: Instruction) -> frozenset[str]:
     """Returns the registers whose values an instruction takes."""
-    return _inputs_by(instruction.text)
+    return inputs_in(instruction.text)
 
 
 @lru_cache(maxsize=KEPT)
-def _inputs_by(text: str) -> frozenset[str]:
+def inputs_in(text: str) -> frozenset[str]:
     return _read_by(text) - _only_written_by(text)
 
 
@@ -145,7 +148,8 @@ def words_from(register: str, words: int) -> list[str]:
     return [f"{file}{one}" for one in range(int(number), int(number) + words)]
 
 
-def _words_written(opcode: str, operands: Sequence[str]) -> dict[int, int]:
+@lru_cache(maxsize=_JUST_ASKED)
+def _words_written(opcode: str, operands: tuple[str, ...]) -> Mapping[int, int]:
     """Returns by its place how many registers an operand stands for, where the instruction writes it.
 
     The predicates that an instruction writes too, as SHFL, MATCH, LOP3 and ATOMG do, stand before its register.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass
+from functools import lru_cache
 
 # Every other option of ncu takes a value, as its next word or behind an equals sign.
 _FLAGS = {
@@ -11,6 +12,8 @@ _FLAGS = {
     *("--print-fp", "--details-all", "--print-metric-attribution", "--open-in-ui"),
     *("--disable-extra-suffixes", "--disable-profiler-start-stop", "--disable-pm-warp-sampling"),
 }
+
+_KEPT = 256  # commands whose words are remembered: each rung of a ladder is compared with two others
 
 
 @dataclass(frozen=True)
@@ -35,17 +38,18 @@ def derive_controls(command_line: str, ncu_version: str) -> Controls:
     )
 
 
-def without_ncu(words: list[str]) -> list[str]:
+def without_ncu(words: tuple[str, ...]) -> tuple[str, ...]:
     """Returns the words of ncu's command from the program on; none if ncu did not start it."""
     return _parted(words)[1]
 
 
-def words_of(command_line: str) -> list[str]:
+@lru_cache(maxsize=_KEPT)
+def words_of(command_line: str) -> tuple[str, ...]:
     """Returns the words of a command, also where a quotation mark has no other."""
     try:
-        return shlex.split(command_line)
+        return tuple(shlex.split(command_line))
     except ValueError:
-        return command_line.split()
+        return tuple(command_line.split())
 
 
 def version_of(text: str) -> tuple[int, ...]:
@@ -65,7 +69,7 @@ def _default_clock(ncu_version: str) -> str:
     return "boost" if version >= (2026, 1) else "base"
 
 
-def _parted(words: list[str]) -> tuple[dict[str, str], list[str]]:
+def _parted(words: tuple[str, ...]) -> tuple[dict[str, str], tuple[str, ...]]:
     """Returns the options of ncu itself, and the words from the program on: the first that is no option and no value of one."""
     options: dict[str, str] = {}
     position = 1

@@ -171,7 +171,7 @@ class Manifest(msgspec.Struct, frozen=True):
         return self.ladder is None and self.facts.runtime is not None
 
     @property
-    def program_words(self) -> list[str]:
+    def program_words(self) -> tuple[str, ...]:
         """Returns the words with which the program was called; none where no command was recorded, or ncu did not start it."""
         command = words_of(self.command_line)
         return without_ncu(command) if self.has_counters else command

@@ -199,12 +199,14 @@ def _find_used(evidence: Evidence, pairs: Iterable[Site]) -> set[Site]:
 def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     """Yields tiles for the tensor cores that use each staged value seldom."""
     tensor = evidence.of("tensor")
+    if not tensor:
+        return
     staged = [
         site
         for site in evidence.of("global load")
         if feeds_shared_memory(evidence, site) and evidence.innermost_loop(site)
     ]
-    if not tensor or not staged or _has_few_rows(evidence):
+    if not staged or _has_few_rows(evidence):
         return
     stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
     uses = count_uses(tensor, staged)
@@ -313,16 +315,20 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
 
 def _find_overwritten(evidence: Evidence) -> Iterable[Candidate]:
     """Yields stores that a loop repeats to the same place, if it neither meets other threads nor loads from places that do not change."""
-    repeated = {
-        site: part
-        for site in evidence.of("shared store")
+    alone = [
+        loop
+        for loop in evidence.loops_around(evidence.of("shared store"))
         if not any(
             one.kind == "barrier"
             or one.instruction.name in _MEETINGS
             or (one.kind == "shared load" and has_fixed_address(evidence, one) > 0)
-            for one in evidence.around(site)
+            for one in evidence.inside(loop)
         )
-        and (part := part_overwritten(evidence, site)) > 0
+    ]
+    repeated = {
+        site: part
+        for site in evidence.of("shared store")
+        if evidence.innermost_loop(site) in alone and (part := part_overwritten(evidence, site)) > 0
     }
     if repeated:
         yield Candidate(

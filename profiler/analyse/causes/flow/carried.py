@@ -9,6 +9,7 @@ from functools import lru_cache
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.addresses import address_of
+from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     has_fixed_address,
@@ -28,7 +29,6 @@ _MULTIPLY = ("FFMA", "FMUL", "DFMA", "DMUL")
 # These write 16 bits, and keep the other half of the register as it was: `PRMT R4, R8, 0x7632, R4` takes the upper half of R8.
 _KEEP_UPPER_HALF = ("0x7610", "0x7632")
 _TAKE_LOWER_HALF = (("SHF.L.U32", "0x10"), ("IMAD.U32", "0x10000"))  # a bfloat16 becomes a float
-_TIMES_ROUND = 2  # one turn to fill the registers, and the one that counts
 _Positions = frozenset[int]
 _NOTHING: _Positions = frozenset()
 
@@ -38,9 +38,7 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
     loop = evidence.innermost_loop(site)
     if loop is None:
         return False
-    position = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
-    sources = _sources(loop)
-    return position in reach(sources[position], sources.__getitem__)
+    return bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset) in _carried_in(loop)
 
 
 def follows_itself(evidence: Evidence) -> bool:
@@ -116,9 +114,9 @@ def _carries_through_memory(evidence: Evidence, loop: Loop) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _sources(loop: Loop) -> tuple[_Positions, ...]:
-    """Returns for each position of a loop the positions whose results it reads, in this iteration or the one before."""
-    return find_sources(loop.body)
+def _carried_in(loop: Loop) -> _Positions:
+    """Returns the positions of a loop whose results depend on themselves in the iteration before."""
+    return find_on_cycles(find_sources(loop.body))
 
 
 def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
@@ -136,14 +134,17 @@ def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
         (one.predicate or "", inputs_of(one) - _left_over(body, place) | chosen, results_of(one))
         for place, (one, chosen) in enumerate(zip(body, chosen_by, strict=True))
     ]
+    for position, (guard, _, results) in enumerate(
+        flow
+    ):  # one turn to fill the registers, and then the one that counts
+        for name in results:
+            _write(held, under, name, guard, position)
     found: list[_Positions] = []
-    for _ in range(_TIMES_ROUND):
-        found = []
-        for position, (guard, read, results) in enumerate(flow):
-            values = (under.get((guard, name)) or held.get(name, _NOTHING) for name in read)
-            found.append(passed_by[position].union(*values))
-            for name in results:
-                _write(held, under, name, guard, position)
+    for position, (guard, read, results) in enumerate(flow):
+        values = [under.get((guard, name)) or held.get(name, _NOTHING) for name in read]
+        found.append(passed_by[position].union(*values))
+        for name in results:
+            _write(held, under, name, guard, position)
     return tuple(found)
 
 
@@ -180,13 +181,19 @@ def _takes_lower_half(one: Instruction, register: str) -> bool:
 
 def _branches_around(body: Sequence[Instruction]) -> list[_Positions]:
     """Returns for each instruction the conditional branches that may pass it by, and go on in the same turn."""
-    found = [_NOTHING] * len(body)
     places = {one.offset: place for place, one in enumerate(body)}
+    passing = _NOTHING
+    ends: dict[int, set[int]] = {}  # the branches that go to each place
+    found = []
     for place, one in enumerate(body):
-        if one.name != "BRA" or one.target is None or not predicates_in(one.text):
-            continue
-        for passed in range(place + 1, places.get(one.target, 0)):
-            found[passed] |= {place}
+        if place in ends:
+            passing -= ends[place]
+        found.append(passing)
+        if one.name == "BRA" and one.target is not None and predicates_in(one.text):
+            end = places.get(one.target, 0)
+            if end > place:
+                ends.setdefault(end, set()).add(place)
+                passing |= {place}
     return found
 
 

@@ -14,7 +14,14 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.code import KEPT, Instruction, parse_text
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, inputs_of, register_of, written_by, written_registers
+from profiler.analyse.code.registers import (
+    REGISTER,
+    inputs_in,
+    inputs_of,
+    register_of,
+    written_by,
+    written_registers,
+)
 from profiler.catalog.metrics import SECTOR_BYTES
 
 _Step = TypeVar("_Step")
@@ -200,10 +207,29 @@ def find_processing(evidence: Evidence) -> Set[Site]:
 def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None) -> list[Site]:
     """Returns the instructions that wrote what this one reads, or only these registers of it; the nearest first."""
     sites = evidence.by_function[site.function]
-    last_writer, here = _writers_in(evidence, site.function), evidence.place(site, sites)
-    read = inputs_of(site.instruction) if registers is None else registers
-    found = {place for register in read if (place := last_writer(here, register)) is not None}
-    return [sites[place] for place in sorted(found, key=lambda place: abs(here - place))]
+    here = evidence.place(site, sites)
+    if registers is None:
+        return _sources_in(evidence, site.function)[here]
+    last_writer = _writers_in(evidence, site.function)
+    return _nearest_first(sites, here, (last_writer(here, register) for register in registers))
+
+
+@kept
+def _sources_in(evidence: Evidence, function: int) -> list[list[Site]]:
+    """Returns the sources of each instruction of a function, found in one walk through it."""
+    sites = evidence.by_function[function]
+    last = {name: place for place, site in enumerate(sites) for name in written_registers(site.instruction)}
+    found = []
+    for here, site in enumerate(sites):
+        found.append(_nearest_first(sites, here, [last.get(name) for name in inputs_of(site.instruction)]))
+        last.update(dict.fromkeys(written_registers(site.instruction), here))
+    return found
+
+
+def _nearest_first(sites: Sequence[Site], here: int, places: Iterable[int | None]) -> list[Site]:
+    """Returns the instructions at these places, each once."""
+    known = {place for place in places if place is not None}
+    return [sites[place] for place in sorted(known, key=lambda place: abs(here - place))]
 
 
 def choosers_of(evidence: Evidence, site: Site) -> list[Site]:
@@ -293,10 +319,7 @@ def find_depending(
     while index < len(sites):
         site = sites[index]
         instruction = site.instruction
-        reads = bool(tainted) and not (
-            tainted.isdisjoint(inputs_of(instruction)) and tainted.isdisjoint(predicates_read(site))
-        )
-        if depends(site, reads):
+        if depends(site, bool(tainted) and not tainted.isdisjoint(read_by(site))):
             yield site
             tainted |= results_of(instruction)
         elif tainted and instruction.predicate is None:
@@ -310,6 +333,16 @@ def predicates_read(site: Site) -> frozenset[str]:
     if site.kind == "control":
         return predicates_in(site.instruction.text)
     return predicates_read_by(site.instruction)
+
+
+def read_by(site: Site) -> frozenset[str]:
+    """Returns the registers and predicates that an instruction reads."""
+    return _all_read_by(site.instruction.text, site.kind == "control")
+
+
+@lru_cache(maxsize=KEPT)
+def _all_read_by(text: str, is_control: bool) -> frozenset[str]:
+    return inputs_in(text) | (predicates_in(text) if is_control else _predicates_read_by(text))
 
 
 def predicates_read_by(instruction: Instruction) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -56,8 +56,8 @@ def find_differing(evidence: Evidence) -> Iterator[Site]:
     return _follow(evidence, depends)
 
 
-def find_differing_in_block(evidence: Evidence) -> set[Site]:
-    """Returns the instructions whose results depend on the thread: its lane, its warp, or what these lead to."""
+def find_differing_in_block(evidence: Evidence) -> Iterator[Site]:
+    """Yields the instructions whose results depend on the thread: its lane, its warp, or what these lead to; some of them twice."""
 
     def depends(site: Site, reads_dependent: bool) -> bool:
         name = site.instruction.name
@@ -65,7 +65,17 @@ def find_differing_in_block(evidence: Evidence) -> set[Site]:
             return not any(one in site.instruction.text for one in _OF_A_BLOCK)
         return reads_dependent or name == "ELECT" or site.kind in _UNKNOWN
 
-    return set(_follow(evidence, depends))
+    return _follow(evidence, depends)
+
+
+def without_differing(sites: Iterable[Site], differing: Iterable[Site]) -> set[Site]:
+    """Returns which of these are not among those that differ. In most kernels all do, and the search ends with the last of these."""
+    left = set(sites)
+    for one in differing:
+        left.discard(one)
+        if not left:
+            break
+    return left
 
 
 def _follow(evidence: Evidence, depends: Callable[[Site, bool], bool]) -> Iterator[Site]:
@@ -186,15 +196,10 @@ def find_made_by_all(evidence: Evidence) -> Mapping[Site, float]:
     meeting = {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
     if not meeting or threads <= LANES:
         return {}
-    differing = find_differing_in_block(evidence)
-    found = {
-        site: 1 - 1 / threads
-        for loop in meeting
-        for site in evidence.inside(loop)
-        if site.kind in _ARITHMETIC and site not in differing
-    }
+    arithmetic = (site for loop in meeting for site in evidence.inside(loop) if site.kind in _ARITHMETIC)
+    alike = without_differing(arithmetic, find_differing_in_block(evidence))
     over_lanes = (site for loop in meeting for site in _adding_over_lanes(evidence, loop))
-    return found | dict.fromkeys(over_lanes, 1.0)
+    return dict.fromkeys(alike, 1 - 1 / threads) | dict.fromkeys(over_lanes, 1.0)
 
 
 def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops
@@ -35,10 +35,9 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
     if not evidence.has_costs or evidence.shape is None:
         return
     threads = evidence.shape.threads
-    differing = find_differing_in_block(evidence)
     repeated: dict[Site, float] = {}
     for inside in find_innermost_loops(evidence):
-        if (loop := evidence.innermost_loop(inside[0])) and _is_same_for_all(evidence, inside, differing):
+        if (loop := evidence.innermost_loop(inside[0])) and _is_same_for_all(evidence, inside):
             busy = min(threads, evidence.turns(inside[0], loop))
             repeated |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
     if not any(repeated.values()):
@@ -126,7 +125,7 @@ def _compute_together(evidence: Evidence, part: float) -> bool:
     return False
 
 
-def _is_same_for_all(evidence: Evidence, inside: Sequence[Site], differing: Set[Site]) -> bool:
+def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
     """Returns whether a loop loads and stores in each turn, and neither its values nor its way depend on the thread or on the turn before.
 
     Only which thread stores may depend on the thread. A turn whose data lies where the turn before says, as in a search or a
@@ -139,6 +138,7 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site], differing: Set[
         return False
     if any(site.lanes is not None and site.lanes < LANES for site in inside):  # one thread may work for all
         return False
+    differing = set(find_differing_in_block(evidence))
     for site in inside:
         if site.kind in _TOGETHER or ".STRONG" in site.opcode or site.instruction.name in COPIES_TO_SHARED:
             return False

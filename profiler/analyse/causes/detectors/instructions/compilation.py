@@ -82,8 +82,10 @@ def _optimised(evidence: Evidence, moves: Sequence[Site]) -> Effect:
 
 def _changes_nothing(instruction: Instruction) -> bool:
     """Returns whether an instruction moves a register onto itself: `MOV R7, R7`, or `IMAD.MOV.U32 R7, RZ, RZ, R7`."""
+    if not is_move(instruction):
+        return False
     operands = instruction.operands
-    return is_move(instruction) and len(operands) > 1 and set(operands[1:]) - {"RZ", "URZ"} == {operands[0]}
+    return len(operands) > 1 and set(operands[1:]) - {"RZ", "URZ"} == {operands[0]}
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:

@@ -12,11 +12,10 @@ from profiler.analyse.causes.flow.addresses import is_of_one_place
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
     predicates_in,
-    predicates_read,
     predicates_written,
+    read_by,
     results_of,
 )
-from profiler.analyse.code.registers import inputs_of
 from profiler.catalog.metrics import LANES
 
 # Sizes of tiles are powers of two: a tile of which less than half is there could be half as large.
@@ -146,7 +145,7 @@ def _computed_for(elements: Sequence[Site], before: Sequence[Site]) -> set[Site]
     readers: dict[Site, set[Site]] = {}
     written: dict[str, Site] = {}
     for site in before:
-        for name in inputs_of(site.instruction) | predicates_read(site):
+        for name in read_by(site):
             if name in written:
                 readers.setdefault(written[name], set()).add(site)
         written |= dict.fromkeys(results_of(site.instruction), site)

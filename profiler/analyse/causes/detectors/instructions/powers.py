@@ -65,12 +65,12 @@ def _chosen(nest: Sequence[Site], products: Sequence[Site]) -> list[Site]:
 
 def _is_by_the_same(site: Site, changed: set[str]) -> bool:
     """Returns whether an instruction multiplies its own register by what does not change in the loop."""
+    if site.instruction.name not in _PRODUCTS:
+        return False
     target = set(written_registers(site.instruction))
     factors = [operand.removesuffix(".reuse") for operand in site.instruction.operands[1:]]
     return (
-        site.instruction.name in _PRODUCTS
-        and factors.count(site.instruction.operands[0]) == 1
-        and changed & inputs_of(site.instruction) == target
+        factors.count(site.instruction.operands[0]) == 1 and changed & inputs_of(site.instruction) == target
     )
 
 

@@ -11,8 +11,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.carried import is_carried
-from profiler.analyse.causes.flow.dataflow import predicates_read, results_of
-from profiler.analyse.code.registers import inputs_of
+from profiler.analyse.causes.flow.dataflow import read_by, results_of
 
 # Cycles after which arithmetic has its result (see `candidate.py`), in which as many other instructions can issue.
 _LATENCY = 4
@@ -80,7 +79,7 @@ def _follows_at_once(evidence: Evidence, site: Site) -> bool:
     before = around[max(0, first) : here]
     if first < 0 and evidence.innermost_loop(site):
         before = [*before, *around[first:]]
-    read = inputs_of(site.instruction) | predicates_read(site)
+    read = read_by(site)
     return any(not read.isdisjoint(results_of(one.instruction)) for one in before)
 
 
