@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from made_evidence import BUSY, evidence_of
 
-from profiler.analyse.causes.detectors import ceilings, shared_memory
+from profiler.analyse.causes.detectors import ceilings, larger_tiles, shared_memory
 from profiler.analyse.causes.detectors.global_memory import (
     atomics,
     layout,
@@ -555,7 +555,7 @@ def test_a_wide_access_needs_several_passes():
 @pytest.mark.parametrize(("fmas", "saves"), [(1, True), (16, False)])
 def test_a_load_from_shared_memory_that_feeds_sixteen_multiplications_is_reused_enough(fmas, saves):
     lines = [("MOV R9, RZ", 1), ("LDS R4, [R2]", 100), *[("FFMA R6, R4, R5, R6", 100)] * fmas, (LOOP, 100)]
-    (candidate,) = shared_memory.detect_too_little_reuse(evidence_of(*lines))
+    (candidate,) = larger_tiles.detect_too_little_reuse(evidence_of(*lines))
     assert (candidate.effect.resources["issue"] > 0) == saves
 
 
@@ -579,7 +579,7 @@ def test_the_next_column_or_tile_makes_much_more_of_each_load(load, fmas, part):
         *[("FFMA R6, R4, R5, R6", 100)] * fmas,
         (LOOP, 100),
     ]
-    (candidate,) = shared_memory.detect_too_little_reuse(evidence_of(*lines))
+    (candidate,) = larger_tiles.detect_too_little_reuse(evidence_of(*lines))
     assert candidate.effect.resources["lsu"] == pytest.approx(part)
 
 
@@ -595,7 +595,7 @@ def test_a_product_multiplies_at_most_two_loaded_values_at_a_time(others, found)
     """Differences that are squared are products as well. What else the loop loads does not count."""
     body = ("LDS R4, [R2]", "LDS R5, [R2+0x40]", *others, "FADD R8, R4, -R5", "FFMA R6, R8, R8, R6", LOOP)
     lines = [("MOV R9, RZ", 1), *[(line, 100) for line in body]]
-    candidates = list(shared_memory.detect_too_little_reuse(evidence_of(*lines)))
+    candidates = list(larger_tiles.detect_too_little_reuse(evidence_of(*lines)))
     assert [one.name for one in candidates] == found
     assert all("R3" not in site.instruction.text for one in candidates for site in one.weights)
 

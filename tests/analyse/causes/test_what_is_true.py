@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import shared_memory
+from profiler.analyse.causes.detectors import larger_tiles, shared_memory
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
@@ -484,7 +484,7 @@ def test_a_predicate_that_was_just_tested_is_waited_for_as_a_result_is():
 def test_a_filter_is_told_of_neighbours_and_a_product_of_tiles(second, factor, said, advised):
     adding = [f"FFMA R{20 + one}, R4, {factor}, R{20 + one}" for one in range(2 if factor == "R6" else 1)]
     turn = ("LDS R4, [R8]", second, *adding, "@P0 BRA 0x0")
-    (candidate,) = shared_memory.detect_too_little_reuse(evidence_of(*turn, "EXIT"))
+    (candidate,) = larger_tiles.detect_too_little_reuse(evidence_of(*turn, "EXIT"))
     assert said in candidate.sentence
     assert advised in candidate.advice
 
@@ -494,4 +494,4 @@ def test_arithmetic_after_a_loop_is_not_fed_by_its_loads(place, named):
     """As the exponentials of a softmax are not, whose sum went through shared memory."""
     fma = "FFMA R5, R4, R6, R5"
     lines = ("LDS R4, [R8]", *[fma] * (place == "inside"), "@P0 BRA 0x0", *[fma] * (place == "after"), "EXIT")
-    assert bool(list(shared_memory.detect_too_little_reuse(evidence_of(*lines)))) == named
+    assert bool(list(larger_tiles.detect_too_little_reuse(evidence_of(*lines)))) == named

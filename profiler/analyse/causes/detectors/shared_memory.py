@@ -1,52 +1,26 @@
-"""Detects causes in the accesses to shared memory: passes that collide, and loads that a larger tile would save."""
+"""Detects causes in the accesses to shared memory: passes that collide, and trips that nothing needs."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
-from profiler.analyse.causes.detectors.launch.grid import count_working_blocks
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, FENCES, Kind, Site
-from profiler.analyse.causes.evidence.tensor_work import count_uses
+from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Site
 from profiler.analyse.causes.flow.addresses import address_of, base_of
 from profiler.analyse.causes.flow.dataflow import (
-    choosers_of,
     find_processing,
     has_fixed_address,
     makers_of_value,
     reach,
     sources_of,
 )
-from profiler.analyse.causes.flow.pairings import FMAS, count_pairs
-from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES
 
-# The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
-# and eight of 16 bytes at once) for eight; tiles of 8 x 8 take four for 64 and, with those that stage them, reach 6.4 in
-# rung 5 of the GEMM ladder. A column, which takes few registers, is worth it where it makes at least half as much again of each load, and
-# a tile where it makes twice as much.
-_COLUMN, _TILE = 8 / 3, 6.4
-_WORTH_A_COLUMN, _WORTH_A_TILE = 1.5, 2.0
-# Loads of several values along the sum are wide already: eight results in a column take nine values for eight.
-_COLUMN_OF_A_WORD = 8 / 9
-# Wide loads feed more multiply-adds each, but take more passes: one a cycle, in which an SM multiplies and adds for four warps. A tile of
-# 8 x 8 has that many for each pass, 64 for four loads of 16 bytes.
-_FED_BY_A_PASS = 4.0
-# In a tile of M x N results, each staged value takes part in M N / (M + N) multiply-adds on average: 64 in one of 128 x 128, the largest
-# whose results four warps hold in half of their registers. Where the copies are not counted, twice the tile is assumed to fit.
-_USES_IN_A_LARGE_TILE = 128 * 128 / (128 + 128)
-_OF_TWICE_THE_TILE = 1 / 2
-# A product loads at most two values for each multiply-add; other code, with fewer, multiplies only in passing.
-_USES_OF_A_PRODUCT = 0.5
-_OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
-_FACTORS = 2
 _BANK_BYTES = 4
-_WORD_BITS = 32
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
 _MEETINGS = ("WARPSYNC", *FENCES, "CALL")  # after which other threads may read what was stored
@@ -129,157 +103,6 @@ def _row_length(evidence: Evidence, worst: Site) -> str:
         else ""
     )
     return f"Pad the rows of the array by one word (an array without rows by a word after every {LANES}){aligned}"
-
-
-def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
-    """Names shared loads, or staged tiles, that feed little arithmetic each."""
-    pairs = count_pairs(evidence)
-    used = _find_used(evidence, pairs)
-    loads = [site for site in evidence.of("shared load") if site in used]
-    loads = [site for site in loads if evidence.innermost_loop(site)] or loads  # a loop may be unrolled whole
-    stretches = {evidence.innermost_loop(site) for site in loads}
-    adding = [site for site in evidence.of("fp32") if evidence.innermost_loop(site) in stretches]
-    fmas = sum(site.executed * FMAS.get(site.instruction.name, 0) for site in adding)
-    paired = sum(site.executed * count for site, count in pairs.items())
-    count = sum(site.executed for site in loads)
-    if count and (fmas + paired) / count >= _USES_OF_A_PRODUCT:
-        each = (fmas + paired) / count
-        passes = sum(site.ideal_passes or 0.0 for site in loads)
-        words = sum(site.executed * site.width / _WORD_BITS for site in loads) / count
-        part = _part_of_larger_tile(each, words, (fmas + paired) / passes if passes else _FED_BY_A_PASS)
-        is_product = paired > fmas or _is_product(evidence, adding)
-        yield Candidate(
-            "too-little-reuse",
-            f"Each load from shared memory feeds {each:.1f} {'pairs of values' if paired > fmas else 'multiply-adds'} a thread"
-            + ("; with a tile of 8 x 8 results a thread, each feeds 16." if is_product else "."),
-            "Let each thread compute a larger tile of results in registers, and load 16 bytes at once."
-            if is_product
-            else "Let each thread compute several results in registers from each value that it loads (such as neighbours of a filter, whose "
-            "windows overlap), and load 16 bytes at once.",
-            evidence.without(dict.fromkeys([*loads, *_of_any_tile(evidence, loads)], part)),
-            {site: site.executed for site in loads},
-            {"pairs_per_shared_load" if paired > fmas else "fmas_per_shared_load": each},
-        )
-    yield from _find_small_tiles(evidence)
-
-
-def _part_of_larger_tile(of_a_load: float, words: float, of_a_pass: float) -> float:
-    """Returns the part of the loads that the next larger tile of results spares.
-
-    That follows from the multiply-adds that each load, of so many words, and each of its passes feed.
-    """
-    column = max(_COLUMN, words * _COLUMN_OF_A_WORD)
-    if column >= _WORTH_A_COLUMN * of_a_load:
-        return 1 - of_a_load / column
-    tiles = ((of_a_load, _TILE), (of_a_pass, _FED_BY_A_PASS))
-    return next((1 - each / tile for each, tile in tiles if tile >= _WORTH_A_TILE * each), 0.0)
-
-
-def _is_product(evidence: Evidence, adding: Iterable[Site]) -> bool:
-    """Returns whether most multiply-adds multiply two values from shared memory, as a matrix product does and a filter does not."""
-    fmas = [site for site in adding if site.instruction.name in FMAS]
-    of_two = [
-        site
-        for site in fmas
-        if sum(one.kind == "shared load" for one in sources_of(evidence, site)) >= _FACTORS
-    ]
-    return 2 * sum(site.executed for site in of_two) >= sum(site.executed for site in fmas)
-
-
-def _find_used(evidence: Evidence, pairs: Iterable[Site]) -> set[Site]:
-    """Returns the loads from shared memory whose values take part in multiply-adds or pairs, also through other arithmetic, such as a difference.
-
-    Each thread loads as much of everything else, such as bounds or where a tile begins, however large its tile of results is.
-    """
-    fmas = [site for site in evidence.of("fp32") if site.instruction.name in FMAS]
-    values = reach([*fmas, *pairs], lambda site: () if site.kind in ACCESSES else sources_of(evidence, site))
-    return {site for site in values if site.kind == "shared load"}
-
-
-def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
-    """Yields tiles for the tensor cores that use each staged value seldom."""
-    tensor = evidence.of("tensor")
-    if not tensor:
-        return
-    staged = [
-        site
-        for site in evidence.of("global load")
-        if feeds_shared_memory(evidence, site) and evidence.innermost_loop(site)
-    ]
-    if not staged or _has_few_rows(evidence):
-        return
-    stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
-    uses = count_uses(tensor, staged)
-    # A larger tile takes fewer loads for each result. Warps then hold larger parts of it, and use the values that
-    # they load from shared memory for `mma.sync` as much more often; `wgmma` reads them from there itself.
-    wanted = _USES_IN_A_LARGE_TILE / uses if uses else 1 / (1 - _OF_TWICE_THE_TILE)
-    part = 1 - 1 / min(wanted, _most_growth(evidence))
-    if part <= 0:
-        return
-    loads = [site for site in evidence.of("shared load") if evidence.innermost_loop(site)]
-    moving = dict.fromkeys([*staged, *stores, *loads, *_of_any_tile(evidence, staged)], part)
-    fewer = evidence.without(moving | dict.fromkeys([one for one in tensor if one.passes], part))
-    busy = 100 * evidence.model.busy.get("tensor", 0.0)
-    each = (
-        f"each staged value is multiplied {uses:.0f} times, where it would be {_USES_IN_A_LARGE_TILE:.0f} times in a tile of 128 x 128 results"
-        if uses
-        else "tiles are loaded and staged for them"
-    )
-    yield Candidate(
-        "too-little-reuse",
-        f"The tensor cores are used {busy:.0f} % of the time, while {each}.",
-        "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
-        # The arithmetic stays, and so do the meetings of the warps that execute it.
-        Effect(
-            {**fewer.resources, "tensor": 0.0}, {**fewer.waits, **evidence.waiting_for(moving, "barrier")}
-        ),
-        {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
-        {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
-    )
-
-
-def _has_few_rows(evidence: Evidence) -> bool:
-    """Returns whether of a tile that stays for the whole loop, half is there at most: no more rows exist for what the loop loads.
-
-    So where a few queries are padded to the 16 rows that tensor cores take. Copies before a loop may be those of its first turns.
-    """
-    return any(
-        1 <= (LANES if site.acting is None else site.acting) <= LANES / 2
-        for site in evidence.of("global load")
-        if site.instruction.predicate
-        and site.instruction.name not in COPIES_TO_SHARED
-        and not evidence.innermost_loop(site)
-        and feeds_shared_memory(evidence, site)
-    )
-
-
-def _most_growth(evidence: Evidence) -> float:
-    """Returns how many times as high and wide a tile may become before some SMs have none: fewer SMs then load as much in all.
-
-    A block that stores in a loop computes several tiles, and their number is not known.
-    """
-    sms = evidence.find("launch__sm_count")
-    if not sms or evidence.shape is None or any(map(evidence.innermost_loop, evidence.of("global store"))):
-        return math.inf
-    return math.sqrt(count_working_blocks(evidence) / sms)
-
-
-def _of_any_tile(evidence: Evidence, loads: Sequence[Site]) -> list[Site]:
-    """Returns what a turn of the loops with these loads does besides, however large the tile is: with larger ones, turns are fewer.
-
-    It computes addresses, counts turns and meets at barriers. Arithmetic with the results is as much for any tile, and so is what it takes,
-    and what decides on each result, such as whether a mask hides it.
-    """
-    inside = [site for loop in evidence.loops_around(loads) for site in evidence.inside(loop)]
-    of_results = reach(find_processing(evidence) & set(inside), lambda site: _deciding(evidence, site))
-    return [site for site in inside if site.kind in _OF_A_TURN and site not in of_results]
-
-
-def _deciding(evidence: Evidence, site: Site) -> list[Site]:
-    """Returns what computes the operands of an instruction, and whether it is executed; of an access, nothing."""
-    if site.kind in ACCESSES:
-        return []
-    return [*sources_of(evidence, site), *choosers_of(evidence, site)]
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:

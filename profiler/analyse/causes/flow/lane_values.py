@@ -56,8 +56,13 @@ def find_differing(evidence: Evidence) -> Iterator[Site]:
     return _follow(evidence, depends)
 
 
-def find_differing_in_block(evidence: Evidence) -> Iterator[Site]:
-    """Yields the instructions whose results depend on the thread: its lane, its warp, or what these lead to; some of them twice."""
+@kept
+def find_differing_in_block(evidence: Evidence) -> set[Site]:
+    """Returns the instructions whose results depend on the thread: its lane, its warp, or what these lead to."""
+    return set(_yield_differing_in_block(evidence))
+
+
+def _yield_differing_in_block(evidence: Evidence) -> Iterator[Site]:
 
     def depends(site: Site, reads_dependent: bool) -> bool:
         name = site.instruction.name
@@ -68,8 +73,8 @@ def find_differing_in_block(evidence: Evidence) -> Iterator[Site]:
     return _follow(evidence, depends)
 
 
-def without_differing(sites: Iterable[Site], differing: Iterable[Site]) -> set[Site]:
-    """Returns which of these are not among those that differ. In most kernels all do, and the search ends with the last of these."""
+def _without(sites: Iterable[Site], differing: Iterable[Site]) -> set[Site]:
+    """Returns which of these do not differ. In most kernels all do, and the search ends with the last of them."""
     left = set(sites)
     for one in differing:
         left.discard(one)
@@ -197,7 +202,7 @@ def find_made_by_all(evidence: Evidence) -> Mapping[Site, float]:
     if not meeting or threads <= LANES:
         return {}
     arithmetic = (site for loop in meeting for site in evidence.inside(loop) if site.kind in _ARITHMETIC)
-    alike = without_differing(arithmetic, find_differing_in_block(evidence))
+    alike = _without(arithmetic, _yield_differing_in_block(evidence))
     over_lanes = (site for loop in meeting for site in _adding_over_lanes(evidence, loop))
     return dict.fromkeys(alike, 1 - 1 / threads) | dict.fromkeys(over_lanes, 1.0)
 

@@ -138,7 +138,7 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
         return False
     if any(site.lanes is not None and site.lanes < LANES for site in inside):  # one thread may work for all
         return False
-    differing = set(find_differing_in_block(evidence))
+    differing = find_differing_in_block(evidence)
     for site in inside:
         if site.kind in _TOGETHER or ".STRONG" in site.opcode or site.instruction.name in COPIES_TO_SHARED:
             return False
