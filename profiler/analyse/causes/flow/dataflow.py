@@ -326,7 +326,7 @@ def find_depending(
             tainted -= results_of(instruction)
         index += 1
         if (start := ends.pop(instruction.offset, None)) is not None:
-            index = next(place for place, one in enumerate(sites) if one.instruction.offset >= start)
+            index = bisect_left(sites, start, key=lambda one: one.instruction.offset)
 
 
 def predicates_read(site: Site) -> frozenset[str]:
