@@ -206,8 +206,9 @@ def _cause(
     evidence: Evidence, candidate: Candidate, expected: float, estimates: Mapping[str, float]
 ) -> Cause:
     at_most, limit = _bound(evidence, candidate)
-    is_of_launch = BY_NAME[candidate.name].group == "launch"
-    where = find_signature(evidence) if is_of_launch else find_places(evidence, candidate.weights)
+    where = find_places(evidence, candidate.weights)
+    if not where and BY_NAME[candidate.name].group == "launch":
+        where = find_signature(evidence)
     return Cause(
         cause=candidate.name,
         sentence=candidate.sentence,

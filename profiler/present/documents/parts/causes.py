@@ -38,6 +38,7 @@ _RESOURCES = {
 }  # fmt: skip
 # This says why the part differs from the throughput on the same screen, which is a part of the peak and counts all traffic.
 _LESS = ", at the rate that is within reach and without the traffic that its accesses could share"
+_ALL = 100.0  # percent
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _SAVING_WIDTH = len("limit")
@@ -171,13 +172,18 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
     parts = [
         _SAID_ABOVE if is_explained and has_advice else "",
         "" if is_explained else cause.sentence,
-        f"{'At' if has_place(cause) else 'The kernel begins at'} {_places(cause, quoted)}."
-        if cause.where
-        else "",
+        f"At {_places(cause, quoted)}." if has_place(cause) else _beginning(cause, quoted),
         "" if has_advice else f"Try: {cause.try_}{saves}",
     ]
     weight = None if cause.is_ceiling else cause.saves_pct.expected
     return Item(weight, cause.cause, " ".join(filter(None, parts)))
+
+
+def _beginning(cause: Cause, quoted: set[str]) -> str:
+    """Returns where the kernel begins, if the cause names its signature; several lines are those on which it is busiest."""
+    if len(cause.where) != 1 or not cause.where[0].text or cause.where[0].share_pct < _ALL:
+        return ""
+    return f"The kernel begins at {_places(cause, quoted)}."
 
 
 def _places(cause: Cause, quoted: set[str]) -> str:

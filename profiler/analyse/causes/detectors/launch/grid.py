@@ -72,6 +72,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             else f"{100 * (1 - waves):.0f} % of their places are empty."
         ),
         "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts.",
+        weights=_busiest_code(evidence),
         evidence={
             "blocks": blocks,
             "waves": waves,
@@ -94,6 +95,7 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
             f"{'The grid fills' if _part_working(evidence) == 1 else 'The blocks that have work fill'} the GPU {waves:.2f} times: in the last round, {100 * (waves - math.floor(waves)):.0f} % of the places have a block.",
             f"Choose the work of a block so that the rounds are full, or launch {math.floor(waves)} full round{'s' * (waves >= 2)} of blocks "
             "that share all work out.",
+            weights=_busiest_code(evidence),
             evidence={"waves": waves, "last_round_pct": 100 * (waves - math.floor(waves))},
             saves=find_unfilled(evidence),
             at_most=idle,
@@ -150,6 +152,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
             if of_sms >= of_warps
             else f"On average, an SM holds {100 * (1 - missing):.0f} % of the warps that fit: some warps work much longer than those beside them.",
             "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
+            weights=_busiest_code(evidence),
             evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
             saves=saves,
         )
@@ -300,6 +303,11 @@ def _below_most(evidence: Evidence, counter: str) -> float | None:
     """Returns how far the mean of what SMs, or their schedulers, counted is below the most, if it was recorded."""
     mean, most = (evidence.find(f"{counter}.{which}") for which in ("avg", "max"))
     return max(0.0, 1 - mean / most) if mean and most else None
+
+
+def _busiest_code(evidence: Evidence) -> dict[Site, float]:
+    """Returns where warps are most of the time: the work that is to be shared out."""
+    return {site: evidence.charged[site].total for site in evidence.sites}
 
 
 def _waves(evidence: Evidence) -> float:
