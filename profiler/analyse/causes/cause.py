@@ -56,8 +56,8 @@ class Cause(Struct, frozen=True):
     where_is: Annotated[
         WhereIs,
         Meta(
-            description="What `where` holds: source lines; instructions, where no line is recorded; no more than the line of the "
-            "kernel's signature, because the cause is one of the whole kernel; or nothing, because no instruction of it is recorded."
+            description="What `where` holds: source lines; instructions, where no line is recorded; nothing to blame, because the "
+            "cause is one of the whole kernel: where that is busiest, or the line of its signature; or nothing, because no instruction of it is recorded."
         ),
     ] = "unrecorded"
 
@@ -97,7 +97,10 @@ class Diagnosis(Struct, frozen=True):
 
 
 def where_is(cause: str, where: Sequence[CodePlace]) -> WhereIs:
-    """Returns what kind of places `where` holds. A cause of the launch, or a ceiling, has none to blame, and may name the line where the kernel begins."""
+    """Returns what kind of places `where` holds. A cause of the launch, or a ceiling, has none to blame.
+
+    Their places are where the kernel is busiest, if work is to be shared out, or else the line of its signature.
+    """
     if BY_NAME[cause].group in _OF_THE_KERNEL:
         return "kernel"
     if not where:

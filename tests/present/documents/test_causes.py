@@ -105,6 +105,20 @@ def test_an_empty_list_of_places_says_whether_the_cause_is_of_the_whole_kernel_o
     assert where_is(cause, where) == said
 
 
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ([CodePlace("MOV", 0x0, 100.0, "kernel.cu", 9, "__global__ void kernel()")], "The kernel begins at kernel.cu:9 `__global__ void kernel()`."),
+        (PLACES, ""),  # where it is busiest, which is not where it begins
+        ([CodePlace("MOV", 0x0, 100.0, "kernel.cu", 9)], ""),
+    ],
+)  # fmt: skip
+def test_a_cause_of_the_launch_says_where_the_kernel_begins_if_its_signature_is_recorded(where, said):
+    page = flat(text_of([replace(CAUSES_FOUND[1], where=where)]))
+    assert said in page
+    assert ("kernel.cu" in page) == bool(said)
+
+
 def test_a_ceiling_saves_nothing_and_says_no_percentage():
     page = flat(text_of([CEILING]))
     assert "limit at-memory-bandwidth Device" in page

@@ -134,9 +134,8 @@ def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
         (one.predicate or "", inputs_of(one) - _left_over(body, place) | chosen, results_of(one))
         for place, (one, chosen) in enumerate(zip(body, chosen_by, strict=True))
     ]
-    for position, (guard, _, results) in enumerate(
-        flow
-    ):  # one turn to fill the registers, and then the one that counts
+    # One turn fills the registers, and the next one counts.
+    for position, (guard, _, results) in enumerate(flow):
         for name in results:
             _write(held, under, name, guard, position)
     found: list[_Positions] = []
