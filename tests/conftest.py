@@ -42,6 +42,7 @@ from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import OPCODES
 from profiler.machine import available_cores
 from profiler.measure.tools.toolchain import find_packaged, toolkit_candidates
+from profiler.store.cache import open_pictures
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 from profiler.store.reports.request import Omitted, Request, Timing
 from profiler.store.reports.sandbox import Extracted, Sandbox
@@ -349,7 +350,7 @@ def every_report_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _DrawnOnce:
-    """Draws what is asked for in processes that were started once, and no picture twice."""
+    """Draws what is asked for in processes that were started once, and no picture twice in this process."""
 
     def __init__(self, drawing: Any) -> None:
         self._drawing, self._drawn = drawing, {}
@@ -364,7 +365,7 @@ class _DrawnOnce:
 def drawing_processes() -> Iterator[Any]:
     from profiler.present.page.drawing import Drawing
 
-    with Drawing() as drawing:
+    with Drawing(open_pictures()) as drawing:  # what another worker has drawn is there
         yield _DrawnOnce(drawing)
 
 
