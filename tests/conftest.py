@@ -5,6 +5,7 @@ import dataclasses
 import fcntl
 import gc
 import hashlib
+import json
 import os
 import pickle
 import re
@@ -20,10 +21,11 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import code_once
 import forked
+import jsonschema
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -414,8 +416,10 @@ _DECODED: dict[tuple[object, ...], pa.Table] = {}  # by name, rows, bytes and co
 _PROFILED: dict[tuple[object, ...], Profile] = {}
 _DIAGNOSED: dict[int, tuple[Profile, Diagnosis]] = {}
 _CODE: dict[tuple[object, ...], tuple[Code | None, Run]] = {}
+_SCHEMAS: dict[str, Literal[True]] = {}  # that are valid
 _MOST_REMEMBERED = 1000
 _decode = Run._decoded  # private: as below
+_check_schema = jsonschema.Draft202012Validator.check_schema
 _OF_A_PROFILE = ("launches", "metrics", "instances", "instructions", "timings")
 _UNCHANGING = (ROOT / "runs", ROOT / "tests" / "data" / "runs", REPORTS)
 
@@ -450,6 +454,16 @@ def _diagnosed_once(profile: Profile) -> Diagnosis:
     return _remembered(_DIAGNOSED, id(profile), lambda: (profile, diagnose(profile)))[1]
 
 
+def _checked_once(schema: Any) -> None:
+    """`jsonschema.validate` asks each time anew whether a schema is valid, which takes longer than to compare a finding with it."""
+
+    def check() -> Literal[True]:
+        _check_schema(schema)
+        return True
+
+    _remembered(_SCHEMAS, json.dumps(schema), check)
+
+
 def _remembered(known: dict[Any, Any], key: object, make: Callable[[], Any]) -> Any:
     found = known.get(key)
     if found is None:
@@ -473,6 +487,7 @@ def recorded_once() -> Iterator[None]:
         patch.setattr("profiler.analyse.recording.profile.read_code", _code_once)
         patch.setattr("profiler.ask.profiles.diagnose", _diagnosed_once)
         patch.setitem(compare_profiles.__kwdefaults__, "diagnose", _diagnosed_once)
+        patch.setattr(jsonschema.Draft202012Validator, "check_schema", _checked_once)
         for name, module in list(sys.modules.items()):
             if ".test_" in name and getattr(module, "profile_kernel", None) is profile_kernel:
                 patch.setattr(module, "profile_kernel", _profiled_once)
