@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 KEPT = 16_384  # facts that are remembered of instructions and their texts: analyses ask for the same ones again and again
 _TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
-_NEVER = "!PT"
+NEVER = "!PT"
 _BRANCHES = ("BRA", "JMP")
 _COLUMNS = (
     "launch", "function_index", "offset", "opcode", "sass", "file", "line", "executed", "samples", "stalls",
@@ -59,7 +59,7 @@ class Instruction:
     @cached_property
     def never_acts(self) -> bool:
         """Returns whether it is issued and counted, but predicated off for good, as compilers pad asynchronous copies."""
-        return self.predicate == _NEVER
+        return self.predicate == NEVER
 
     @property
     def target(self) -> int | None:

@@ -25,7 +25,6 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.divided_index import IndexPart, count_values, find_parts, never_acts
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import inputs_of, read_registers
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
 _DIMENSIONS = "XYZ"
@@ -111,7 +110,7 @@ def _sources(sites: Sequence[Site], writer: int, through_memory: bool) -> set[tu
     """Returns where the values come from that a result is made of, as places and registers; None if that is unknown."""
     one = sites[writer]
     if one.kind in COMPUTED:
-        read = inputs_of(one.instruction)
+        read = one.use.inputs
         return {(writer, register) for register in read}
     if through_memory and one.kind == "global load" and (address := address_registers(one.instruction)):
         return {(writer, register) for register in address}
@@ -119,8 +118,7 @@ def _sources(sites: Sequence[Site], writer: int, through_memory: bool) -> set[tu
         return {
             (place, register)
             for place in _stores_before(sites, writer)
-            for register in read_registers(sites[place].instruction)
-            - address_registers(sites[place].instruction)
+            for register in sites[place].use.named - address_registers(sites[place].instruction)
         } or None
     return None
 

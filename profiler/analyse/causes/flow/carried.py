@@ -14,15 +14,12 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     has_fixed_address,
     makers_of_value,
-    predicates_in,
-    predicates_read_by,
     reach,
-    results_of,
     sources_of,
 )
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, inputs_of, written_registers
+from profiler.analyse.code.registers import REGISTER, predicates_in, use_of, written_registers
 
 _RESULTS = ("fp32", "fp64")
 _MULTIPLY = ("FFMA", "FMUL", "DFMA", "DMUL")
@@ -106,7 +103,7 @@ def _carries_through_memory(evidence: Evidence, loop: Loop) -> bool:
                 came_from[one] for one in makers if one in came_from and address_of(came_from[one]) != place
             }
             stored[place] = site
-        written = set(written_registers(site.instruction))
+        written = set(site.use.written)
         stored = {
             at: one for at, one in stored.items() if written.isdisjoint(address_registers(one.instruction))
         }
@@ -129,10 +126,14 @@ def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
     held: dict[str, _Positions] = {}
     under: dict[tuple[str, str], _Positions] = {}
     passed_by = _branches_around(body)
-    chosen_by = [predicates_in(one.text) if one.name == "BRA" else predicates_read_by(one) for one in body]
+    uses = [use_of(one.text) for one in body]
+    chosen_by = [
+        predicates_in(one.text) if one.name == "BRA" else use.predicates_read
+        for one, use in zip(body, uses, strict=True)
+    ]
     flow = [
-        (one.predicate or "", inputs_of(one) - _left_over(body, place) | chosen, results_of(one))
-        for place, (one, chosen) in enumerate(zip(body, chosen_by, strict=True))
+        (one.predicate or "", use.inputs - _left_over(body, place) | chosen, use.results)
+        for place, (one, use, chosen) in enumerate(zip(body, uses, chosen_by, strict=True))
     ]
     # One turn fills the registers, and the next one counts.
     for position, (guard, _, results) in enumerate(flow):
@@ -158,7 +159,7 @@ def _left_over(body: Sequence[Instruction], place: int) -> frozenset[str]:
     for one in (*body[place + 1 :], *body[:place]):
         if _keeps_upper_half(one) and one.operands[0] == register:
             continue
-        if register in inputs_of(one) and not _takes_lower_half(one, register):
+        if register in use_of(one.text).inputs and not _takes_lower_half(one, register):
             return frozenset()
         if register in written_registers(one) and one.predicate is None:
             break

@@ -11,12 +11,10 @@ from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
-    predicates_in,
-    predicates_written,
     sources_of,
 )
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import inputs_of, written_registers
+from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
 
 _IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")
@@ -99,7 +97,7 @@ def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
                 setter = setting.get(predicate)
                 if setter and setter not in differing and sources_of(evidence, setter):
                     found.add(site)
-            setting |= dict.fromkeys(predicates_written(site.instruction), site)
+            setting |= dict.fromkeys(site.use.predicates_written, site)
     return found
 
 
@@ -112,7 +110,7 @@ def find_part_of_warps(evidence: Evidence, site: Site) -> float:
     wanted = site.instruction.predicate or ""
     sites = evidence.by_function[site.function]
     for before in reversed(sites[: evidence.place(site, sites)]) if wanted else ():
-        if wanted.removeprefix("!") not in predicates_written(before.instruction):
+        if wanted.removeprefix("!") not in before.use.predicates_written:
             continue
         if bits := _bits_of_index(evidence, before):
             return _part_with_bits(evidence, bits, is_zero=wanted.startswith("!"))
@@ -212,7 +210,7 @@ def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:
     held: dict[str, str] = {}  # by the register of a result, that of the lane's own value
     for site in evidence.inside(loop):
         one = site.instruction
-        read, written = inputs_of(one), written_registers(one)
+        read, written = site.use.inputs, site.use.written
         if site.kind in _ARITHMETIC and any(held.get(name) in read for name in read):
             yield site
         held = {name: own for name, own in held.items() if name not in written and own not in written}

@@ -14,7 +14,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, is_predicate, written_registers
+from profiler.analyse.code.registers import REGISTER, is_predicate
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _BITS = 32
@@ -147,7 +147,7 @@ def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:
             register, offset = address.groups()
             if register in registers:
                 found[site] = (registers[register] + int(offset or "0", 16)) % _WORD
-        written = written_registers(site.instruction)
+        written = site.use.written
         values = _results(site.instruction, registers)
         for place, register in enumerate(written):
             known = values is not None and place < len(values)

@@ -19,10 +19,10 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_depending,
     find_processing,
-    predicates_in,
     sources_of,
 )
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes

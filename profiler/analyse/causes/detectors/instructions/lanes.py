@@ -11,7 +11,6 @@ from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
-from profiler.analyse.code.registers import inputs_of, written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 
@@ -178,12 +177,12 @@ def _find_exchanging(step: Iterable[Site]) -> set[Site]:
     found: set[Site] = set()
     brought: set[str] = set()
     for site in step:
-        written = written_registers(site.instruction)
+        written = site.use.written
         if site.instruction.name == "SHFL":
             found.add(site)
             brought.update(written)
             continue
-        if site.kind in _RESULTS and not brought.isdisjoint(inputs_of(site.instruction)):
+        if site.kind in _RESULTS and not brought.isdisjoint(site.use.inputs):
             found.add(site)
         brought.difference_update(written)
     return found

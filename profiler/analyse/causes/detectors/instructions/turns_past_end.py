@@ -18,7 +18,7 @@ from profiler.analyse.causes.flow.dataflow import (
     written_by_any,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.code.registers import REGISTER, inputs_of, written_registers
+from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import LANES
 
 # Of the last tile that is there, half is missing on average: its turn is made all the same.
@@ -123,9 +123,9 @@ def _growing(inside: Sequence[Site], changed: Set[str]) -> Iterator[Site]:
     def depends(site: Site, reads: bool) -> bool:
         if site in counters:
             return True
-        grows = reads and _keeps_growing(site) and (inputs_of(site.instruction) & changed) <= growing
+        grows = reads and _keeps_growing(site) and (site.use.inputs & changed) <= growing
         if grows:
-            growing.update(written_registers(site.instruction))
+            growing.update(site.use.written)
         return grows
 
     yield from find_depending((*inside, *inside), (), depends)
