@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,12 +30,12 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Instruction:
     """`executed` counts warps per launch, and is None where the report does not count them.
 
-    `main_stall` is the reason to wait that most of the `samples` show, or says that warps were ready to go on. Facts read from
-    its text are kept, because following registers asks for them again and again.
+    `main_stall` is the reason to wait that most of the `samples` show, or says that warps were ready to go on. Its text is read
+    as it is made: `predicate` is `!P0` of `@!P0 BRA 0x40`, and `operands` are R0, R1, -R2 and R0 of `FFMA R0, R1, -R2, R0`.
     """
 
     offset: int
@@ -46,17 +46,29 @@ class Instruction:
     line: int | None = None
     samples: int | None = None
     main_stall: str | None = None
+    name: str = field(init=False, repr=False, compare=False)  # the opcode without modifiers
+    predicate: str | None = field(init=False, repr=False, compare=False)
+    operands: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
-    @cached_property
-    def name(self) -> str:
-        return self.opcode.partition(".")[0]
+    def __init__(
+        self,
+        offset: int,
+        opcode: str,
+        text: str,
+        executed: float | None = None,
+        file: str | None = None,
+        line: int | None = None,
+        samples: int | None = None,
+        main_stall: str | None = None,
+    ) -> None:
+        """Sets all at once: there are tens of thousands of instructions, and a frozen dataclass takes four times as long."""
+        predicate, _, operands = parse_text(text)
+        self.__dict__.update(
+            offset=offset, opcode=opcode, text=text, executed=executed, file=file, line=line, samples=samples,
+            main_stall=main_stall, name=opcode.partition(".")[0], predicate=predicate, operands=operands,
+        )  # fmt: skip
 
-    @cached_property
-    def predicate(self) -> str | None:
-        """Returns `!P0` of `@!P0 BRA 0x40`."""
-        return parse_text(self.text).predicate
-
-    @cached_property
+    @property
     def never_acts(self) -> bool:
         """Returns whether it is issued and counted, but predicated off for good, as compilers pad asynchronous copies."""
         return self.predicate == NEVER
@@ -66,11 +78,6 @@ class Instruction:
         """Returns where a branch goes, as an offset in the same function."""
         match = _TARGET.search(self.text) if self.name in _BRANCHES else None
         return int(match[1], 16) if match else None
-
-    @cached_property
-    def operands(self) -> tuple[str, ...]:
-        """Returns the text without predicate and opcode: `FFMA R0, R1, -R2, R0` gives R0, R1, -R2 and R0."""
-        return parse_text(self.text).operands
 
     @cached_property
     def place(self) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from profiler.analyse.code.code import Code, Instruction, without_padding
 
@@ -20,7 +20,7 @@ _AGAIN = ".ANY"  # a branch that repeats one instruction until every thread of t
 Span = tuple[int, int]  # positions of the first instruction and of the branch back to it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Loop:
     """`body` is everything between, with the loops inside; `own_work` is the work outside of the inner loops.
 
@@ -32,10 +32,6 @@ class Loop:
     iterations: float
     own_work: float
 
-    def __hash__(self) -> int:
-        """Returns a hash of few figures: that of all instructions takes longer than most analyses."""
-        return hash((self.start, self.end, self.iterations))
-
     @cached_property
     def start(self) -> int:
         return self.body[0].offset
@@ -46,6 +42,12 @@ class Loop:
 
     def __contains__(self, instruction: Instruction) -> bool:
         return self.start <= instruction.offset <= self.end
+
+
+@lru_cache(maxsize=8)
+def loops_in(code: Code) -> dict[int, list[Loop]]:
+    """Returns the loops of each function; found once for all who ask."""
+    return {number: find_loops(function) for number, function in enumerate(code.functions)}
 
 
 def find_loops(function: Sequence[Instruction]) -> list[Loop]:
@@ -68,7 +70,7 @@ def _back_edges(function: Sequence[Instruction]) -> Iterator[Span]:
 
 def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
     """Returns the function's number and its loop with most work of its own; None where nothing loops."""
-    found = [(number, loop) for number, one in enumerate(code.functions) for loop in find_loops(one)]
+    found = [(number, loop) for number, loops in loops_in(code).items() for loop in loops]
     return max(found, key=lambda one: one[1].own_work, default=None)
 
 

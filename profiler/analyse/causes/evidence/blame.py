@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from profiler.analyse.causes.evidence.sites import BESIDE_SPECIAL, Kind, Site
 from profiler.analyse.code.code import Code
-from profiler.analyse.code.loops import Loop, find_loops
+from profiler.analyse.code.loops import Loop, loops_in
 
 
 class Waits(dict[str, float]):
@@ -43,7 +43,7 @@ def charge(code: Code, sites: Sequence[Site]) -> dict[Site, Waits]:
     for site in sites:
         by_function.setdefault(site.function, []).append(site)
     for function, members in by_function.items():
-        loops = _innermost(members, find_loops(code.functions[function]))
+        loops = _innermost(members, loops_in(code)[function])
         for index, site in enumerate(members):
             for reason, count in site.waits.items():
                 producer = _producer(members, index, reason, loops.get(index))

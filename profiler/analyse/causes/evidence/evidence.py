@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import are_atomics_contended, charge_waits
@@ -24,7 +25,7 @@ from profiler.analyse.causes.evidence.measured_time import (
 from profiler.analyse.causes.evidence.sites import GLOBAL, SIZE_IS_UNKNOWN, Kind, Site, read_sites
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.evidence.time_shares import derive_figures
-from profiler.analyse.code.loops import Loop, find_loops
+from profiler.analyse.code.loops import Loop, loops_in
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
@@ -51,6 +52,8 @@ class Evidence:
     retried: frozenset[Site] = frozenset()
     # The part of device memory's traffic that no access needs, if each made its own trip to it.
     wasted_dram: float = 0.0
+    # What was found in it (`kept.py`); a changed evidence begins anew.
+    found: dict[tuple[object, ...], Any] = field(default_factory=dict, init=False, repr=False)
 
     def find(self, name: str) -> float | None:
         """Returns a figure by our name or a metric by ncu's."""
@@ -75,12 +78,10 @@ class Evidence:
     def executed(self) -> float:
         return sum(site.executed for site in self.sites)
 
-    @cached_property
+    @property
     def loops(self) -> dict[int, list[Loop]]:
         code = self.profile.code
-        return (
-            {number: find_loops(function) for number, function in enumerate(code.functions)} if code else {}
-        )
+        return loops_in(code) if code else {}
 
     @cached_property
     def _innermost(self) -> dict[Site, Loop]:

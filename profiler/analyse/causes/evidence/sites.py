@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from profiler.analyse.code.code import Instruction, read_instructions
+from profiler.analyse.code.code import NEVER, Instruction, read_instructions
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.code.registers import predicates_in, use_of
 from profiler.analyse.recording.profile import Profile
@@ -161,7 +161,7 @@ class Site:
         self.opcode = instruction.opcode
         meaning = _meaning_of(instruction.opcode)
         self.kind, self.width, self.units = meaning.kind, meaning.width, meaning.units
-        if instruction.never_acts or _moves_a_constant(instruction):
+        if instruction.predicate == NEVER or (instruction.name == "HFMA2" and _moves_a_constant(instruction)):
             self.kind, self.width = "other", 0
         self.use = use_of(instruction.text)
         # The registers and predicates that it reads.
@@ -192,8 +192,6 @@ class Site:
 
 def _moves_a_constant(instruction: Instruction) -> bool:
     """Returns whether a product of halves is zero, and the constant that it is added to is all: how compilers move one by another pipe."""
-    if instruction.name != "HFMA2":
-        return False
     return [operand.removeprefix("-") for operand in instruction.operands[1:3]] == ["RZ", "RZ"]
 
 
