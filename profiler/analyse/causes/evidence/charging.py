@@ -66,8 +66,9 @@ def charge_waits(
     # A warp that waits after its end for its stores is counted, and never sampled at an instruction.
     sampled = {reason for waits in charged.values() for reason in waits}
     unseen = {reason: share for reason, share in stalls.items() if share and reason not in sampled}
-    for site, waits in _suspected(sites, unseen).items():
-        charged[site].update(waits)
+    if unseen:
+        for site, waits in _suspected(sites, unseen).items():
+            charged[site].update(waits)
     _share_queues(charged)
     _share_pipes(charged)
     if contended:

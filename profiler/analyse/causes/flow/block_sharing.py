@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -24,7 +24,6 @@ from profiler.analyse.causes.flow.dataflow import (
     find_writers,
 )
 from profiler.analyse.causes.flow.divided_index import IndexPart, count_values, find_parts, never_acts
-from profiler.analyse.code.loops import Loop
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
 _DIMENSIONS = "XYZ"
@@ -183,15 +182,9 @@ def find_block_independent(evidence: Evidence, index: str) -> list[Site]:
     alike: list[Site] = []
     for sites in evidence.by_function.values():
         loops = evidence.loops.get(sites[0].function, [])
-        depending = _depending_on(index, sites, loops)
+        first = {site for site in sites if site.kind in CHANGED_BY_OTHERS or index in site.instruction.text}
+        depending = set(find_depending(sites, loops, first))
         own = [evidence.inside(loop) for loop in loops]
         in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
         alike += [site for site in sites if site not in depending and site not in in_loops]
     return alike
-
-
-def _depending_on(index: str, sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
-    def depends(site: Site, reads_dependent: bool) -> bool:
-        return reads_dependent or site.kind in CHANGED_BY_OTHERS or index in site.instruction.text
-
-    return set(find_depending(sites, loops, depends))

@@ -225,7 +225,8 @@ def _sources_in(evidence: Evidence, function: int) -> list[list[Site]]:
 def _nearest_first(sites: Sequence[Site], here: int, places: Iterable[int | None]) -> list[Site]:
     """Returns the instructions at these places, each once."""
     known = {place for place in places if place is not None}
-    return [sites[place] for place in sorted(known, key=lambda place: abs(here - place))]
+    nearest = sorted(known, key=lambda place: abs(here - place)) if len(known) > 1 else known
+    return [sites[place] for place in nearest]
 
 
 def choosers_of(evidence: Evidence, site: Site) -> list[Site]:
@@ -303,25 +304,36 @@ def reach(
 
 
 def find_depending(
-    sites: Sequence[Site], loops: Iterable[Loop], depends: Callable[[Site, bool], bool]
+    sites: Sequence[Site], loops: Iterable[Loop], first: Set[Site], never: Set[Site] = frozenset()
 ) -> Iterator[Site]:
-    """Yields the instructions that `depends` holds for, in the order of the code; the search goes through loops twice.
+    """Yields `first`, and what reads their results or those of others that were found, in the order of the code; but `never` these.
 
-    `depends` gets each instruction, and whether it reads a result of the ones found before it.
+    The search goes through loops twice.
     """
     tainted: set[str] = set()
-    ends = {loop.end: loop.start for loop in loops}
-    index = 0
-    while index < len(sites):
-        site = sites[index]
-        if depends(site, not tainted.isdisjoint(site.taken)):
+    for site in _looping_twice(sites, loops):
+        if site in first or not (tainted.isdisjoint(site.taken) or site in never):
             yield site
             tainted |= site.use.results
         elif tainted and site.instruction.predicate is None:
             tainted -= site.use.results
-        index += 1
-        if (start := ends.pop(site.instruction.offset, None)) is not None:
-            index = bisect_left(sites, start, key=lambda one: one.instruction.offset)
+
+
+def _looping_twice(sites: Sequence[Site], loops: Iterable[Loop]) -> Sequence[Site]:
+    """Returns the instructions in the order of the code, with those of each loop again behind its end."""
+    offsets = [site.instruction.offset for site in sites]
+    starts: dict[int, int] = {}  # the place where a loop starts, by that of its end
+    for loop in loops:
+        end = bisect_left(offsets, loop.end)
+        if end < len(sites) and offsets[end] == loop.end:
+            starts[end] = bisect_left(offsets, loop.start)
+    found: list[Site] = []
+    here = 0
+    while ahead := [end for end in starts if end >= here]:
+        end = min(ahead)
+        found += sites[here : end + 1]
+        here = starts.pop(end)
+    return [*found, *sites[here:]]
 
 
 def predicates_read(site: Site) -> frozenset[str]:

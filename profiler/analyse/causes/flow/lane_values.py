@@ -43,15 +43,15 @@ def find_differing(evidence: Evidence) -> Iterator[Site]:
     columns = evidence.shape.block[0] if evidence.shape else 1
     own = [*_OF_LANES, *([_IN_X] if columns > 1 else []), *(_IN_YZ if columns % LANES else ())]
 
-    def depends(site: Site, reads_dependent: bool) -> bool:
+    def differs(site: Site) -> bool | None:
         name = site.instruction.name
         if name == "S2R":
             return any(one in site.instruction.text for one in own)
         if name in _OF_A_WARP or (columns % LANES == 0 and _is_index_of_warp(evidence, site)):
             return False
-        return reads_dependent or site.kind in _UNKNOWN
+        return True if site.kind in _UNKNOWN else None
 
-    return _follow(evidence, depends)
+    return _follow(evidence, differs)
 
 
 @kept
@@ -61,14 +61,13 @@ def find_differing_in_block(evidence: Evidence) -> set[Site]:
 
 
 def _yield_differing_in_block(evidence: Evidence) -> Iterator[Site]:
-
-    def depends(site: Site, reads_dependent: bool) -> bool:
+    def differs(site: Site) -> bool | None:
         name = site.instruction.name
         if name in ("S2R", "S2UR", "CS2R"):
             return not any(one in site.instruction.text for one in _OF_A_BLOCK)
-        return reads_dependent or name == "ELECT" or site.kind in _UNKNOWN
+        return True if name == "ELECT" or site.kind in _UNKNOWN else None
 
-    return _follow(evidence, depends)
+    return _follow(evidence, differs)
 
 
 def _without(sites: Iterable[Site], differing: Iterable[Site]) -> set[Site]:
@@ -81,9 +80,13 @@ def _without(sites: Iterable[Site], differing: Iterable[Site]) -> set[Site]:
     return left
 
 
-def _follow(evidence: Evidence, depends: Callable[[Site, bool], bool]) -> Iterator[Site]:
+def _follow(evidence: Evidence, differs: Callable[[Site], bool | None]) -> Iterator[Site]:
+    """Yields the instructions that differ, and what reads their results; `differs` is None for what differs only as it does so."""
     for function, sites in evidence.by_function.items():
-        yield from find_depending(sites, evidence.loops.get(function, []), depends)
+        known = {site: does for site in sites if (does := differs(site)) is not None}
+        first = {site for site, does in known.items() if does}
+        never = known.keys() - first
+        yield from find_depending(sites, evidence.loops.get(function, []), first, never)
 
 
 def find_chosen_by_warp(evidence: Evidence) -> set[Site]:

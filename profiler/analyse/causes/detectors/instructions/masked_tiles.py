@@ -111,7 +111,7 @@ def _work_on(sites: Sequence[Site], loads: Sequence[Site], part: float) -> Mappi
     acting = {load: (load.acting or 0.0) / LANES for load in loads}
     most = max(acting.values())
     loading = set(loads)
-    fed = set(find_depending(sites, [], lambda site, reads: site in loading or reads))
+    fed = set(find_depending(sites, [], loading))
     first = min(map(sites.index, loads))
     exchange = next(
         (
