@@ -123,8 +123,7 @@ def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
     nothing within. An instruction under a predicate reads what was written under the same one; it reads what a register held
     before only where the predicate did not hold. What stays in the half of a register that nothing takes is not read.
     """
-    held: dict[str, _Positions] = {}
-    under: dict[tuple[str, str], _Positions] = {}
+    held = _Held()
     passed_by = _branches_around(body)
     uses = [use_of(one.text) for one in body]
     chosen_by = [
@@ -137,14 +136,11 @@ def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
     ]
     # One turn fills the registers, and the next one counts.
     for position, (guard, _, results) in enumerate(flow):
-        for name in results:
-            _write(held, under, name, guard, position)
+        held.write(results, guard, position)
     found: list[_Positions] = []
     for position, (guard, read, results) in enumerate(flow):
-        values = [under.get((guard, name)) or held.get(name, _NOTHING) for name in read]
-        found.append(passed_by[position].union(*values))
-        for name in results:
-            _write(held, under, name, guard, position)
+        found.append(passed_by[position].union(*held.read(read, guard)))
+        held.write(results, guard, position)
     return tuple(found)
 
 
@@ -197,20 +193,33 @@ def _branches_around(body: Sequence[Instruction]) -> list[_Positions]:
     return found
 
 
-def _write(
-    held: dict[str, _Positions],
-    under: dict[tuple[str, str], _Positions],
-    name: str,
-    guard: str,
-    position: int,
-) -> None:
-    """Notes that an instruction writes a register or a predicate, where its guard lets it act."""
-    written = frozenset({position})
-    held[name] = written | held.get(name, _NOTHING) if guard else written
-    opposite = guard.removeprefix("!") if guard.startswith("!") else f"!{guard}"
-    for one, register in [*under]:
-        # It is another value now, or the predicate is another one.
-        if name in predicates_in(one) or (register == name and not (guard and one == opposite)):
-            del under[one, register]
-    if guard and name not in predicates_in(guard):
-        under[guard, name] = written
+class _Held:
+    """What registers and predicates hold as a loop runs, as the positions of the instructions that may have written it."""
+
+    def __init__(self) -> None:
+        self._by_any: dict[str, _Positions] = {}
+        self._under: dict[str, dict[str, _Positions]] = {}  # by the predicate under which it was written last
+
+    def read(self, names: Iterable[str], guard: str) -> list[_Positions]:
+        """Returns what an instruction under a predicate reads: what was written under the same one, or else what may be there."""
+        under = self._under.get(guard, {})
+        return [under.get(name) or self._by_any.get(name, _NOTHING) for name in names]
+
+    def write(self, names: Iterable[str], guard: str, position: int) -> None:
+        """Notes what an instruction writes, where its predicate lets it act."""
+        written = frozenset({position})
+        for name in names:
+            self._by_any[name] = written | self._by_any.get(name, _NOTHING) if guard else written
+            if self._under:
+                self._forget(name, guard)
+            if guard and guard.removeprefix("!") != name:
+                self._under.setdefault(guard, {})[name] = written
+
+    def _forget(self, name: str, guard: str) -> None:
+        """Drops what was written under a predicate that is another one now, and what is another value now, unless it is written where that is not."""
+        self._under.pop(name, None)
+        self._under.pop(f"!{name}", None)
+        opposite = guard.removeprefix("!") if guard.startswith("!") else f"!{guard}"
+        for one, values in self._under.items():
+            if not guard or one != opposite:
+                values.pop(name, None)

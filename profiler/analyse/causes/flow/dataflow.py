@@ -231,8 +231,10 @@ def _nearest_first(sites: Sequence[Site], here: int, places: Iterable[int | None
 
 def choosers_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions before it, in its loop or function, that last wrote the predicates that this one reads."""
-    around = evidence.around(site)
     wanted, found = set(predicates_read(site)), []
+    if not wanted:
+        return []
+    around = evidence.around(site)
     for place in range(evidence.place(site, around) - 1, -1, -1):
         if not wanted:
             break

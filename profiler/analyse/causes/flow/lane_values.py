@@ -47,7 +47,9 @@ def find_differing(evidence: Evidence) -> Iterator[Site]:
         name = site.instruction.name
         if name == "S2R":
             return any(one in site.instruction.text for one in own)
-        if name in _OF_A_WARP or (columns % LANES == 0 and _is_index_of_warp(evidence, site)):
+        if name in _OF_A_WARP or (
+            name == "SHF" and columns % LANES == 0 and _is_index_of_warp(evidence, site)
+        ):
             return False
         return True if site.kind in _UNKNOWN else None
 

@@ -33,9 +33,11 @@ def _powers_of(evidence: Evidence, outer: Loop, loops: Iterable[Loop]) -> dict[S
     nest = evidence.inside(outer)
     within = (one for one in loops if outer.start < one.start and one.end < outer.end)
     inner = [inside for one in within if (inside := evidence.inside(one))]
+    if not inner:
+        return {}
     changed = written_by_any(nest)
     products = [site for site in nest if _is_by_the_same(site, changed)]
-    if not inner or not all(_only_multiplies(one, set(products)) for one in inner):
+    if not all(_only_multiplies(one, set(products)) for one in inner):
         return {}
     multiplied = written_by_any(site for site in products if any(site in one for one in inner))
     products = [site for site in products if multiplied.issuperset(site.use.written)]

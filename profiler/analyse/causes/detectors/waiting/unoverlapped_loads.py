@@ -162,6 +162,7 @@ def _under_way(evidence: Evidence, site: Site) -> int:
     return 1 + len(find_loads_beside(evidence, site))
 
 
+@kept
 def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
     function = evidence.around(site)
