@@ -201,56 +201,59 @@ def _total(table: pa.Table) -> float:
 def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...]:
     """Returns each instruction once: executions averaged over the launches, samples added up."""
     first = tables[0]
-    executed, samples, stalls = (_over_launches(tables, name) for name in ("executed", "samples", "stalls"))
+    executed = [
+        sum(counts) / len(counts) if counts else None for counts in _over_launches(tables, "executed")
+    ]
+    samples = [sum(counts) if counts else None for counts in _over_launches(tables, "samples")]
+    stalls = [[one for launch in reasons for one in launch] for reasons in _over_launches(tables, "stalls")]
     _move_to_exits(first.column("function_index").to_pylist(), executed, samples, stalls)
     functions: dict[int, list[Instruction]] = {}
-    numbers = (first.column(name).to_pylist() for name in ("function_index", "offset", "line"))
-    labels = (labels_of(first, name) for name in ("opcode", "sass", "file"))
-    rows = zip(*numbers, *labels, executed, samples, stalls, strict=True)
-    for function, offset, line, opcode, text, file, counts, sampled, reasons in rows:
-        functions.setdefault(function, []).append(
-            Instruction(
-                offset=offset,
-                opcode=opcode,
-                text=text,
-                executed=sum(counts) / len(counts) if counts else None,
-                file=file,
-                line=line,
-                samples=sum(sampled) if sampled else None,
-                main_stall=_main_stall(reasons),
-            )
-        )
+    index, offsets, lines = (first.column(name).to_pylist() for name in ("function_index", "offset", "line"))
+    opcodes, texts, files = (labels_of(first, name) for name in ("opcode", "sass", "file"))
+    rows = zip(
+        index, offsets, opcodes, texts, executed, files, lines, samples, map(_main_stall, stalls), strict=True
+    )
+    for function, *described in rows:
+        functions.setdefault(function, []).append(Instruction(*described))
     return tuple(tuple(functions[index]) for index in sorted(functions))
 
 
-def _move_to_exits(functions: Sequence[int], executed: Sequence[Any], *sampled: list[list[Any]]) -> None:
+def _move_to_exits(
+    functions: Sequence[int],
+    executed: Sequence[float | None],
+    samples: list[int | None],
+    stalls: list[list[tuple[str, int]]],
+) -> None:
     """Gives the samples of what never ran to the last instruction before it that did, which is an EXIT.
 
     The sampler finds a warp that has ended, and waits for its stores, at the padding behind its EXIT.
     """
     last = None
-    for place, counts in enumerate(executed):
-        if any(counts):
+    for place, count in enumerate(executed):
+        if count:
             last = place
         elif last is not None and functions[last] == functions[place]:
-            for values in sampled:
-                values[last] = [*values[last], *values[place]]
-                values[place] = [type(one)() for one in values[place]]
+            if (moved := samples[place]) is not None:
+                samples[last], samples[place] = (samples[last] or 0) + moved, 0
+            stalls[last], stalls[place] = [*stalls[last], *stalls[place]], []
 
 
-def _main_stall(reasons: Sequence[Sequence[tuple[str, int]]]) -> str | None:
+def _main_stall(reasons: Sequence[tuple[str, int]]) -> str | None:
     """Returns the most frequent reason of the samples, if there are any; `ready` for warps that waited for nothing."""
-    if not any(reasons):
+    if not reasons:
         return None
     counts: Counter[str] = Counter()
-    for reason, count in (one for launch in reasons for one in launch):
+    for reason, count in reasons:
         counts["ready" if reason in READY else STALLS_AS_SAMPLED.get(reason, reason)] += count
     return max(counts, key=lambda reason: (counts[reason], reason))
 
 
-def _over_launches(tables: Sequence[pa.Table], column: str) -> list[list[Any]]:
+def _over_launches(tables: Sequence[pa.Table], column: str) -> list[Sequence[Any]]:
     """Returns the values of each instruction, without the launches that lack one."""
-    per_launch = [table.column(column).to_pylist() for table in tables]
-    if len(tables) == 1:
-        return [[] if value is None else [value] for value in per_launch[0]]
-    return [[value for value in values if value is not None] for values in zip(*per_launch, strict=True)]
+    per_launch = [one for table in tables if (one := table.column(column)).null_count < len(one)]
+    if not per_launch:
+        return [()] * tables[0].num_rows
+    rows = zip(*(one.to_pylist() for one in per_launch), strict=True)
+    if not any(one.null_count for one in per_launch):
+        return list(rows)
+    return [[value for value in values if value is not None] for values in rows]

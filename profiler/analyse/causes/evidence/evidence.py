@@ -165,12 +165,13 @@ class Evidence:
 
     def waiting_for(self, fractions: Mapping[Site, float], *reasons: str) -> dict[str, float]:
         """Returns the part of the waiting for each reason that goes when these parts of the waiting that the sites cause go."""
-        total, gone = self.waits_by_reason, Waits()
-        for site, part in fractions.items():
-            if site not in self.retried:
-                for reason, waiting in self.charged[site].items():
-                    gone[reason] += part * waiting
-        return {reason: gone[reason] / total[reason] for reason in reasons or total if total[reason]}
+        total = self.waits_by_reason
+        caused = [(part, self.charged[site]) for site, part in fractions.items() if site not in self.retried]
+        gone = {
+            reason: sum([part * waits[reason] for part, waits in caused if reason in waits])
+            for reason in reasons or total
+        }
+        return {reason: part / total[reason] for reason, part in gone.items() if total[reason]}
 
     def time_of(self, sites: Iterable[Site], *reasons: str) -> float:
         """Returns the part of its warps' time in which they wait for these sites."""

@@ -95,9 +95,11 @@ def _part_written(
     """Returns the part of the index that an instruction writes, if it writes one."""
     site = sites[place]
     name, operands = site.instruction.name.removeprefix("U"), site.instruction.operands
-    registers = [_register(one) for one in operands]
     if site.instruction.name in ("S2R", "S2UR") and operands[-1].startswith(_INDEX):
         return IndexPart(operands[-1].removeprefix(_INDEX))
+    if not held:
+        return None
+    registers = [_register(one) for one in operands]
     if name in _COPIES or site.opcode.removeprefix("U").startswith("IMAD.MOV"):
         return held.get(registers[-1])
     is_changed = registers and registers[0] == next(filter(None, registers[1:]), None)
