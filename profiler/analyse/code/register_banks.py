@@ -44,8 +44,7 @@ def _reads(function: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
     """Yields how many even and how many odd registers each instruction reads."""
     kept: list[int | None] = []
     for instruction in function:
-        # The registers that the sources name, each in its place; none for what is no register.
-        places = [_number_of(one) for one in instruction.operands[1:] if not is_predicate(one)]
+        places = [place for one in instruction.operands[1:] for place in _place_of(one)]
         same = map(eq, places, chain(kept, repeat(None)))
         read = {one for one, is_kept in zip(places, same, strict=True) if one is not None and not is_kept}
         odd = sum([register % 2 for register in read])
@@ -54,6 +53,9 @@ def _reads(function: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=KEPT)
-def _number_of(operand: str) -> int | None:
+def _place_of(operand: str) -> tuple[int | None, ...]:
+    """Returns the number of the register that a source names, None for what is no register; and nothing for a predicate, which has no place among them."""
+    if is_predicate(operand):
+        return ()
     register = register_of(operand)
-    return int(register[1:]) if register else None
+    return (int(register[1:]) if register else None,)

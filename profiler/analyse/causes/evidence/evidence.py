@@ -7,7 +7,7 @@ a mean over large and small launches describes neither.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -84,12 +84,10 @@ class Evidence:
         return loops_in(code) if code else {}
 
     @cached_property
-    def _innermost(self) -> dict[Site, Loop]:
+    def innermost_loop(self) -> Callable[[Site], Loop | None]:
+        """Finds the innermost loop around an instruction; a dictionary's own method, because it is asked everywhere."""
         loops = sorted(self._by_loop, key=lambda loop: loop.start - loop.end)  # longer ones first
-        return {site: loop for loop in loops for site in self._by_loop[loop]}
-
-    def innermost_loop(self, site: Site) -> Loop | None:
-        return self._innermost.get(site)
+        return {site: loop for loop in loops for site in self._by_loop[loop]}.get
 
     def loops_around(self, sites: Iterable[Site]) -> list[Loop]:
         """Returns the innermost loops in which these stand, each once."""

@@ -18,9 +18,10 @@ def kept(find: Callable[[Evidence, *_Asked], _Found]) -> Callable[[Evidence, *_A
     @wraps(find)
     def find_once(evidence: Evidence, *asked: *_Asked) -> _Found:
         question = (find, *asked)
-        if question not in evidence.found:
-            evidence.found[question] = find(evidence, *asked)
-        found: _Found = evidence.found[question]
+        try:
+            found: _Found = evidence.found[question]
+        except KeyError:
+            found = evidence.found[question] = find(evidence, *asked)
         return found
 
     return find_once

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from typing import TypeVar
 
@@ -202,30 +202,32 @@ def find_processing(evidence: Evidence) -> Set[Site]:
 
 def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None) -> list[Site]:
     """Returns the instructions that wrote what this one reads, or only these registers of it; the nearest first."""
+    if registers is None:
+        return _sources_in(evidence, site.function)[site]
     sites = evidence.by_function[site.function]
     here = evidence.place(site, sites)
-    if registers is None:
-        return _sources_in(evidence, site.function)[here]
     last_writer = _writers_in(evidence, site.function)
-    return _nearest_first(sites, here, (last_writer(here, register) for register in registers))
+    writers = (last_writer(here, register) for register in registers)
+    return _nearest_first(sites, here, [writer for writer in writers if writer is not None])
 
 
 @kept
-def _sources_in(evidence: Evidence, function: int) -> list[list[Site]]:
+def _sources_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
     """Returns the sources of each instruction of a function, found in one walk through it."""
     sites = evidence.by_function[function]
     last = {name: place for place, site in enumerate(sites) for name in site.use.written}
-    found = []
+    found = {}
     for here, site in enumerate(sites):
-        found.append(_nearest_first(sites, here, [last.get(name) for name in site.use.inputs]))
-        last.update(dict.fromkeys(site.use.written, here))
+        use = site.use
+        found[site] = _nearest_first(sites, here, [last[name] for name in use.inputs if name in last])
+        for name in use.written:
+            last[name] = here
     return found
 
 
-def _nearest_first(sites: Sequence[Site], here: int, places: Iterable[int | None]) -> list[Site]:
+def _nearest_first(sites: Sequence[Site], here: int, places: Collection[int]) -> list[Site]:
     """Returns the instructions at these places, each once."""
-    known = {place for place in places if place is not None}
-    nearest = sorted(known, key=lambda place: abs(here - place)) if len(known) > 1 else known
+    nearest = sorted(set(places), key=lambda place: abs(here - place)) if len(places) > 1 else places
     return [sites[place] for place in nearest]
 
 
