@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -34,6 +35,7 @@ _FEW = 0.5
 # Work that is left when blocks are merged. Arithmetic may not be, because a block may compute once what serves all of its
 # elements.
 _STAYS = ("dram", "tensor")
+_Value = tuple[int, str]  # of a register at a place
 _SHIFT_RIGHT = re.compile(r"U?SHF\.R\.[US]32\.HI .*, (0x[0-9a-f]+), (U?R\d+)$")
 
 
@@ -61,38 +63,59 @@ def _parts_of_address(
     It is None if memory holds a part of it, if its writer is unknown, or if no register is known to hold it: coordinates of a
     texture stand in no brackets.
     """
-    sites = evidence.by_function[site.function]
-    known = find_parts(evidence, site.function)
-    shifted: dict[str, int] = {}
-    parts: set[IndexPart] = set()
-    wanted = [(evidence.place(site, sites), register) for register in address_registers(site.instruction)]
+    here = evidence.place(site, evidence.by_function[site.function])
+    wanted = [(here, register) for register in address_registers(site.instruction)]
     if not wanted:
         return None
+    shifted: dict[str, int] = {}
+    parts: set[IndexPart] = set()
     seen = set(wanted)
     while wanted:
-        index, register = wanted.pop()
-        if not (writers := find_writers(evidence, sites, index, register)):
+        origin = _origin_of(evidence, site.function, *wanted.pop(), through_memory)
+        if origin is None:
             return None
-        for writer in writers:
-            one = sites[writer]
-            if never_acts(evidence, one):
-                continue
-            if (part := known.get(writer)) is not None and part.of is not None:
-                parts.add(part)
-                continue
-            sources = _sources(sites, writer, through_memory)
-            if sources is None:
-                return None
-            for name in _BLOCK_INDEX.findall(one.instruction.text):
-                shifted[name] = 0
-            if found := _shifted_index(evidence, sites, writer):
-                name, bits = found
-                shifted[name] = min(shifted.get(name, bits), bits)
-                continue
-            new = sources - seen
-            seen |= new
-            wanted += new
+        for name, bits in origin.shifted:
+            shifted[name] = min(shifted.get(name, bits), bits)
+        parts |= origin.parts
+        new = origin.sources - seen
+        seen |= new
+        wanted += new
     return shifted, parts
+
+
+class _Origin(NamedTuple):
+    """What the value of a register is made of: dimensions of the block's index, with how many of their lowest bits do not count; parts of it; and values of other places and registers."""
+
+    shifted: list[tuple[str, int]]
+    parts: set[IndexPart]
+    sources: set[_Value]
+
+
+@kept
+def _origin_of(
+    evidence: Evidence, function: int, index: int, register: str, through_memory: bool
+) -> _Origin | None:
+    """Returns what the value of a register at a place is made of; None if that is unknown. The addresses of many loads have a part in common."""
+    sites = evidence.by_function[function]
+    known = find_parts(evidence, function)
+    origin = _Origin([], set(), set())
+    writers = find_writers(evidence, sites, index, register)
+    for writer in writers:
+        one = sites[writer]
+        if never_acts(evidence, one):
+            continue
+        if (part := known.get(writer)) is not None and part.of is not None:
+            origin.parts.add(part)
+            continue
+        sources = _sources(sites, writer, through_memory)
+        if sources is None:
+            return None
+        origin.shifted.extend((name, 0) for name in _BLOCK_INDEX.findall(one.instruction.text))
+        if found := _shifted_index(evidence, sites, writer):
+            origin.shifted.append(found)
+        else:
+            origin.sources.update(sources)
+    return origin if writers else None
 
 
 def _shifted_index(evidence: Evidence, sites: Sequence[Site], writer: int) -> tuple[str, int] | None:
@@ -105,7 +128,7 @@ def _shifted_index(evidence: Evidence, sites: Sequence[Site], writer: int) -> tu
     return (names.pop(), int(shift[1], 16)) if len(read) == 1 and len(names) == 1 else None
 
 
-def _sources(sites: Sequence[Site], writer: int, through_memory: bool) -> set[tuple[int, str]] | None:
+def _sources(sites: Sequence[Site], writer: int, through_memory: bool) -> set[_Value] | None:
     """Returns where the values come from that a result is made of, as places and registers; None if that is unknown."""
     one = sites[writer]
     if one.kind in COMPUTED:

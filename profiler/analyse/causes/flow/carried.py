@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -33,9 +32,7 @@ _NOTHING: _Positions = frozenset()
 def is_carried(evidence: Evidence, site: Site) -> bool:
     """Returns whether a result depends on itself in the iteration before: a sum, a counter, or a load that follows a list or searches a sorted array."""
     loop = evidence.innermost_loop(site)
-    if loop is None:
-        return False
-    return bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset) in _carried_in(loop)
+    return loop is not None and site.instruction.offset in _carried_in(loop)
 
 
 def follows_itself(evidence: Evidence) -> bool:
@@ -111,9 +108,9 @@ def _carries_through_memory(evidence: Evidence, loop: Loop) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _carried_in(loop: Loop) -> _Positions:
-    """Returns the positions of a loop whose results depend on themselves in the iteration before."""
-    return find_on_cycles(find_sources(loop.body))
+def _carried_in(loop: Loop) -> frozenset[int]:
+    """Returns the offsets of a loop's instructions whose results depend on themselves in the iteration before."""
+    return frozenset(loop.body[position].offset for position in find_on_cycles(find_sources(loop.body)))
 
 
 def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:

@@ -215,10 +215,11 @@ def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:
     held: dict[str, str] = {}  # by the register of a result, that of the lane's own value
     for site in evidence.inside(loop):
         one = site.instruction
-        read, written = site.use.inputs, site.use.written
-        if site.kind in _ARITHMETIC and any(held.get(name) in read for name in read):
-            yield site
-        held = {name: own for name, own in held.items() if name not in written and own not in written}
+        if held:
+            read, written = site.use.inputs, site.use.written
+            if site.kind in _ARITHMETIC and any(held.get(name) in read for name in read):
+                yield site
+            held = {name: own for name, own in held.items() if name not in written and own not in written}
         if one.opcode in SUMMING:
             held[one.operands[1]] = one.operands[2]
 
