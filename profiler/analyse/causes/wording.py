@@ -62,5 +62,7 @@ def _names_of(profile: Profile) -> Sequence[str]:
     """Returns the names of the kernel: as the compiler mangled it, and as it is shown."""
     if profile.run is None:
         return [profile.kernel]
-    launches = rows_labelled(profile.run.table("launches"), "kernel", frozenset({profile.kernel}))
+    launches = rows_labelled(
+        profile.run.columns("launches", "kernel", "mangled"), "kernel", frozenset({profile.kernel})
+    )
     return [profile.kernel, *(name or "" for name in launches.column("mangled").unique().to_pylist())]

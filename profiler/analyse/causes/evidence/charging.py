@@ -66,9 +66,8 @@ def charge_waits(
     # A warp that waits after its end for its stores is counted, and never sampled at an instruction.
     sampled = {reason for waits in charged.values() for reason in waits}
     unseen = {reason: share for reason, share in stalls.items() if share and reason not in sampled}
-    if unseen:
-        for site, waits in _suspected(sites, unseen).items():
-            charged[site].update(waits)
+    for site, waits in _suspected(sites, unseen).items():
+        charged[site].update(waits)
     _share_queues(charged)
     _share_pipes(charged)
     if contended:
@@ -76,7 +75,7 @@ def charge_waits(
     return charged
 
 
-def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, Waits]:
+def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, dict[str, float]]:
     """Divides the waiting among the instructions that may cause it, by how often they ran: without samples, no more is known."""
     ran = {site: site.executed * _part_of_warps(site) for site in sites}
     executed: dict[str, float] = {}
@@ -92,7 +91,9 @@ def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site,
         for kind in kinds:
             each[kind][reason] = share / total
     return {
-        site: Waits({reason: part * ran[site] for reason, part in each[site.kind].items()}) for site in sites
+        site: {reason: part * ran[site] for reason, part in reasons.items()}
+        for site in sites
+        if (reasons := each[site.kind])
     }
 
 

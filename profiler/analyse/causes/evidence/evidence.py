@@ -54,6 +54,7 @@ class Evidence:
     wasted_dram: float = 0.0
     # What was found in it (`kept.py`); a changed evidence begins anew.
     found: dict[tuple[object, ...], Any] = field(default_factory=dict, init=False, repr=False)
+    _by_kinds: dict[tuple[Kind, ...], list[Site]] = field(default_factory=dict, init=False, repr=False)
 
     def find(self, name: str) -> float | None:
         """Returns a figure by our name or a metric by ncu's."""
@@ -147,16 +148,9 @@ class Evidence:
         return site.executed / before.executed if before else 1.0
 
     def of(self, *kinds: Kind) -> list[Site]:
-        if len(kinds) == 1:
-            return self._by_kind.get(kinds[0], [])
-        return [site for site in self.sites if site.kind in kinds]
-
-    @cached_property
-    def _by_kind(self) -> dict[Kind, list[Site]]:
-        found: dict[Kind, list[Site]] = {}
-        for site in self.sites:
-            found.setdefault(site.kind, []).append(site)
-        return found
+        if kinds not in self._by_kinds:
+            self._by_kinds[kinds] = [site for site in self.sites if site.kind in kinds]
+        return self._by_kinds[kinds]
 
     def share_executed(self, sites: Iterable[Site]) -> float:
         return sum(site.executed for site in sites) / self.executed if self.executed else 0.0
