@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import chain, repeat
-from operator import eq
+from itertools import repeat, zip_longest
 from typing import NamedTuple
 
 from profiler.analyse.code.code import KEPT, Instruction
@@ -45,8 +44,8 @@ def _reads(function: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
     kept: list[int | None] = []
     for instruction in function:
         places = [place for one in instruction.operands[1:] for place in _place_of(one)]
-        same = map(eq, places, chain(kept, repeat(None)))
-        read = {one for one, is_kept in zip(places, same, strict=True) if one is not None and not is_kept}
+        beside = zip_longest(places, kept[: len(places)])
+        read = {one for one, before in beside if one is not None and one != before}
         odd = sum([register % 2 for register in read])
         yield len(read) - odd, odd
         kept = places

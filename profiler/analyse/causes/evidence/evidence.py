@@ -210,17 +210,22 @@ class Evidence:
 
     def added_in_l2(self, sites: Iterable[Site]) -> float:
         """Returns the work that L2 gets, as a part of what it has, if L1 no longer holds anything for these loads."""
-        held = sum((site.sectors or 0.0) - self._arriving(site) for site in sites)
+        held = sum((site.sectors or 0.0) - self._arriving[site] for site in sites)
         return held / self._all_arriving if self._all_arriving else 0.0
 
     def part_of_l2(self, fractions: Mapping[Site, float]) -> float:
         """Returns the part of the sectors that reach L2: what is loaded, only as far as L1 does not hold it."""
-        arriving = sum(part * self._arriving(site) for site, part in fractions.items())
+        arriving = sum([part * self._arriving[site] for site, part in fractions.items()])
         return arriving / self._all_arriving if self._all_arriving else 0.0
 
-    def _arriving(self, site: Site) -> float:
-        missing = self.missing_l1 if site.kind in _LOOKED_UP else 1.0
-        return (site.sectors or 0.0) * missing + self._of_meeting_lanes.get(site, 0.0)
+    @cached_property
+    def _arriving(self) -> dict[Site, float]:
+        """Holds by instruction the sectors that reach L2."""
+        return {
+            site: (site.sectors or 0.0) * (self.missing_l1 if site.kind in _LOOKED_UP else 1.0)
+            + self._of_meeting_lanes.get(site, 0.0)
+            for site in self.sites
+        }
 
     @cached_property
     def _of_meeting_lanes(self) -> dict[Site, float]:
@@ -241,7 +246,7 @@ class Evidence:
 
     @cached_property
     def _all_arriving(self) -> float:
-        return sum(map(self._arriving, self.sites))
+        return sum(self._arriving.values())
 
     @cached_property
     def missing_l1(self) -> float:

@@ -271,9 +271,9 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
             for one in since
             if one in fractions and one.executed * (1.0 - one.idle_share) < site.executed / 2
         ]
-        working = sum(one.executed + evidence.charged[one].total for one in lonely)
-        everything = sum(one.executed + evidence.charged[one].total for one in since)
-        if everything:
+        if lonely:
+            working = sum(one.executed + evidence.charged[one].total for one in lonely)
+            everything = sum(one.executed + evidence.charged[one].total for one in since)
             waited += evidence.charged[site]["barrier"] * working / everything
         since = []
     return waited / total if total else 0.0
@@ -284,7 +284,6 @@ def _time_after_others(evidence: Evidence, fractions: Mapping[Site, float]) -> f
 
     At each sample, an SM shows one of its warps, so that the samples of these few say how long they were all that was left.
     """
-    samples = sum(sum(site.waits.values()) for site in evidence.sites)
     alone = 0.0
     for sites in evidence.by_function.values():
         barriers = [index for index, site in enumerate(sites) if site.kind == "barrier"]
@@ -293,7 +292,7 @@ def _time_after_others(evidence: Evidence, fractions: Mapping[Site, float]) -> f
         first = next((index for index, site in enumerate(after) if site.executed < most), len(after))
         idle = [site for site in after[first:] if site in fractions]
         alone += _in_turn(idle) * sum(fractions[site] * sum(site.waits.values()) for site in idle)
-    return alone / samples if samples else 0.0
+    return alone / sum(sum(site.waits.values()) for site in evidence.sites) if alone else 0.0
 
 
 def _in_turn(sites: Sequence[Site]) -> float:
