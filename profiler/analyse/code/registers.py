@@ -155,7 +155,7 @@ def _words_read(opcode: str, operands: tuple[str, ...]) -> Mapping[int, int]:
     count = len(operands)
     if pairs := [place for place, one in enumerate(operands) if _TWO_FLOATS in one]:
         return dict.fromkeys(pairs, 2)
-    if _reads_single_words(opcode):
+    if not operands or _reads_single_words(opcode):
         return {}
     if _OF_WIDE_INTEGERS.match(opcode):
         return dict.fromkeys(set(range(count)) - set(_words_written(opcode, operands)), 2)

@@ -19,7 +19,6 @@ from profiler.analyse.causes.evidence.time_model import (
 )
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
-from profiler.store.tables.columns import labels_of
 
 # Lanes of an SM for double precision, by compute capability; consumer GPUs have two (CUDA C++ Programming Guide,
 # "Arithmetic Instructions", results per clock cycle and SM).
@@ -101,9 +100,8 @@ def _busy(
 def _capability(profile: Profile) -> str | None:
     if profile.run is None:
         return None
-    launches = profile.run.columns("launches", "launch", "compute_capability")
-    rows = zip(launches.column("launch").to_pylist(), labels_of(launches, "compute_capability"), strict=True)
-    return next((capability for launch, capability in rows if launch in profile.numbers), None)
+    rows = profile.run.columns("launches", "launch", "compute_capability").to_pylist()
+    return next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
 
 
 def _lanes(capability: str | None) -> dict[str, int]:
