@@ -20,7 +20,7 @@ _AGAIN = ".ANY"  # a branch that repeats one instruction until every thread of t
 Span = tuple[int, int]  # positions of the first instruction and of the branch back to it
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Loop:
     """`body` is everything between, with the loops inside; `own_work` is the work outside of the inner loops.
 
@@ -31,6 +31,10 @@ class Loop:
     body: tuple[Instruction, ...]
     iterations: float
     own_work: float
+
+    def __hash__(self) -> int:
+        """Returns a hash of few figures: that of all instructions takes longer than most analyses."""
+        return hash((self.start, self.end, self.iterations))
 
     @cached_property
     def start(self) -> int:
