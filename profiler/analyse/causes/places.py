@@ -12,7 +12,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
-from profiler.analyse.code.registers import written_registers
 
 _MOST_PLACES = 3
 # Headers of CUDA and of C++, and the functions in Python that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`.
@@ -97,7 +96,7 @@ def _sources(evidence: Evidence, site: Site) -> Iterator[Site]:
     """Yields the instructions that wrote the site's operands, but not those of the descriptor of memory."""
     described = set(_DESCRIPTOR.findall(site.instruction.text))
     for one in sources_of(evidence, site):
-        if described.isdisjoint(written_registers(one.instruction)):
+        if described.isdisjoint(one.use.written):
             yield one
 
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from profiler.store.runs.run import Run
+from profiler.store.tables.columns import rows_labelled
 
 # The causes that a rule stands for, by its identifier and the start of its title. Where it leaves open which of several causes
 # holds, any of them counts. Rules that only observe (low utilisation, idle issue slots, compression of L2) name nothing that can
@@ -68,8 +69,8 @@ def causes_of_rule(row: Mapping[str, Any]) -> tuple[str, ...]:
 def find_estimates(run: Run, launches: Collection[int]) -> dict[str, float]:
     """Returns for each cause the largest speedup of the kernel, in percent, that a rule with that meaning estimates."""
     found: dict[str, float] = {}
-    for row in run.table("rules").to_pylist():
-        if row["launch"] in launches and row["speedup_kind"] == "global" and row["speedup_pct"]:
+    for row in rows_labelled(run.table("rules"), "speedup_kind", frozenset({"global"})).to_pylist():
+        if row["launch"] in launches and row["speedup_pct"]:
             for cause in causes_of_rule(row):
                 found[cause] = max(found.get(cause, 0.0), row["speedup_pct"])
     return found

@@ -13,6 +13,7 @@ from typing import Literal
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.words_of_numba import IN_NUMBA, say_in_numba
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.recording.profile import Profile
@@ -32,7 +33,7 @@ _ARRAY_OF_NUMBA = re.compile(
 
 def advise(evidence: Evidence, candidate: Candidate) -> str:
     """Returns what to change in the words of the kernel's language."""
-    language = _language_of(evidence.profile)
+    language = _language_of(evidence)
     if language == "Triton":
         return candidate.in_triton or IN_TRITON.get(candidate.name, candidate.advice)
     if language == "Numba":
@@ -40,17 +41,18 @@ def advise(evidence: Evidence, candidate: Candidate) -> str:
     return candidate.advice
 
 
-def _language_of(profile: Profile) -> Language:
+@kept
+def _language_of(evidence: Evidence) -> Language:
     """Returns the language by what its compiler leaves in the kernel's name and lines, and never by a name that its author chose.
 
     CuPy, and everything else that compiles CUDA C++, counts as CUDA C++.
     """
-    names = _names_of(profile)
+    names = _names_of(evidence.profile)
     if any(map(_ARRAY_OF_NUMBA.search, names)):
         return "Numba"
-    code = profile.code
-    lines = (one.file for function in code.functions for one in function) if code else ()
-    is_python = any(file and file.endswith(_PYTHON) for file in lines)
+    code = evidence.profile.code
+    files = {one.file for one in code.instructions} if code else set()
+    is_python = any(file and file.endswith(_PYTHON) for file in files)
     return (
         "Triton" if is_python and not any(name.startswith(_NOT_OF_TRITON) for name in names) else "CUDA C++"
     )
@@ -60,5 +62,7 @@ def _names_of(profile: Profile) -> Sequence[str]:
     """Returns the names of the kernel: as the compiler mangled it, and as it is shown."""
     if profile.run is None:
         return [profile.kernel]
-    launches = rows_labelled(profile.run.table("launches"), "kernel", frozenset({profile.kernel}))
+    launches = rows_labelled(
+        profile.run.columns("launches", "kernel", "mangled"), "kernel", frozenset({profile.kernel})
+    )
     return [profile.kernel, *(name or "" for name in launches.column("mangled").unique().to_pylist())]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 
 KEPT = 16_384  # facts that are remembered of instructions and their texts: analyses ask for the same ones again and again
 _TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
-_NEVER = "!PT"
+NEVER = "!PT"
 _BRANCHES = ("BRA", "JMP")
 _COLUMNS = (
     "launch", "function_index", "offset", "opcode", "sass", "file", "line", "executed", "samples", "stalls",
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Instruction:
     """`executed` counts warps per launch, and is None where the report does not count them.
 
-    `main_stall` is the reason to wait that most of the `samples` show, or says that warps were ready to go on. Facts read from
-    its text are kept, because following registers asks for them again and again.
+    `main_stall` is the reason to wait that most of the `samples` show, or says that warps were ready to go on. Its text is read
+    as it is made: `predicate` is `!P0` of `@!P0 BRA 0x40`, and `operands` are R0, R1, -R2 and R0 of `FFMA R0, R1, -R2, R0`.
     """
 
     offset: int
@@ -46,31 +46,38 @@ class Instruction:
     line: int | None = None
     samples: int | None = None
     main_stall: str | None = None
+    name: str = field(init=False, repr=False, compare=False)  # the opcode without modifiers
+    predicate: str | None = field(init=False, repr=False, compare=False)
+    operands: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
-    @cached_property
-    def name(self) -> str:
-        return self.opcode.partition(".")[0]
+    def __init__(
+        self,
+        offset: int,
+        opcode: str,
+        text: str,
+        executed: float | None = None,
+        file: str | None = None,
+        line: int | None = None,
+        samples: int | None = None,
+        main_stall: str | None = None,
+    ) -> None:
+        """Sets all at once: there are tens of thousands of instructions, and a frozen dataclass takes four times as long."""
+        predicate, _, operands = parse_text(text)
+        self.__dict__.update(
+            offset=offset, opcode=opcode, text=text, executed=executed, file=file, line=line, samples=samples,
+            main_stall=main_stall, name=opcode.partition(".")[0], predicate=predicate, operands=operands,
+        )  # fmt: skip
 
-    @cached_property
-    def predicate(self) -> str | None:
-        """Returns `!P0` of `@!P0 BRA 0x40`."""
-        return parse_text(self.text).predicate
-
-    @cached_property
+    @property
     def never_acts(self) -> bool:
         """Returns whether it is issued and counted, but predicated off for good, as compilers pad asynchronous copies."""
-        return self.predicate == _NEVER
+        return self.predicate == NEVER
 
     @property
     def target(self) -> int | None:
         """Returns where a branch goes, as an offset in the same function."""
         match = _TARGET.search(self.text) if self.name in _BRANCHES else None
         return int(match[1], 16) if match else None
-
-    @cached_property
-    def operands(self) -> tuple[str, ...]:
-        """Returns the text without predicate and opcode: `FFMA R0, R1, -R2, R0` gives R0, R1, -R2 and R0."""
-        return parse_text(self.text).operands
 
     @cached_property
     def place(self) -> str | None:
@@ -194,56 +201,59 @@ def _total(table: pa.Table) -> float:
 def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...]:
     """Returns each instruction once: executions averaged over the launches, samples added up."""
     first = tables[0]
-    executed, samples, stalls = (_over_launches(tables, name) for name in ("executed", "samples", "stalls"))
+    executed = [
+        sum(counts) / len(counts) if counts else None for counts in _over_launches(tables, "executed")
+    ]
+    samples = [sum(counts) if counts else None for counts in _over_launches(tables, "samples")]
+    stalls = [[one for launch in reasons for one in launch] for reasons in _over_launches(tables, "stalls")]
     _move_to_exits(first.column("function_index").to_pylist(), executed, samples, stalls)
     functions: dict[int, list[Instruction]] = {}
-    numbers = (first.column(name).to_pylist() for name in ("function_index", "offset", "line"))
-    labels = (labels_of(first, name) for name in ("opcode", "sass", "file"))
-    rows = zip(*numbers, *labels, executed, samples, stalls, strict=True)
-    for function, offset, line, opcode, text, file, counts, sampled, reasons in rows:
-        functions.setdefault(function, []).append(
-            Instruction(
-                offset=offset,
-                opcode=opcode,
-                text=text,
-                executed=sum(counts) / len(counts) if counts else None,
-                file=file,
-                line=line,
-                samples=sum(sampled) if sampled else None,
-                main_stall=_main_stall(reasons),
-            )
-        )
+    index, offsets, lines = (first.column(name).to_pylist() for name in ("function_index", "offset", "line"))
+    opcodes, texts, files = (labels_of(first, name) for name in ("opcode", "sass", "file"))
+    rows = zip(
+        index, offsets, opcodes, texts, executed, files, lines, samples, map(_main_stall, stalls), strict=True
+    )
+    for function, *described in rows:
+        functions.setdefault(function, []).append(Instruction(*described))
     return tuple(tuple(functions[index]) for index in sorted(functions))
 
 
-def _move_to_exits(functions: Sequence[int], executed: Sequence[Any], *sampled: list[list[Any]]) -> None:
+def _move_to_exits(
+    functions: Sequence[int],
+    executed: Sequence[float | None],
+    samples: list[int | None],
+    stalls: list[list[tuple[str, int]]],
+) -> None:
     """Gives the samples of what never ran to the last instruction before it that did, which is an EXIT.
 
     The sampler finds a warp that has ended, and waits for its stores, at the padding behind its EXIT.
     """
     last = None
-    for place, counts in enumerate(executed):
-        if any(counts):
+    for place, count in enumerate(executed):
+        if count:
             last = place
         elif last is not None and functions[last] == functions[place]:
-            for values in sampled:
-                values[last] = [*values[last], *values[place]]
-                values[place] = [type(one)() for one in values[place]]
+            if (moved := samples[place]) is not None:
+                samples[last], samples[place] = (samples[last] or 0) + moved, 0
+            stalls[last], stalls[place] = [*stalls[last], *stalls[place]], []
 
 
-def _main_stall(reasons: Sequence[Sequence[tuple[str, int]]]) -> str | None:
+def _main_stall(reasons: Sequence[tuple[str, int]]) -> str | None:
     """Returns the most frequent reason of the samples, if there are any; `ready` for warps that waited for nothing."""
-    if not any(reasons):
+    if not reasons:
         return None
     counts: Counter[str] = Counter()
-    for reason, count in (one for launch in reasons for one in launch):
+    for reason, count in reasons:
         counts["ready" if reason in READY else STALLS_AS_SAMPLED.get(reason, reason)] += count
     return max(counts, key=lambda reason: (counts[reason], reason))
 
 
-def _over_launches(tables: Sequence[pa.Table], column: str) -> list[list[Any]]:
+def _over_launches(tables: Sequence[pa.Table], column: str) -> list[Sequence[Any]]:
     """Returns the values of each instruction, without the launches that lack one."""
-    per_launch = [table.column(column).to_pylist() for table in tables]
-    if len(tables) == 1:
-        return [[] if value is None else [value] for value in per_launch[0]]
-    return [[value for value in values if value is not None] for values in zip(*per_launch, strict=True)]
+    per_launch = [one for table in tables if (one := table.column(column)).null_count < len(one)]
+    if not per_launch:
+        return [()] * tables[0].num_rows
+    rows = zip(*(one.to_pylist() for one in per_launch), strict=True)
+    if not any(one.null_count for one in per_launch):
+        return list(rows)
+    return [[value for value in values if value is not None] for values in rows]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from profiler.analyse.code.code import Code, Instruction, without_padding
 
@@ -48,6 +48,12 @@ class Loop:
         return self.start <= instruction.offset <= self.end
 
 
+@lru_cache(maxsize=8)
+def loops_in(code: Code) -> dict[int, list[Loop]]:
+    """Returns the loops of each function; found once for all who ask."""
+    return {number: find_loops(function) for number, function in enumerate(code.functions)}
+
+
 def find_loops(function: Sequence[Instruction]) -> list[Loop]:
     """Returns every loop that ran, outer before inner; none without execution counts."""
     spans: dict[Span, float] = {}
@@ -68,7 +74,7 @@ def _back_edges(function: Sequence[Instruction]) -> Iterator[Span]:
 
 def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
     """Returns the function's number and its loop with most work of its own; None where nothing loops."""
-    found = [(number, loop) for number, one in enumerate(code.functions) for loop in find_loops(one)]
+    found = [(number, loop) for number, loops in loops_in(code).items() for loop in loops]
     return max(found, key=lambda one: one[1].own_work, default=None)
 
 

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import repeat, zip_longest
 from typing import NamedTuple
 
-from profiler.analyse.code.code import KEPT, Instruction, parse_text
+from profiler.analyse.code.code import KEPT, Instruction
 from profiler.analyse.code.registers import is_predicate, register_of
 
 # Instructions whose reads wait for each other. Compiled code that reads as much from both banks takes 1.32 cycles an instruction on
 # an H200, where each instruction by itself would take 1.54; together, sixteen would take 1.31.
 _WINDOW = 16
-_MOST_SOURCES = 16  # more than any instruction has
 
 
 class ReadCycles(NamedTuple):
@@ -34,25 +34,27 @@ def count_read_cycles(function: Sequence[Instruction]) -> Iterator[ReadCycles]:
     reads = list(_reads(function))
     for start in range(0, len(reads), _WINDOW):
         window = reads[start : start + _WINDOW]
-        even, odd, count = sum(one for one, _ in window), sum(one for _, one in window), len(window)
-        for _ in window:
-            yield ReadCycles(max(count, even, odd) / count, max(count, (even + odd) / 2) / count)
+        even, odd, count = sum([one for one, _ in window]), sum([one for _, one in window]), len(window)
+        cycles = ReadCycles(max(count, even, odd) / count, max(count, (even + odd) / 2) / count)
+        yield from repeat(cycles, count)
 
 
 def _reads(function: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
     """Yields how many even and how many odd registers each instruction reads."""
-    kept: frozenset[int] = frozenset()
+    kept: list[int | None] = []
     for instruction in function:
-        places = _places_of(instruction.text)
-        read = {one // _MOST_SOURCES for one in places - kept}
-        odd = sum(register % 2 for register in read)
+        places = [place for one in instruction.operands[1:] for place in _place_of(one)]
+        beside = zip_longest(places, kept[: len(places)])
+        read = {one for one, before in beside if one is not None and one != before}
+        odd = sum([register % 2 for register in read])
         yield len(read) - odd, odd
         kept = places
 
 
 @lru_cache(maxsize=KEPT)
-def _places_of(text: str) -> frozenset[int]:
-    """Returns the registers that an instruction reads, each with its place among the sources: sixteen times the register, and the place."""
-    sources = [one for one in parse_text(text).operands[1:] if not is_predicate(one)]
-    registers = ((place, register_of(one)) for place, one in enumerate(sources))
-    return frozenset(_MOST_SOURCES * int(name[1:]) + place for place, name in registers if name)
+def _place_of(operand: str) -> tuple[int | None, ...]:
+    """Returns the number of the register that a source names, None for what is no register; and nothing for a predicate, which has no place among them."""
+    if is_predicate(operand):
+        return ()
+    register = register_of(operand)
+    return (int(register[1:]) if register else None,)

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from profiler.analyse.code.code import KEPT, Instruction, parse_text
+from profiler.analyse.code.code import KEPT, NEVER, Instruction, parse_text
 from profiler.analyse.code.opcodes import WORD_BITS, width_bits, words_of_product
 
 LoopValue = tuple[int, int]
@@ -21,7 +22,8 @@ _REGISTER = re.compile(r"(?<![A-Z])R\d+")
 REGISTER = re.compile(r"U?R\d+")  # a uniform one too
 _NAMED = re.compile(r"(?<![\w.])U?R\d+")
 _PAIR = re.compile(r"(?<![\w.])R(\d+)\.64")
-_PREDICATE = re.compile(r"!?U?P(T|\d+)")
+_PREDICATE = re.compile(r"(?<![\w])U?P\d")
+_ONLY_PREDICATE = re.compile(r"!?U?P(T|\d+)")
 _COPIES = {"MOV": 1, "IMAD.MOV.U32": 3, "IMAD.MOV": 3}  # and which operand is copied
 _WRITE_NO_REGISTER = frozenset({"BAR", "BRA", "BRX", "CALL", "JMX", "NANOSLEEP", "RET", "WARPSYNC"})
 _WRITE_PREDICATES = re.compile(r"U?[A-Z]SETP2?|FCHK")  # and compare the registers that follow
@@ -36,12 +38,9 @@ _OF_WIDE_INTEGERS = re.compile(r"U?(IADD3?|IMNMX|ISETP|MOV|SEL)\b.*\.[SU]?64\b|M
 _TWO_FLOATS = ".F32x2"
 _FROM_PAIRS = re.compile(r"(F2[FI]|FRND)\b.*\.F64\b(?!\.F)|I2F\b.*\.[US]64\b")
 _ADDED_TO_PAIRS = ("IMAD.WIDE", "IMAD.HI", "UIMAD.WIDE", "UIMAD.HI")
-_NEVER_ACTS = "@!PT "
 _TIMES_ROUND = 3  # one iteration to fill the registers, one by which a copy may lag, and the one that counts
-_JUST_ASKED = (
-    8  # what is written is asked three times in a row, by what an instruction writes, reads, and only writes
-)
 NOTHING: LoopValues = frozenset()
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 def register_of(operand: str) -> str | None:
@@ -50,96 +49,99 @@ def register_of(operand: str) -> str | None:
     return match.group() if match and "[" not in operand else None
 
 
+@lru_cache(maxsize=KEPT)
 def is_predicate(operand: str) -> bool:
     """Returns whether an operand is a predicate, such as P0, !UP1 or PT."""
-    return _PREDICATE.fullmatch(operand) is not None
+    return _ONLY_PREDICATE.fullmatch(operand) is not None
+
+
+class RegisterUse(NamedTuple):
+    """What an instruction does with registers, uniform ones too, and with predicates."""
+
+    written: tuple[str, ...]  # registers
+    named: frozenset[str]  # registers in the operands, whole pairs and groups of which the first is named
+    only_written: frozenset[str]  # registers that operands name to write them, unless others name them too
+    inputs: frozenset[str]  # registers whose values it takes
+    # It is under a predicate, or chooses by it; of its operands, the first two may be results.
+    predicates_read: frozenset[str]
+    predicates_written: frozenset[str]
+    taken: frozenset[str]  # registers and predicates that it reads
+    results: frozenset[str]  # registers and predicates that it writes
+
+
+@lru_cache(maxsize=KEPT)
+def use_of(text: str) -> RegisterUse:
+    """Returns what the text of an instruction says of registers and predicates; kept, because many analyses ask for it."""
+    predicate, opcode, operands = parse_text(text)
+    names = [_names_in(one) for one in operands]
+    places = _words_written(opcode, operands)
+    written: tuple[str, ...] = ()
+    only_written = _NO_NAMES
+    if places and predicate != NEVER:
+        written = tuple(
+            [word for place, words in places.items() for word in _words_in(operands[place], words)]
+        )
+    if written:
+        others = {name for place, one in enumerate(names) if place not in places for name in one.registers}
+        alone = [name for place in places for name in names[place].registers if name not in others]
+        only_written = frozenset(alone)
+    named = frozenset([name for one in names for name in one.with_pairs])
+    for place, words in _words_read(opcode, operands).items():
+        if place < len(operands):
+            named = named.union(_words_in_value(operands[place], words))
+    inputs = named - only_written
+    predicates = [one.predicates for one in names]
+    read = _NO_NAMES.union(*predicates[2:])
+    if predicate:
+        read |= predicates_in(predicate)
+    results = _NO_NAMES.union(*predicates[:2])
+    return RegisterUse(
+        written, named, only_written, inputs, read, results, inputs | read, results.union(written)
+    )
+
+
+class _Names(NamedTuple):
+    """The registers that a text names, the same with all of those that it names as pairs, such as R4 and R5 of R4.64, and predicates."""
+
+    registers: tuple[str, ...]
+    with_pairs: tuple[str, ...]
+    predicates: frozenset[str]
+
+
+@lru_cache(maxsize=KEPT)
+def _names_in(text: str) -> _Names:
+    registers = tuple(_NAMED.findall(text))
+    seconds = [f"R{int(number) + 1}" for number in _PAIR.findall(text)]
+    return _Names(registers, (*registers, *seconds), frozenset(_PREDICATE.findall(text)))
+
+
+@lru_cache(maxsize=KEPT)
+def _words_in(operand: str, words: int) -> list[str]:
+    """Returns the registers that an operand stands for, of which it names the first one."""
+    first = REGISTER.match(operand)
+    return words_from(first.group(), words) if first else []
+
+
+@lru_cache(maxsize=KEPT)
+def _words_in_value(operand: str, words: int) -> list[str]:
+    """Returns the registers that a value of so many words takes, of which an operand names the first one, perhaps with a sign; an address is none."""
+    first = REGISTER.search(operand)
+    return words_from(first.group(), words) if first and "[" not in operand else []
+
+
+def predicates_in(text: str) -> frozenset[str]:
+    """Returns the predicates that a text names: of an operand, or of a whole instruction."""
+    return _names_in(text).predicates
 
 
 def written_registers(instruction: Instruction) -> tuple[str, ...]:
     """Returns the registers that an instruction writes, uniform ones too."""
-    return written_by(instruction.text)
-
-
-@lru_cache(maxsize=KEPT)
-def written_by(text: str) -> tuple[str, ...]:
-    """Returns the registers that the text of an instruction writes; kept, because several analyses ask for them."""
-    if text.startswith(_NEVER_ACTS):
-        return ()
-    _, opcode, operands = parse_text(text)
-    registers = (
-        (REGISTER.match(operands[place]), words) for place, words in _words_written(opcode, operands).items()
-    )
-    return tuple(word for first, words in registers if first for word in words_from(first.group(), words))
+    return use_of(instruction.text).written
 
 
 def read_registers(instruction: Instruction) -> frozenset[str]:
     """Returns the registers in the operands, also those that are written too; all of a pair or a group of which the first one is named."""
-    return _read_by(instruction.text)
-
-
-@lru_cache(maxsize=KEPT)
-def _read_by(text: str) -> frozenset[str]:
-    _, opcode, operands = parse_text(text)
-    named_in = ", ".join(operands)  # and not in the opcode, such as R2UR
-    named = {*_NAMED.findall(named_in), *(f"R{int(number) + 1}" for number in _PAIR.findall(named_in))}
-    for place, words in _words_read(opcode, operands).items():
-        first = REGISTER.search(operands[place]) if place < len(operands) else None
-        if first and "[" not in operands[place]:
-            named.update(words_from(first.group(), words))
-    return frozenset(named)
-
-
-def _words_read(opcode: str, operands: tuple[str, ...]) -> dict[int, int]:
-    """Returns by its place how many registers an operand stands for, where it is more than the one that is named."""
-    count = len(operands)
-    name = opcode.partition(".")[0]
-    width = width_bits(opcode)
-    if _OF_WIDE_INTEGERS.match(opcode):
-        return dict.fromkeys(set(range(count)) - set(_words_written(opcode, operands)), 2)
-    if width is not None:
-        # Only what is stored, or handed to an atomic, follows an address.
-        address = next((place for place, one in enumerate(operands) if "[" in one), count)
-        words = width // WORD_BITS
-        return dict.fromkeys(range(address + 1, count), words) if words > 1 else {}
-    if shape := words_of_product(opcode):
-        _, left, right, added = shape
-        # A factor in shared memory has a descriptor; if the first one has, it is that of both.
-        is_described = count > 1 and operands[1].startswith("gdesc")
-        return {2: added} if is_described else {1: left, 2: right, 3: added}
-    if name in _OF_DOUBLES:
-        return dict.fromkeys(range(1, count), 2)
-    if _FROM_PAIRS.match(opcode):
-        return {1: 2}
-    if pairs := [place for place, one in enumerate(operands) if _TWO_FLOATS in one]:
-        return dict.fromkeys(pairs, 2)
-    # The sum to which a product of 64 bits, or its upper half, is added.
-    return {count - 1: 2} if opcode.startswith(_ADDED_TO_PAIRS) else {}
-
-
-def only_written(instruction: Instruction) -> frozenset[str]:
-    """Returns the registers that an instruction names to write them, unless other operands name them too."""
-    return _only_written_by(instruction.text)
-
-
-@lru_cache(maxsize=KEPT)
-def _only_written_by(text: str) -> frozenset[str]:
-    if not written_by(text):
-        return frozenset()
-    _, opcode, operands = parse_text(text)
-    places = _words_written(opcode, operands)
-    written = ", ".join(operands[place] for place in places)
-    others = ", ".join(one for place, one in enumerate(operands) if place not in places)
-    return frozenset(_NAMED.findall(written)).difference(_NAMED.findall(others))
-
-
-def inputs_of(instruction: Instruction) -> frozenset[str]:
-    """Returns the registers whose values an instruction takes."""
-    return inputs_in(instruction.text)
-
-
-@lru_cache(maxsize=KEPT)
-def inputs_in(text: str) -> frozenset[str]:
-    return _read_by(text) - _only_written_by(text)
+    return use_of(instruction.text).named
 
 
 def words_from(register: str, words: int) -> list[str]:
@@ -148,27 +150,75 @@ def words_from(register: str, words: int) -> list[str]:
     return [f"{file}{one}" for one in range(int(number), int(number) + words)]
 
 
-@lru_cache(maxsize=_JUST_ASKED)
+def _words_read(opcode: str, operands: tuple[str, ...]) -> Mapping[int, int]:
+    """Returns by its place how many registers an operand stands for, where it is more than the one that is named."""
+    count = len(operands)
+    if pairs := [place for place, one in enumerate(operands) if _TWO_FLOATS in one]:
+        return dict.fromkeys(pairs, 2)
+    if not operands or _reads_single_words(opcode):
+        return {}
+    if _OF_WIDE_INTEGERS.match(opcode):
+        return dict.fromkeys(set(range(count)) - set(_words_written(opcode, operands)), 2)
+    if width := width_bits(opcode):
+        # Only what is stored, or handed to an atomic, follows an address.
+        address = next((place for place, one in enumerate(operands) if "[" in one), count)
+        return dict.fromkeys(range(address + 1, count), width // WORD_BITS)
+    if shape := words_of_product(opcode):
+        _, left, right, added = shape
+        # A factor in shared memory has a descriptor; if the first one has, it is that of both.
+        is_described = count > 1 and operands[1].startswith("gdesc")
+        return {2: added} if is_described else {1: left, 2: right, 3: added}
+    if opcode.partition(".")[0] in _OF_DOUBLES:
+        return dict.fromkeys(range(1, count), 2)
+    # Last is the sum to which a product of 64 bits, or its upper half, is added.
+    return {1 if _FROM_PAIRS.match(opcode) else count - 1: 2}
+
+
+@lru_cache(maxsize=KEPT)
+def _reads_single_words(opcode: str) -> bool:
+    """Returns whether every operand of an opcode stands for the one register that it names."""
+    width = width_bits(opcode)
+    if _OF_WIDE_INTEGERS.match(opcode) or width is not None:
+        return width is not None and width <= WORD_BITS
+    return not (
+        words_of_product(opcode)
+        or opcode.partition(".")[0] in _OF_DOUBLES
+        or _FROM_PAIRS.match(opcode)
+        or opcode.startswith(_ADDED_TO_PAIRS)
+    )
+
+
 def _words_written(opcode: str, operands: tuple[str, ...]) -> Mapping[int, int]:
     """Returns by its place how many registers an operand stands for, where the instruction writes it.
 
     The predicates that an instruction writes too, as SHFL, MATCH, LOP3 and ATOMG do, stand before its register.
     """
-    name = opcode.partition(".")[0]
-    place = next((place for place, one in enumerate(operands) if not is_predicate(one)), None)
-    if place is None or name in _WRITE_NO_REGISTER or _WRITE_PREDICATES.fullmatch(name):
+    words = _words_of_result(opcode)
+    place = 0
+    while place < len(operands) and is_predicate(operands[place]):
+        place += 1
+    if not words or place == len(operands):
         return {}
-    if name in _OF_TEXTURES:
+    if opcode.partition(".")[0] in _OF_TEXTURES:
         # The third and the fourth value wanted go to the register that is named first.
         mask = int(operands[-1], 16) if operands[-1].startswith("0x") else _WHOLE_TEXEL
         first = min(mask.bit_count(), 2)
         return {place: mask.bit_count() - first, place + 1: first}
+    return {place: words}
+
+
+@lru_cache(maxsize=KEPT)
+def _words_of_result(opcode: str) -> int:
+    """Returns how many registers the result of an opcode takes; 0 if it writes none."""
+    name = opcode.partition(".")[0]
+    if name in _WRITE_NO_REGISTER or _WRITE_PREDICATES.fullmatch(name):
+        return 0
     width = width_bits(opcode)
     if width is not None:
-        return {place: max(1, width // WORD_BITS)}
+        return max(1, width // WORD_BITS)
     if shape := words_of_product(opcode):
-        return {place: shape[0]}
-    return {place: 2 if _PAIRS.search(opcode) else 1}
+        return shape[0]
+    return 2 if _PAIRS.search(opcode) else 1
 
 
 def follow_loop(body: Sequence[Instruction]) -> Iterator[tuple[int, Registers]]:

@@ -293,7 +293,7 @@ SM_CYCLES = {"sm__cycles_elapsed.max": 1_000.0, "launch__sm_count": 1.0}
 def test_integers_are_multiplied_by_half_of_the_pipe_of_the_gpus_that_are_known_to_do_so(capability, busy):
     evidence = evidence_of(*["IMAD R2, R3, R4, R2"] * 10)
     rows = [{"launch": 0, "compute_capability": capability}]
-    run = SimpleNamespace(table=lambda name: pa.Table.from_pylist(rows))
+    run = SimpleNamespace(columns=lambda *_: pa.Table.from_pylist(rows))
     raw = {name: Series(BY_NAME["duration_ns"], name, Readings([value])) for name, value in SM_CYCLES.items()}
     profile = replace(evidence.profile, run=run, raw=raw)
     model = model_time(profile, {}, evidence.sites, {"wait": 1.0}, evidence.charged)

@@ -5,9 +5,9 @@ import pytest
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.registers import (
     follow_loop,
-    only_written,
     read_registers,
     register_of,
+    use_of,
     written_registers,
 )
 from profiler.store.tables.instruction_text import opcode_of
@@ -131,7 +131,7 @@ def test_the_registers_that_an_instruction_writes(text, written):
 )
 def test_the_registers_that_an_instruction_reads_or_names_and_those_that_it_only_writes(text, read, alone):
     assert read_registers(instruction(text)) == set(read.split())
-    assert only_written(instruction(text)) == set(alone.split())
+    assert use_of(text).only_written == set(alone.split())
 
 
 @pytest.mark.parametrize(

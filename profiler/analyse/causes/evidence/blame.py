@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from profiler.analyse.causes.evidence.sites import BESIDE_SPECIAL, Kind, Site
 from profiler.analyse.code.code import Code
-from profiler.analyse.code.loops import Loop, find_loops
-from profiler.analyse.code.registers import read_registers, written_registers
+from profiler.analyse.code.loops import Loop, loops_in
 
 
 class Waits(dict[str, float]):
@@ -44,7 +43,7 @@ def charge(code: Code, sites: Sequence[Site]) -> dict[Site, Waits]:
     for site in sites:
         by_function.setdefault(site.function, []).append(site)
     for function, members in by_function.items():
-        loops = _innermost(members, find_loops(code.functions[function]))
+        loops = _innermost(members, loops_in(code)[function])
         for index, site in enumerate(members):
             for reason, count in site.waits.items():
                 producer = _producer(members, index, reason, loops.get(index))
@@ -72,9 +71,9 @@ def _producer(members: Sequence[Site], index: int, reason: str, loop: range | No
         kinds = kinds or _ANY_BEFORE.get(reason, ())
         before = _before(members, index, loop) if kinds else ()
         return _nearest((one for one in before if one.kind in kinds), _has_an_acting_lane)
-    needed = read_registers(waiting.instruction)
+    needed = waiting.use.named
     late = (one for one in _before(members, index, loop) if _arrives_late(one, kinds))
-    return _nearest(late, lambda one: not needed.isdisjoint(written_registers(one.instruction)))
+    return _nearest(late, lambda one: not needed.isdisjoint(one.use.written))
 
 
 def _nearest(sites: Iterable[Site], is_meant: Callable[[Site], bool]) -> Site | None:

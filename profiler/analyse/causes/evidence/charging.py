@@ -75,7 +75,7 @@ def charge_waits(
     return charged
 
 
-def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, Waits]:
+def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site, dict[str, float]]:
     """Divides the waiting among the instructions that may cause it, by how often they ran: without samples, no more is known."""
     ran = {site: site.executed * _part_of_warps(site) for site in sites}
     executed: dict[str, float] = {}
@@ -91,7 +91,9 @@ def _suspected(sites: Iterable[Site], stalls: Mapping[str, float]) -> dict[Site,
         for kind in kinds:
             each[kind][reason] = share / total
     return {
-        site: Waits({reason: part * ran[site] for reason, part in each[site.kind].items()}) for site in sites
+        site: {reason: part * ran[site] for reason, part in reasons.items()}
+        for site in sites
+        if (reasons := each[site.kind])
     }
 
 

@@ -7,9 +7,10 @@ a mean over large and small launches describes neither.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import are_atomics_contended, charge_waits
@@ -24,7 +25,7 @@ from profiler.analyse.causes.evidence.measured_time import (
 from profiler.analyse.causes.evidence.sites import GLOBAL, SIZE_IS_UNKNOWN, Kind, Site, read_sites
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.evidence.time_shares import derive_figures
-from profiler.analyse.code.loops import Loop, find_loops
+from profiler.analyse.code.loops import Loop, loops_in
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
@@ -51,6 +52,9 @@ class Evidence:
     retried: frozenset[Site] = frozenset()
     # The part of device memory's traffic that no access needs, if each made its own trip to it.
     wasted_dram: float = 0.0
+    # What was found in it (`kept.py`); a changed evidence begins anew.
+    found: dict[tuple[object, ...], Any] = field(default_factory=dict, init=False, repr=False)
+    _by_kinds: dict[tuple[Kind, ...], list[Site]] = field(default_factory=dict, init=False, repr=False)
 
     def find(self, name: str) -> float | None:
         """Returns a figure by our name or a metric by ncu's."""
@@ -75,20 +79,16 @@ class Evidence:
     def executed(self) -> float:
         return sum(site.executed for site in self.sites)
 
-    @cached_property
+    @property
     def loops(self) -> dict[int, list[Loop]]:
         code = self.profile.code
-        return (
-            {number: find_loops(function) for number, function in enumerate(code.functions)} if code else {}
-        )
+        return loops_in(code) if code else {}
 
     @cached_property
-    def _innermost(self) -> dict[Site, Loop]:
+    def innermost_loop(self) -> Callable[[Site], Loop | None]:
+        """Finds the innermost loop around an instruction; a dictionary's own method, because it is asked everywhere."""
         loops = sorted(self._by_loop, key=lambda loop: loop.start - loop.end)  # longer ones first
-        return {site: loop for loop in loops for site in self._by_loop[loop]}
-
-    def innermost_loop(self, site: Site) -> Loop | None:
-        return self._innermost.get(site)
+        return {site: loop for loop in loops for site in self._by_loop[loop]}.get
 
     def loops_around(self, sites: Iterable[Site]) -> list[Loop]:
         """Returns the innermost loops in which these stand, each once."""
@@ -148,16 +148,9 @@ class Evidence:
         return site.executed / before.executed if before else 1.0
 
     def of(self, *kinds: Kind) -> list[Site]:
-        if len(kinds) == 1:
-            return self._by_kind.get(kinds[0], [])
-        return [site for site in self.sites if site.kind in kinds]
-
-    @cached_property
-    def _by_kind(self) -> dict[Kind, list[Site]]:
-        found: dict[Kind, list[Site]] = {}
-        for site in self.sites:
-            found.setdefault(site.kind, []).append(site)
-        return found
+        if kinds not in self._by_kinds:
+            self._by_kinds[kinds] = [site for site in self.sites if site.kind in kinds]
+        return self._by_kinds[kinds]
 
     def share_executed(self, sites: Iterable[Site]) -> float:
         return sum(site.executed for site in sites) / self.executed if self.executed else 0.0
@@ -217,17 +210,22 @@ class Evidence:
 
     def added_in_l2(self, sites: Iterable[Site]) -> float:
         """Returns the work that L2 gets, as a part of what it has, if L1 no longer holds anything for these loads."""
-        held = sum((site.sectors or 0.0) - self._arriving(site) for site in sites)
+        held = sum((site.sectors or 0.0) - self._arriving[site] for site in sites)
         return held / self._all_arriving if self._all_arriving else 0.0
 
     def part_of_l2(self, fractions: Mapping[Site, float]) -> float:
         """Returns the part of the sectors that reach L2: what is loaded, only as far as L1 does not hold it."""
-        arriving = sum(part * self._arriving(site) for site, part in fractions.items())
+        arriving = sum([part * self._arriving[site] for site, part in fractions.items()])
         return arriving / self._all_arriving if self._all_arriving else 0.0
 
-    def _arriving(self, site: Site) -> float:
-        missing = self.missing_l1 if site.kind in _LOOKED_UP else 1.0
-        return (site.sectors or 0.0) * missing + self._of_meeting_lanes.get(site, 0.0)
+    @cached_property
+    def _arriving(self) -> dict[Site, float]:
+        """Holds by instruction the sectors that reach L2."""
+        return {
+            site: (site.sectors or 0.0) * (self.missing_l1 if site.kind in _LOOKED_UP else 1.0)
+            + self._of_meeting_lanes.get(site, 0.0)
+            for site in self.sites
+        }
 
     @cached_property
     def _of_meeting_lanes(self) -> dict[Site, float]:
@@ -248,7 +246,7 @@ class Evidence:
 
     @cached_property
     def _all_arriving(self) -> float:
-        return sum(map(self._arriving, self.sites))
+        return sum(self._arriving.values())
 
     @cached_property
     def missing_l1(self) -> float:

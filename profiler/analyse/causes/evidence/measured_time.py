@@ -66,10 +66,11 @@ def model_time(
         min(1.0, figures.get(name, 0.0) / latency) if latency else 0.0
         for name in ("stall_selected", "stall_not_selected")
     )
+    capability = _capability(profile)
     return TimeModel(
-        _busy(profile, figures, sites),
+        _busy(profile, figures, sites, capability),
         _waits(figures, stalls),
-        _avoidable(figures, sites, _capability(profile)),
+        _avoidable(figures, sites, capability),
         issuing,
         min(ready, 1.0 - issuing),
         min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
@@ -77,7 +78,9 @@ def model_time(
     )
 
 
-def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
+def _busy(
+    profile: Profile, figures: Mapping[str, float], sites: Sequence[Site], capability: str | None
+) -> dict[str, float]:
     """Returns the share of the time that each resource needs at the rate within reach."""
     busy = {resource: figures[name] / 100 for resource, name in USED.items() if name in figures}
     if "dram" in busy:
@@ -88,7 +91,7 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
         busy["l2"] /= reachable_of_l2(busy["l2"], busy.get("dram", 0.0))
     cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
     if sites and cycles and sms and cycles.mean and sms.mean:
-        for resource, lanes in _lanes(profile).items():
+        for resource, lanes in _lanes(capability).items():
             executed = sum(site.executed * site.units.count(resource) for site in sites)
             busy[resource] = executed * LANES / lanes / (cycles.mean * sms.mean)
     return {resource: min(1.0, share) for resource, share in busy.items()}
@@ -97,15 +100,15 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
 def _capability(profile: Profile) -> str | None:
     if profile.run is None:
         return None
-    rows = profile.run.table("launches").select(["launch", "compute_capability"]).to_pylist()
+    rows = profile.run.columns("launches", "launch", "compute_capability").to_pylist()
     return next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
 
 
-def _lanes(profile: Profile) -> dict[str, int]:
+def _lanes(capability: str | None) -> dict[str, int]:
     """Returns how many lanes of an SM the units have whose load follows from the instructions that ran; a unit is missing if nothing is known of it."""
-    capability = _capability(profile) or ""
-    lanes = {"fp64": _FP64_LANES.get(capability, _FP64_LANES_OTHERWISE), "xu": SPECIAL_LANES}
-    integers = _INTEGER_LANES.get(capability.partition(".")[0])
+    known = capability or ""
+    lanes = {"fp64": _FP64_LANES.get(known, _FP64_LANES_OTHERWISE), "xu": SPECIAL_LANES}
+    integers = _INTEGER_LANES.get(known.partition(".")[0])
     return lanes | ({"fma_heavy": integers} if integers else {})
 
 
@@ -194,7 +197,7 @@ def _resident_warps(figures: Mapping[str, float]) -> float:
     return max(1.0, counted or Places.warps * figures.get("occupancy_limit_pct", 100.0) / 100)
 
 
-def _waiting_of_some(sites: Iterable[Site], charged: Mapping[Site, Waits]) -> dict[str, float]:
+def _waiting_of_some(sites: Sequence[Site], charged: Mapping[Site, Waits]) -> dict[str, float]:
     """Returns the part of the waiting for each reason that only some warps of a block have before a barrier.
 
     These are instructions that fewer warps execute than the barrier behind them, such as those of the first thread.
@@ -204,16 +207,18 @@ def _waiting_of_some(sites: Iterable[Site], charged: Mapping[Site, Waits]) -> di
     for site in sites:
         if before and before[-1].function != site.function:
             before = []
-        for reason, waiting in charged[site].items():
-            total[reason] += waiting
         if site.kind == "barrier":
             for one in before:
-                others = max(0.0, 1.0 - one.executed / site.executed)
-                for reason, waiting in charged[one].items():
-                    some[reason] += others * waiting
+                if one.executed < site.executed:
+                    others = 1.0 - one.executed / site.executed
+                    for reason, waiting in charged[one].items():
+                        some[reason] += others * waiting
             before = []
         else:
             before.append(site)
+    for site in sites if some else ():
+        for reason, waiting in charged[site].items():
+            total[reason] += waiting
     return {reason: waiting / total[reason] for reason, waiting in some.items() if waiting}
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from profiler.analyse.code.code import Instruction, read_instructions
+from profiler.analyse.code.code import NEVER, Instruction, read_instructions
 from profiler.analyse.code.opcodes import width_bits
+from profiler.analyse.code.registers import predicates_in, use_of
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES, READY, STALLS_AS_SAMPLED
 from profiler.store.runs.run_store import Run
@@ -140,7 +141,7 @@ class Site:
 
     __slots__ = (
         "acting", "executed", "function", "ideal_passes", "ideal_sectors", "instruction", "kind", "lanes", "opcode",
-        "passes", "position", "sectors", "text", "units", "waits", "width",
+        "passes", "position", "sectors", "taken", "text", "units", "use", "waits", "width",
     )  # fmt: skip
 
     def __init__(
@@ -160,8 +161,13 @@ class Site:
         self.opcode = instruction.opcode
         meaning = _meaning_of(instruction.opcode)
         self.kind, self.width, self.units = meaning.kind, meaning.width, meaning.units
-        if instruction.never_acts or _moves_a_constant(instruction):
+        if instruction.predicate == NEVER or (instruction.name == "HFMA2" and _moves_a_constant(instruction)):
             self.kind, self.width = "other", 0
+        self.use = use_of(instruction.text)
+        # The registers and predicates that it reads.
+        self.taken = self.use.taken
+        if self.kind == "control":
+            self.taken |= predicates_in(instruction.text)
         self.lanes: float | None = None  # threads that executed it, for each execution
         self.acting: float | None = None  # of these, those that were not predicated off
         self.sectors: float | None = None
@@ -186,8 +192,6 @@ class Site:
 
 def _moves_a_constant(instruction: Instruction) -> bool:
     """Returns whether a product of halves is zero, and the constant that it is added to is all: how compilers move one by another pipe."""
-    if instruction.name != "HFMA2":
-        return False
     return [operand.removeprefix("-") for operand in instruction.operands[1:3]] == ["RZ", "RZ"]
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from profiler.analyse.causes.evidence.latency import LAUNCH, NOT_SELECTED, Circle, Effect, Places
 
@@ -83,11 +84,13 @@ class TimeModel:
         tail = self.wait_share(NO_WARP)
         if (running := 1.0 - tail) <= 0.0:
             return effect.waits.get(NO_WARP, 0.0)
-        saved = 1.0 - 1.0 / self._circle(running).speedup(effect)
+        saved = 1.0 - 1.0 / self._circle.speedup(effect)
         saved = running * saved + tail * max(saved, effect.waits.get(NO_WARP, 0.0))
         return (1.0 - self.starting) * saved
 
-    def _circle(self, running: float) -> Circle:
+    @cached_property
+    def _circle(self) -> Circle:
+        running = 1.0 - self.wait_share(NO_WARP)
         kept = 1.0 - self.places.empty
         waits = {reason: kept * self.life_share(reason) for reason in self.waits if reason != NO_WARP}
         return Circle(

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -24,8 +25,6 @@ from profiler.analyse.causes.flow.dataflow import (
     find_writers,
 )
 from profiler.analyse.causes.flow.divided_index import IndexPart, count_values, find_parts, never_acts
-from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import inputs_of, read_registers
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
 _DIMENSIONS = "XYZ"
@@ -36,6 +35,7 @@ _FEW = 0.5
 # Work that is left when blocks are merged. Arithmetic may not be, because a block may compute once what serves all of its
 # elements.
 _STAYS = ("dram", "tensor")
+_Value = tuple[int, str]  # of a register at a place
 _SHIFT_RIGHT = re.compile(r"U?SHF\.R\.[US]32\.HI .*, (0x[0-9a-f]+), (U?R\d+)$")
 
 
@@ -63,38 +63,59 @@ def _parts_of_address(
     It is None if memory holds a part of it, if its writer is unknown, or if no register is known to hold it: coordinates of a
     texture stand in no brackets.
     """
-    sites = evidence.by_function[site.function]
-    known = find_parts(evidence, site.function)
-    shifted: dict[str, int] = {}
-    parts: set[IndexPart] = set()
-    wanted = [(evidence.place(site, sites), register) for register in address_registers(site.instruction)]
+    here = evidence.place(site, evidence.by_function[site.function])
+    wanted = [(here, register) for register in address_registers(site.instruction)]
     if not wanted:
         return None
+    shifted: dict[str, int] = {}
+    parts: set[IndexPart] = set()
     seen = set(wanted)
     while wanted:
-        index, register = wanted.pop()
-        if not (writers := find_writers(evidence, sites, index, register)):
+        origin = _origin_of(evidence, site.function, *wanted.pop(), through_memory)
+        if origin is None:
             return None
-        for writer in writers:
-            one = sites[writer]
-            if never_acts(evidence, one):
-                continue
-            if (part := known.get(writer)) is not None and part.of is not None:
-                parts.add(part)
-                continue
-            sources = _sources(sites, writer, through_memory)
-            if sources is None:
-                return None
-            for name in _BLOCK_INDEX.findall(one.instruction.text):
-                shifted[name] = 0
-            if found := _shifted_index(evidence, sites, writer):
-                name, bits = found
-                shifted[name] = min(shifted.get(name, bits), bits)
-                continue
-            new = sources - seen
-            seen |= new
-            wanted += new
+        for name, bits in origin.shifted:
+            shifted[name] = min(shifted.get(name, bits), bits)
+        parts |= origin.parts
+        new = origin.sources - seen
+        seen |= new
+        wanted += new
     return shifted, parts
+
+
+class _Origin(NamedTuple):
+    """What the value of a register is made of: dimensions of the block's index, with how many of their lowest bits do not count; parts of it; and values of other places and registers."""
+
+    shifted: list[tuple[str, int]]
+    parts: set[IndexPart]
+    sources: set[_Value]
+
+
+@kept
+def _origin_of(
+    evidence: Evidence, function: int, index: int, register: str, through_memory: bool
+) -> _Origin | None:
+    """Returns what the value of a register at a place is made of; None if that is unknown. The addresses of many loads have a part in common."""
+    sites = evidence.by_function[function]
+    known = find_parts(evidence, function)
+    origin = _Origin([], set(), set())
+    writers = find_writers(evidence, sites, index, register)
+    for writer in writers:
+        one = sites[writer]
+        if never_acts(evidence, one):
+            continue
+        if (part := known.get(writer)) is not None and part.of is not None:
+            origin.parts.add(part)
+            continue
+        sources = _sources(sites, writer, through_memory)
+        if sources is None:
+            return None
+        origin.shifted.extend((name, 0) for name in _BLOCK_INDEX.findall(one.instruction.text))
+        if found := _shifted_index(evidence, sites, writer):
+            origin.shifted.append(found)
+        else:
+            origin.sources.update(sources)
+    return origin if writers else None
 
 
 def _shifted_index(evidence: Evidence, sites: Sequence[Site], writer: int) -> tuple[str, int] | None:
@@ -107,11 +128,11 @@ def _shifted_index(evidence: Evidence, sites: Sequence[Site], writer: int) -> tu
     return (names.pop(), int(shift[1], 16)) if len(read) == 1 and len(names) == 1 else None
 
 
-def _sources(sites: Sequence[Site], writer: int, through_memory: bool) -> set[tuple[int, str]] | None:
+def _sources(sites: Sequence[Site], writer: int, through_memory: bool) -> set[_Value] | None:
     """Returns where the values come from that a result is made of, as places and registers; None if that is unknown."""
     one = sites[writer]
     if one.kind in COMPUTED:
-        read = inputs_of(one.instruction)
+        read = one.use.inputs
         return {(writer, register) for register in read}
     if through_memory and one.kind == "global load" and (address := address_registers(one.instruction)):
         return {(writer, register) for register in address}
@@ -119,8 +140,7 @@ def _sources(sites: Sequence[Site], writer: int, through_memory: bool) -> set[tu
         return {
             (place, register)
             for place in _stores_before(sites, writer)
-            for register in read_registers(sites[place].instruction)
-            - address_registers(sites[place].instruction)
+            for register in sites[place].use.named - address_registers(sites[place].instruction)
         } or None
     return None
 
@@ -185,15 +205,9 @@ def find_block_independent(evidence: Evidence, index: str) -> list[Site]:
     alike: list[Site] = []
     for sites in evidence.by_function.values():
         loops = evidence.loops.get(sites[0].function, [])
-        depending = _depending_on(index, sites, loops)
+        first = {site for site in sites if site.kind in CHANGED_BY_OTHERS or index in site.instruction.text}
+        depending = set(find_depending(sites, loops, first))
         own = [evidence.inside(loop) for loop in loops]
         in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
         alike += [site for site in sites if site not in depending and site not in in_loops]
     return alike
-
-
-def _depending_on(index: str, sites: Sequence[Site], loops: Iterable[Loop]) -> set[Site]:
-    def depends(site: Site, reads_dependent: bool) -> bool:
-        return reads_dependent or site.kind in CHANGED_BY_OTHERS or index in site.instruction.text
-
-    return set(find_depending(sites, loops, depends))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -14,15 +13,12 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     has_fixed_address,
     makers_of_value,
-    predicates_in,
-    predicates_read_by,
     reach,
-    results_of,
     sources_of,
 )
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, inputs_of, written_registers
+from profiler.analyse.code.registers import REGISTER, predicates_in, use_of, written_registers
 
 _RESULTS = ("fp32", "fp64")
 _MULTIPLY = ("FFMA", "FMUL", "DFMA", "DMUL")
@@ -36,9 +32,7 @@ _NOTHING: _Positions = frozenset()
 def is_carried(evidence: Evidence, site: Site) -> bool:
     """Returns whether a result depends on itself in the iteration before: a sum, a counter, or a load that follows a list or searches a sorted array."""
     loop = evidence.innermost_loop(site)
-    if loop is None:
-        return False
-    return bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset) in _carried_in(loop)
+    return loop is not None and site.instruction.offset in _carried_in(loop)
 
 
 def follows_itself(evidence: Evidence) -> bool:
@@ -106,7 +100,7 @@ def _carries_through_memory(evidence: Evidence, loop: Loop) -> bool:
                 came_from[one] for one in makers if one in came_from and address_of(came_from[one]) != place
             }
             stored[place] = site
-        written = set(written_registers(site.instruction))
+        written = set(site.use.written)
         stored = {
             at: one for at, one in stored.items() if written.isdisjoint(address_registers(one.instruction))
         }
@@ -114,9 +108,9 @@ def _carries_through_memory(evidence: Evidence, loop: Loop) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _carried_in(loop: Loop) -> _Positions:
-    """Returns the positions of a loop whose results depend on themselves in the iteration before."""
-    return find_on_cycles(find_sources(loop.body))
+def _carried_in(loop: Loop) -> frozenset[int]:
+    """Returns the offsets of a loop's instructions whose results depend on themselves in the iteration before."""
+    return frozenset(loop.body[position].offset for position in find_on_cycles(find_sources(loop.body)))
 
 
 def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
@@ -126,24 +120,24 @@ def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
     nothing within. An instruction under a predicate reads what was written under the same one; it reads what a register held
     before only where the predicate did not hold. What stays in the half of a register that nothing takes is not read.
     """
-    held: dict[str, _Positions] = {}
-    under: dict[tuple[str, str], _Positions] = {}
+    held = _Held()
     passed_by = _branches_around(body)
-    chosen_by = [predicates_in(one.text) if one.name == "BRA" else predicates_read_by(one) for one in body]
+    uses = [use_of(one.text) for one in body]
+    chosen_by = [
+        predicates_in(one.text) if one.name == "BRA" else use.predicates_read
+        for one, use in zip(body, uses, strict=True)
+    ]
     flow = [
-        (one.predicate or "", inputs_of(one) - _left_over(body, place) | chosen, results_of(one))
-        for place, (one, chosen) in enumerate(zip(body, chosen_by, strict=True))
+        (one.predicate or "", use.inputs - _left_over(body, place) | chosen, use.results)
+        for place, (one, use, chosen) in enumerate(zip(body, uses, chosen_by, strict=True))
     ]
     # One turn fills the registers, and the next one counts.
     for position, (guard, _, results) in enumerate(flow):
-        for name in results:
-            _write(held, under, name, guard, position)
+        held.write(results, guard, position)
     found: list[_Positions] = []
     for position, (guard, read, results) in enumerate(flow):
-        values = [under.get((guard, name)) or held.get(name, _NOTHING) for name in read]
-        found.append(passed_by[position].union(*values))
-        for name in results:
-            _write(held, under, name, guard, position)
+        found.append(passed_by[position].union(*held.read(read, guard)))
+        held.write(results, guard, position)
     return tuple(found)
 
 
@@ -158,7 +152,7 @@ def _left_over(body: Sequence[Instruction], place: int) -> frozenset[str]:
     for one in (*body[place + 1 :], *body[:place]):
         if _keeps_upper_half(one) and one.operands[0] == register:
             continue
-        if register in inputs_of(one) and not _takes_lower_half(one, register):
+        if register in use_of(one.text).inputs and not _takes_lower_half(one, register):
             return frozenset()
         if register in written_registers(one) and one.predicate is None:
             break
@@ -196,20 +190,33 @@ def _branches_around(body: Sequence[Instruction]) -> list[_Positions]:
     return found
 
 
-def _write(
-    held: dict[str, _Positions],
-    under: dict[tuple[str, str], _Positions],
-    name: str,
-    guard: str,
-    position: int,
-) -> None:
-    """Notes that an instruction writes a register or a predicate, where its guard lets it act."""
-    written = frozenset({position})
-    held[name] = written | held.get(name, _NOTHING) if guard else written
-    opposite = guard.removeprefix("!") if guard.startswith("!") else f"!{guard}"
-    for one, register in [*under]:
-        # It is another value now, or the predicate is another one.
-        if name in predicates_in(one) or (register == name and not (guard and one == opposite)):
-            del under[one, register]
-    if guard and name not in predicates_in(guard):
-        under[guard, name] = written
+class _Held:
+    """What registers and predicates hold as a loop runs, as the positions of the instructions that may have written it."""
+
+    def __init__(self) -> None:
+        self._by_any: dict[str, _Positions] = {}
+        self._under: dict[str, dict[str, _Positions]] = {}  # by the predicate under which it was written last
+
+    def read(self, names: Iterable[str], guard: str) -> list[_Positions]:
+        """Returns what an instruction under a predicate reads: what was written under the same one, or else what may be there."""
+        under = self._under.get(guard, {})
+        return [under.get(name) or self._by_any.get(name, _NOTHING) for name in names]
+
+    def write(self, names: Iterable[str], guard: str, position: int) -> None:
+        """Notes what an instruction writes, where its predicate lets it act."""
+        written = frozenset({position})
+        for name in names:
+            self._by_any[name] = written | self._by_any.get(name, _NOTHING) if guard else written
+            if self._under:
+                self._forget(name, guard)
+            if guard and guard.removeprefix("!") != name:
+                self._under.setdefault(guard, {})[name] = written
+
+    def _forget(self, name: str, guard: str) -> None:
+        """Drops what was written under a predicate that is another one now, and what is another value now, unless it is written where that is not."""
+        self._under.pop(name, None)
+        self._under.pop(f"!{name}", None)
+        opposite = guard.removeprefix("!") if guard.startswith("!") else f"!{guard}"
+        for one, values in self._under.items():
+            if not guard or one != opposite:
+                values.pop(name, None)

@@ -11,7 +11,6 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import reach, readers_of, sources_of
 from profiler.analyse.code.compared_functions import compared_function
 from profiler.analyse.code.function_sizes import moves_constant
-from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES
 
 # The rest of a function, and what hands its result on.
@@ -61,7 +60,7 @@ def uses_of(evidence: Evidence, site: Site) -> Iterator[Site]:
     here = evidence.place(site, code)
     loop = evidence.innermost_loop(site)
     inside = evidence.inside(loop) if loop else []
-    for register in written_registers(site.instruction):
+    for register in site.use.written:
         overwrites = partial(_overwrites, site, register)
         if not inside:
             yield from readers_of(register, code[here + 1 :], overwrites)
@@ -75,7 +74,7 @@ def uses_of(evidence: Evidence, site: Site) -> Iterator[Site]:
 
 def _overwrites(writer: Site, register: str, site: Site) -> bool:
     """Returns whether all lanes that wrote a register write another result to it: not under a predicate, nor in a branch."""
-    if register not in written_registers(site.instruction) or site.instruction.predicate:
+    if register not in site.use.written or site.instruction.predicate:
         return False
     return site.executed * (site.lanes or LANES) >= _ALL * writer.executed * (writer.lanes or LANES)
 

@@ -25,8 +25,15 @@ def find_on_cycles(leads_to: Sequence[Collection[int]]) -> frozenset[int]:
         visiting.append((position, iter(leads_to[position])))
 
     for start in range(len(leads_to)):
-        if start not in visited:
-            visit(start)
+        if start in visited:
+            continue
+        # What leads only to completed ones, as most code does, or to itself besides, needs no path.
+        left = [one for one in leads_to[start] if one not in visited]
+        if not left or left == [start]:
+            visited[start] = len(visited)
+            found.update(left)
+            continue
+        visit(start)
         while visiting:
             position, others = visiting[-1]
             for other in others:

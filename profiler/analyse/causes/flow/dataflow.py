@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from typing import TypeVar
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.code.code import KEPT, Instruction, parse_text
+from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import (
     REGISTER,
-    inputs_in,
-    inputs_of,
+    predicates_in,
     register_of,
-    written_by,
     written_registers,
 )
 from profiler.catalog.metrics import SECTOR_BYTES
@@ -27,7 +25,6 @@ from profiler.catalog.metrics import SECTOR_BYTES
 _Step = TypeVar("_Step")
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _OF_A_PAIR = re.compile(r"(?<!U)R(\d+)\.64")
-_PREDICATE = re.compile(r"(?<![\w])U?P\d")
 _OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
 _MOST_SHIFTED = _WORD_BITS = 32
 COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
@@ -134,7 +131,7 @@ def changed_in(loop: Loop) -> frozenset[str]:
 
 def written_by_any(sites: Iterable[Site]) -> set[str]:
     """Returns the registers that these instructions write."""
-    return {register for site in sites for register in written_registers(site.instruction)}
+    return {register for site in sites for register in site.use.written}
 
 
 def address_registers(instruction: Instruction) -> frozenset[str]:
@@ -192,54 +189,58 @@ def find_processing(evidence: Evidence) -> Set[Site]:
         loaded: set[str] = set()
         for site in sites:
             of_loaded = not (
-                loaded.isdisjoint(inputs_of(site.instruction))
-                and loaded.isdisjoint(predicates_in(site.instruction.text))
+                loaded.isdisjoint(site.use.inputs) and loaded.isdisjoint(predicates_in(site.instruction.text))
             )
             if of_loaded and site.kind not in ACCESSES:
                 found.add(site)
             if of_loaded or site.kind in ("global load", "shared load", "local"):
-                loaded |= results_of(site.instruction)
+                loaded |= site.use.results
             else:
-                loaded -= results_of(site.instruction)
+                loaded -= site.use.results
     return found
 
 
 def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None) -> list[Site]:
     """Returns the instructions that wrote what this one reads, or only these registers of it; the nearest first."""
+    if registers is None:
+        return _sources_in(evidence, site.function)[site]
     sites = evidence.by_function[site.function]
     here = evidence.place(site, sites)
-    if registers is None:
-        return _sources_in(evidence, site.function)[here]
     last_writer = _writers_in(evidence, site.function)
-    return _nearest_first(sites, here, (last_writer(here, register) for register in registers))
+    writers = (last_writer(here, register) for register in registers)
+    return _nearest_first(sites, here, [writer for writer in writers if writer is not None])
 
 
 @kept
-def _sources_in(evidence: Evidence, function: int) -> list[list[Site]]:
+def _sources_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
     """Returns the sources of each instruction of a function, found in one walk through it."""
     sites = evidence.by_function[function]
-    last = {name: place for place, site in enumerate(sites) for name in written_registers(site.instruction)}
-    found = []
+    last = {name: place for place, site in enumerate(sites) for name in site.use.written}
+    found = {}
     for here, site in enumerate(sites):
-        found.append(_nearest_first(sites, here, [last.get(name) for name in inputs_of(site.instruction)]))
-        last.update(dict.fromkeys(written_registers(site.instruction), here))
+        use = site.use
+        found[site] = _nearest_first(sites, here, [last[name] for name in use.inputs if name in last])
+        for name in use.written:
+            last[name] = here
     return found
 
 
-def _nearest_first(sites: Sequence[Site], here: int, places: Iterable[int | None]) -> list[Site]:
+def _nearest_first(sites: Sequence[Site], here: int, places: Collection[int]) -> list[Site]:
     """Returns the instructions at these places, each once."""
-    known = {place for place in places if place is not None}
-    return [sites[place] for place in sorted(known, key=lambda place: abs(here - place))]
+    nearest = sorted(set(places), key=lambda place: abs(here - place)) if len(places) > 1 else places
+    return [sites[place] for place in nearest]
 
 
 def choosers_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions before it, in its loop or function, that last wrote the predicates that this one reads."""
-    around = evidence.around(site)
     wanted, found = set(predicates_read(site)), []
+    if not wanted:
+        return []
+    around = evidence.around(site)
     for place in range(evidence.place(site, around) - 1, -1, -1):
         if not wanted:
             break
-        if written := wanted & predicates_written(around[place].instruction):
+        if written := wanted & around[place].use.predicates_written:
             found.append(around[place])
             wanted -= written
     return found
@@ -273,7 +274,7 @@ def readers_behind(evidence: Evidence, site: Site, registers: Iterable[str] | No
     """Returns the instructions behind this one that read what it writes, or only these registers of it."""
     code = evidence.by_function[site.function]
     behind = code[evidence.place(site, code) + 1 :]
-    written = written_registers(site.instruction) if registers is None else registers
+    written = site.use.written if registers is None else registers
     return [reader for register in written for reader in readers_of(register, behind)]
 
 
@@ -285,9 +286,9 @@ def readers_of(
     `overwrites` says which instructions write one; by default, all that write the register do.
     """
     for site in following:
-        if register in inputs_of(site.instruction):
+        if register in site.use.inputs:
             yield site
-        if overwrites(site) if overwrites else register in written_registers(site.instruction):
+        if overwrites(site) if overwrites else register in site.use.written:
             return
 
 
@@ -307,77 +308,40 @@ def reach(
 
 
 def find_depending(
-    sites: Sequence[Site], loops: Iterable[Loop], depends: Callable[[Site, bool], bool]
+    sites: Sequence[Site], loops: Iterable[Loop], first: Set[Site], never: Set[Site] = frozenset()
 ) -> Iterator[Site]:
-    """Yields the instructions that `depends` holds for, in the order of the code; the search goes through loops twice.
+    """Yields `first`, and what reads their results or those of others that were found, in the order of the code; but `never` these.
 
-    `depends` gets each instruction, and whether it reads a result of the ones found before it.
+    The search goes through loops twice.
     """
     tainted: set[str] = set()
-    ends = {loop.end: loop.start for loop in loops}
-    index = 0
-    while index < len(sites):
-        site = sites[index]
-        instruction = site.instruction
-        if depends(site, bool(tainted) and not tainted.isdisjoint(read_by(site))):
+    for site in _looping_twice(sites, loops):
+        if site in first or not (tainted.isdisjoint(site.taken) or site in never):
             yield site
-            tainted |= results_of(instruction)
-        elif tainted and instruction.predicate is None:
-            tainted -= results_of(instruction)
-        index += 1
-        if (start := ends.pop(instruction.offset, None)) is not None:
-            index = bisect_left(sites, start, key=lambda one: one.instruction.offset)
+            tainted |= site.use.results
+        elif tainted and site.instruction.predicate is None:
+            tainted -= site.use.results
+
+
+def _looping_twice(sites: Sequence[Site], loops: Iterable[Loop]) -> Sequence[Site]:
+    """Returns the instructions in the order of the code, with those of each loop again behind its end."""
+    offsets = [site.instruction.offset for site in sites]
+    starts: dict[int, int] = {}  # the place where a loop starts, by that of its end
+    for loop in loops:
+        end = bisect_left(offsets, loop.end)
+        if end < len(sites) and offsets[end] == loop.end:
+            starts[end] = bisect_left(offsets, loop.start)
+    found: list[Site] = []
+    here = 0
+    while ahead := [end for end in starts if end >= here]:
+        end = min(ahead)
+        found += sites[here : end + 1]
+        here = starts.pop(end)
+    return [*found, *sites[here:]]
 
 
 def predicates_read(site: Site) -> frozenset[str]:
-    if site.kind == "control":
-        return predicates_in(site.instruction.text)
-    return predicates_read_by(site.instruction)
-
-
-def read_by(site: Site) -> frozenset[str]:
-    """Returns the registers and predicates that an instruction reads."""
-    return _all_read_by(site.instruction.text, site.kind == "control")
-
-
-@lru_cache(maxsize=KEPT)
-def _all_read_by(text: str, is_control: bool) -> frozenset[str]:
-    return inputs_in(text) | (predicates_in(text) if is_control else _predicates_read_by(text))
-
-
-def predicates_read_by(instruction: Instruction) -> frozenset[str]:
-    """Returns the predicates that an instruction reads: that it is under, and all but its first two operands, which may be results."""
-    return _predicates_read_by(instruction.text)
-
-
-@lru_cache(maxsize=KEPT)
-def _predicates_read_by(text: str) -> frozenset[str]:
-    predicate, _, operands = parse_text(text)
-    return predicates_in(", ".join([predicate or "", *operands[2:]]))
-
-
-def results_of(instruction: Instruction) -> frozenset[str]:
-    """Returns the registers and predicates that an instruction writes."""
-    return _results_by(instruction.text)
-
-
-@lru_cache(maxsize=KEPT)
-def _results_by(text: str) -> frozenset[str]:
-    return frozenset(written_by(text)) | _predicates_written_by(text)
-
-
-def predicates_written(instruction: Instruction) -> frozenset[str]:
-    return _predicates_written_by(instruction.text)
-
-
-@lru_cache(maxsize=KEPT)
-def _predicates_written_by(text: str) -> frozenset[str]:
-    return predicates_in(", ".join(parse_text(text).operands[:2]))
-
-
-@lru_cache(maxsize=8192)
-def predicates_in(text: str) -> frozenset[str]:
-    return frozenset(_PREDICATE.findall(text))
+    return predicates_in(site.instruction.text) if site.kind == "control" else site.use.predicates_read
 
 
 @kept
@@ -385,7 +349,7 @@ def _writers_in(evidence: Evidence, function: int) -> Callable[[int, str], int |
     """Returns what finds the instruction of a function that last wrote a register before a position, or else after it in a loop."""
     positions: dict[str, list[int]] = {}
     for index, site in enumerate(evidence.by_function[function]):
-        for register in written_registers(site.instruction):
+        for register in site.use.written:
             positions.setdefault(register, []).append(index)
 
     def find(index: int, register: str) -> int | None:

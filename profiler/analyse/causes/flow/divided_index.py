@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.code.registers import REGISTER, written_registers
+from profiler.analyse.code.registers import REGISTER
 
 _DIMENSIONS = "XYZ"
 _INDEX = "SR_CTAID."
@@ -64,7 +64,7 @@ def find_parts(evidence: Evidence, function: int) -> Mapping[int, IndexPart]:
     for place, site in enumerate(sites):
         if never_acts(evidence, site):
             continue
-        written = written_registers(site.instruction)
+        written = site.use.written
         part = _part_written(sites, place, held, reciprocals)
         is_reciprocal = _is_reciprocal(site, reciprocals)
         for register in written:
@@ -95,9 +95,11 @@ def _part_written(
     """Returns the part of the index that an instruction writes, if it writes one."""
     site = sites[place]
     name, operands = site.instruction.name.removeprefix("U"), site.instruction.operands
-    registers = [_register(one) for one in operands]
     if site.instruction.name in ("S2R", "S2UR") and operands[-1].startswith(_INDEX):
         return IndexPart(operands[-1].removeprefix(_INDEX))
+    if not held:
+        return None
+    registers = [_register(one) for one in operands]
     if name in _COPIES or site.opcode.removeprefix("U").startswith("IMAD.MOV"):
         return held.get(registers[-1])
     is_changed = registers and registers[0] == next(filter(None, registers[1:]), None)
@@ -133,7 +135,7 @@ def _register(operand: str) -> str:
 def _find_correction(sites: Sequence[Site], place: int, quotient: str) -> float | None:
     """Returns the part of all threads for which the first correction of a quotient acts; None if there is none."""
     for site in sites[place + 1 :]:
-        if quotient not in written_registers(site.instruction):
+        if quotient not in site.use.written:
             continue
         operands = site.instruction.operands
         adds_one = site.instruction.predicate is not None and "0x1" in operands[1:]

@@ -11,12 +11,10 @@ from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
-    predicates_in,
-    predicates_written,
     sources_of,
 )
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import inputs_of, written_registers
+from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
 
 _IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")
@@ -45,15 +43,17 @@ def find_differing(evidence: Evidence) -> Iterator[Site]:
     columns = evidence.shape.block[0] if evidence.shape else 1
     own = [*_OF_LANES, *([_IN_X] if columns > 1 else []), *(_IN_YZ if columns % LANES else ())]
 
-    def depends(site: Site, reads_dependent: bool) -> bool:
+    def differs(site: Site) -> bool | None:
         name = site.instruction.name
         if name == "S2R":
             return any(one in site.instruction.text for one in own)
-        if name in _OF_A_WARP or (columns % LANES == 0 and _is_index_of_warp(evidence, site)):
+        if name in _OF_A_WARP or (
+            name == "SHF" and columns % LANES == 0 and _is_index_of_warp(evidence, site)
+        ):
             return False
-        return reads_dependent or site.kind in _UNKNOWN
+        return True if site.kind in _UNKNOWN else None
 
-    return _follow(evidence, depends)
+    return _follow(evidence, differs)
 
 
 @kept
@@ -63,14 +63,13 @@ def find_differing_in_block(evidence: Evidence) -> set[Site]:
 
 
 def _yield_differing_in_block(evidence: Evidence) -> Iterator[Site]:
-
-    def depends(site: Site, reads_dependent: bool) -> bool:
+    def differs(site: Site) -> bool | None:
         name = site.instruction.name
         if name in ("S2R", "S2UR", "CS2R"):
             return not any(one in site.instruction.text for one in _OF_A_BLOCK)
-        return reads_dependent or name == "ELECT" or site.kind in _UNKNOWN
+        return True if name == "ELECT" or site.kind in _UNKNOWN else None
 
-    return _follow(evidence, depends)
+    return _follow(evidence, differs)
 
 
 def _without(sites: Iterable[Site], differing: Iterable[Site]) -> set[Site]:
@@ -83,9 +82,13 @@ def _without(sites: Iterable[Site], differing: Iterable[Site]) -> set[Site]:
     return left
 
 
-def _follow(evidence: Evidence, depends: Callable[[Site, bool], bool]) -> Iterator[Site]:
+def _follow(evidence: Evidence, differs: Callable[[Site], bool | None]) -> Iterator[Site]:
+    """Yields the instructions that differ, and what reads their results; `differs` is None for what differs only as it does so."""
     for function, sites in evidence.by_function.items():
-        yield from find_depending(sites, evidence.loops.get(function, []), depends)
+        known = {site: does for site in sites if (does := differs(site)) is not None}
+        first = {site for site, does in known.items() if does}
+        never = known.keys() - first
+        yield from find_depending(sites, evidence.loops.get(function, []), first, never)
 
 
 def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
@@ -99,7 +102,7 @@ def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
                 setter = setting.get(predicate)
                 if setter and setter not in differing and sources_of(evidence, setter):
                     found.add(site)
-            setting |= dict.fromkeys(predicates_written(site.instruction), site)
+            setting |= dict.fromkeys(site.use.predicates_written, site)
     return found
 
 
@@ -112,7 +115,7 @@ def find_part_of_warps(evidence: Evidence, site: Site) -> float:
     wanted = site.instruction.predicate or ""
     sites = evidence.by_function[site.function]
     for before in reversed(sites[: evidence.place(site, sites)]) if wanted else ():
-        if wanted.removeprefix("!") not in predicates_written(before.instruction):
+        if wanted.removeprefix("!") not in before.use.predicates_written:
             continue
         if bits := _bits_of_index(evidence, before):
             return _part_with_bits(evidence, bits, is_zero=wanted.startswith("!"))
@@ -212,10 +215,11 @@ def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:
     held: dict[str, str] = {}  # by the register of a result, that of the lane's own value
     for site in evidence.inside(loop):
         one = site.instruction
-        read, written = inputs_of(one), written_registers(one)
-        if site.kind in _ARITHMETIC and any(held.get(name) in read for name in read):
-            yield site
-        held = {name: own for name, own in held.items() if name not in written and own not in written}
+        if held:
+            read, written = site.use.inputs, site.use.written
+            if site.kind in _ARITHMETIC and any(held.get(name) in read for name in read):
+                yield site
+            held = {name: own for name, own in held.items() if name not in written and own not in written}
         if one.opcode in SUMMING:
             held[one.operands[1]] = one.operands[2]
 

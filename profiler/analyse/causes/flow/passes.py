@@ -14,7 +14,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, is_predicate, written_registers
+from profiler.analyse.code.registers import REGISTER, is_predicate
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _BITS = 32
@@ -30,6 +30,9 @@ _MOST_KEPT_BYTES = 128 * 1024
 # Registers of a thread, in bytes, and shared memory of an SM, which its blocks share (there, for compute capability 9.0).
 _THREAD_BYTES, _SHARED_BYTES = 255 * 4, 227 * 1024
 _WARPS = 64  # that an SM holds
+_COMPUTED = frozenset(
+    {"MOV", "R2UR", "IADD3", "VIADD", "IADD", "IMAD", "LEA", "SHF", "LOP3"}
+)  # in `_compute`
 _ADDING = ("FADD", "FFMA", "FMNMX", "DADD", "DFMA", "HADD2", "HFMA2")
 _WRITING: tuple[Kind, ...] = ("global store", "atomic", "shared store", "shared atomic")
 
@@ -147,7 +150,7 @@ def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:
             register, offset = address.groups()
             if register in registers:
                 found[site] = (registers[register] + int(offset or "0", 16)) % _WORD
-        written = written_registers(site.instruction)
+        written = site.use.written
         values = _results(site.instruction, registers)
         for place, register in enumerate(written):
             known = values is not None and place < len(values)
@@ -171,8 +174,10 @@ def _results(instruction: Instruction, registers: Mapping[str, int]) -> list[int
         return [0, 0] if operands[0] == "SRZ" else None
     if name == "HFMA2":  # how compilers write a zero for another pipe
         return [0] if operands[-2:] == ["0", "0"] and operands[0].endswith("RZ") else None
+    if name not in _COMPUTED or "HI" in modifiers or "X" in modifiers:
+        return None
     values = [_value(one, registers) for one in operands]
-    if None in values or "HI" in modifiers or "X" in modifiers:
+    if None in values:
         return None
     return _compute(name, modifiers, [one for one in values if one is not None])
 

@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.comparisons import uses_of
 from profiler.analyse.causes.flow.dataflow import reach, readers_behind, sources_of
 from profiler.analyse.code.function_sizes import tests_reciprocal, tests_root
-from profiler.analyse.code.registers import inputs_of, register_of
+from profiler.analyse.code.registers import register_of
 
 # What compares, and what chooses one of two values or copies it: the larger of two roots is the root of the larger number.
 _COMPARES = frozenset({"FSETP"})
@@ -48,10 +48,10 @@ def _result_of(evidence: Evidence, test: Site) -> Site | None:
         return None
     makers = sources_of(evidence, test, {argument})
     for guess in code[max(0, here - _NEAR) : here + _NEAR]:
-        reads_it = guess.opcode.startswith("MUFU.RSQ") and argument in inputs_of(guess.instruction)
+        reads_it = guess.opcode.startswith("MUFU.RSQ") and argument in guess.use.inputs
         if not reads_it or sources_of(evidence, guess, {argument}) != makers:
             continue
-        products = (one for one in readers_behind(evidence, guess) if argument in inputs_of(one.instruction))
+        products = (one for one in readers_behind(evidence, guess) if argument in one.use.inputs)
         for product in products:
             for error in _multiply_adds_behind(evidence, product):
                 for last in _multiply_adds_behind(evidence, error):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from itertools import takewhile
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -10,7 +11,7 @@ from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site,
 from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, inputs_of, read_registers, written_registers
+from profiler.analyse.code.registers import REGISTER, read_registers, use_of
 
 _REACH = 512  # instructions after a load, a bound of the search: a turn of a loop that stages tiles has several hundred
 _PACKING = ("PRMT", "MOV", "F2FP", "HADD2")
@@ -29,31 +30,33 @@ def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
         return False
     loop = evidence.innermost_loop(site)
     uses_tiles = loop is not None and any(one.kind in _USING_TILES for one in evidence.inside(loop))
-    held = set(written_registers(site.instruction))
+    held = set(site.use.written)
     for instruction in _following(evidence, site):
         if instruction.name in ("STS", "STSM") and held & stored_registers(instruction):
             return True
-        takes = bool(held & inputs_of(instruction))
+        use = use_of(instruction.text)
+        takes = not held.isdisjoint(use.inputs)
         if takes and (instruction.name in _PACKING or _is_of_one_value(instruction, held, loop, uses_tiles)):
-            held |= set(written_registers(instruction))
+            held.update(use.written)
         # A sum, under whatever predicate, is another value.
         elif instruction.predicate is None or takes:
-            held -= set(written_registers(instruction))
+            held.difference_update(use.written)
         if not held:
             return False
     return False
 
 
-def _following(evidence: Evidence, site: Site) -> list[Instruction]:
-    """Returns the instructions after this one, as far as the search goes; in a loop, those of one turn."""
+def _following(evidence: Evidence, site: Site) -> Iterator[Instruction]:
+    """Yields the instructions after this one, as far as the search goes; in a loop, those of one turn."""
     code, loop = evidence.profile.code, evidence.innermost_loop(site)
     if code is None:
-        return []
-    following = list(code.functions[site.function][site.position + 1 : site.position + 1 + _REACH])
+        return
+    following = code.functions[site.function][site.position + 1 : site.position + 1 + _REACH]
     if loop is None or len(loop.body) > _REACH:
-        return following
-    next_turn = [one for one in loop.body if one.offset < site.instruction.offset]
-    return [one for one in following if one in loop] + next_turn
+        yield from following
+        return
+    yield from takewhile(lambda one: one in loop, following)
+    yield from takewhile(lambda one: one.offset < site.instruction.offset, loop.body)
 
 
 def stored_registers(instruction: Instruction) -> frozenset[str]:

@@ -19,10 +19,10 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_depending,
     find_processing,
-    predicates_in,
     sources_of,
 )
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
@@ -171,11 +171,8 @@ def _is_retry(sites: Sequence[Site], loop: Loop) -> bool:
     for passed_on in (False, True):
         if passed_on and not any(site.stores_in_shared for site in depending):
             break
-
-        def depends(site: Site, reads_dependent: bool, passed_on: bool = passed_on) -> bool:
-            return reads_dependent or is_swap(site) or (passed_on and site.kind == "shared load")
-
-        depending = set(find_depending(sites, [loop], depends))
+        first = {site for site in sites if is_swap(site) or (passed_on and site.kind == "shared load")}
+        depending = set(find_depending(sites, [loop], first))
     branches = [site for site in sites if site.instruction.name == "BRA"]
     last = branches[-1:]  # goes back; if it does so in any case, one of the others decides
     is_conditional = any(one.instruction.predicate or predicates_in(one.instruction.text) for one in last)

@@ -16,7 +16,6 @@ from profiler.analyse.causes.flow.dataflow import (
     find_pointers,
     has_fixed_address,
 )
-from profiler.analyse.code.registers import written_registers
 from profiler.catalog.metrics import LANES
 
 _UNROLLED = 4.0  # turns of a loop by the compiler
@@ -92,7 +91,7 @@ def _count_copies(evidence: Evidence, store: Site) -> int:
                 and site.instruction.predicate == store.instruction.predicate
             ):
                 copies += 1
-            elif site.kind in ("control", "barrier") or registers & set(written_registers(site.instruction)):
+            elif site.kind in ("control", "barrier") or registers & set(site.use.written):
                 break
     return copies
 

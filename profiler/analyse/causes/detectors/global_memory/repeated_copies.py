@@ -9,7 +9,6 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN, without_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SIZE_IS_UNKNOWN, Site
-from profiler.analyse.causes.flow.dataflow import predicates_written
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
@@ -70,7 +69,7 @@ def _under_predicates(sites: Iterable[Site]) -> dict[Site, tuple[str, Site | Non
         last = site.instruction.operands[-1] if site.instruction.name == _COPY else ""
         if _PREDICATE.fullmatch(last):
             found[site] = last, setting.get(last.removeprefix("!"))
-        setting |= dict.fromkeys(predicates_written(site.instruction), site)
+        setting |= dict.fromkeys(site.use.predicates_written, site)
     return found
 
 

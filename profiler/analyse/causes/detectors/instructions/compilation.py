@@ -160,7 +160,9 @@ def _held_by_banks(evidence: Evidence, held: float) -> float:
 def _read_cycles(evidence: Evidence) -> dict[Site, ReadCycles]:
     """Returns the cycles in which single-precision and integer instructions read their registers; others read pairs and vectors."""
     code = evidence.profile.code
-    counted = [list(count_read_cycles(function)) for function in code.functions] if code else []
+    counted = (
+        {one: list(count_read_cycles(code.functions[one])) for one in evidence.by_function} if code else {}
+    )
     return {
         site: counted[site.function][site.position]
         for site in evidence.of(*_RATES)

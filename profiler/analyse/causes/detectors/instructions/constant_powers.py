@@ -22,7 +22,6 @@ from profiler.analyse.code.function_sizes import (
     Size,
     takes_logarithm_of_power,
 )
-from profiler.analyse.code.registers import written_registers
 
 # A scheduler issues an instruction a cycle, and its special-function unit takes eight cycles for one of a warp (CUDA C++ Programming
 # Guide, "Arithmetic Instructions": 128 and 16 results a cycle and SM).
@@ -66,8 +65,7 @@ def _exponents(sites: Sequence[Site]) -> Iterator[tuple[Site, float]]:
             product = products.get(_plain(one.operands[3][1:]))
             if product and _factors(product) == _factors(one):
                 yield site, _number(one.operands[2])
-        written = written_registers(one)
-        products |= dict.fromkeys(written, one)
+        products |= dict.fromkeys(site.use.written, one)
 
 
 def _plain(operand: str) -> str:

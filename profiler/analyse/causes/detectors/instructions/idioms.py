@@ -11,7 +11,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import reach, readers_behind, sources_of, written_by_any
-from profiler.analyse.code.registers import inputs_of, written_registers
 from profiler.catalog.metrics import LANES
 
 # Bits are summed in pairs, in fours and in bytes; a multiplication then adds up the bytes of a word. No other arithmetic needs all of
@@ -194,12 +193,10 @@ def _only_counts(inside: Sequence[Site]) -> bool:
     """Returns whether a loop takes the lowest bit of what it shifts and adds it to a sum, and to nothing else."""
     taking = [site for site in inside if _takes_lowest_bit(site)]
     shifted = written_by_any(site for site in inside if site.opcode.startswith("SHF.R."))
-    if not any(not shifted.isdisjoint(inputs_of(site.instruction)) for site in taking):
+    if not any(not shifted.isdisjoint(site.use.inputs) for site in taking):
         return False
     bits = written_by_any(taking)
-    reading = [
-        site for site in inside if site not in taking and not bits.isdisjoint(inputs_of(site.instruction))
-    ]
+    reading = [site for site in inside if site not in taking and not bits.isdisjoint(site.use.inputs)]
     return bool(reading) and all(site.opcode.startswith(_COUNTS) and _is_own_sum(site) for site in reading)
 
 
@@ -234,7 +231,7 @@ def detect_dropped_numbers(evidence: Evidence) -> Iterable[Candidate]:
         mixing = [
             one
             for site in upper
-            for one in readers_behind(evidence, site, written_registers(site.instruction)[-1:])
+            for one in readers_behind(evidence, site, site.use.written[-1:])
             if _mixes(one)
         ]
         numbers = [site for site in mixing if not _is_multiplied(evidence, site)]
@@ -264,11 +261,11 @@ def _is_product(site: Site) -> bool:
 def _multiplies_by(site: Site, factor: set[str]) -> bool:
     instruction = site.instruction
     is_product = instruction.name == "IMAD" and not factor.isdisjoint(instruction.operands)
-    return is_product and bool(written_registers(instruction))
+    return is_product and bool(site.use.written)
 
 
 def _makes_upper_half(product: Site) -> bool:
-    return product.opcode.startswith("IMAD.HI") or len(written_registers(product.instruction)) > 1
+    return product.opcode.startswith("IMAD.HI") or len(product.use.written) > 1
 
 
 def _mixes(site: Site) -> bool:
@@ -285,7 +282,7 @@ def _is_lower_half_used(evidence: Evidence, product: Site) -> bool:
     """Returns whether the lower half of a product is a number: another round would only mix it."""
     if product.opcode.startswith("IMAD.HI"):
         return False
-    lower = written_registers(product.instruction)[:1]
+    lower = product.use.written[:1]
     return any(not _mixes(one) for one in readers_behind(evidence, product, lower))
 
 

@@ -11,7 +11,6 @@ from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
-from profiler.analyse.code.registers import inputs_of, written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 
@@ -178,12 +177,12 @@ def _find_exchanging(step: Iterable[Site]) -> set[Site]:
     found: set[Site] = set()
     brought: set[str] = set()
     for site in step:
-        written = written_registers(site.instruction)
+        written = site.use.written
         if site.instruction.name == "SHFL":
             found.add(site)
             brought.update(written)
             continue
-        if site.kind in _RESULTS and not brought.isdisjoint(inputs_of(site.instruction)):
+        if site.kind in _RESULTS and not brought.isdisjoint(site.use.inputs):
             found.add(site)
         brought.difference_update(written)
     return found
@@ -272,9 +271,9 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
             for one in since
             if one in fractions and one.executed * (1.0 - one.idle_share) < site.executed / 2
         ]
-        working = sum(one.executed + evidence.charged[one].total for one in lonely)
-        everything = sum(one.executed + evidence.charged[one].total for one in since)
-        if everything:
+        if lonely:
+            working = sum(one.executed + evidence.charged[one].total for one in lonely)
+            everything = sum(one.executed + evidence.charged[one].total for one in since)
             waited += evidence.charged[site]["barrier"] * working / everything
         since = []
     return waited / total if total else 0.0
@@ -285,7 +284,6 @@ def _time_after_others(evidence: Evidence, fractions: Mapping[Site, float]) -> f
 
     At each sample, an SM shows one of its warps, so that the samples of these few say how long they were all that was left.
     """
-    samples = sum(sum(site.waits.values()) for site in evidence.sites)
     alone = 0.0
     for sites in evidence.by_function.values():
         barriers = [index for index, site in enumerate(sites) if site.kind == "barrier"]
@@ -294,7 +292,7 @@ def _time_after_others(evidence: Evidence, fractions: Mapping[Site, float]) -> f
         first = next((index for index, site in enumerate(after) if site.executed < most), len(after))
         idle = [site for site in after[first:] if site in fractions]
         alone += _in_turn(idle) * sum(fractions[site] * sum(site.waits.values()) for site in idle)
-    return alone / samples if samples else 0.0
+    return alone / sum(sum(site.waits.values()) for site in evidence.sites) if alone else 0.0
 
 
 def _in_turn(sites: Sequence[Site]) -> float:

@@ -14,13 +14,11 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_address_work,
     find_writers,
-    predicates_in,
-    predicates_written,
     reach,
     written_by_any,
 )
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import inputs_of, read_registers, written_registers
+from profiler.analyse.code.registers import predicates_in
 
 _COMPUTING: tuple[Kind, ...] = (
     "fp32",
@@ -148,9 +146,9 @@ def _is_as_long_each_time(
     leading = _lead_to(evidence, _tests_of(inner, inner[-1:]), nest)
     if not leading.isdisjoint(of_data):
         return False
-    read = frozenset().union(*(inputs_of(site.instruction) for site in leading))
+    read = frozenset().union(*(site.use.inputs for site in leading))
     return not any(
-        not read.isdisjoint(written_registers(site.instruction)) and is_carried(evidence, site)
+        not read.isdisjoint(site.use.written) and is_carried(evidence, site)
         for site in set(nest).difference(inner)
     )
 
@@ -160,7 +158,7 @@ def _keeping_nest(evidence: Evidence, nest: Sequence[Site], of_data: Set[Site]) 
 
     With a known number of turns, constants are operands of the arithmetic.
     """
-    by_data = frozenset().union(*(predicates_written(site.instruction) for site in of_data))
+    by_data = frozenset().union(*(site.use.predicates_written for site in of_data))
     branches = [
         site
         for site in nest
@@ -179,8 +177,8 @@ def _tests_of(inside: Sequence[Site], branches: Sequence[Site]) -> list[Site]:
     for site in reversed(inside):
         if site in branches:
             wanted |= predicates_in(site.instruction.text)
-        elif site.instruction.name in _TESTS and not wanted.isdisjoint(predicates_written(site.instruction)):
-            wanted -= predicates_written(site.instruction)
+        elif site.instruction.name in _TESTS and not wanted.isdisjoint(site.use.predicates_written):
+            wanted -= site.use.predicates_written
             wanted |= predicates_in(", ".join(site.instruction.operands[2:]))
             tests.append(site)
     return tests
@@ -194,7 +192,7 @@ def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) ->
         code = evidence.by_function[site.function]
         return {
             code[writer]
-            for register in inputs_of(site.instruction)
+            for register in site.use.inputs
             for writer in find_writers(evidence, code, evidence.place(site, code), register)
         }
 
@@ -283,8 +281,8 @@ def _of_data(inside: Sequence[Site]) -> set[Site]:
     found: set[Site] = set()
     loaded: set[str] = set()
     for site in (*inside, *inside):  # a turn may use what the one before has loaded
-        results = written_registers(site.instruction)
-        is_of_data = not loaded.isdisjoint(inputs_of(site.instruction))
+        results = site.use.written
+        is_of_data = not loaded.isdisjoint(site.use.inputs)
         if is_of_data:
             found.add(site)
         if is_of_data or site.kind in _LOADING:
@@ -299,4 +297,4 @@ def steps_on(site: Site, changed: Set[str]) -> bool:
     operands = site.instruction.operands
     if len(operands) < 2 or operands[0] not in operands[1:] or site.instruction.predicate:
         return False
-    return {operands[0]}.issuperset(read_registers(site.instruction) & changed)
+    return {operands[0]}.issuperset(site.use.named & changed)

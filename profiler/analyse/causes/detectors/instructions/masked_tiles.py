@@ -11,11 +11,8 @@ from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses import is_of_one_place
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
-    predicates_in,
-    predicates_written,
-    read_by,
-    results_of,
 )
+from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
 
 # Sizes of tiles are powers of two: a tile of which less than half is there could be half as large.
@@ -93,10 +90,10 @@ def _bounds_of(evidence: Evidence, load: Site) -> frozenset[str]:
     wanted = predicates_in(load.instruction.predicate or "")
     found: set[str] = set()
     for site in reversed(sites[: evidence.place(load, sites)]):
-        if wanted.isdisjoint(predicates_written(site.instruction)) or site.instruction.name not in _TESTS:
+        if wanted.isdisjoint(site.use.predicates_written) or site.instruction.name not in _TESTS:
             continue
         operands = site.instruction.operands
-        wanted = (wanted - predicates_written(site.instruction)) | predicates_in(", ".join(operands[4:]))
+        wanted = (wanted - site.use.predicates_written) | predicates_in(", ".join(operands[4:]))
         if not operands[_COMPARED].startswith(("0x", "RZ", "URZ")):
             found.add(operands[_COMPARED])
         if not wanted:
@@ -114,7 +111,7 @@ def _work_on(sites: Sequence[Site], loads: Sequence[Site], part: float) -> Mappi
     acting = {load: (load.acting or 0.0) / LANES for load in loads}
     most = max(acting.values())
     loading = set(loads)
-    fed = set(find_depending(sites, [], lambda site, reads: site in loading or reads))
+    fed = set(find_depending(sites, [], loading))
     first = min(map(sites.index, loads))
     exchange = next(
         (
@@ -145,10 +142,10 @@ def _computed_for(elements: Sequence[Site], before: Sequence[Site]) -> set[Site]
     readers: dict[Site, set[Site]] = {}
     written: dict[str, Site] = {}
     for site in before:
-        for name in read_by(site):
+        for name in site.taken:
             if name in written:
                 readers.setdefault(written[name], set()).add(site)
-        written |= dict.fromkeys(results_of(site.instruction), site)
+        written |= dict.fromkeys(site.use.results, site)
     for site in reversed(before):
         if site in readers and readers[site] <= found and site.kind in ("integer", "other"):
             found.add(site)

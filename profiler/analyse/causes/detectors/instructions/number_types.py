@@ -19,7 +19,7 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.code.function_sizes import TESTED_RECIPROCAL, TESTED_ROOT
 from profiler.analyse.code.opcodes import is_move
-from profiler.analyse.code.registers import inputs_of, register_of, written_registers
+from profiler.analyse.code.registers import register_of
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
 _FROM_REDUCED = "I2F.F64.S64"
@@ -111,15 +111,15 @@ def _made_by(evidence: Evidence, site: Site) -> Site | None:
     around = evidence.around(site)
     here = around.index(site)
     after = around[here + 1 :] if evidence.innermost_loop(site) else []
-    wanted = inputs_of(site.instruction)
+    wanted = site.use.inputs
     for one in (*reversed(around[:here]), *reversed(after)):
-        if wanted.isdisjoint(written_registers(one.instruction)):
+        if wanted.isdisjoint(one.use.written):
             continue
         if one.kind != "integer":
             return None
         if one.instruction.name not in _UNPACKING:
             return one
-        wanted = inputs_of(one.instruction)
+        wanted = one.use.inputs
     return None
 
 
@@ -138,13 +138,9 @@ def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
     """Returns whether a conversion's input is the result of another, or its result the input of another."""
     sites = evidence.by_function[site.function]
     here = sites.index(site)
-    read, written = inputs_of(site.instruction), set(written_registers(site.instruction))
-    before = (
-        one
-        for one in reversed(sites[max(0, here - NEAR) : here])
-        if read & set(written_registers(one.instruction))
-    )
-    after = (one for one in sites[here + 1 : here + 1 + NEAR] if written & inputs_of(one.instruction))
+    read, written = site.use.inputs, set(site.use.written)
+    before = (one for one in reversed(sites[max(0, here - NEAR) : here]) if read & set(one.use.written))
+    after = (one for one in sites[here + 1 : here + 1 + NEAR] if written & one.use.inputs)
     return any(
         one is not None and one.kind == "conversion" for one in (next(before, None), next(after, None))
     )
@@ -221,9 +217,9 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
         for index, site in enumerate(sites):
             if not is_move(site.instruction):
                 continue
-            written = set(written_registers(site.instruction))
+            written = set(site.use.written)
             for one in sites[index + 1 : index + 1 + NEAR]:
-                read = inputs_of(one.instruction)
+                read = one.use.inputs
                 if one.kind == "fp64" and written & read:
                     found.append(site)
                     break
@@ -245,7 +241,7 @@ def _find_terms(evidence: Evidence) -> list[Site]:
             str, dict[Site, Site]
         ] = {}  # the terms of the sum in a register, with the move of the constant of each
         for site in sites:
-            written = written_registers(site.instruction)
+            written = site.use.written
             terms = _sum_with(site, moved, sums) if site.instruction.name == "DFMA" else {}
             for register in written:
                 moved.pop(register, None)

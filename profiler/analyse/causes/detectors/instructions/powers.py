@@ -8,7 +8,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import written_by_any
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import inputs_of, written_registers
 
 _PRODUCTS = ("FMUL", "DMUL")
 # What counts and chooses: beside the products, an inner loop that computes anything else does more than take a power.
@@ -34,12 +33,14 @@ def _powers_of(evidence: Evidence, outer: Loop, loops: Iterable[Loop]) -> dict[S
     nest = evidence.inside(outer)
     within = (one for one in loops if outer.start < one.start and one.end < outer.end)
     inner = [inside for one in within if (inside := evidence.inside(one))]
+    if not inner:
+        return {}
     changed = written_by_any(nest)
     products = [site for site in nest if _is_by_the_same(site, changed)]
-    if not inner or not all(_only_multiplies(one, set(products)) for one in inner):
+    if not all(_only_multiplies(one, set(products)) for one in inner):
         return {}
     multiplied = written_by_any(site for site in products if any(site in one for one in inner))
-    products = [site for site in products if multiplied.issuperset(written_registers(site.instruction))]
+    products = [site for site in products if multiplied.issuperset(site.use.written)]
     turns, count = nest[0].executed, sum(site.executed for site in products)
     if count < _TURNS_OF_A_POWER * turns or not all(_begins_anew(nest, one) for one in multiplied):
         return {}
@@ -67,11 +68,9 @@ def _is_by_the_same(site: Site, changed: set[str]) -> bool:
     """Returns whether an instruction multiplies its own register by what does not change in the loop."""
     if site.instruction.name not in _PRODUCTS:
         return False
-    target = set(written_registers(site.instruction))
+    target = set(site.use.written)
     factors = [operand.removesuffix(".reuse") for operand in site.instruction.operands[1:]]
-    return (
-        factors.count(site.instruction.operands[0]) == 1 and changed & inputs_of(site.instruction) == target
-    )
+    return factors.count(site.instruction.operands[0]) == 1 and changed & site.use.inputs == target
 
 
 def _only_multiplies(inside: Sequence[Site], products: set[Site]) -> bool:
@@ -82,9 +81,9 @@ def _only_multiplies(inside: Sequence[Site], products: set[Site]) -> bool:
 
 def _begins_anew(nest: Sequence[Site], register: str) -> bool:
     """Returns whether each turn sets the register, before anything else in it, to a value that does not depend on the last one."""
-    first = next(site for site in nest if register in written_registers(site.instruction))
+    first = next(site for site in nest if register in site.use.written)
     return (
-        register not in inputs_of(first.instruction)
+        register not in first.use.inputs
         and first.instruction.predicate is None
         and first.executed >= nest[0].executed
     )

@@ -11,7 +11,6 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import readers_of, written_by_any
 from profiler.analyse.causes.flow.lane_values import find_alike_in_lanes
-from profiler.analyse.code.registers import inputs_of, written_registers
 
 _ADDITIONS = {
     "FMUL": "FADD",
@@ -81,8 +80,8 @@ def _invariant(evidence: Evidence) -> list[Site]:
             site
             for site in inside
             # Nothing keeps the result of a test: compilers have few predicates, and make it again.
-            if site.kind in ("fp32", "fp64", "special") and written_registers(site.instruction)
-            if (read := inputs_of(site.instruction)) and read.isdisjoint(changed)
+            if site.kind in ("fp32", "fp64", "special") and site.use.written
+            if (read := site.use.inputs) and read.isdisjoint(changed)
         ]
     return repeated
 
@@ -91,7 +90,7 @@ def _unfused(evidence: Evidence) -> list[Site]:
     """Returns pairs of a multiplication and the addition that alone uses its result. An addition takes one product in."""
     found: dict[Site, None] = {}
     for index, site in enumerate(evidence.sites):
-        target = written_registers(site.instruction)
+        target = site.use.written
         addition = _ADDITIONS.get(site.instruction.name)
         if addition is None or not target:
             continue

@@ -16,7 +16,6 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import inputs_of, read_registers, written_registers
 from profiler.catalog.metrics import LANES
 
 # Their results do not depend on the order of what they add up, except for rounding.
@@ -59,7 +58,7 @@ def _exchanges_sums(inside: Sequence[Site]) -> list[Site]:
     exchanged: set[str] = set()  # the registers that hold what other threads had
     for site in inside:
         one = site.instruction
-        written = set(written_registers(one))
+        written = set(site.use.written)
         if site.kind == "barrier":
             exchanging.append(site)
         elif one.name == "SHFL" or site.kind == "shared load":
@@ -70,11 +69,11 @@ def _exchanges_sums(inside: Sequence[Site]) -> list[Site]:
             if exchanged.isdisjoint(stored_registers(one)):
                 return []
             exchanging.append(site)
-        elif exchanged.isdisjoint(inputs_of(one)):
+        elif exchanged.isdisjoint(site.use.inputs):
             exchanged -= written
         elif one.name not in _ADDING:
             return []
-        elif written <= inputs_of(one) - exchanged and _is_a_sum(inside, site):
+        elif written <= site.use.inputs - exchanged and _is_a_sum(inside, site):
             sums.append(site)
         else:
             exchanging.append(site)
@@ -90,20 +89,16 @@ def _are_read_next_turn(registers: Set[str], inside: Sequence[Site]) -> bool:
     """Returns whether the next turn of a loop reads what a turn leaves in one of these registers."""
     left = set(registers)
     for site in inside:
-        if left & inputs_of(site.instruction):
+        if left & site.use.inputs:
             return True
-        left -= set(written_registers(site.instruction))
+        left -= set(site.use.written)
     return False
 
 
 def _is_a_sum(inside: Sequence[Site], site: Site) -> bool:
     """Returns whether nothing else in the loop reads or writes what the instruction adds to."""
-    total = set(written_registers(site.instruction))
-    return all(
-        one is site
-        or total.isdisjoint({*read_registers(one.instruction), *written_registers(one.instruction)})
-        for one in inside
-    )
+    total = set(site.use.written)
+    return all(one is site or total.isdisjoint({*one.use.named, *one.use.written}) for one in inside)
 
 
 def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
@@ -199,12 +194,12 @@ def _exchanged_in(inside: Sequence[Site]) -> list[Site]:
     found: list[Site] = []
     exchanged: set[str] = set()
     for site in inside:
-        written = set(written_registers(site.instruction))
+        written = set(site.use.written)
         if site.kind == "barrier" or site.kind in SHARED:
             found.append(site)
         if site.kind == "shared load":
             exchanged |= written
-        elif site.kind not in ACCESSES and not exchanged.isdisjoint(inputs_of(site.instruction)):
+        elif site.kind not in ACCESSES and not exchanged.isdisjoint(site.use.inputs):
             found.append(site)
             exchanged |= written
         else:

@@ -13,12 +13,11 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses import is_of_one_place
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
-    find_depending,
     sources_of,
     written_by_any,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.code.registers import REGISTER, inputs_of, written_registers
+from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import LANES
 
 # Of the last tile that is there, half is missing on average: its turn is made all the same.
@@ -119,16 +118,19 @@ def _growing(inside: Sequence[Site], changed: Set[str]) -> Iterator[Site]:
     """Yields the counters of a loop, and what is made of them and of what stays."""
     counters = {site for site in inside if site.kind == "integer" and steps_on(site, changed)}
     growing = written_by_any(counters)
-
-    def depends(site: Site, reads: bool) -> bool:
-        if site in counters:
-            return True
-        grows = reads and _keeps_growing(site) and (inputs_of(site.instruction) & changed) <= growing
-        if grows:
-            growing.update(written_registers(site.instruction))
-        return grows
-
-    yield from find_depending((*inside, *inside), (), depends)
+    held: set[str] = set()  # the registers and predicates with what was found
+    for site in (*inside, *inside):
+        grows = (
+            not held.isdisjoint(site.taken)
+            and _keeps_growing(site)
+            and (site.use.inputs & changed) <= growing
+        )
+        if grows or site in counters:
+            growing.update(site.use.written)
+            held |= site.use.results
+            yield site
+        elif site.instruction.predicate is None:
+            held -= site.use.results
 
 
 def _keeps_growing(site: Site) -> bool:

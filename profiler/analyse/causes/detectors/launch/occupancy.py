@@ -16,7 +16,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import only_written, written_registers
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 
@@ -90,8 +89,8 @@ def _holds_sums(evidence: Evidence) -> bool:
     sums: dict[Loop, set[str]] = {}
     for site in evidence.of("fp32", "fp64", "tensor"):
         loop = evidence.innermost_loop(site)
-        if loop and not only_written(site.instruction):
-            sums.setdefault(loop, set()).update(written_registers(site.instruction))
+        if loop and not site.use.only_written:
+            sums.setdefault(loop, set()).update(site.use.written)
     return 2 * max(map(len, sums.values()), default=0) > (evidence.find("registers") or 0.0)
 
 

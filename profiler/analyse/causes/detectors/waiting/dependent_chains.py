@@ -11,7 +11,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.carried import is_carried
-from profiler.analyse.causes.flow.dataflow import read_by, results_of
 
 # Cycles after which arithmetic has its result (see `candidate.py`), in which as many other instructions can issue.
 _LATENCY = 4
@@ -79,8 +78,8 @@ def _follows_at_once(evidence: Evidence, site: Site) -> bool:
     before = around[max(0, first) : here]
     if first < 0 and evidence.innermost_loop(site):
         before = [*before, *around[first:]]
-    read = read_by(site)
-    return any(not read.isdisjoint(results_of(one.instruction)) for one in before)
+    read = site.taken
+    return any(not read.isdisjoint(one.use.results) for one in before)
 
 
 def _side_by_side(evidence: Evidence, results: Sequence[Site], following: Iterable[Site]) -> dict[str, float]:

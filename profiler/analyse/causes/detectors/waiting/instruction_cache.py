@@ -20,9 +20,10 @@ def fits_instruction_cache(evidence: Evidence) -> bool:
 
 def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
     """Names code that is larger than the innermost instruction cache, where warps wait for instructions."""
+    if fits_instruction_cache(evidence):
+        return
     size = _INSTRUCTION_BYTES * len(evidence.sites)
-    waiting = 100 * evidence.time_of(evidence.sites, NO_INSTRUCTION)
-    if waiting and not fits_instruction_cache(evidence):
+    if waiting := 100 * evidence.time_of(evidence.sites, NO_INSTRUCTION):
         yield Candidate(
             "instruction-cache-misses",
             f"Warps spend {waiting:.0f} % of their time waiting for instructions: {size / 1024:.0f} KiB of code are executed.",

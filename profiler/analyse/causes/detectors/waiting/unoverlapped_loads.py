@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate, blocks_with
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
@@ -164,24 +165,32 @@ def _under_way(evidence: Evidence, site: Site) -> int:
 
 def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
-    function = evidence.around(site)
-    here = evidence.place(site, function)
-    longest = _longest_wait(evidence, site.function, evidence.innermost_loop(site))
-    found: list[Site] = []
-    for direction in (range(here + 1, len(function)), range(here - 1, -1, -1)):
-        for index in direction:
-            one = function[index]
-            if one.kind == "global load":
-                found.append(one)
-            elif _waits_for_loads(one) > _PASSING * longest or one.instruction.name in ("BRA", "BAR", "EXIT"):
-                break
-    return found
+    before, after = _loads_around(evidence, site.function, evidence.innermost_loop(site))[site]
+    return [*after.loads[after.place :], *reversed(before.loads[: before.place])]
+
+
+class _Place(NamedTuple):
+    """A place among loads that a warp issues before it waits for any of them."""
+
+    loads: list[Site]
+    place: int
 
 
 @kept
-def _longest_wait(evidence: Evidence, function: int, loop: Loop | None) -> float:
+def _loads_around(evidence: Evidence, function: int, loop: Loop | None) -> dict[Site, tuple[_Place, _Place]]:
+    """Returns for each instruction of a loop, or of a function, the loads that are issued with it: those before its place, and those after."""
     sites = evidence.by_function[function] if loop is None else evidence.inside(loop)
-    return max(map(_waits_for_loads, sites))
+    longest = max(map(_waits_for_loads, sites))
+    found: dict[Site, tuple[_Place, _Place]] = {}
+    together: list[Site] = []
+    for site in sites:
+        before = _Place(together, len(together))
+        if site.kind == "global load":
+            together.append(site)
+        elif _waits_for_loads(site) > _PASSING * longest or site.instruction.name in ("BRA", "BAR", "EXIT"):
+            together = []
+        found[site] = (before, _Place(together, len(together)))
+    return found
 
 
 def _waits_for_loads(site: Site) -> float:
