@@ -86,11 +86,10 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
         )
     if "l2" in busy:
         busy["l2"] /= reachable_of_l2(busy["l2"], busy.get("dram", 0.0))
-    cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
-    if sites and cycles and sms and cycles.mean and sms.mean:
+    if sites and (cycles := figures.get("sm_cycles")):
         for resource, lanes in _lanes(profile).items():
             executed = sum(site.executed * site.units.count(resource) for site in sites)
-            busy[resource] = executed * LANES / lanes / (cycles.mean * sms.mean)
+            busy[resource] = executed * LANES / lanes / cycles
     return {resource: min(1.0, share) for resource, share in busy.items()}
 
 
@@ -181,7 +180,7 @@ def _places(
         dict.fromkeys(_WAITED_FOR, 1.0) if contended else _unloaded(figures, sites),
         empty,
         refilling,
-        _launching(profile),
+        _launching(profile, figures),
         _resident_warps(figures),
         # Warps that wait for contended atomics wait for others before them, and so for longer than these.
         dict.fromkeys(_WAITED_FOR, 1.0) if contended else _waiting_of_some(sites, charged),
@@ -191,7 +190,8 @@ def _places(
 def _resident_warps(figures: Mapping[str, float]) -> float:
     """Returns how many warps an SM holds: as counted, or else as many as its limits allow."""
     counted = SCHEDULERS * figures.get("active_warps", 0.0)
-    return max(1.0, counted or Places.warps * figures.get("occupancy_limit_pct", 100.0) / 100)
+    held = figures.get("warps_of_sm", Places.warps)
+    return max(1.0, counted or held * figures.get("occupancy_limit_pct", 100.0) / 100)
 
 
 def _waiting_of_some(sites: Iterable[Site], charged: Mapping[Site, Waits]) -> dict[str, float]:
@@ -217,12 +217,12 @@ def _waiting_of_some(sites: Iterable[Site], charged: Mapping[Site, Waits]) -> di
     return {reason: waiting / total[reason] for reason, waiting in some.items() if waiting}
 
 
-def _launching(profile: Profile) -> float:
+def _launching(profile: Profile, figures: Mapping[str, float]) -> float:
     """Returns how busy the GPU is with launching blocks."""
-    cycles = profile.find("sm__cycles_elapsed.max")
-    if not profile.shapes or not cycles or not cycles.mean:
+    cycles = figures.get("cycles")
+    if not profile.shapes or not cycles:
         return 0.0
-    return min(1.0, profile.shapes[0].blocks / cycles.mean / _BLOCKS_A_CYCLE)
+    return min(1.0, profile.shapes[0].blocks / cycles / _BLOCKS_A_CYCLE)
 
 
 def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> tuple[float, float]:

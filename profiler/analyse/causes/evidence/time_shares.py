@@ -21,6 +21,12 @@ def _busiest_of_memory(figures: Figures) -> float:
     )
 
 
+# What the GPU has. Older versions of ncu record it as an attribute of the device only.
+_OF_GPU: Mapping[str, tuple[str, ...]] = {
+    "sms": ("launch__sm_count", "device__attribute_multiprocessor_count"),
+    "warps_of_sm": ("device__attribute_max_warps_per_multiprocessor",),  # that it holds
+    "shared_of_sm": ("device__attribute_max_shared_memory_per_multiprocessor",),  # bytes
+}
 # In this order: each may use those above it. A scheduler issues in `issue_active_pct` of the time, has no warp at all in
 # `empty_pct`, and in the rest, `stalled_pct`, has warps of which none can issue.
 _DERIVED: tuple[tuple[str, Callable[[Figures], float]], ...] = (
@@ -28,6 +34,7 @@ _DERIVED: tuple[tuple[str, Callable[[Figures], float]], ...] = (
     ("active_pct", lambda figures: figures["issue_active_pct"] / figures["issue_rate"]),
     ("empty_pct", lambda figures: 100 - figures["active_pct"]),
     ("stalled_pct", lambda figures: figures["active_pct"] - figures["issue_active_pct"]),
+    ("sm_cycles", lambda figures: figures["cycles"] * figures["sms"]),
     # L1, which shared memory is a part of, is measured in the cycles in which its SM has a warp.
     ("l1_pct", lambda figures: figures["l1_throughput_pct"] * figures["active_pct"] / 100),
     # Of all SMs: instructions executed, by their rate per SM and cycle, are their cycles.
@@ -44,6 +51,10 @@ _DERIVED: tuple[tuple[str, Callable[[Figures], float]], ...] = (
 
 def derive_figures(profile: Profile) -> dict[str, float]:
     figures = {name: series.mean for name, series in profile.series.items()}
+    for name, recorded_as in _OF_GPU.items():
+        found = next(filter(None, map(profile.find, recorded_as)), None)
+        if found is not None:
+            figures[name] = found.mean
     for name, derive in _DERIVED:
         try:
             figures[name] = derive(figures)
