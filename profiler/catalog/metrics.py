@@ -120,6 +120,10 @@ _PIPES = [
            from_opcodes=FromOpcodes("share", LSU_OPCODES)),
     Metric("alu_pipe_pct", ("sm__inst_executed_pipe_alu" + ELAPSED, "sm__pipe_alu_cycles_active" + ELAPSED), "%", "pipes",
            "Integer and logic instructions, of the peak of the ALU pipe."),
+    Metric("fp64_pipe_pct", ("sm__pipe_fp64_cycles_active" + ELAPSED,), "%", "pipes",
+           "Cycles in which the pipe for double precision worked."),
+    Metric("xu_pipe_pct", ("sm__inst_executed_pipe_xu" + ELAPSED,), "%", "pipes",
+           "Instructions of the special-function unit, which also converts numbers, of its peak."),
     Metric("tensor_pipe_pct", ("sm__pipe_tensor_cycles_active" + ELAPSED,), "%", "pipes",
            "Cycles in which the tensor pipe worked."),
 ]  # fmt: skip

@@ -1683,11 +1683,16 @@ def test_other_instructions_take_cycles_of_the_fma_pipe_and_none_of_the_tensor_p
     assert f"at 77 % of its peak, and {said}" in candidate.sentence
 
 
-@pytest.mark.parametrize(("resource", "said"), [("dram", True), ("l2", True), ("fma", False)])
+@pytest.mark.parametrize(("resource", "said"), [("dram", True), ("fma", False)])
 def test_without_instructions_the_same_bytes_may_be_moved_again_and_again(resource, said):
     for lines, unseen in (((), said), ((LOAD,), False)):
         (candidate,) = ceilings.detect_ceilings(evidence_of(*lines, busy={resource: 0.95}))
         assert ("does not say whether blocks could share" in candidate.advice) == unseen
+
+
+def test_without_instructions_lanes_that_lie_apart_may_be_what_fills_l2():
+    assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={"l2": 0.95})) == ["at-l2-bandwidth"]
+    assert names(ceilings.detect_ceilings, evidence_of(busy={"l2": 0.95})) == []
 
 
 @pytest.mark.parametrize("detect", DETECTORS, ids=lambda detect: detect.__name__)

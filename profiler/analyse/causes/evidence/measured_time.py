@@ -30,7 +30,7 @@ _INTEGER_LANES = {"7": 64, "8": 64, "9": 64}
 # The figure that says to what part of its peak each resource is used.
 USED = {
     "dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
-    "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct",
+    "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "fp64": "fp64_pipe_pct", "xu": "xu_pipe_pct", "tensor": "tensor_pipe_pct",
 }  # fmt: skip
 # Cycles from a load to its result while nothing else is under way, on an H200 (the ladder `latency` in runs/).
 _SHARED_CYCLES, _L1_CYCLES, _L2_CYCLES, _DRAM_CYCLES = 29.0, 40.0, 287.0, 698.0

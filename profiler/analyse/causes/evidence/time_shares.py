@@ -21,6 +21,12 @@ def _busiest_of_memory(figures: Figures) -> float:
     )
 
 
+# The figures that say how busy a unit is, of its peak, and what they are figures of, as the start of a sentence.
+UNITS: Mapping[str, str] = {
+    "dram_throughput_pct": "Device memory is", "l2_pct": "L2 is", "l1_pct": "L1 is", "lsu_pipe_pct": "The LSU pipe is",
+    "issue_active_pct": "Issue slots are", "fma_pipe_pct": "The FMA pipe is", "alu_pipe_pct": "The ALU pipe is",
+    "fp64_pipe_pct": "The FP64 pipe is", "xu_pipe_pct": "The special-function unit is", "tensor_pipe_pct": "The tensor pipe is",
+}  # fmt: skip
 # What the GPU has. Older versions of ncu record it as an attribute of the device only.
 _OF_GPU: Mapping[str, tuple[str, ...]] = {
     "sms": ("launch__sm_count", "device__attribute_multiprocessor_count"),
