@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, count_waits
 from profiler.analyse.causes.evidence.latency import SCHEDULERS, Places
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import FP64_LANES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import avoidable_part
 from profiler.analyse.causes.evidence.time_model import (
     NO_WARP,
@@ -20,10 +20,7 @@ from profiler.analyse.causes.evidence.time_model import (
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
 
-# Lanes of an SM for double precision, by compute capability; consumer GPUs have two (CUDA C++ Programming Guide,
-# "Arithmetic Instructions", results per clock cycle and SM).
-_FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
-_FP64_LANES_OTHERWISE = 2
+_FP64_LANES_OTHERWISE = 2  # of GPUs for games
 _ON_TENSOR_PIPE = ".MMA"  # so the opcode of a product of halves ends that goes there
 # Lanes for multiplications of integers, by the first number of the capability, of the same table.
 _INTEGER_LANES = {"7": 64, "8": 64, "9": 64}
@@ -69,7 +66,7 @@ def model_time(
     return TimeModel(
         _busy(profile, figures, sites),
         _waits(figures, stalls),
-        _avoidable(figures, sites, _capability(profile)),
+        _avoidable(figures, sites, profile.compute_capability),
         issuing,
         min(ready, 1.0 - issuing),
         min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
@@ -87,23 +84,15 @@ def _busy(profile: Profile, figures: Mapping[str, float], sites: Sequence[Site])
     if "l2" in busy:
         busy["l2"] /= reachable_of_l2(busy["l2"], busy.get("dram", 0.0))
     if sites and (cycles := figures.get("sm_cycles")):
-        for resource, lanes in _lanes(profile).items():
+        for resource, lanes in _lanes(profile.compute_capability or "").items():
             executed = sum(site.executed * site.units.count(resource) for site in sites)
             busy[resource] = executed * LANES / lanes / cycles
     return {resource: min(1.0, share) for resource, share in busy.items()}
 
 
-def _capability(profile: Profile) -> str | None:
-    if profile.run is None:
-        return None
-    rows = profile.run.table("launches").select(["launch", "compute_capability"]).to_pylist()
-    return next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
-
-
-def _lanes(profile: Profile) -> dict[str, int]:
+def _lanes(capability: str) -> dict[str, int]:
     """Returns how many lanes of an SM the units have whose load follows from the instructions that ran; a unit is missing if nothing is known of it."""
-    capability = _capability(profile) or ""
-    lanes = {"fp64": _FP64_LANES.get(capability, _FP64_LANES_OTHERWISE), "xu": SPECIAL_LANES}
+    lanes = {"fp64": FP64_LANES.get(capability, _FP64_LANES_OTHERWISE), "xu": SPECIAL_LANES}
     integers = _INTEGER_LANES.get(capability.partition(".")[0])
     return lanes | ({"fma_heavy": integers} if integers else {})
 

@@ -43,7 +43,6 @@ _SPARE_OF_POLYNOMIAL = 1 - 24 / 53
 # of the source, where it stays as it is in single precision.
 _LEAST_TERMS = 6
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
-_IN_FLOAT = "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
 _LITERAL = re.compile(r"-?(0x[\da-f]+|\d.*|RZ|URZ)$")
 
 
@@ -177,7 +176,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
         "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough."
         if widened
-        else _IN_FLOAT,
+        else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf).",
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
@@ -196,7 +195,7 @@ def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             "fp64-arithmetic",
             f"Double precision keeps its units busy for {100 * busy:.0f} % of the time.",
-            _IN_FLOAT,
+            "Look for doubles, such as literals without an f (0.5), and compute in float instead, if single precision is enough.",
             Effect({"fp64": 1.0}),
             evidence={"fp64_busy_pct": 100 * busy},
         )
