@@ -102,7 +102,7 @@ def _stall(reason: str, doc: str, better: Direction | None = "lower") -> Metric:
 _TIME = [
     Metric("duration_ns", ("gpu__time_duration.sum", "gpu__time_duration.avg", TIMED_ALONE), "ns", "time",
            "Duration of the launch under the profiler, or without it if the run holds times alone.", "lower"),
-    Metric("cycles", ("sm__cycles_elapsed.max",), "cycle", "time",
+    Metric("cycles", ("sm__cycles_elapsed.max", "gpc__cycles_elapsed.max"), "cycle", "time",
            "SM cycles from start to end of the launch.", "lower"),
     Metric("sm_frequency_hz", ("sm__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second"), "hz", "time",
            "SM clock during the launch; two recordings at different clocks are not comparable."),
@@ -118,8 +118,12 @@ _PIPES = [
     Metric("lsu_inst_share_pct", (), "%", "pipes",
            "Load/store instructions, as a share of all executed instructions.",
            from_opcodes=FromOpcodes("share", LSU_OPCODES)),
-    Metric("alu_pipe_pct", ("sm__inst_executed_pipe_alu" + ELAPSED,), "%", "pipes",
+    Metric("alu_pipe_pct", ("sm__inst_executed_pipe_alu" + ELAPSED, "sm__pipe_alu_cycles_active" + ELAPSED), "%", "pipes",
            "Integer and logic instructions, of the peak of the ALU pipe."),
+    Metric("fp64_pipe_pct", ("sm__pipe_fp64_cycles_active" + ELAPSED,), "%", "pipes",
+           "Cycles in which the pipe for double precision worked."),
+    Metric("xu_pipe_pct", ("sm__inst_executed_pipe_xu" + ELAPSED,), "%", "pipes",
+           "Instructions of the special-function unit, which also converts numbers, of its peak."),
     Metric("tensor_pipe_pct", ("sm__pipe_tensor_cycles_active" + ELAPSED,), "%", "pipes",
            "Cycles in which the tensor pipe worked."),
 ]  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline, where_is
+from profiler.analyse.causes.evidence.time_shares import UNITS, derive_figures
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import short_name
 from profiler.analyse.recording.profile import Profile
@@ -47,9 +48,25 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
     if not diagnosis.can_look:
         return Headline(what, NOTHING_RECORDED, record_it)
     if not diagnosis.causes and diagnosis.unseen:
-        return Headline(what, f"{NOTHING_FOUND} Not recorded: {', '.join(diagnosis.unseen)}.", record_it)
+        unseen = f"Not recorded: {', '.join(diagnosis.unseen)}."
+        return Headline(what, f"{NOTHING_FOUND}{_busiest_text(profile)} {unseen}", record_it)
     why = why_text(diagnosis.causes) + hidden_text(diagnosis.causes, diagnosis.unseen)
     return Headline(what, why, next_text(diagnosis.causes) + _instead_of_editing(profile))
+
+
+def _busiest_text(profile: Profile) -> str:
+    """Returns a further sentence about the busiest unit, or "" where none is recorded.
+
+    How busy L1 is follows from other counters, for all of the time. Without these, what is known of it is a share of the time in
+    which its SM has a warp.
+    """
+    figures = derive_figures(profile)
+    l1 = figures.get("l1_pct", figures.get("l1_throughput_pct", 0.0))
+    busy = {name: figures[name] for name in UNITS if name in figures} | {"l1_pct": l1}
+    busiest = max(busy, key=lambda name: busy[name])
+    return (
+        f" {UNITS[busiest]} the busiest unit, at {busy[busiest]:.0f} % of the peak." if busy[busiest] else ""
+    )
 
 
 def _instead_of_editing(profile: Profile) -> str:

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from profiler.analyse.causes.evidence.time_shares import derive_figures
+from profiler.analyse.causes.evidence.time_shares import UNITS, derive_figures
 from profiler.analyse.findings import Side
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
 from profiler.text import short_gpu
-
-# The resources that can be near their peak, and their names.
-_RESOURCES = {
-    "dram_throughput_pct": "DRAM is", "l2_pct": "The L2 is", "l1_pct": "The L1 is", "lsu_pipe_pct": "The LSU pipe is",
-    "issue_active_pct": "Issue slots are", "fma_pipe_pct": "The FMA pipe is", "alu_pipe_pct": "The ALU pipe is",
-    "tensor_pipe_pct": "The tensor pipe is",
-}  # fmt: skip
 
 
 def is_on_two_gpus(before: Profile, after: Profile) -> bool:
@@ -42,15 +35,13 @@ def _is_one_kernel(before: Profile, after: Profile) -> bool:
 def peaks_text(before: Profile, after: Profile) -> str:
     """Returns how near each side came to the peak of its own GPU in what is busiest on either, or "" if no counters say it."""
     one, other = (derive_figures(side) for side in (before, after))
-    both = [name for name in _RESOURCES if name in one and name in other]
+    both = [name for name in UNITS if name in one and name in other]
     if not both:
         return ""
     busiest = max(both, key=lambda name: max(one[name], other[name]))
     here, there = f"{one[busiest]:.0f} %", f"{other[busiest]:.0f} %"
     where = f"on {short_gpu(before.gpu)} and {there} on {short_gpu(after.gpu)}"
-    return (
-        f"{_RESOURCES[busiest]} {here} busy {'on both' if here == there else where}, of each GPU's own peak."
-    )
+    return f"{UNITS[busiest]} {here} busy {'on both' if here == there else where}, of each GPU's own peak."
 
 
 def shares_text(before: Side, after: Side) -> str:

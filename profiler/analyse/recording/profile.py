@@ -89,6 +89,14 @@ class Profile:
         return took.mean * len(took.values) if took else None
 
     @cached_property
+    def compute_capability(self) -> str | None:
+        """The compute capability of the GPU, such as 9.0; None where it is not recorded."""
+        if self.run is None:
+            return None
+        rows = self.run.columns("launches", "launch", "compute_capability").to_pylist()
+        return next((row["compute_capability"] for row in rows if row["launch"] in self.numbers), None)
+
+    @cached_property
     def code(self) -> Code | None:
         """Its machine code, read once for all who ask; None where none is recorded."""
         return read_code(self.run, self.kernel, self.numbers) if self.run else None

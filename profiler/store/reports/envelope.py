@@ -31,7 +31,7 @@ _SOURCES, _SESSION, _PAYLOAD_SIZE, _PROCESS = 1, 3, 5, 6
 _CREATED, _DEVICE, _SOFTWARE, _COMMAND_LINE = 2, 6, 8, 11
 _ONCE = {_CREATED, 3, 4, 5, _COMMAND_LINE}  # also the host, the target and an empty message
 _NCU, _CUDA, _WINDOW = "Nsight Compute Target", "CUDA Version", "Nsight Compute Host"
-_COMMAND_LINE_SINCE = "2022"
+_COMMAND_LINE_SINCE = "2022.2"
 # The fields of a result that say which process launched it, and its number among the calls of that process.
 _RESULT_PROCESS, _RESULT_LAUNCH = 1, 2
 
@@ -231,7 +231,7 @@ def _check_session(envelope: Envelope, software: dict[str, str], name: str) -> N
     """Raises unless the report ends where it should: format 7 writes the session's details, command line last,
     after a result.
 
-    Versions before 2022 write no command line, nor does the window of Nsight Compute, and the first ones not even
+    Versions before 2022.2 write no command line, nor does the window of Nsight Compute, and the first ones not even
     their own version.
     """
     has_command_line = software.get(_NCU, "") >= _COMMAND_LINE_SINCE and _WINDOW not in software

@@ -143,3 +143,36 @@ def test_a_launch_that_is_too_short_is_known_from_its_duration_alone(diagnosis_o
     diagnosis = diagnosis_of({"gpu__time_duration.sum": duration_ns})
     assert causes_in(diagnosis) == found
     assert diagnosis.can_look == bool(found)
+
+
+FP64 = "sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed"
+ISSUED = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
+DRAM = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+@pytest.mark.parametrize(
+    ("busy", "other", "found"), [(85.0, 3.0, True), (40.0, 3.0, False), (60.0, 85.0, False)]
+)
+def test_double_precision_is_named_where_its_pipe_is_the_busiest_unit_and_works_most_of_the_time(
+    diagnosis_of, busy, other, found
+):
+    """GPUs for games have two lanes for it in an SM, so that one literal without an `f` may fill them."""
+    diagnosis = diagnosis_of({"gpu__time_duration.sum": 1e6, FP64: busy, DRAM: other, ISSUED: 3.0})
+    assert ("fp64-arithmetic" in causes_in(diagnosis)) == found
+
+
+@pytest.mark.parametrize(
+    ("l1", "said"),
+    [
+        (98.0, "L1 is the busiest unit, at 98 % of the peak."),
+        (2.0, "Issue slots are the busiest unit, at 3 % of the peak."),
+    ],
+)
+def test_where_nothing_was_found_the_headline_names_the_busiest_unit(make_run, l1, said):
+    counters = {
+        "gpu__time_duration.sum": 1e6,
+        ISSUED: 3.0,
+        "l1tex__throughput.avg.pct_of_peak_sustained_active": l1,
+    }
+    profile = profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k")
+    assert said in headline_of(profile, diagnose(profile), 1).why

@@ -1295,7 +1295,7 @@ def test_a_launch_below_10_us_is_short(duration, found):
 
 @pytest.mark.parametrize(("waves", "found"), [(0.99, ["grid-too-small"]), (1.0, []), (0.0, [])])
 def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
-    evidence = evidence_of(LOAD, grid=64, figures={"waves": waves, "launch__sm_count": 132.0})
+    evidence = evidence_of(LOAD, grid=64, figures={"waves": waves, "sms": 132.0})
     assert names(grid.detect_small_grid, evidence) == found
 
 
@@ -1321,7 +1321,7 @@ def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks
         *lines,
         facts={waiting: {"waits": {"wait": 90}}},
         grid=64,
-        figures={"waves": 0.5, "launch__sm_count": 132.0},
+        figures={"waves": 0.5, "sms": 132.0},
     )
     assert names(grid.detect_small_grid, evidence) == found
 
@@ -1346,7 +1346,7 @@ def test_fewer_threads_are_left_if_each_takes_the_elements_of_several_whose_turn
 
 @pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])
 def test_a_larger_grid_saves_nothing_of_what_starting_and_ending_the_launch_takes(starting, saved):
-    evidence = evidence_of(LOAD, grid=66, figures={"waves": 0.5, "launch__sm_count": 132.0})
+    evidence = evidence_of(LOAD, grid=66, figures={"waves": 0.5, "sms": 132.0})
     tiny = replace(evidence, model=replace(evidence.model, starting=starting))
     (candidate,) = grid.detect_small_grid(tiny)
     assert candidate.saves == pytest.approx(saved)
@@ -1430,7 +1430,7 @@ def test_sms_without_a_block_in_the_last_round_are_missing_although_all_at_work_
 def test_an_sm_that_takes_longer_by_less_than_a_round_has_more_to_do_only_if_it_executes_more(
     waves, executed, found
 ):
-    figures = {"waves": waves, "launch__sm_count": 132.0, "l1tex__cycles_active.min": 60.0,
+    figures = {"waves": waves, "sms": 132.0, "l1tex__cycles_active.min": 60.0,
                "l1tex__cycles_active.avg": 60.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
     if executed is not None:
         figures |= {"smsp__inst_executed.avg": 100.0, "smsp__inst_executed.max": executed}
@@ -1455,7 +1455,7 @@ def test_sms_that_work_equally_long_are_in_balance():
     def cycles(mean):
         return {
             "waves": 20.0,
-            "launch__sm_count": 132.0,
+            "sms": 132.0,
             "l1tex__cycles_active.min": mean,
             "l1tex__cycles_active.avg": mean,
             "l1tex__cycles_active.max": 100.0,
@@ -1484,7 +1484,7 @@ def test_a_whole_number_of_blocks_all_the_time_is_a_limit_and_no_imbalance(held,
 @pytest.mark.parametrize(("empty", "found"), [(0.5, ["load-imbalance"]), (0.02, [])])
 def test_without_counters_of_each_sm_schedulers_without_a_warp_show_uneven_work(empty, found):
     """3 us are what starting the launch takes, in which there is no warp either."""
-    figures = {"waves": 20.0, "launch__sm_count": 132.0, "duration_ns": 100_000.0}
+    figures = {"waves": 20.0, "sms": 132.0, "duration_ns": 100_000.0}
     evidence = evidence_of(
         (LOAD, 1e9), figures=figures, busy={"issue": 0.0}, waits={"no_warp": empty, "wait": 1 - empty}
     )
@@ -1528,7 +1528,7 @@ def test_sums_of_no_loop_are_over_when_they_are_made():
 
 def test_a_small_grid_is_described_by_what_it_costs():
     lines = [LOAD, "FADD R9, R9, R4"]
-    figures = {"waves": 0.1, "launch__sm_count": 132.0}
+    figures = {"waves": 0.1, "sms": 132.0}
 
     def sentence(blocks, **facts):
         evidence = evidence_of(*lines, grid=blocks, facts={1: facts}, figures=figures)
@@ -1549,7 +1549,7 @@ def limited_by(limit_pct=25.0, block=256, waves=100.0, **limits):
 def test_of_two_limits_that_allow_as_many_blocks_one_alone_is_not_worth_lifting():
     """Shared memory binds too, unless the SM only gave it no more of its memory because there was no use for that."""
     assert limited_by(50.0, 32, blocks_by_shared=32.0).warps == 1
-    divided = {"shared_bytes": 1024.0, "device__attribute_max_shared_memory_per_multiprocessor": 1024.0 * 48}
+    divided = {"shared_bytes": 1024.0, "shared_of_sm": 1024.0 * 48}
     assert limited_by(50.0, 32, blocks_by_shared=32.0, **divided).warps == 1.5
     assert limited_by(50.0, 32, launch__occupancy_limit_warps=64.0, blocks_by_shared=40.0).warps == 1.25
 
@@ -1579,7 +1579,7 @@ def test_warps_that_take_the_registers_of_what_others_have_under_way_add_nothing
         (131, {"waves": 1.4}, None),  # the grid has no two blocks for each SM
         (131, {"blocks_by_shared": 1.0}, None),  # shared memory has no room for two
         # It has, if the SM divides its memory otherwise than for one block.
-        (131, {"blocks_by_shared": 1.0, "shared_bytes": 2**14, "device__attribute_max_shared_memory_per_multiprocessor": 2**15}, (128, 2)),
+        (131, {"blocks_by_shared": 1.0, "shared_bytes": 2**14, "shared_of_sm": 2**15}, (128, 2)),
         (85, {}, (80, 3)),
         (66, {}, None),  # of three blocks, a fourth is a third
     ],
@@ -1683,11 +1683,16 @@ def test_other_instructions_take_cycles_of_the_fma_pipe_and_none_of_the_tensor_p
     assert f"at 77 % of its peak, and {said}" in candidate.sentence
 
 
-@pytest.mark.parametrize(("resource", "said"), [("dram", True), ("l2", True), ("fma", False)])
+@pytest.mark.parametrize(("resource", "said"), [("dram", True), ("fma", False)])
 def test_without_instructions_the_same_bytes_may_be_moved_again_and_again(resource, said):
     for lines, unseen in (((), said), ((LOAD,), False)):
         (candidate,) = ceilings.detect_ceilings(evidence_of(*lines, busy={resource: 0.95}))
         assert ("does not say whether blocks could share" in candidate.advice) == unseen
+
+
+def test_without_instructions_lanes_that_lie_apart_may_be_what_fills_l2():
+    assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={"l2": 0.95})) == ["at-l2-bandwidth"]
+    assert names(ceilings.detect_ceilings, evidence_of(busy={"l2": 0.95})) == []
 
 
 @pytest.mark.parametrize("detect", DETECTORS, ids=lambda detect: detect.__name__)
@@ -1723,7 +1728,5 @@ def test_a_launch_is_not_said_to_take_less_than_starting_one(duration, said):
 
 
 def test_one_block_is_not_called_blocks():
-    (candidate,) = grid.detect_small_grid(
-        evidence_of(LOAD, grid=1, figures={"waves": 0.01, "launch__sm_count": 30.0})
-    )
+    (candidate,) = grid.detect_small_grid(evidence_of(LOAD, grid=1, figures={"waves": 0.01, "sms": 30.0}))
     assert candidate.sentence.startswith("1 block for 30 SMs, which hold 100 at once")

@@ -56,7 +56,7 @@ def test_loads_that_are_issued_together_wait_once_behind_an_atomic(loads, conten
 def test_atomics_of_one_address_are_served_no_sooner_if_they_come_from_more_sms(contended, saved):
     """Three quarters of the waiting are for atomics; nine in ten SMs have no block."""
     facts = {0: {"waits": {"drain": 0}}, 2: {"waits": {"long_scoreboard": 25}}}
-    figures = {"waves": 0.05, "launch__sm_count": 132.0}
+    figures = {"waves": 0.05, "sms": 132.0}
     evidence = evidence_of(
         ATOMIC, LOAD, ADD, facts=facts, figures=figures, grid=13, waits={"long_scoreboard": 1.0}
     )
@@ -286,7 +286,7 @@ def test_the_smallest_of_two_keys_is_a_result_and_finds_no_data():
 
 
 # One SM, which could have multiplied integers for 2,000 warps.
-SM_CYCLES = {"sm__cycles_elapsed.max": 1_000.0, "launch__sm_count": 1.0}
+SM_CYCLES = {"sm_cycles": 1_000.0}
 
 
 @pytest.mark.parametrize(("capability", "busy"), [("9.0", 0.5), ("8.6", 0.5), ("12.0", None)])
@@ -294,9 +294,9 @@ def test_integers_are_multiplied_by_half_of_the_pipe_of_the_gpus_that_are_known_
     evidence = evidence_of(*["IMAD R2, R3, R4, R2"] * 10)
     rows = [{"launch": 0, "compute_capability": capability}]
     run = SimpleNamespace(columns=lambda *_: pa.Table.from_pylist(rows))
-    raw = {name: Series(BY_NAME["duration_ns"], name, Readings([value])) for name, value in SM_CYCLES.items()}
-    profile = replace(evidence.profile, run=run, raw=raw)
-    model = model_time(profile, {}, evidence.sites, {"wait": 1.0}, evidence.charged)
+    model = model_time(
+        replace(evidence.profile, run=run), SM_CYCLES, evidence.sites, {"wait": 1.0}, evidence.charged
+    )
     assert model.busy.get("fma_heavy") == busy
 
 

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import code_of, sites_of
 
-from profiler.analyse.causes.evidence.sites import kind_of
+from profiler.analyse.causes.evidence.sites import kind_of, place_conversions
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):
         ("DADD DFMA", ("issue", "fp64")),
         ("F2F.F64.F32 I2F.F64 MUFU.RCP64H MUFU.EX2 I2F.S8 F2I.NTZ", ("issue", "xu")),
         ("F2IP.U8.F32.NTZ I2I.U8.S32.SAT", ("issue",)),
-        ("F2FP.BF16.F32.PACK_AB I2FP.F32.S32 MOV", ("issue", "alu")),
+        ("F2FP.BF16.F32.PACK_AB I2FP.F32.S32 I2IP.S8.S32.SAT MOV CS2R R2P P2R.B1", ("issue", "alu")),
         ("IADD3 ISETP.GE.AND FSETP.GT.AND FSEL FMNMX", ("issue", "alu")),
         ("FADD FFMA", ("issue", "fma")),
         ("IMAD IMAD.MOV.U32 VIADD IDP.4A.S8.S8", ("issue", "fma", "fma_heavy")),
         ("IMAD.WIDE.U32 IMAD.HI.U32", ("issue", "fma", "fma_heavy", "fma", "fma_heavy")),
-        ("POPC FLO.U32 BREV", ("issue", "xu")),
+        ("POPC FLO.U32 BREV FCHK", ("issue", "xu")),
         ("UIADD3 UISETP.NE.AND ULEA UIMAD UMOV", ("issue",)),
     ],
 )
@@ -54,6 +54,15 @@ def test_arithmetic_takes_its_pipe_and_conversions_that_of_special_functions_unl
     opcodes, units
 ):
     assert {sites_of(code_of(one))[0].units for one in opcodes.split()} == {units}
+
+
+@pytest.mark.parametrize(
+    ("capability", "pipe"), [("9.0", "xu"), ("8.0", "xu"), ("7.5", "fp64"), ("12.0", "fp64")]
+)
+def test_gpus_with_few_lanes_for_doubles_convert_them_there(capability, pipe):
+    sites = sites_of(code_of("F2F.F64.F32", "F2F.F32.F64"))
+    place_conversions(sites, capability)
+    assert {site.units for site in sites} == {("issue", pipe)}
 
 
 def test_lanes_that_are_predicated_off_are_idle():

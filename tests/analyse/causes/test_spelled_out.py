@@ -100,7 +100,7 @@ def test_a_shift_for_each_bit_spells_one_instruction_out():
 @pytest.mark.parametrize(("cycles", "saved"), [(1_000.0, 0.8), (220.0, 1 - 200 / 220)])
 def test_the_unit_that_counts_bits_takes_two_cycles_for_each_word(cycles, saved):
     """100 warps of one SM count one word each."""
-    figures = {"sm__cycles_elapsed.max": cycles, "launch__sm_count": 1.0}
+    figures = {"sm_cycles": cycles}
     (candidate,) = find(
         LOAD, XOR, *by_shifts(32), STORE, figures=figures, busy={"alu": 0.9}, waits={"math_pipe_throttle": 1.0},
         facts={3: {"waits": {"math_pipe_throttle": 100}}},

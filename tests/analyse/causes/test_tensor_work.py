@@ -73,7 +73,7 @@ def test_a_small_tile_gains_more_than_a_middling_one():
     ],
 )
 def test_tiles_do_not_become_so_large_that_there_is_none_for_some_sms(blocks, after, gone):
-    evidence = tile(2, 4, after=after, grid=blocks, figures={"launch__sm_count": 132})
+    evidence = tile(2, 4, after=after, grid=blocks, figures={"sms": 132})
     found = list(larger_tiles.detect_too_little_reuse(evidence))
     assert [one.effect.waits["long_scoreboard"] for one in found] == (
         [] if gone is None else [pytest.approx(gone)]

@@ -40,3 +40,20 @@ def test_the_share_of_l1_is_of_the_elapsed_time_and_so_is_that_of_shared_memory_
 def test_shares_that_were_not_recorded_and_shares_of_nothing_are_left_out(figures_of):
     assert "active_pct" not in figures_of(issue_active_pct=0.0, issue_rate=0.0)
     assert "empty_pct" not in figures_of(issue_active_pct=40.0)
+
+
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        {"sm__cycles_elapsed.max": 1_000.0, "launch__sm_count": 40.0},
+        {"gpc__cycles_elapsed.max": 1_000.0, "device__attribute_multiprocessor_count": 40.0},
+    ],
+)
+def test_the_cycles_of_all_sms_are_found_in_reports_of_older_versions_of_ncu_too(make_run, metrics):
+    figures = derive_figures(profile_kernel(make_run({"kernel": "k", "metrics": metrics}), "k"))
+    assert (figures["sms"], figures["sm_cycles"]) == (40, 40_000)
+
+
+def test_the_alu_pipe_is_found_under_the_name_that_nsight_computes_own_sections_use(make_run):
+    metrics = {"sm__pipe_alu_cycles_active.avg.pct_of_peak_sustained_elapsed": 62.0}
+    assert profile_kernel(make_run({"kernel": "k", "metrics": metrics}), "k").mean("alu_pipe_pct") == 62

@@ -20,7 +20,7 @@ def launched(
     lines += [("LDG.E R4, [R8.64]", going_on), ("STG.E [R6.64], R4", going_on), ("EXIT", going_on)]
     return evidence_of(
         *lines,
-        figures={"waves": waves, "launch__sm_count": 100.0},
+        figures={"waves": waves, "sms": 100.0},
         waits={"long_scoreboard": 0.8, "issue": 0.2},
         grid=1000,
         block=128,

@@ -92,13 +92,15 @@ def block_of(session: bytes) -> bytes:
 
 
 def test_reports_without_a_command_line_are_whole_where_no_version_writes_one():
-    """Versions before 2022, and the window of Nsight Compute, which also writes the version of its host."""
+    """Versions before 2022.2, and the window of Nsight Compute, which also writes the version of its host."""
     without = GRAPH[:39650] + GRAPH[39943:]  # all but the block that holds the command line
     with pytest.raises(ReportDamaged, match="it ends before its session details"):
         envelope_of(without)
 
-    old = envelope_of(without.replace(b"2025.3.1.0", b"2021.3.1.0"))
-    assert (old.results, old.ncu_version, old.command_line) == (2, "2021.3.1.0", "")
+    old = envelope_of(without.replace(b"2025.3.1.0", b"2022.1.1.0"))
+    assert (old.results, old.ncu_version, old.command_line) == (2, "2022.1.1.0", "")
+    with pytest.raises(ReportDamaged, match="it ends before its session details"):
+        envelope_of(without.replace(b"2025.3.1.0", b"2022.2.0.0"))
 
     host = b"\x0a\x13Nsight Compute Host" + b"\x12\x0a2025.3.1.0"
     window = envelope_of(without + block_of(b"\x42" + bytes([len(host)]) + host))

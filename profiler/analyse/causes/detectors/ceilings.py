@@ -23,7 +23,6 @@ _CEILINGS = (
     ("at-xu-rate", "xu", _AT_PIPE, "The special-function unit", "Evaluate fewer functions, look values up, or let FMAs compute a part of them."),
     ("at-l2-bandwidth", "l2", AT_MEMORY, "L2", "Keep what is used again in shared memory or registers."),
 )  # fmt: skip
-_MOVING = ("dram", "l2")
 _UNSEEN = " The recording does not say whether blocks could share bytes that are moved again and again."
 
 
@@ -39,14 +38,15 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
         while_full = busy / (1 - unfilled)
         if while_full < enough * (BOTH_WAYS / ONE_WAY if mixed else 1.0):
             continue
-        if resource == "l2" and busy <= used.get("dram", 0.0):
+        # Accesses whose lanes lie apart fill L2 as well, and only those that are recorded can be told from them.
+        if resource == "l2" and (not evidence.sites or busy <= used.get("dram", 0.0)):
             continue
         is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, busy)
         yield Candidate(
             name,
             f"{what} is {is_at}: the same work would still take {'at least ' if mixed else ''}{100 * busy:.0f} % of the time."
             + (f" While rounds of blocks are full, it is at {100 * while_full:.0f} %." if unfilled else ""),
-            f"{advice}{'' if evidence.sites or resource not in _MOVING else _UNSEEN}",
+            f"{advice}{'' if evidence.sites or resource != 'dram' else _UNSEEN}",
             evidence={f"{resource}_of_reachable_pct": 100 * busy, **figures},
             saves=0.0,
             at_most=1 - busy,

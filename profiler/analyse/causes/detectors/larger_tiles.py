@@ -170,7 +170,7 @@ def _most_growth(evidence: Evidence) -> float:
 
     A block that stores in a loop computes several tiles, and their number is not known.
     """
-    sms = evidence.find("launch__sm_count")
+    sms = evidence.find("sms")
     if not sms or evidence.shape is None or any(map(evidence.innermost_loop, evidence.of("global store"))):
         return math.inf
     return math.sqrt(count_working_blocks(evidence) / sms)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, count_waits
 from profiler.analyse.causes.evidence.latency import SCHEDULERS, Places
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import FP64_LANES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import avoidable_part
 from profiler.analyse.causes.evidence.time_model import (
     NO_WARP,
@@ -20,17 +20,14 @@ from profiler.analyse.causes.evidence.time_model import (
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import DURATION, LANES, SECTOR_BYTES
 
-# Lanes of an SM for double precision, by compute capability; consumer GPUs have two (CUDA C++ Programming Guide,
-# "Arithmetic Instructions", results per clock cycle and SM).
-_FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
-_FP64_LANES_OTHERWISE = 2
+_FP64_LANES_OTHERWISE = 2  # of GPUs for games
 _ON_TENSOR_PIPE = ".MMA"  # so the opcode of a product of halves ends that goes there
 # Lanes for multiplications of integers, by the first number of the capability, of the same table.
 _INTEGER_LANES = {"7": 64, "8": 64, "9": 64}
 # The figure that says to what part of its peak each resource is used.
 USED = {
     "dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
-    "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "tensor": "tensor_pipe_pct",
+    "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "fp64": "fp64_pipe_pct", "xu": "xu_pipe_pct", "tensor": "tensor_pipe_pct",
 }  # fmt: skip
 # Cycles from a load to its result while nothing else is under way, on an H200 (the ladder `latency` in runs/).
 _SHARED_CYCLES, _L1_CYCLES, _L2_CYCLES, _DRAM_CYCLES = 29.0, 40.0, 287.0, 698.0
@@ -66,9 +63,9 @@ def model_time(
         min(1.0, figures.get(name, 0.0) / latency) if latency else 0.0
         for name in ("stall_selected", "stall_not_selected")
     )
-    capability = _capability(profile)
+    capability = profile.compute_capability
     return TimeModel(
-        _busy(profile, figures, sites, capability),
+        _busy(figures, sites, capability),
         _waits(figures, stalls),
         _avoidable(figures, sites, capability),
         issuing,
@@ -78,9 +75,7 @@ def model_time(
     )
 
 
-def _busy(
-    profile: Profile, figures: Mapping[str, float], sites: Sequence[Site], capability: str | None
-) -> dict[str, float]:
+def _busy(figures: Mapping[str, float], sites: Sequence[Site], capability: str | None) -> dict[str, float]:
     """Returns the share of the time that each resource needs at the rate within reach."""
     busy = {resource: figures[name] / 100 for resource, name in USED.items() if name in figures}
     if "dram" in busy:
@@ -89,25 +84,17 @@ def _busy(
         )
     if "l2" in busy:
         busy["l2"] /= reachable_of_l2(busy["l2"], busy.get("dram", 0.0))
-    cycles, sms = profile.find("sm__cycles_elapsed.max"), profile.find("launch__sm_count")
-    if sites and cycles and sms and cycles.mean and sms.mean:
+    if sites and (cycles := figures.get("sm_cycles")):
         for resource, lanes in _lanes(capability).items():
             executed = sum(site.executed * site.units.count(resource) for site in sites)
-            busy[resource] = executed * LANES / lanes / (cycles.mean * sms.mean)
+            busy[resource] = executed * LANES / lanes / cycles
     return {resource: min(1.0, share) for resource, share in busy.items()}
-
-
-def _capability(profile: Profile) -> str | None:
-    if profile.run is None:
-        return None
-    rows = profile.run.columns("launches", "launch", "compute_capability").to_pylist()
-    return next((row["compute_capability"] for row in rows if row["launch"] in profile.numbers), None)
 
 
 def _lanes(capability: str | None) -> dict[str, int]:
     """Returns how many lanes of an SM the units have whose load follows from the instructions that ran; a unit is missing if nothing is known of it."""
     known = capability or ""
-    lanes = {"fp64": _FP64_LANES.get(known, _FP64_LANES_OTHERWISE), "xu": SPECIAL_LANES}
+    lanes = {"fp64": FP64_LANES.get(known, _FP64_LANES_OTHERWISE), "xu": SPECIAL_LANES}
     integers = _INTEGER_LANES.get(known.partition(".")[0])
     return lanes | ({"fma_heavy": integers} if integers else {})
 
@@ -184,7 +171,7 @@ def _places(
         dict.fromkeys(_WAITED_FOR, 1.0) if contended else _unloaded(figures, sites),
         empty,
         refilling,
-        _launching(profile),
+        _launching(profile, figures),
         _resident_warps(figures),
         # Warps that wait for contended atomics wait for others before them, and so for longer than these.
         dict.fromkeys(_WAITED_FOR, 1.0) if contended else _waiting_of_some(sites, charged),
@@ -194,7 +181,8 @@ def _places(
 def _resident_warps(figures: Mapping[str, float]) -> float:
     """Returns how many warps an SM holds: as counted, or else as many as its limits allow."""
     counted = SCHEDULERS * figures.get("active_warps", 0.0)
-    return max(1.0, counted or Places.warps * figures.get("occupancy_limit_pct", 100.0) / 100)
+    held = figures.get("warps_of_sm", Places.warps)
+    return max(1.0, counted or held * figures.get("occupancy_limit_pct", 100.0) / 100)
 
 
 def _waiting_of_some(sites: Sequence[Site], charged: Mapping[Site, Waits]) -> dict[str, float]:
@@ -222,12 +210,12 @@ def _waiting_of_some(sites: Sequence[Site], charged: Mapping[Site, Waits]) -> di
     return {reason: waiting / total[reason] for reason, waiting in some.items() if waiting}
 
 
-def _launching(profile: Profile) -> float:
+def _launching(profile: Profile, figures: Mapping[str, float]) -> float:
     """Returns how busy the GPU is with launching blocks."""
-    cycles = profile.find("sm__cycles_elapsed.max")
-    if not profile.shapes or not cycles or not cycles.mean:
+    cycles = figures.get("cycles")
+    if not profile.shapes or not cycles:
         return 0.0
-    return min(1.0, profile.shapes[0].blocks / cycles.mean / _BLOCKS_A_CYCLE)
+    return min(1.0, profile.shapes[0].blocks / cycles / _BLOCKS_A_CYCLE)
 
 
 def _turnover(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> tuple[float, float]:

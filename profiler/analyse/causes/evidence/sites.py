@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -72,8 +72,15 @@ _INTEGERS_ON_FMA = ("IMAD", "IMUL", "VIADD", "IDP")
 _TWICE = ("IMAD.WIDE", "IMAD.HI", "IMUL.WIDE", "IMUL.HI")
 # Bits are counted and found at the rate of special functions: a kernel of POPC keeps that unit busy for 98 % of the time
 # (`bits_counted` of integers.cu).
-_INTEGERS_ON_SPECIAL = ("POPC", "FLO", "BREV")
-_OTHERS_ON_ALU = ("FSETP", "FSEL", "FMNMX", "FSET", "MOV", "I2FP", "F2FP")
+# So is whether a quotient needs the slow way tested, FCHK: over the recordings on an H100 and an A100 that count the unit's work, what the
+# other instructions leave of it is one for each FCHK.
+_ON_SPECIAL = ("POPC", "FLO", "BREV", "FCHK")
+# What the measured load of the ALU has beyond its arithmetic is one for each of these: I2IP, which packs integers, on an A40; P2R, R2P
+# and CS2R, which move predicates and zeros, on an RTX 3080, an H100 and an H200.
+_OTHERS_ON_ALU = ("FSETP", "FSEL", "FMNMX", "FSET", "MOV", "I2FP", "F2FP", "I2IP", "P2R", "R2P", "CS2R")
+# Lanes of an SM for double precision, by compute capability; GPUs for games have two (CUDA C++ Programming Guide,
+# "Arithmetic Instructions", results per clock cycle and SM).
+FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
 _FOR_WHOLE_WARPS = "U"  # runs beside both pipes
 # Conversions that pack, or that stay within 32 bits and signs, run beside the special-function unit; those from and to double
 # precision run on it, as the first guesses of double roots and quotients do.
@@ -124,7 +131,7 @@ def _units_of(kind: Kind, name: str) -> tuple[str, ...]:
         return ("alu",)
     if name in _INTEGERS_ON_FMA:
         return ("fma", "fma_heavy")
-    if name in _INTEGERS_ON_SPECIAL:
+    if name in _ON_SPECIAL:
         return ("xu",)
     if kind == "integer":
         return () if name.startswith(_FOR_WHOLE_WARPS) else ("alu",)
@@ -195,6 +202,12 @@ def _moves_a_constant(instruction: Instruction) -> bool:
     return [operand.removeprefix("-") for operand in instruction.operands[1:3]] == ["RZ", "RZ"]
 
 
+# GPUs with few lanes for double precision convert there, too: on an RTX 2070, a kernel of as many F2F.F64.F32 as DADD keeps that
+# pipe busy for twice as long as the DADD alone would, and the special-function unit for 0 % of the time.
+_CONVERSION_OF_DOUBLES = re.compile(r"F2F\.F(32\.F64|64\.F32)")
+_ON_FP64 = ("issue", "fp64")
+
+
 def read_sites(profile: Profile) -> list[Site]:
     """Returns the instructions that ran, in the order of the code; none where the recording counts none."""
     code, run = profile.code, profile.run
@@ -211,7 +224,17 @@ def read_sites(profile: Profile) -> list[Site]:
     if counted := _counts(run, launches):
         for site in sites:
             _count(site, counted)
+    if (capability := profile.compute_capability) is not None:
+        place_conversions(sites, capability)
     return sites
+
+
+def place_conversions(sites: Iterable[Site], capability: str) -> None:
+    """Gives conversions from and to double precision to the pipe that executes them on a GPU of this compute capability."""
+    if capability not in FP64_LANES:
+        for site in sites:
+            if _CONVERSION_OF_DOUBLES.match(site.opcode):
+                site.units = _ON_FP64
 
 
 _Place = tuple[int, int]  # function and offset

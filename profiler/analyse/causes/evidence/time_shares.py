@@ -21,6 +21,18 @@ def _busiest_of_memory(figures: Figures) -> float:
     )
 
 
+# The figures that say how busy a unit is, of its peak, and what they are figures of, as the start of a sentence.
+UNITS: Mapping[str, str] = {
+    "dram_throughput_pct": "Device memory is", "l2_pct": "L2 is", "l1_pct": "L1 is", "lsu_pipe_pct": "The LSU pipe is",
+    "issue_active_pct": "Issue slots are", "fma_pipe_pct": "The FMA pipe is", "alu_pipe_pct": "The ALU pipe is",
+    "fp64_pipe_pct": "The FP64 pipe is", "xu_pipe_pct": "The special-function unit is", "tensor_pipe_pct": "The tensor pipe is",
+}  # fmt: skip
+# What the GPU has. Older versions of ncu record it as an attribute of the device only.
+_OF_GPU: Mapping[str, tuple[str, ...]] = {
+    "sms": ("launch__sm_count", "device__attribute_multiprocessor_count"),
+    "warps_of_sm": ("device__attribute_max_warps_per_multiprocessor",),  # that it holds
+    "shared_of_sm": ("device__attribute_max_shared_memory_per_multiprocessor",),  # bytes
+}
 # In this order: each may use those above it. A scheduler issues in `issue_active_pct` of the time, has no warp at all in
 # `empty_pct`, and in the rest, `stalled_pct`, has warps of which none can issue.
 _DERIVED: tuple[tuple[str, Callable[[Figures], float]], ...] = (
@@ -28,6 +40,7 @@ _DERIVED: tuple[tuple[str, Callable[[Figures], float]], ...] = (
     ("active_pct", lambda figures: figures["issue_active_pct"] / figures["issue_rate"]),
     ("empty_pct", lambda figures: 100 - figures["active_pct"]),
     ("stalled_pct", lambda figures: figures["active_pct"] - figures["issue_active_pct"]),
+    ("sm_cycles", lambda figures: figures["cycles"] * figures["sms"]),
     # L1, which shared memory is a part of, is measured in the cycles in which its SM has a warp.
     ("l1_pct", lambda figures: figures["l1_throughput_pct"] * figures["active_pct"] / 100),
     # Of all SMs: instructions executed, by their rate per SM and cycle, are their cycles.
@@ -44,6 +57,10 @@ _DERIVED: tuple[tuple[str, Callable[[Figures], float]], ...] = (
 
 def derive_figures(profile: Profile) -> dict[str, float]:
     figures = {name: series.mean for name, series in profile.series.items()}
+    for name, recorded_as in _OF_GPU.items():
+        found = next(filter(None, map(profile.find, recorded_as)), None)
+        if found is not None:
+            figures[name] = found.mean
     for name, derive in _DERIVED:
         try:
             figures[name] = derive(figures)

@@ -90,8 +90,8 @@ def _find_load(evidence: Evidence, apart: Sequence[Site]) -> tuple[float, float]
     many lookups of others before it as arrive while one of them waits and is served (Little's law). From how long a lookup takes
     until it is answered follows how long the cache works for it alone.
     """
-    cycles, sms = (evidence.find(name) for name in ("sm__cycles_elapsed.max", "launch__sm_count"))
-    if not cycles or not sms or not apart:
+    cycles = evidence.find("sm_cycles")
+    if not cycles or not apart:
         return None
     lookups = sum(site.executed for site in apart)
     parts = evidence.waiting_for(dict.fromkeys(apart, 1.0), *_QUEUED)
@@ -100,5 +100,5 @@ def _find_load(evidence: Evidence, apart: Sequence[Site]) -> tuple[float, float]
         for reason, part in parts.items()
     )
     answered = max(0.0, waited / lookups - _UNLOADED_CYCLES)
-    before = lookups / (cycles * sms) * answered
-    return before / (1.0 + before), sum(map(_most_cycles, apart)) / (cycles * sms)
+    before = lookups / cycles * answered
+    return before / (1.0 + before), sum(map(_most_cycles, apart)) / cycles

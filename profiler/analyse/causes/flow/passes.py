@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
@@ -29,7 +30,6 @@ _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of whic
 _MOST_KEPT_BYTES = 128 * 1024
 # Registers of a thread, in bytes, and shared memory of an SM, which its blocks share (there, for compute capability 9.0).
 _THREAD_BYTES, _SHARED_BYTES = 255 * 4, 227 * 1024
-_WARPS = 64  # that an SM holds
 _COMPUTED = frozenset(
     {"MOV", "R2UR", "IADD3", "VIADD", "IADD", "IMAD", "LEA", "SHF", "LOP3"}
 )  # in `_compute`
@@ -113,7 +113,7 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
         return False
     warps = evidence.shape.warps_of_block
     kept = sum(one.ideal_sectors or 0.0 for one in loads) * SECTOR_BYTES * warps / entering.executed
-    in_shared = kept * _blocks_at_once(evidence, warps) <= _SHARED_BYTES
+    in_shared = kept * _blocks_at_once(evidence, warps) <= (evidence.find("shared_of_sm") or _SHARED_BYTES)
     return kept <= _MOST_KEPT_BYTES and (in_shared or kept <= _THREAD_BYTES * LANES * warps)
 
 
@@ -134,7 +134,8 @@ def _both_sum_up(evidence: Evidence, before: Loop, loop: Loop) -> bool:
 def _blocks_at_once(evidence: Evidence, warps: int) -> float:
     """Returns how many blocks an SM holds at once, as far as the grid has them; none if that is not recorded."""
     limit, waves = evidence.find("occupancy_limit_pct") or 0.0, evidence.find("waves") or 0.0
-    return limit / 100 * _WARPS / warps * min(1.0, waves)
+    held = evidence.find("warps_of_sm") or Places.warps
+    return limit / 100 * held / warps * min(1.0, waves)
 
 
 def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:

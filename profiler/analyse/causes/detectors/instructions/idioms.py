@@ -57,8 +57,8 @@ def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
 
 def _time_to_count(evidence: Evidence, words: float) -> float:
     """Returns the share of the time for which the special-function units, which count bits, would be busy with these words."""
-    cycles, sms = (evidence.find(name) for name in ("sm__cycles_elapsed.max", "launch__sm_count"))
-    return words * LANES / SPECIAL_LANES / (cycles * sms) if cycles and sms else 0.0
+    cycles = evidence.find("sm_cycles")
+    return words * LANES / SPECIAL_LANES / cycles if cycles else 0.0
 
 
 def _find_masks(evidence: Evidence) -> tuple[list[Site], float]:

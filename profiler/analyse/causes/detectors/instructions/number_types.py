@@ -42,6 +42,7 @@ _SPARE_OF_POLYNOMIAL = 1 - 24 / 53
 # In double precision, the library's logarithm has seven such terms, and its exponential nine. A polynomial of fewer is as likely part
 # of the source, where it stays as it is in single precision.
 _LEAST_TERMS = 6
+_MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 _LITERAL = re.compile(r"-?(0x[\da-f]+|\d.*|RZ|URZ)$")
 
 
@@ -148,6 +149,9 @@ def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
 
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     """Names double-precision arithmetic, with the conversions and moves that serve it."""
+    if not evidence.sites:
+        yield from _busiest_with_doubles(evidence)
+        return
     of_angles = _find_reductions(evidence)
     sites = [site for site in evidence.of("fp64") if site not in of_angles]
     if not sites:
@@ -177,6 +181,20 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
+
+
+def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
+    """Names double precision where its pipe, which is recorded alone, is busier than all else and works for most of the time."""
+    units = evidence.model.busy
+    busy = units.get("fp64", 0.0)
+    if busy > _MOST and busy == max(units.values()):
+        yield Candidate(
+            "fp64-arithmetic",
+            f"Double precision keeps its units busy for {100 * busy:.0f} % of the time.",
+            "Look for doubles, such as literals without an f (0.5), and compute in float instead, if single precision is enough.",
+            Effect({"fp64": 1.0}),
+            evidence={"fp64_busy_pct": 100 * busy},
+        )
 
 
 def _find_reductions(evidence: Evidence) -> set[Site]:

@@ -56,7 +56,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting."""
-    blocks, sms, waves = count_working_blocks(evidence), evidence.find("launch__sm_count"), _waves(evidence)
+    blocks, sms, waves = count_working_blocks(evidence), evidence.find("sms"), _waves(evidence)
     if not blocks or not sms or not waves or waves >= 1.0 or follows_itself(evidence):
         return
     idle = max(0.0, 1 - blocks / sms)
@@ -139,7 +139,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         between = 0.0 if short_lived else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
         active = {"scheduler_empty_pct": 100 * between}
         which = f"For {100 * between:.0f} % of the time a scheduler has no warp"
-    blocks, sms = count_working_blocks(evidence), evidence.find("launch__sm_count") or 1.0
+    blocks, sms = count_working_blocks(evidence), evidence.find("sms") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
     # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)

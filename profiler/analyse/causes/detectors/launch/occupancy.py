@@ -27,7 +27,6 @@ _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
 _FEW_REGISTERS = 1 / 16
 # It computes more values anew for that, which pays where there are half as many warps again.
 _MANY_WARPS = 1.5
-_SHARED_OF_SM = "device__attribute_max_shared_memory_per_multiprocessor"
 
 
 def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
@@ -107,7 +106,7 @@ def find_occupancy_limits(evidence: Evidence) -> dict[str, float]:
     # has room for. Where another limit allows no more blocks, a division with room for more would have been of no use.
     shared = known.pop("shared-memory-limits-occupancy", 0.0)
     if shared >= min(known.values(), default=math.inf) and (each := evidence.find("shared_bytes")):
-        shared = max(shared, (evidence.find(_SHARED_OF_SM) or 0.0) // each)
+        shared = max(shared, (evidence.find("shared_of_sm") or 0.0) // each)
     return {**known, "shared-memory-limits-occupancy": shared} if shared else known
 
 
