@@ -57,3 +57,12 @@ def test_all_blocks_count_where_none_ends_at_once(evidence):
 def test_a_round_of_those_that_have_work_may_be_uneven_too():
     (candidate,) = grid.detect_last_wave(launched(waves=5.0))
     assert candidate.sentence.startswith("The blocks that have work fill the GPU 1.25 times")
+
+
+def test_no_more_blocks_have_work_than_warps_go_on():
+    """Which warps of a block end, a test that depends on the thread does not say; but a block without a warp is gone."""
+    evidence = launched(index="SR_TID.X", going_on=200.0)
+    (candidate,) = grid.detect_small_grid(evidence)
+    assert candidate.sentence.startswith("At most 200 of 1,000 blocks have work, for 100 SMs")
+    assert candidate.saves == pytest.approx(0.8 * evidence.model.exposed * (1 - 200 / 800))
+    assert list(grid.detect_last_wave(launched(index="SR_TID.X", going_on=200.0, waves=6.0))) == []

@@ -115,9 +115,9 @@ def find_unfilled(evidence: Evidence) -> float:
 
 
 def _idle_in_last_round(evidence: Evidence) -> float:
-    """Returns the part of the places of all rounds of blocks that the last one leaves empty; none for a grid of one round."""
+    """Returns the part of the places of all rounds of blocks that the last one leaves empty; none for a grid of one round, or of an unknown number."""
     waves = _waves(evidence)
-    return 1 - waves / math.ceil(waves) if waves > 1.0 else 0.0
+    return 1 - waves / math.ceil(waves) if waves > 1.0 and not _may_be_fewer(evidence) else 0.0
 
 
 def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
@@ -323,15 +323,27 @@ def count_working_blocks(evidence: Evidence) -> float:
 def _named_blocks(evidence: Evidence) -> str:
     blocks, working = _blocks(evidence), count_working_blocks(evidence)
     named = "1 block" if blocks == 1 else f"{blocks:,.0f} blocks"
-    return named if working == blocks else f"{working:,.0f} of {named} have work,"
+    if working == blocks:
+        return named
+    return f"{'At most ' * _may_be_fewer(evidence)}{working:,.0f} of {named} have work,"
+
+
+def _part_working(evidence: Evidence) -> float:
+    return _find_working(evidence)[0]
+
+
+def _may_be_fewer(evidence: Evidence) -> bool:
+    """Returns whether the number of blocks that have work is only the most that it can be."""
+    return _find_working(evidence)[1]
 
 
 @kept
-def _part_working(evidence: Evidence) -> float:
-    """Returns the part of the blocks that do not end at once, before they have stored anything.
+def _find_working(evidence: Evidence) -> tuple[float, bool]:
+    """Returns the part of the blocks that do not end at once, before they have stored anything, and whether it may be less.
 
     Such a block leaves its place to the next one after a few instructions: it is no part of a round. A test that depends on the
-    thread may end some warps of a block, and the block stays.
+    thread may end some warps of a block, and the block stays; but each block that stays has a warp at least, so that there are no
+    more of them than warps that go on.
     """
     part, differing = 1.0, set[Site]()
     for site, following in pairwise(evidence.sites):
@@ -348,9 +360,10 @@ def _part_working(evidence: Evidence) -> float:
         ):
             differing = differing or find_differing_in_block(evidence)
             if site in differing:
-                break
+                left = following.executed / evidence.sites[0].executed * _warps_of_block(evidence)
+                return min(part, left), left < part
             part *= following.executed / site.executed
-    return part
+    return part, False
 
 
 def _blocks(evidence: Evidence) -> float:
@@ -359,3 +372,7 @@ def _blocks(evidence: Evidence) -> float:
 
 def _warps(evidence: Evidence) -> float:
     return float(evidence.shape.warps) if evidence.shape else 0.0
+
+
+def _warps_of_block(evidence: Evidence) -> int:
+    return evidence.shape.warps_of_block if evidence.shape else 1
