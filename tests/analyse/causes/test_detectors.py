@@ -323,6 +323,23 @@ def test_contiguous_accesses_below_16_bytes_are_narrow(opcode, sectors, found):
 
 
 @pytest.mark.parametrize(
+    ("acting", "present", "end", "found"),
+    [
+        (1.0, 32.0, "EXIT", []),  # nobody asks for what lies beside its element
+        (2.0, 32.0, "EXIT", ["narrow-accesses"]),
+        (1.0, 1.0, "EXIT", ["narrow-accesses"]),  # no other lanes are there: the next block asks
+        (1.0, 32.0, "@P0 BRA 0x10", ["narrow-accesses"]),  # its own next element may lie there
+    ],
+)
+def test_what_one_lane_of_a_warp_accesses_once_is_no_part_of_a_wider_access(acting, present, end, found):
+    first, one = {"lanes": present}, {"acting": acting, "sectors": 100.0, "ideal_sectors": 100.0}
+    evidence = evidence_of(
+        "S2R R2, SR_TID.X", LOAD, end, facts={0: first, 1: one | {"waits": {"long_scoreboard": 50}}}
+    )
+    assert names(narrow_accesses.detect_narrow, evidence) == found
+
+
+@pytest.mark.parametrize(
     ("second", "accesses", "elements"),
     [
         ("LDG.E R6, [R8.64]", "4 bytes a thread, 128 bytes a request.", "4 neighbouring elements"),

@@ -152,11 +152,12 @@ SUM_ALONE = {"divide": "", "store": "@P1 STG.E.U16 [R10.64], R6"}
 def test_wider_accesses_to_a_row_need_fewer_warps_and_as_many_blocks(changed, acting, launched, requests):
     lines = {**ROW, **changed}
     places = {name: place for place, name in enumerate([name for name, line in lines.items() if line])}
+    loading = max(16.0, acting)
     facts = {
         places["load"]: {
-            "sectors": 100.0 * acting / 16,
+            "sectors": 100.0 * loading / 16,
             "ideal_sectors": 200.0,
-            "acting": acting,
+            "acting": loading,
             "lanes": 32.0,
         }
     }

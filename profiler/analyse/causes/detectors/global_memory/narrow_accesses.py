@@ -42,7 +42,7 @@ _NARROWEST_COPY = 32
 _AS_MUCH_TO_MOVE = ("l2",)
 _AS_MUCH_WORK = (*_AS_MUCH_TO_MOVE, "fma", "alu", "fp64", "xu", "tensor")
 _TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
-# The most lanes of a store that one lane of each warp makes, such as that of the warp's sum; two lanes are an exchange already.
+# The most lanes of an access that one lane of each warp makes, such as that of the warp's sum; two lanes are an exchange already.
 _ONE_LANE = 1.5
 # The part of the time that is worth a change: where warps wait less than that for accesses, wider ones make nothing faster.
 _SEEN_TO_WAIT = 0.03
@@ -61,6 +61,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         if 0 < site.width < WIDEST_BITS
         and ((_is_contiguous(evidence, site) and not is_misaligned(evidence, site)) or site in side_by_side)
         and not feeds_shared_memory(evidence, site)
+        and not _is_alone(evidence, site)
     ]
     # Accesses of one base become part of the same wide access, aligned or not.
     bases = {base_of(site) for site in sites}
@@ -275,6 +276,16 @@ def _queued_behind_others(evidence: Evidence, used: Collection[Site] = ()) -> fl
     queued = 1 - evidence.model.places.unloaded.get("long_scoreboard", 0.0)
     unused = evidence.excess_sectors - sum(site.excess_sectors for site in used)
     return queued * unused / evidence.sectors if evidence.sectors else 0.0
+
+
+def _is_alone(evidence: Evidence, site: Site) -> bool:
+    """Returns whether one lane of a warp makes an access, once, while the others have none.
+
+    What lies beside its element would be theirs, and nobody asks for it. In a loop, the lane's own next element may lie there.
+    """
+    lanes = evidence.by_function[site.function][0].lanes or LANES
+    acting = site.acting if evidence.has_costs and site.acting is not None else LANES
+    return acting <= _ONE_LANE < lanes and not evidence.innermost_loop(site)
 
 
 def _is_contiguous(evidence: Evidence, site: Site) -> bool:
