@@ -55,3 +55,15 @@ def test_sums_behind_a_barrier_may_be_of_what_all_warps_have_left():
     barrier = "BAR.SYNC.DEFER_BLOCKING 0x0"
     found = idle_in(*ROW_OF_A_WARP[:5], barrier, ROW_OF_A_WARP[5])
     assert (found[0], found[3], found[4]) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("back", "idle"), [("F2I.FTZ.U32.TRUNC.NTZ", 31 / 32), ("FMUL", 0.0)])
+def test_a_division_that_chooses_the_lanes_is_no_result_of_theirs(back, idle):
+    """A reciprocal that becomes an integer again is a part of a division; another one may be what all lanes are there for."""
+    lines = ("I2F.RP R6, R5", "MUFU.RCP R7, R6", f"{back} R8, R7", "ISETP.NE.AND P0, PT, R8, RZ, PT", "@P0 EXIT", "LDG.E R4, [R2.64]")  # fmt: skip
+    if back == "FMUL":
+        lines = ("MOV R6, R5", *lines[1:])
+    facts = dict.fromkeys(range(5), WHOLE) | {5: {"lanes": 1.0, "acting": 1.0}}
+    evidence = evidence_of(*lines, facts=facts, line=1)
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.weights.get(evidence.sites[3], 0.0) / 100 == pytest.approx(idle)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.instructions.integer_overhead import find_dividing
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
@@ -140,35 +141,37 @@ def _serving_steps(evidence: Evidence, unconcerned: Collection[Site]) -> dict[Si
     A step lies between two barriers, as each step of a tree does; code without a barrier is one step. It
     serves the lanes that access memory in it: with full warps, fewer warps pass the step and make its tests.
     For a step that computes for more lanes, that is not known. Adding up what lanes exchange is no such computation, because a
-    lane without an element gives nothing to the sum; but behind a barrier, each warp may need what all have left.
+    lane without an element gives nothing to the sum; but behind a barrier, each warp may need what all have left. Nor is
+    a division of integers one, although a float's reciprocal is a part of it.
     """
     serving: dict[Site, float] = {}
+    dividing = set(find_dividing(evidence))
     for sites in evidence.by_function.values():
         step: list[Site] = []
         for site in sites:
             step.append(site)
             if site.kind == "barrier":
-                serving |= _serving_step(step, site.executed, unconcerned, set())
+                serving |= _serving_step(step, site.executed, unconcerned, dividing)
                 step = []
         if len(step) == len(sites) and evidence.has_costs:
-            serving |= _serving_step(step, step[0].executed, unconcerned, _find_exchanging(step))
+            serving |= _serving_step(step, step[0].executed, unconcerned, dividing | _find_exchanging(step))
     return serving
 
 
 def _serving_step(
-    step: Sequence[Site], passing: float, unconcerned: Collection[Site], exchanging: Set[Site]
+    step: Sequence[Site], passing: float, unconcerned: Collection[Site], beside: Set[Site]
 ) -> dict[Site, float]:
-    """Returns the part of a step that so many warps pass for lanes without work. A value that all lanes load alike is work for none of them."""
+    """Returns the part of a step that so many warps pass for lanes without work. A value that all lanes load alike is work for none of them, and what is `beside` no result."""
     alike = {site for site in step if _is_broadcast(site)}
     accesses = [
         site for site in step if site.kind in ACCESSES and site not in unconcerned and site not in alike
     ]
     working = max((_acting_lanes(site) for site in accesses), default=passing * LANES)
     idle = 1 - working / (passing * LANES)
-    results = [site for site in step if site.kind in _RESULTS and site not in exchanging]
+    results = [site for site in step if site.kind in _RESULTS and site not in beside]
     if idle < _LANES_MISSING or any(_acting_lanes(site) > working for site in results):
         return {}
-    served = {site for site in step if site.kind in _SERVING} | alike | exchanging
+    served = {site for site in step if site.kind in _SERVING} | alike | beside
     return {site: idle for site in step if site in served and site.executed == passing}
 
 
