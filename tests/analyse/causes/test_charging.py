@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.evidence.charging import are_atomics_contended, charge_waits
+from profiler.analyse.causes.evidence.charging import are_atomics_contended, charge_waits, count_waits
 from profiler.analyse.recording.profile import Series
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME
@@ -79,3 +79,19 @@ def test_a_load_that_waits_for_longer_than_memory_takes_waits_behind_atomics(lat
         are_atomics_contended(profile, figures, evidence.sites),
     )
     assert [site.opcode for site in evidence.sites if charged[site].total] == [blamed]
+
+
+@pytest.mark.parametrize(
+    ("needed", "waits"),
+    [
+        ("R5", 200),  # requested before the first wait, and so on its way for as long
+        ("R6", 300),  # requested after it
+        ("R9", 300),  # not known
+    ],
+)
+def test_what_was_requested_before_a_wait_is_on_its_way_meanwhile(needed, waits):
+    before = ("LDG.E R4, [R2.64]", "LDG.E R5, [R2.64+0x4]", "FADD R7, R7, R4", "LDG.E R6, [R2.64+0x8]")
+    lines = (*before, f"FADD R8, R8, {needed}", "LDG.E R10, [R2.64+0xc]", "FADD R8, R8, R10")
+    waiting = {"waits": {"long_scoreboard": 9}}
+    sites = evidence_of(*lines, facts={2: waiting, 4: waiting, 6: waiting}).sites
+    assert count_waits(sites, "long_scoreboard", ("global load",)) == waits

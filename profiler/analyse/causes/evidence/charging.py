@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.evidence.blame import Waits, charge
 from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE
 from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, Kind, Site
+from profiler.analyse.code.registers import read_registers, written_registers
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES
 
@@ -183,19 +184,27 @@ def find_cost_in_queue(site: Site) -> float:
 def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> float:
     """Returns how often warps wait for results of these kinds: once for all that they request before they wait or branch.
 
-    For copies to shared memory they wait where they say so, and not between two of them, where a register is not free yet.
+    What was requested before a wait is under way for as long as that takes, and on its way when it is waited for itself. For
+    copies to shared memory they wait where they say so, and not between two of them, where a register is not free yet.
     """
-    asked = 0.0
+    asked, waited_at = 0.0, -1
+    requested: dict[str, int] = {}  # by register, where the request stands that writes it
     sites = tuple(sites)
     for_copies = [site for site in sites if site.instruction.name == _WAIT_FOR_COPIES]
     has_copies = any(site.instruction.name == _COPY for site in sites) and _COPIED in kinds
     waits = sum(site.executed for site in for_copies) if has_copies else 0.0
-    for site in sites:
+    for place, site in enumerate(sites):
         if for_copies and site.instruction.name == _COPY:
             continue
         if site.kind in kinds:
             asked = max(asked, site.executed)
-        elif site.waits.get(reason, 0) or site.instruction.name in _ENDS_OF_A_STRETCH:
+            requested |= dict.fromkeys(written_registers(site.instruction), place)
+        elif site.instruction.name in _ENDS_OF_A_STRETCH:
             waits += asked
             asked = 0.0
+        elif site.waits.get(reason, 0) and asked:
+            needed = [requested[name] for name in read_registers(site.instruction) if name in requested]
+            if not needed or max(needed) > waited_at:
+                waits += asked
+                asked, waited_at = 0.0, place
     return waits + asked
