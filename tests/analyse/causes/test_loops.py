@@ -196,3 +196,45 @@ def test_a_test_of_bounds_is_made_for_each_element_whatever_predicate_it_writes(
     ((_, kept),) = loops.find_nests(nest_of(1, *lines)).items()
     assert lines[3] not in [site.instruction.text for site in kept]
     assert lines[7] in [site.instruction.text for site in kept]
+
+
+# The same over an inner loop of four copies, behind which each column that is left has a copy of its own.
+NEST_OF_COPIES = (
+    "ISETP.GE.AND P3, PT, R10, 0x4, PT",
+    "@!P3 BRA 0x60",
+    "FFMA R5, R7, R8, R5",
+    "ISETP.NE.AND P0, PT, R4, R11, PT",
+    "@P0 BRA 0x30",
+    "LDC R7, c[0x3][R4]",
+    "LDS R8, [R6]",
+    "FFMA R5, R7, R8, R5",
+    "ISETP.NE.AND P1, PT, R10, 0x1, PT",
+    "@!P1 BRA 0xb0",
+    "FFMA R5, R7, R9, R5",
+    "IADD3 R2, R2, 0x1, RZ",
+    "ISETP.NE.AND P2, PT, R2, R3, PT",
+    "@P2 BRA 0x10",
+)
+
+
+@pytest.mark.parametrize(
+    ("at", "line", "loops_found"),
+    [
+        (0, NEST_OF_COPIES[0], 1),
+        (2, "IMAD R5, R7, R8, R5", 0),  # other work, which is seldom needed
+        (0, "ISETP.GE.AND P3, PT, R8, 0x4, PT", 0),  # as many turns as the data says
+        (0, "ISETP.GE.AND P3, PT, R2, 0x4, PT", 0),  # or the outer loop
+        (1, "NOP", 0),  # nothing passes by it
+    ],
+)
+def test_an_inner_loop_whose_copies_make_all_of_its_turns_is_one_with_the_loop_around_it(
+    at, line, loops_found
+):
+    lines = [*NEST_OF_COPIES[:at], line, *NEST_OF_COPIES[at + 1 :]]
+    nests = loops.find_nests(
+        evidence_of(BEFORE, *((one, 0 if 2 <= place <= 4 else 100) for place, one in enumerate(lines)))
+    )
+    assert len(nests) == loops_found
+    for kept in nests.values():
+        texts = [site.instruction.text for site in kept if site.executed]
+        assert texts == [lines[place] for place in (0, 1, 5, 8, 9, 11, 12, 13)]

@@ -31,6 +31,7 @@ _COMPUTING: tuple[Kind, ...] = (
     "mio",
     "other",
 )
+_FLOATS: tuple[Kind, ...] = ("fp32", "fp64")
 _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "shared atomic")
 _SUMS = ("IADD3", "VIADD")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
@@ -124,15 +125,46 @@ def find_nests(evidence: Evidence) -> dict[Site, list[Site]]:
         for outer in loops:
             inner = [one for one in _within(outer, loops) if evidence.inside(one)]
             # An outer loop that begins where an inner one does would prepare nothing.
-            if not inner or any(_within(one, inner) or one.start == outer.start for one in inner):
+            if any(_within(one, inner) or one.start == outer.start for one in inner):
                 continue
             inside = evidence.inside(outer)
             if any(evidence.inside(one)[-1].executed >= _FEW_TURNS * inside[0].executed for one in inner):
                 continue
+            turns = [evidence.inside(one) for one in inner]
+            ends = [(_tests_of(turn, turn[-1:]), turn) for turn in turns] or [
+                (_tests_of(inside, [branch]), []) for branch in _branches_past_copied(outer, inside)
+            ]
+            if not ends:
+                continue
             of_data = _of_data(inside)
-            if all(_is_as_long_each_time(evidence, evidence.inside(one), inside, of_data) for one in inner):
+            if all(_is_as_long_each_time(evidence, tests, turn, inside, of_data) for tests, turn in ends):
                 found[inside[0]] = _keeping_nest(evidence, inside, of_data)
     return found
+
+
+def _branches_past_copied(outer: Loop, inside: Sequence[Site]) -> list[Site]:
+    """Returns each branch past an inner loop that never runs, because copies of it behind it make all of its turns.
+
+    A compiler that does not know how many turns there are unrolls the loop by four or more all the same, and makes what is left
+    by such copies, which do the same arithmetic. If there are fewer turns, the copies make all.
+    """
+    floats = {site.opcode for site in inside if site.kind in _FLOATS}
+    never_run = [one for one in outer.body if not one.executed]
+    copied = [
+        (one.target, one.offset)
+        for one in never_run
+        if one.target is not None
+        and outer.start < one.target <= one.offset
+        and any(one.target <= other.offset < one.offset and other.opcode in floats for other in never_run)
+    ]
+    return [
+        site
+        for site in inside
+        if copied
+        and site.instruction.predicate
+        and (target := site.instruction.target) is not None
+        and any(site.instruction.offset < start and end < target for start, end in copied)
+    ]
 
 
 def _within(outer: Loop, loops: Iterable[Loop]) -> list[Loop]:
@@ -140,10 +172,10 @@ def _within(outer: Loop, loops: Iterable[Loop]) -> list[Loop]:
 
 
 def _is_as_long_each_time(
-    evidence: Evidence, inner: Sequence[Site], nest: Sequence[Site], of_data: Set[Site]
+    evidence: Evidence, tests: Sequence[Site], inner: Sequence[Site], nest: Sequence[Site], of_data: Set[Site]
 ) -> bool:
-    """Returns whether an inner loop makes as many turns in each turn of the loop around it."""
-    leading = _lead_to(evidence, _tests_of(inner, inner[-1:]), nest)
+    """Returns whether an inner loop makes as many turns in each turn of the loop around it, by the tests that end it, or that pass it by."""
+    leading = _lead_to(evidence, tests, nest)
     if not leading.isdisjoint(of_data):
         return False
     read = frozenset().union(*(site.use.inputs for site in leading))
