@@ -32,6 +32,8 @@ def columns(*lines, facts=None, l1_misses=1.0, delivered=16.0, dram=0.1):
         ({"l1_misses": 0.4}, 1.0),  # the block finds most sectors in L1
         ({"delivered": 64.0}, 1.0),  # device memory delivers three quarters for nobody
         ({"lines": (("LDG.E.U16 R4, [R2.64]", 100.0), BARRIER, "@P0 BRA 0x0", "EXIT")}, 1.0),  # the next turn may use the rest
+        ({"facts": {1: {"waits": {"long_scoreboard": 5}}, 3: {"waits": {"barrier": 95}}}}, 1 / 16),
+        ({"facts": {1: {"waits": {"long_scoreboard": 2}}, 3: {"waits": {"barrier": 98}}}}, 1.0),  # nobody waits for the column
     ],
 )  # fmt: skip
 def test_a_block_that_keeps_its_column_takes_its_neighbours_too(changes, launches):

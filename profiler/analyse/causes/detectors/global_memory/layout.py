@@ -25,6 +25,7 @@ from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted, unit_for_people
 
+_SEEN_TO_WAIT = 0.03  # the part of the time that is worth a change
 MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
 # places of 32 banks need 3.5 on average: so many fall into the fullest bank.
@@ -50,7 +51,8 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         )
         mended = together if is_most else sites
         effect, at_most = cheaper_accesses(evidence, mended), None
-        if (blocks := count_sharing_blocks(evidence, mended)) > 1:
+        # Nobody lets a block take the work of others for the sake of accesses that no warp waits for.
+        if (blocks := count_sharing_blocks(evidence, mended)) > 1 and _is_waited_for(evidence, mended):
             effect, at_most = merge_blocks(evidence, effect, blocks)
         both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
@@ -68,6 +70,10 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
         )
+
+
+def _is_waited_for(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    return not evidence.waits_by_reason or evidence.time_of(sites) >= _SEEN_TO_WAIT
 
 
 def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str:
