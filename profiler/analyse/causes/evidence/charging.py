@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.evidence.blame import Waits, charge
 from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE
 from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, Kind, Site
-from profiler.analyse.code.registers import read_registers, written_registers
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES
 
@@ -198,12 +197,12 @@ def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> 
             continue
         if site.kind in kinds:
             asked = max(asked, site.executed)
-            requested |= dict.fromkeys(written_registers(site.instruction), place)
+            requested |= dict.fromkeys(site.use.written, place)
         elif site.instruction.name in _ENDS_OF_A_STRETCH:
             waits += asked
             asked = 0.0
         elif site.waits.get(reason, 0) and asked:
-            needed = [requested[name] for name in read_registers(site.instruction) if name in requested]
+            needed = [requested[name] for name in site.use.named if name in requested]
             if not needed or max(needed) > waited_at:
                 waits += asked
                 asked, waited_at = 0.0, place
