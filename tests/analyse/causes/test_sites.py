@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import code_of, sites_of
 
-from profiler.analyse.causes.evidence.sites import kind_of, place_conversions
+from profiler.analyse.causes.evidence.sites import kind_of, place_on_pipes
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):
         ("DADD DFMA", ("issue", "fp64")),
         ("F2F.F64.F32 I2F.F64 MUFU.RCP64H MUFU.EX2 I2F.S8 F2I.NTZ", ("issue", "xu")),
         ("F2IP.U8.F32.NTZ I2I.U8.S32.SAT", ("issue",)),
-        ("F2FP.BF16.F32.PACK_AB I2FP.F32.S32 I2IP.S8.S32.SAT MOV CS2R R2P P2R.B1", ("issue", "alu")),
+        ("F2FP.BF16.F32.PACK_AB I2FP.F32.S32 I2IP.S8.S32.SAT MOV R2P P2R.B1", ("issue", "alu")),
         ("IADD3 ISETP.GE.AND FSETP.GT.AND FSEL FMNMX", ("issue", "alu")),
         ("FADD FFMA", ("issue", "fma")),
         ("IMAD IMAD.MOV.U32 VIADD IDP.4A.S8.S8", ("issue", "fma", "fma_heavy")),
@@ -61,8 +61,17 @@ def test_arithmetic_takes_its_pipe_and_conversions_that_of_special_functions_unl
 )
 def test_gpus_with_few_lanes_for_doubles_convert_them_there(capability, pipe):
     sites = sites_of(code_of("F2F.F64.F32", "F2F.F32.F64"))
-    place_conversions(sites, capability)
+    place_on_pipes(sites, capability)
     assert {site.units for site in sites} == {("issue", pipe)}
+
+
+@pytest.mark.parametrize(
+    ("capability", "units"), [("8.9", ("issue",)), ("9.0", ("issue", "alu")), ("12.0", ("issue", "alu"))]
+)
+def test_pairs_of_registers_are_cleared_by_the_alu_since_hopper(capability, units):
+    (site,) = sites_of(code_of("CS2R R4, SRZ"))
+    place_on_pipes([site], capability)
+    assert site.units == units
 
 
 def test_lanes_that_are_predicated_off_are_idle():

@@ -75,9 +75,9 @@ _TWICE = ("IMAD.WIDE", "IMAD.HI", "IMUL.WIDE", "IMUL.HI")
 # So is whether a quotient needs the slow way tested, FCHK: over the recordings on an H100 and an A100 that count the unit's work, what the
 # other instructions leave of it is one for each FCHK.
 _ON_SPECIAL = ("POPC", "FLO", "BREV", "FCHK")
-# What the measured load of the ALU has beyond its arithmetic is one for each of these: I2IP, which packs integers, on an A40; P2R, R2P
-# and CS2R, which move predicates and zeros, on an RTX 3080, an H100 and an H200.
-_OTHERS_ON_ALU = ("FSETP", "FSEL", "FMNMX", "FSET", "MOV", "I2FP", "F2FP", "I2IP", "P2R", "R2P", "CS2R")
+# What the measured load of the ALU has beyond its arithmetic is one for each of these: I2IP, which packs integers, on an A40; P2R and
+# R2P, which move predicates, on an RTX 3080 and an H100.
+_OTHERS_ON_ALU = ("FSETP", "FSEL", "FMNMX", "FSET", "MOV", "I2FP", "F2FP", "I2IP", "P2R", "R2P")
 # Lanes of an SM for double precision, by compute capability; GPUs for games have two (CUDA C++ Programming Guide,
 # "Arithmetic Instructions", results per clock cycle and SM).
 FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
@@ -206,6 +206,10 @@ def _moves_a_constant(instruction: Instruction) -> bool:
 # pipe busy for twice as long as the DADD alone would, and the special-function unit for 0 % of the time.
 _CONVERSION_OF_DOUBLES = re.compile(r"F2F\.F(32\.F64|64\.F32)")
 _ON_FP64 = ("issue", "fp64")
+# CS2R, which writes zeros to pairs of registers, takes the ALU of an H100 and an H200, and no pipe of an A100 and an RTX 4090: there, the
+# measured load is that of the other instructions alone, even if 45 % of what would be its load were CS2R.
+_CLEARS_PAIRS, _CLEARS_ON_ALU_SINCE = "CS2R", 9.0
+_ON_ALU = ("issue", "alu")
 
 
 def read_sites(profile: Profile) -> list[Site]:
@@ -225,16 +229,18 @@ def read_sites(profile: Profile) -> list[Site]:
         for site in sites:
             _count(site, counted)
     if (capability := profile.compute_capability) is not None:
-        place_conversions(sites, capability)
+        place_on_pipes(sites, capability)
     return sites
 
 
-def place_conversions(sites: Iterable[Site], capability: str) -> None:
-    """Gives conversions from and to double precision to the pipe that executes them on a GPU of this compute capability."""
-    if capability not in FP64_LANES:
-        for site in sites:
-            if _CONVERSION_OF_DOUBLES.match(site.opcode):
-                site.units = _ON_FP64
+def place_on_pipes(sites: Iterable[Site], capability: str) -> None:
+    """Gives what another pipe executes on a GPU of this compute capability to that pipe."""
+    converts, clears = capability not in FP64_LANES, float(capability) >= _CLEARS_ON_ALU_SINCE
+    for site in sites:
+        if converts and _CONVERSION_OF_DOUBLES.match(site.opcode):
+            site.units = _ON_FP64
+        elif clears and site.instruction.name == _CLEARS_PAIRS:
+            site.units = _ON_ALU
 
 
 _Place = tuple[int, int]  # function and offset
