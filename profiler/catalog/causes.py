@@ -49,7 +49,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "uncoalesced-loads",
             "Neighbouring threads load addresses that lie apart, so that one load of a warp touches many sectors of 32 bytes.",
             "Sectors that each load requested, against those that its bytes would fill: over one sector too many for each row of the block that a "
-            "warp accesses.",
+            "warp accesses; or more than a run of as many bytes touches, as short pieces of rows do.",
             "x[i * 32 + j] with i the thread: each of 32 lanes reads another sector, and uses 4 of its 32 bytes.",
             "Let neighbouring threads read neighbouring elements: exchange the index roles, change the layout, or stage a tile in shared memory.",
             _LOCAL,
