@@ -49,7 +49,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "uncoalesced-loads",
             "Neighbouring threads load addresses that lie apart, so that one load of a warp touches many sectors of 32 bytes.",
             "Sectors that each load requested, against those that its bytes would fill: over one sector too many for each row of the block that a "
-            "warp accesses.",
+            "warp accesses; or more than a run of as many bytes touches, as short pieces of rows do.",
             "x[i * 32 + j] with i the thread: each of 32 lanes reads another sector, and uses 4 of its 32 bytes.",
             "Let neighbouring threads read neighbouring elements: exchange the index roles, change the layout, or stage a tile in shared memory.",
             _LOCAL,
@@ -146,7 +146,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "Values go through shared memory that a register or a shuffle could carry.",
             "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between; a loop that takes "
             "every value through shared memory in each turn, for one or two operations; or one that adds up over the threads in each turn, only to "
-            "add that to a sum, or for a single thread.",
+            "add that to a sum, to scale a sum of exponentials, or for a single thread.",
             "An accumulator in shared memory: s[t] += x in a loop.",
             "Keep the value in a register, or exchange it with `__shfl_sync`.",
             ("dram", "fma", "tensor", "fp64"),
@@ -181,8 +181,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "redundant-instructions",
             "The same computation is made again with the same inputs.",
-            "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; loops that all lanes of a warp run on the same data; powers that an inner loop multiplies "
-            "together from the start in each turn of an outer one; or rounds of Philox, which make four random numbers, of which some are dropped.",
+            "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; loops that all lanes of a warp run on the same data, or all blocks along a dimension of "
+            "the grid; powers that an inner loop multiplies together from the start in each turn of an outer one; or rounds of Philox, which make four random numbers, of which some are dropped.",
             "sin(angle) of a constant angle for every element.",
             "Compute it once, before the loop or on the host, and keep the result.",
             ("dram", "tensor"),

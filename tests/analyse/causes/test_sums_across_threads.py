@@ -65,6 +65,58 @@ def test_the_greatest_of_the_greatest_is_found_after_the_loop_too():
     assert found(add="FMNMX R10, R8, R10, !PT", sum="FMNMX R4, R12, R4, !PT")
 
 
+RESCALED = {
+    "load": "LDG.E R8, [R2]",
+    "high": "SHFL.BFLY PT, R10, R8, 0x10, 0x1f; FMNMX R10, R8, R10, !PT",
+    "share": f"@!P2 STS [R23], R10; {BARRIER}; LDS R12, [R24]",
+    "greatest": "FMNMX R13, R12, R7, !PT",
+    "exponent": "FADD R8, R8, -R13",
+    "exponential": "MUFU.EX2 R9, R8",
+    "add": "SHFL.BFLY PT, R10, R9, 0x10, 0x1f; FADD R10, R9, R10",
+    "store": f"@!P2 STS [R23], R10; {BARRIER}; LDS R19, [R24]",
+    "scale": "FADD R7, R7, -R13; MUFU.EX2 R14, R7",
+    "sum": "FFMA R5, R14, R5, R19",
+    "keep": "MOV R7, R13",
+    "next": "IADD3 R2, R2, 0x80, RZ",
+    "end": "@P0 BRA 0x10",
+}
+
+
+def rescaled(**changed):
+    """The causes that are named in a loop which adds up exponentials, scaled to the greatest exponent so far."""
+    lines = [line for one in {**RESCALED, **changed}.values() for line in one.split("; ")]
+    evidence = evidence_of("MOV R5, RZ", *((line, 6400.0) for line in lines), "EXIT")
+    return list(sums_across_threads.detect_sums_across_threads(evidence))
+
+
+def test_each_thread_could_scale_its_own_sum_of_exponentials():
+    (one,) = rescaled()
+    names = [site.instruction.name for site in one.weights]
+    assert names == ["SHFL", "FMNMX", "STS", "BAR", "LDS", "SHFL", "FADD", "STS", "BAR", "LDS"]
+    assert "scales its sum" in one.advice
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"exponential": "FMUL R9, R8, R8"},  # squares that a maximum shifts are no exponentials
+        {
+            "exponential": "FADD R11, R11, R8; MUFU.EX2 R9, R8"
+        },  # nor are differences from it that are added up
+        {"exponential": "STG.E [R2], R13; MUFU.EX2 R9, R8"},  # others see each maximum
+        {"keep": "MOV R7, R13; FSETP.GT.AND P0, PT, R13, R6, PT"},  # which ends the loop
+        {"load": "FADD R8, R13, R6"},  # or the next turn begins with it
+        {"scale": "S2R R6, SR_TID.X; FMUL R14, R14, R6"},  # a state for each thread, which decays on its own
+        {"sum": "FFMA R5, R14, R19, R5"},  # each turn's sum is weighted by the exponential
+        {"sum": "FFMA R5, R14, R5, R19; STG.E [R2], R5"},  # or is a result of its own
+        {"high": "SHFL.BFLY PT, R10, R8, 0x10, 0x1f; FADD R10, R8, R10"},  # the greatest of sums
+        {"greatest": "FADD R13, R12, R7"},
+    ],
+)
+def test_a_maximum_that_does_more_than_scale_is_needed_in_each_turn(changed):
+    assert rescaled(**changed) == []
+
+
 ALL, HALF, ONE = 32.0, 16.0, 0.5  # lanes of a warp that act on average, in a block of two warps
 TREE = {
     "load": ("LDG.E R8, [R2]", ALL),

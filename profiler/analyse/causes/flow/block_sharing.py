@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.causes.evidence.sites import SHARED, SIZE_IS_UNKNOWN, Kind, Site
+from profiler.analyse.causes.evidence.tensor_work import count_operand_bytes
 from profiler.analyse.causes.flow.dataflow import (
     CHANGED_BY_OTHERS,
     COMPUTED,
@@ -25,6 +26,7 @@ from profiler.analyse.causes.flow.dataflow import (
     find_writers,
 )
 from profiler.analyse.causes.flow.divided_index import IndexPart, count_values, find_parts, never_acts
+from profiler.catalog.metrics import LANES
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
 _DIMENSIONS = "XYZ"
@@ -36,6 +38,7 @@ _FEW = 0.5
 # elements.
 _STAYS = ("dram", "tensor")
 _Value = tuple[int, str]  # of a register at a place
+_ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _SHIFT_RIGHT = re.compile(r"U?SHF\.R\.[US]32\.HI .*, (0x[0-9a-f]+), (U?R\d+)$")
 
 
@@ -205,9 +208,62 @@ def find_block_independent(evidence: Evidence, index: str) -> list[Site]:
     alike: list[Site] = []
     for sites in evidence.by_function.values():
         loops = evidence.loops.get(sites[0].function, [])
-        first = {site for site in sites if site.kind in CHANGED_BY_OTHERS or index in site.instruction.text}
-        depending = set(find_depending(sites, loops, first))
+        depending = set(find_depending(sites, loops, _naming(sites, index)))
         own = [evidence.inside(loop) for loop in loops]
         in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
         alike += [site for site in sites if site not in depending and site not in in_loops]
     return alike
+
+
+def _naming(sites: Sequence[Site], index: str, known: Collection[Site] = ()) -> set[Site]:
+    """Returns what reads an index, or what memory holds that others change, but for the `known` loads."""
+    return {
+        site
+        for site in sites
+        if (site.kind in CHANGED_BY_OTHERS and site not in known) or index in site.instruction.text
+    }
+
+
+def find_inner_loops_alike(evidence: Evidence, index: str) -> list[list[Site]]:
+    """Returns the loops that all blocks along an index run on the same data, each within a loop that is the block's own work.
+
+    Shared memory that such a loop fills itself holds the same in all of these blocks.
+    """
+    found = []
+    for sites in evidence.by_function.values():
+        loops = evidence.loops.get(sites[0].function, [])
+        inner = [
+            inside
+            for loop in loops
+            if any(other != loop and other.start <= loop.start and loop.end <= other.end for other in loops)
+            and _computes_with_loads(inside := evidence.inside(loop))
+            and _reads_what_it_brings(inside)
+        ]
+        if inner:
+            known = {site for inside in inner for site in inside if site.kind == "shared load"}
+            depending = set(find_depending(sites, loops, _naming(sites, index, known)))
+            alike = set(find_block_independent(evidence, index))
+            found += [inside for inside in inner if depending.isdisjoint(inside) and alike.isdisjoint(inside)]
+    return found
+
+
+def _computes_with_loads(inside: Sequence[Site]) -> bool:
+    kinds = {site.kind for site in inside}
+    return "global load" in kinds and not kinds.isdisjoint(_ARITHMETIC)
+
+
+def _reads_what_it_brings(inside: Sequence[Site]) -> bool:
+    """Returns whether a loop reads no more bytes of shared memory than it brings there, and so none that were there before.
+
+    What it brings and never reads, it need not bring. Copies of unknown size count as none.
+    """
+    read = brought = 0.0
+    for site in inside:
+        moved = site.executed * (LANES if site.acting is None else site.acting) * site.width / 8
+        if site.kind == "shared load":
+            read += moved
+        elif site.stores_in_shared and site.instruction.name not in SIZE_IS_UNKNOWN:
+            brought += moved
+        elif site.kind == "tensor":
+            read += count_operand_bytes(site)
+    return read <= brought

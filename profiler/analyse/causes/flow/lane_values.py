@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
+    find_processing,
     sources_of,
 )
 from profiler.analyse.code.loops import Loop
@@ -30,6 +31,7 @@ _ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
 # What brings a lane the value of another one that adds up with it, and not of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
+_ADDING_INTEGERS = ("IADD3", "IMAD.IADD", "VIADD", "IMNMX", "VIMNMX")
 _AND = "0xc0"  # the table by which LOP3 computes a & b
 _WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
@@ -156,7 +158,7 @@ def find_alike_in_lanes(evidence: Evidence) -> Mapping[Site, float]:
         (loop, sites)
         for function, loops in evidence.loops.items()
         for loop in loops
-        if _works_on_loads(sites := evidence.inside(loop)) and evidence.last_before(function, loop)
+        if _works_on_loads(evidence, sites := evidence.inside(loop)) and evidence.last_before(function, loop)
     ]
     found: dict[Site, float] = {}
     for loop, sites in _without_differing(evidence, loops):
@@ -184,13 +186,25 @@ def _without_differing(
     return list(left.items())
 
 
-def _works_on_loads(sites: list[Site]) -> bool:
-    """Returns whether a loop computes with what it loads, and leaves nothing in memory for others."""
+def _works_on_loads(evidence: Evidence, sites: list[Site]) -> bool:
+    """Returns whether a loop computes with what it loads, and leaves nothing in memory for others.
+
+    Integers are computed with where loaded ones are added up; others may be addresses and counters.
+    """
     kinds = {site.kind for site in sites}
     return (
-        not kinds.isdisjoint(_ARITHMETIC)
-        and not kinds.isdisjoint(("global load", "shared load"))
+        not kinds.isdisjoint(("global load", "shared load"))
         and kinds.isdisjoint(("global store", "shared store", "barrier", *_UNKNOWN))
+        and (not kinds.isdisjoint(_ARITHMETIC) or any(_adds_up_loaded(evidence, site) for site in sites))
+    )
+
+
+def _adds_up_loaded(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction adds loaded integers to a sum, or takes the greatest of them, in any order."""
+    return (
+        site.opcode.startswith(_ADDING_INTEGERS)
+        and site in find_processing(evidence)
+        and is_carried(evidence, site)
     )
 
 

@@ -83,6 +83,11 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
             f"Data says where each lane goes: sort or group the work by that index, so that neighbouring threads {advice}, or keep the "
             "table in shared memory if it fits."
         )
+    if all(_takes_pieces(evidence, site) and site.excess_sectors <= site.executed for site in sites):
+        return (
+            f"Let neighbouring threads {advice}: a warp takes short pieces of several rows. Let a block take whole rows, or more columns of "
+            "them, and a thread up to 16 bytes at once."
+        )
     side_by_side = find_side_by_side(evidence)
     if 2 * sum(site.excess_sectors for site in sites if site in side_by_side) > sum(
         site.excess_sectors for site in sites
@@ -190,7 +195,19 @@ def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
 
 def lies_apart(evidence: Evidence, site: Site) -> bool:
     """Returns whether a request touches more than one sector too many for each row, because its lanes are not neighbours."""
-    return site.excess_sectors > site.executed * _rows(evidence, site)
+    return site.excess_sectors > site.executed * _rows(evidence, site) or _takes_pieces(evidence, site)
+
+
+def _takes_pieces(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a request touches more sectors than a run of as many bytes does: its lanes take short pieces of several rows.
+
+    A run that starts anywhere touches less than one sector, on average, beyond those that its bytes fill. Lanes without an element ask for
+    no bytes, and the fewest sectors that were counted are whole ones.
+    """
+    if not evidence.has_costs or site.acting is None or not site.excess_sectors:
+        return False
+    of_runs = site.executed * _rows(evidence, site) + bytes_of(site) / SECTOR_BYTES
+    return (site.sectors or 0.0) > of_runs
 
 
 def is_misaligned(evidence: Evidence, site: Site) -> bool:
@@ -199,7 +216,7 @@ def is_misaligned(evidence: Evidence, site: Site) -> bool:
     Requests that touch more have lanes that lie apart.
     """
     rows = site.executed * _rows(evidence, site)
-    return rows / 2 < site.excess_sectors <= rows
+    return rows / 2 < site.excess_sectors <= rows and not lies_apart(evidence, site)
 
 
 def _rows(evidence: Evidence, site: Site) -> int:

@@ -7,10 +7,17 @@ from collections.abc import Iterable
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
+from profiler.analyse.causes.flow.block_sharing import (
+    OF_BLOCK,
+    count_blocks_alike,
+    find_block_independent,
+    find_inner_loops_alike,
+)
 from profiler.analyse.causes.flow.dataflow import readers_of, written_by_any
 from profiler.analyse.causes.flow.lane_values import find_alike_in_lanes
+from profiler.catalog.metrics import SECTOR_BYTES
 
 _ADDITIONS = {
     "FMUL": "FADD",
@@ -68,6 +75,43 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
                 {site: site.executed for site in fractions},
                 in_triton=in_triton,
             )
+
+
+def detect_repeated_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loops that all blocks along a dimension of the grid run on the same data, for what each makes of the result.
+
+    Where such a loop is in no other, a thread that goes on along this dimension runs it once: `too-little-work-a-thread` names that.
+    """
+    grid = evidence.shape.grid if evidence.shape else ()
+    for axis, blocks in zip("XYZ", grid, strict=False):
+        loops = find_inner_loops_alike(evidence, f"SR_CTAID.{axis}") if blocks > 1 else []
+        if not loops:
+            continue
+        alike = [site for inside in loops for site in inside]
+        share = 100 * evidence.share_executed(alike)
+        fewer = evidence.without(dict.fromkeys(alike, 1 - 1 / blocks))
+        # The first turns of a loop may load before it.
+        loads = [
+            site
+            for site in evidence.of("global load")
+            if site in alike or count_blocks_alike(evidence, site, through_memory=True) >= blocks
+        ]
+        once = sum((site.ideal_sectors or 0.0) / blocks for site in loads) * SECTOR_BYTES
+        delivered = max(0.0, evidence.delivered_to(loads))
+        moved = sum(evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written")) or 1.0
+        yield Candidate(
+            "redundant-instructions",
+            f"The {blocks:,} blocks along {axis.lower()} run a loop on the same data, and get the same result: {share:.0f} % of the executed "
+            "instructions.",
+            "Compute it once, in a kernel before this one, and load the result; or let a block take more of what needs it.",
+            Effect({**fewer.resources, "dram": max(0.0, delivered - once) / moved}, fewer.waits),
+            {site: site.executed + evidence.charged[site].total for site in alike},
+            {"blocks_alike": float(blocks), "same_in_every_block_pct": share},
+            # Where another kernel has the result already, the loop goes altogether.
+            regrouped={**evidence.without(dict.fromkeys(alike, 1.0)).resources, "dram": delivered / moved},
+            in_triton="Compute it once, in a kernel before this one, and load the result; or let a program take more of what needs it (a larger "
+            "block along this axis).",
+        )
 
 
 def _invariant(evidence: Evidence) -> list[Site]:

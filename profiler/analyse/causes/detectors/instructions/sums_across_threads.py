@@ -11,15 +11,24 @@ from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     makers_of_value,
+    predicates_read,
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import LANES
 
 # Their results do not depend on the order of what they add up, except for rounding.
 _ADDING = ("FADD", "DADD", "HADD2", "IADD3", "FMNMX", "VIMNMX", "IMNMX")
+_GREATEST = ("FMNMX",)
+_MULTIPLY_ADDS = ("FFMA",)
+# What makes an exponent of a value and a maximum, scales it and tests its range, and the exponential itself.
+_OF_EXPONENT = ("FADD", "FMUL", "FFMA", "FSETP", "FSEL")
+_EXPONENTIAL = "MUFU.EX2"
+_MOVES = ("MOV", "IMAD.MOV")
 # With fewer turns, the exchange that stays after the loop is a large part of all.
 _TURNS_WORTH_IT = 4
 # Each step of a tree joins two halves of what is left.
@@ -36,60 +45,154 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
         inside = evidence.inside(loop)
         barrier = next(site for site in inside if site.kind == "barrier")
         turns = evidence.turns(barrier, loop)
-        if turns < _TURNS_WORTH_IT or not (exchanging := _exchanges_sums(inside)):
+        exchange = _Exchange(evidence, inside)
+        if turns < _TURNS_WORTH_IT or not exchange.only_adds():
             continue
+        exchanging = exchange.exchanging
         fractions = dict.fromkeys(exchanging, 1 - 1 / turns)
         yield Candidate(
             "redundant-shared-accesses",
             f"In each of {turns:.0f} turns of a loop, threads exchange values through shared memory and meet at barriers to add them up, and only "
             "add the result to what they have.",
-            "Let each thread add up its own values in the loop, and add up over the threads once, after it.",
+            "Let each thread add up its own values in the loop, and add up over the threads once, after it"
+            + (", where each scales its sum to the greatest maximum." if exchange.has_maximum() else "."),
             evidence.without(fractions),
             {site: evidence.charged[site].total or site.executed for site in exchanging},
             {"turns": turns},
-            in_triton="Add up whole blocks in the loop (`acc += x`, with `acc` of the shape of the block), and call `tl.sum` once, after it.",
+            in_triton="Exchange less often: let a turn take more elements a thread (a larger BLOCK, fewer `num_warps`), or keep a maximum and a sum "
+            "for each element of the block, and call `tl.max` and `tl.sum` once, after the loop."
+            if exchange.has_maximum()
+            else "Add up whole blocks in the loop (`acc += x`, with `acc` of the shape of the block), and call `tl.sum` once, after it.",
         )
 
 
-def _exchanges_sums(inside: Sequence[Site]) -> list[Site]:
-    """Returns what exchanges values in a turn of a loop, if these are only added up, and added to sums that nothing else in the loop reads."""
-    exchanging: list[Site] = []
-    sums: list[Site] = []
-    exchanged: set[str] = set()  # the registers that hold what other threads had
-    for site in inside:
+class _Exchange:
+    """Follows through one turn of a loop what its threads exchange, to sums of all turns.
+
+    `of_others` holds the registers with what other threads had, and by which operation their values became one. `scaled` holds those that
+    depend on a maximum of all turns.
+    """
+
+    def __init__(self, evidence: Evidence, inside: Sequence[Site]) -> None:
+        self.evidence, self.inside = evidence, inside
+        self.exchanging: list[Site] = []
+        self.sums: list[Site] = []
+        self.of_others: dict[str, str] = {}
+        self.scaled: set[str] = set()
+        self.of_exponents: set[Site] = set()
+        self._tested: set[str] = set()  # predicates
+        self._stored_by = ""
+
+    def has_maximum(self) -> bool:
+        return bool(self.of_exponents)
+
+    def only_adds(self) -> bool:
+        """Returns whether values are only exchanged to be added up, and added to sums that nothing else in the loop reads.
+
+        A maximum may be subtracted from exponents. Sums of exponentials that are rescaled as it grows are as right if each thread
+        rescales its own by a maximum of its own, and those of all threads are rescaled to the greatest when they are added up.
+        """
+        if not all(self._goes_on(site) for site in self.inside):
+            return False
+        used = {site.instruction.name for site in self.exchanging}
+        through_memory = any(site.kind == "shared load" for site in self.exchanging)
+        known = {*self.sums, *self.of_exponents}
+        return bool(
+            self.sums
+            and through_memory
+            and "SHFL" in used
+            and not _are_read_next_turn(self.of_others.keys(), self.inside)
+            and not _are_read_next_turn(self.scaled, self.inside, known)
+        )
+
+    def _goes_on(self, site: Site) -> bool:
+        """Takes in the next instruction; returns whether it is one of such an exchange, or none of it."""
+        one = site.instruction
+        read, written = site.use.inputs, set(site.use.written)
+        ways = {self.of_others[name] for name in read if name in self.of_others}
+        if site.kind == "control" and not self._tested.isdisjoint(predicates_read(site)):
+            return False
+        if site.kind == "barrier":
+            self.exchanging.append(site)
+            return True
+        if one.name == "SHFL" or site.kind in SHARED:
+            return self._moves(site, ways)
+        if ways:
+            return self._takes_in(site, ways - {""})
+        if not self.scaled.isdisjoint(read):
+            return self._scales(site)
+        self._forget(written)
+        self._tested -= site.use.predicates_written
+        return True
+
+    def _moves(self, site: Site, ways: Set[str]) -> bool:
+        one = site.instruction
+        is_store = site.kind == "shared store"
+        # What is stored without having been added up over lanes may be meant for others.
+        if is_store and self.of_others.keys().isdisjoint(stored_registers(one)):
+            return False
+        if not self.scaled.isdisjoint(site.use.inputs):
+            return False
+        way = self._stored_by if site.kind == "shared load" else "".join(ways)
+        if is_store:
+            self._stored_by = way
+        self._exchange(site, way)
+        return True
+
+    def _takes_in(self, site: Site, ways: Set[str]) -> bool:
+        """Adds what others had to a sum, or to what the thread has."""
         one = site.instruction
         written = set(site.use.written)
-        if site.kind == "barrier":
-            exchanging.append(site)
-        elif one.name == "SHFL" or site.kind == "shared load":
-            exchanging.append(site)
-            exchanged |= written
-        elif site.kind == "shared store":
-            # What is stored without having been added up over lanes may be meant for others.
-            if exchanged.isdisjoint(stored_registers(one)):
-                return []
-            exchanging.append(site)
-        elif exchanged.isdisjoint(site.use.inputs):
-            exchanged -= written
-        elif one.name not in _ADDING:
-            return []
-        elif written <= site.use.inputs - exchanged and _is_a_sum(inside, site):
-            sums.append(site)
+        # A factor of each thread's own gives each its own sum of what all have, as in a recurrence with a state for each thread.
+        rescales = (
+            one.name in _MULTIPLY_ADDS
+            and self.of_others.keys().isdisjoint(REGISTER.findall(", ".join(one.operands[1:3])))
+            and site not in find_differing_in_block(self.evidence)
+        )
+        if not rescales and (one.name not in _ADDING or ways - {one.name}):
+            return False
+        if written <= site.use.inputs - self.of_others.keys() and _is_a_sum(self.inside, site):
+            self.sums.append(site)
+        elif one.name in _GREATEST and is_carried(self.evidence, site):
+            self.sums.append(site)
+            self._forget(written)
+            self.scaled |= written
+        elif rescales:
+            return False
         else:
-            exchanging.append(site)
-            exchanged |= written
-    used = {site.instruction.name for site in (*exchanging, *sums)}
-    adds_in_one_way = len(used.intersection(_ADDING)) == 1
-    through_memory = any(site.kind == "shared load" for site in exchanging)
-    is_sum = sums and adds_in_one_way and through_memory and "SHFL" in used
-    return exchanging if is_sum and not _are_read_next_turn(exchanged, inside) else []
+            self._exchange(site, one.name)
+        return True
+
+    def _scales(self, site: Site) -> bool:
+        """Makes an exponent of a maximum, or its exponential, which is the thread's own."""
+        one, written = site.instruction, set(site.use.written)
+        self.of_exponents.add(site)
+        self._forget(written)
+        if one.opcode.startswith(_EXPONENTIAL):
+            return True
+        self.scaled |= written
+        self._tested |= site.use.predicates_written
+        return one.opcode.startswith(_MOVES) or (
+            one.name in _OF_EXPONENT and not is_carried(self.evidence, site)
+        )
+
+    def _exchange(self, site: Site, way: str) -> None:
+        written = site.use.written
+        self.exchanging.append(site)
+        self._forget(written)
+        self.of_others |= dict.fromkeys(written, way)
+
+    def _forget(self, written: Iterable[str]) -> None:
+        for name in written:
+            self.scaled.discard(name)
+            self.of_others.pop(name, None)
 
 
-def _are_read_next_turn(registers: Set[str], inside: Sequence[Site]) -> bool:
-    """Returns whether the next turn of a loop reads what a turn leaves in one of these registers."""
+def _are_read_next_turn(registers: Set[str], inside: Sequence[Site], known: Set[Site] = frozenset()) -> bool:
+    """Returns whether the next turn of a loop reads what a turn leaves in one of these registers, by others than the known instructions."""
     left = set(registers)
     for site in inside:
-        if left & site.use.inputs:
+        if site not in known and left & site.use.inputs:
             return True
         left -= set(site.use.written)
     return False
