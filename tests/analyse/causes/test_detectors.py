@@ -678,6 +678,15 @@ def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion
     assert bool(list(number_types.detect_conversions(evidence))) != divides
 
 
+@pytest.mark.parametrize(
+    "accesses", ["STS.128 [R2], R4", "LDG.E R4, [R2.64]", "BAR.SYNC.DEFER_BLOCKING 0x0", None]
+)
+def test_called_code_that_accesses_memory_or_waits_for_others_is_no_slow_path_of_a_function(accesses):
+    """A kernel of cuBLAS calls its own last steps, which stand behind its EXIT."""
+    lines = ["CALL.REL.NOINC 0x20", "EXIT", "FMUL R0, R0, R3", accesses or "FMUL R0, R0, R4", "RET.REL.NODEC R20, 0x0"]  # fmt: skip
+    assert bool(list(special_functions.detect_special_functions(evidence_of(*lines)))) == (accesses is None)
+
+
 def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_of_a_float_function():
     lines = ["CALL.REL.NOINC 0x30", "LDG.E R4, [R2.64]", "EXIT",
              "I2F.U64.RP R8, R4", "MUFU.RCP R8, R8", "F2I.U64.TRUNC R4, R8", "IMAD.WIDE.U32 R6, R4, R6, RZ", "RET.REL.NODEC R20, 0x0",
