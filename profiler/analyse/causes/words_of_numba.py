@@ -40,7 +40,7 @@ NUMBA_SAYS = {
     "(a template parameter, or a constant)": "(a literal, or a global variable, which is a constant for Numba)",
     "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies": "Do four or more elements in each turn, with independent "
     "work: an inner loop over a constant number (`range(4)`) is unrolled whole",
-    "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn`), or write `fmaf(a, b, c)`": "Write `cuda.fma(a, b, c)`",
+    "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn` or `__dmul_rn`), or write `fma(a, b, c)`": "Write `cuda.fma(a, b, c)`",
     "(`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`)": "(`fastmath=True` of `@cuda.jit`, or `libdevice.fast_expf`, `fast_logf`, "
     "`fast_sinf`, `fast_fdividef` and `rsqrtf`)",
     "of powf": "of powers",
