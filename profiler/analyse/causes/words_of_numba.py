@@ -21,6 +21,7 @@ IN_NUMBA = {
 # The words of CUDA C++ in advice, and what Numba has instead.
 NUMBA_SAYS = {
     "(`__reduce_add_sync`, shuffles)": "(`cuda.shfl_down_sync`)",
+    "(`__shfl_down_sync`)": "(`cuda.shfl_down_sync`)",
     "(`__launch_bounds__`, `--maxrregcount`)": "(`max_registers` of `@cuda.jit`)",
     "(`__launch_bounds__`, a smaller tile": "(`max_registers` of `@cuda.jit`, a smaller tile",
     "without -G (-lineinfo keeps the source lines), and without -O0 for ptxas": "without `debug=True` and `opt=False` of `@cuda.jit` (`lineinfo=True` "

@@ -537,6 +537,19 @@ def test_atomics_that_warps_wait_for_are_named():
     assert names(atomics.detect_atomics, evidence_of(LOAD)) == []
 
 
+@pytest.mark.parametrize(
+    ("atomic", "said"),
+    [
+        ("RED.E.ADD.STRONG.GPU [R2.64], R4", "__reduce_add_sync"),
+        ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R2.64], R4", "__shfl_down_sync"),
+        ("ATOMG.E.ADD.64.STRONG.GPU PT, R4, [R2.64], R6", "__shfl_down_sync"),
+    ],
+)
+def test_only_integers_of_32_bits_are_added_up_in_a_warp_by_one_instruction(atomic, said):
+    (candidate,) = atomics.detect_atomics(evidence_of(atomic, "EXIT"))
+    assert {word for word in ("__reduce_add_sync", "__shfl_down_sync") if word in candidate.advice} == {said}
+
+
 @pytest.mark.parametrize(("passes", "found"), [(1.0, []), (2.0, ["bank-conflicts"]), (32.0, ["bank-conflicts"])])  # fmt: skip
 def test_more_passes_than_needed_are_conflicts(passes, found):
     facts = {0: {"passes": 100 * passes, "ideal_passes": 100.0, "waits": {"short_scoreboard": 9}}}
