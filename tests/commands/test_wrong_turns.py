@@ -88,6 +88,11 @@ import pytest
         ("-i a.ncu-rep", "prof show a.ncu-rep"),
         ("show --import a.ncu-rep", "name a report without an option"),
         ("query select kernel from launches", "put the SQL into quotes, as one word: prof query"),
+        (
+            "query select(1) a.ncu-rep",
+            "prof query reads stored runs alone: prof ingest a.ncu-rep && prof query 'select(1)'",
+        ),
+        ("query select a.ncu-rep from launches", "put the SQL into quotes, as one word"),
     ],
 )
 def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, typed, hint):

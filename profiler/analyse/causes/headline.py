@@ -8,7 +8,7 @@ from statistics import median
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline, where_is
 from profiler.analyse.causes.evidence.time_shares import UNITS, derive_figures
-from profiler.analyse.recording.doubts import is_part_of_step
+from profiler.analyse.recording.doubts import PYTORCH, is_part_of_step
 from profiler.analyse.recording.kernel_names import short_name
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import UNOPTIMISED
@@ -22,17 +22,20 @@ _ALL_PCT = 100
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
-# A library's kernel is recorded without lines, as one's own is that was compiled without them.
-WITH_LINES = "-lineinfo (Numba: `@cuda.jit(lineinfo=True)`, CuPy: `options=('-lineinfo',)`, CuTe DSL: `CUTE_DSL_LINEINFO=1`)"
-WITHOUT_SOURCE = (
-    f"No source lines are recorded. If the kernel is yours, compile it with {WITH_LINES}. If it comes from a library, change what you "
-    "ask of it: the shapes, the layout or the type."
+NO_LINES = "No source lines are recorded"
+_IN_PYTHON = (
+    " (Numba: `@cuda.jit(lineinfo=True)`, CuPy: `options=('-lineinfo',)`, CuTe DSL: `CUTE_DSL_LINEINFO=1`)"
 )
+_PYTHON = re.compile(r"(?:^|[/\\])(?:python|pypy)[\w.]*$", re.IGNORECASE)
 # The compiler of PyTorch names its kernels of Triton so: for elements, sums along rows, templates, and several operations in turn.
 _OF_TORCH = re.compile(r"triton_(?:poi|red|per|tem|for)_fused_")
 WRITTEN_BY_TORCH = (
     "`torch.compile` wrote this kernel: change what it compiles (shapes, layouts, types, what is fused), let it try others "
     '(`mode="max-autotune"`), or write the kernel yourself.'
+)
+BROUGHT_BY_PYTORCH = (
+    "This kernel comes with PyTorch: change what you ask of it (the shapes, the layout or the type), fuse it with others (`torch.compile`), "
+    "or write one of your own."
 )
 
 
@@ -51,7 +54,20 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
         unseen = f"Not recorded: {', '.join(diagnosis.unseen)}."
         return Headline(what, f"{NOTHING_FOUND}{_busiest_text(profile)} {unseen}", record_it)
     why = why_text(diagnosis.causes) + hidden_text(diagnosis.causes, diagnosis.unseen)
-    return Headline(what, why, next_text(diagnosis.causes) + _instead_of_editing(profile))
+    return Headline(what, why, next_text(diagnosis.causes, profile))
+
+
+def flag_of_lines(program: str) -> str:
+    """Returns the flag that keeps source lines, and what stands for it in Python, unless the program is known to be none of Python."""
+    return f"-lineinfo{_IN_PYTHON if not program or _PYTHON.search(program) else ''}"
+
+
+def without_source(program: str = "") -> str:
+    """Returns what to do where no lines are known: of a library's kernel, as of one's own that was compiled without them."""
+    return (
+        f"{NO_LINES}. If the kernel is yours, compile it with {flag_of_lines(program)}. If it comes from a library, "
+        "change what you ask of it: the shapes, the layout or the type."
+    )
 
 
 def _busiest_text(profile: Profile) -> str:
@@ -70,8 +86,10 @@ def _busiest_text(profile: Profile) -> str:
 
 
 def _instead_of_editing(profile: Profile) -> str:
-    """Returns what to do about a kernel whose source `torch.compile` writes anew each time, and nothing for others."""
-    return f" {WRITTEN_BY_TORCH}" if _OF_TORCH.match(short_name(profile.kernel)) else ""
+    """Returns what to do about a kernel of PyTorch, which it brings along or `torch.compile` writes anew each time; nothing for others."""
+    if _OF_TORCH.match(short_name(profile.kernel)):
+        return WRITTEN_BY_TORCH
+    return BROUGHT_BY_PYTORCH if PYTORCH in profile.kernel else ""
 
 
 def record_it_text(program: str = ANY_PROGRAM) -> str:
@@ -126,17 +144,27 @@ def hidden_text(causes: Sequence[Cause], unseen: Sequence[str]) -> str:
     return f" Other causes may be hidden: it is not recorded {' and '.join(unseen)}."
 
 
-def next_text(causes: Sequence[Cause]) -> str:
-    """Returns the change to try first; where nothing is to be gained, what would be another kernel."""
+def next_text(causes: Sequence[Cause], profile: Profile | None = None) -> str:
+    """Returns the change to try first; where nothing is to be gained, what would be another kernel.
+
+    Whose kernel it is, and so who can change it, the `profile` says.
+    """
+    instead = _instead_of_editing(profile) if profile else ""
+    return " ".join(filter(None, [_change_text(causes), instead or _foreign_text(causes, profile)]))
+
+
+def _change_text(causes: Sequence[Cause]) -> str:
     open_ones = [one for one in causes if not one.is_ceiling]
     if causes and causes[0] not in open_ones:
         return f"prof knows no change of this kernel alone that saves much. {causes[0].try_}"
-    if not open_ones:
+    return f"{open_ones[0].try_} {saves_text(open_ones[0])}" if open_ones else ""
+
+
+def _foreign_text(causes: Sequence[Cause], profile: Profile | None) -> str:
+    """Returns what to do where an instruction is to blame whose source line is not known."""
+    if not causes or causes[0].is_ceiling or where_is(causes[0].cause, causes[0].where) != "instruction":
         return ""
-    foreign = (
-        f" {WITHOUT_SOURCE}" if where_is(open_ones[0].cause, open_ones[0].where) == "instruction" else ""
-    )
-    return f"{open_ones[0].try_} {saves_text(open_ones[0])}{foreign}"
+    return without_source(profile.manifest.program if profile else "")
 
 
 def saves_text(cause: Cause) -> str:
@@ -152,9 +180,9 @@ def has_bound(cause: Cause) -> bool:
     return not cause.is_ceiling and cause.saves_pct.at_most < _NO_BOUND_PCT
 
 
-def next_at_place(causes: Sequence[Cause]) -> str:
+def next_at_place(causes: Sequence[Cause], profile: Profile | None = None) -> str:
     """Returns the change to try first after its cause and place, as in `bank-conflicts at kernel.cu:66: Pad ...`; "" without causes."""
-    return f"{name_and_place(causes[0])}: {next_text(causes)}" if causes else ""
+    return f"{name_and_place(causes[0])}: {next_text(causes, profile)}" if causes else ""
 
 
 def name_and_place(cause: Cause) -> str:

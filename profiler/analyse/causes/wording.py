@@ -31,6 +31,17 @@ _ARRAY_OF_NUMBA = re.compile(
 )
 
 
+# What GPUs before compute capability 8.0 lack, and what is left of the advice: asynchronous copies, and sums of a warp by one instruction.
+_SINCE = 8
+_BEFORE = {
+    "into registers, or by asynchronous copies (cp.async) into a second buffer in shared memory": "into registers",
+    "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. In registers, it may": "Load the "
+    "next tile into registers while this one is used. It may",
+    " takes neighbours, and copy them asynchronously (cp.async)": " takes neighbours",
+    "(`__reduce_add_sync`, shuffles)": "(`__shfl_down_sync`)",
+}  # fmt: skip
+
+
 def advise(evidence: Evidence, candidate: Candidate) -> str:
     """Returns what to change in the words of the kernel's language."""
     language = _language_of(evidence)
@@ -38,7 +49,15 @@ def advise(evidence: Evidence, candidate: Candidate) -> str:
         return candidate.in_triton or IN_TRITON.get(candidate.name, candidate.advice)
     if language == "Numba":
         return IN_NUMBA.get(candidate.name) or say_in_numba(candidate.advice)
-    return candidate.advice
+    return on_gpu(candidate.advice, evidence.profile.compute_capability)
+
+
+def on_gpu(advice: str, capability: str | None) -> str:
+    """Returns advice on CUDA C++ without what a GPU of this compute capability lacks."""
+    if capability and int(capability.split(".")[0]) < _SINCE:
+        for since, before in _BEFORE.items():
+            advice = advice.replace(since, before)
+    return advice
 
 
 @kept

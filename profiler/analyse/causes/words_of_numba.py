@@ -21,6 +21,7 @@ IN_NUMBA = {
 # The words of CUDA C++ in advice, and what Numba has instead.
 NUMBA_SAYS = {
     "(`__reduce_add_sync`, shuffles)": "(`cuda.shfl_down_sync`)",
+    "(`__shfl_down_sync`)": "(`cuda.shfl_down_sync`)",
     "(`__launch_bounds__`, `--maxrregcount`)": "(`max_registers` of `@cuda.jit`)",
     "(`__launch_bounds__`, a smaller tile": "(`max_registers` of `@cuda.jit`, a smaller tile",
     "without -G (-lineinfo keeps the source lines), and without -O0 for ptxas": "without `debug=True` and `opt=False` of `@cuda.jit` (`lineinfo=True` "
@@ -40,7 +41,7 @@ NUMBA_SAYS = {
     "(a template parameter, or a constant)": "(a literal, or a global variable, which is a constant for Numba)",
     "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies": "Do four or more elements in each turn, with independent "
     "work: an inner loop over a constant number (`range(4)`) is unrolled whole",
-    "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn`), or write `fmaf(a, b, c)`": "Write `cuda.fma(a, b, c)`",
+    "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn` or `__dmul_rn`), or write `fma(a, b, c)`": "Write `cuda.fma(a, b, c)`",
     "(`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`)": "(`fastmath=True` of `@cuda.jit`, or `libdevice.fast_expf`, `fast_logf`, "
     "`fast_sinf`, `fast_fdividef` and `rsqrtf`)",
     "of powf": "of powers",

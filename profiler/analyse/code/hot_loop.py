@@ -213,7 +213,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         shared=_shared_loads(region, fmas),
         operands=_operand_loads(region, product) if product else [],
         opcodes=opcodes,
-        cautions=_cautions(code, profile.opcodes),
+        cautions=_cautions(code, region.scope, profile.opcodes),
         overhead=group_overhead(opcodes),
         is_tensor=of_tensor > fmas / 2,
         is_called=_is_called(profile, code, region),
@@ -300,11 +300,14 @@ def _loads(region: Region, operand: Operand, name: Literal["A", "B", ""]) -> Ope
     return OperandLoads(name, [LoopInstruction(*one) for one in ranked], places_of(operand.loads))
 
 
-def _cautions(code: Code, opcodes: Mapping[str, float]) -> list[str]:
+def _cautions(code: Code, scope: Scope, opcodes: Mapping[str, float]) -> list[str]:
     if code.by_structure:
-        return [
-            "nothing was counted: the loop is the deepest one in the code, and every instruction in it counts as executed"
-        ]
+        which = (
+            "the loop is the deepest one in the code, and every instruction in it counts as executed"
+            if scope == "loop"
+            else "every instruction of the function counts as executed once by each warp"
+        )
+        return [f"nothing was counted: {which}"]
     if code.like < code.launches:
         return [f"the launches ran different machine code: this is that of {code.like} of {code.launches}"]
     gap = _gap_pct(code.instructions, opcodes)

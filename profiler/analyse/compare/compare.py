@@ -91,7 +91,7 @@ def compare_profiles(
     what = ratio_sentence(_spoken_names(before, after), measured_ns(before, after, speedup.basis), speedup)
     peaks = peaks_text(before, after) if two_gpus else None
     why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)
-    return structs.replace(found, headline=Headline(what, why, next_at_place(found.causes)))
+    return structs.replace(found, headline=Headline(what, why, next_at_place(found.causes, after)))
 
 
 def _is_same_launch(before: Profile, after: Profile) -> bool:

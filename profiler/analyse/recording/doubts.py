@@ -34,7 +34,7 @@ _MOSTLY_TIMED = 10
 # Options of ncu that end a recording after some launches, and those that choose which.
 _STOPS_AFTER = frozenset({"-c", "--launch-count"})
 _CHOOSES = frozenset({"-k", "--kernel-name", "--kernel-id", "-s", "--launch-skip", "--nvtx-include"})
-_PYTORCH = "at::native::"
+PYTORCH = "at::native::"
 _L2_SIZE = "device__attribute_l2_cache_size"
 
 
@@ -121,7 +121,7 @@ def _only_of_pytorch(profile: Profile) -> Iterator[str]:
     stops = any(one in _STOPS_AFTER and other.isdecimal() for one, other in pairwise(words))
     if not stops or not _CHOOSES.isdisjoint(words):
         return
-    if all(_PYTORCH in kernel.name for kernel in manifest.kernels):
+    if all(PYTORCH in kernel.name for kernel in manifest.kernels):
         launches = "launch" if manifest.launches == 1 else f"{manifest.launches} launches"
         yield (
             f"ncu stopped after the first {launches} of the program, of PyTorch's own kernels alone; "

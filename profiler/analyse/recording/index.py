@@ -96,20 +96,29 @@ def headline_of_index(
     if not index:
         return None
     timed = [one for one in index if one.share_pct is not None]
-    launches = counted(sum(one.launches for one in index), "launch", "launches")
-    kernels = counted(len(index), "kernel", "kernels")
+    told = timed or index
+    launches = counted(sum(one.launches for one in told), "launch", "launches")
+    kernels = counted(len(told), "kernel", "kernels")
     if recordings > 1:
         kernels += f" of {recordings} recordings"
     if not timed:
         what = f"How long the {kernels} take in their {launches} is not recorded."
         return Headline(what, NOTHING_RECORDED, record_it_text())
-    take, how = "takes" if len(index) == 1 else "take", "under" if has_counters else "without"
+    take, how = "takes" if len(timed) == 1 else "take", "under" if has_counters else "without"
     total = duration(sum(one.total_ns or 0.0 for one in timed))
-    what = f"{kernels} {take} {total} {how} the profiler in {launches}{_most_of_it(timed)}."
+    what = f"{kernels} {take} {total} {how} the profiler in {launches}{_most_of_it(timed)}.{_untimed_text(index)}"
     top = max(sheets, key=lambda sheet: sheet.total_ns or 0.0)
     beside = [one.kernel for one in index] if within is None else within
     choice = f" {choice_of(top.kernel, beside)}" if len(beside) > 1 else ""
     return Headline(what, _why(called_name(top.kernel), timed[0], top), _next(label, choice, top))
+
+
+def _untimed_text(index: Sequence[IndexEntry]) -> str:
+    """Returns a further sentence about the kernels whose time is not recorded, as of a program that ended before ncu had measured one."""
+    untimed = [called_name(one.kernel) for one in index if one.share_pct is None]
+    if len(untimed) > 1:
+        return f" How long {len(untimed)} more take is not recorded."
+    return f" How long {untimed[0]} takes is not recorded." if untimed else ""
 
 
 def _most_of_it(timed: Sequence[IndexEntry]) -> str:

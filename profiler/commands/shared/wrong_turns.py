@@ -209,7 +209,15 @@ def _is_ladder(word: str) -> bool:
 
 
 def _unquoted(sql: Sequence[str]) -> str:
-    """Returns the hint where the shell has cut SQL into words."""
+    """Returns the hint where the shell has cut SQL into words, or where SQL is to be asked of a report."""
+    from profiler.store.reports.near import REPORT_SUFFIXES
+
+    reports = [word for word in sql if word.endswith(REPORT_SUFFIXES)]
+    asked = [word for word in sql if word not in reports]
+    if reports and len(asked) == 1:
+        return (
+            f"prof query reads stored runs alone: prof ingest {_typed(reports)} && prof query {_typed(asked)}"
+        )
     replaced = any(Path(word).exists() for word in sql)
     reason = "; the shell has put the names of files in place of a *" if replaced else ""
     return f"put the SQL into quotes, as one word{reason}: prof query 'select * from launches'"

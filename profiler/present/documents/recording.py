@@ -68,7 +68,11 @@ def recording_document(recording: overview.RecordingOverview, *, full: bool = Fa
     run, sheets, timing = recording.run, recording.sheets, recording.timing
     index = index_sections(recording) if len(sheets) > 1 else []
     shown = sheets if full or not index else []
-    kernels = [section for sheet in shown for section in kernel_sections(sheet, full=full)]
+    kernels = [
+        section
+        for sheet in shown
+        for section in kernel_sections(sheet, full=full, program=run.manifest.program)
+    ]
     times: list[doc.Section] = []
     if timing is not None and not sheets:
         times = [headline_blocks(timing.headline), [doc.Caution(text) for text in timing.cautions]]
@@ -139,6 +143,7 @@ def kernel_sections(
     code: Sequence[doc.Section] = (),
     left_out: int = 0,
     full: bool = True,
+    program: str = "",
 ) -> list[doc.Section]:
     """Returns everything about one kernel; the first `SHEET_SECTIONS` say what it is, what limits it, and why.
 
@@ -153,7 +158,7 @@ def kernel_sections(
         headline_blocks(sheet.headline),
         [doc.KernelName(without_tags(sheet.kernel), counted(sheet.launches, "launch", "launches"))],
         [doc.Caution(text) for text in sheet.cautions],
-        cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full),
+        cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full, program=program),
         hot_line_blocks(sheet.hot_lines, sheet.causes),
         [doc.Facts(facts)] if facts else [],
         *metric_sections(sheet.metrics, headline, launches, left_out, full=full),

@@ -216,7 +216,9 @@ def kernel_document(found: KernelFindings, headline: Sequence[str]) -> doc.Docum
         code.append([doc.Heading("Hot source lines"), doc.Chart("source_lines_chart", found.lines)])
     launches = _launches(found.profile) if found.profile else []
     kernel = (
-        kernel_sections(found.sheet, headline, launches, code, found.metrics_left_out)
+        kernel_sections(
+            found.sheet, headline, launches, code, found.metrics_left_out, program=found.run.manifest.program
+        )
         if found.sheet
         else [headline_blocks(found.timing.headline)]
         if found.timing

@@ -75,7 +75,8 @@ class _Message(defaultdict[int, list[_Value]]):
         return [value for value in self[field] if isinstance(value, memoryview)]
 
     def texts(self, field: int) -> list[str]:
-        return [bytes(value).decode("utf-8", "replace") for value in self.inner(field)]
+        """Returns the texts without the zero that ends some of them on Windows."""
+        return [bytes(value).decode("utf-8", "replace").rstrip("\0") for value in self.inner(field)]
 
 
 @dataclass

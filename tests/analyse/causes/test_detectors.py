@@ -554,6 +554,19 @@ def test_atomics_that_warps_wait_for_are_named():
     assert names(atomics.detect_atomics, evidence_of(LOAD)) == []
 
 
+@pytest.mark.parametrize(
+    ("atomic", "said"),
+    [
+        ("RED.E.ADD.STRONG.GPU [R2.64], R4", "__reduce_add_sync"),
+        ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R2.64], R4", "__shfl_down_sync"),
+        ("ATOMG.E.ADD.64.STRONG.GPU PT, R4, [R2.64], R6", "__shfl_down_sync"),
+    ],
+)
+def test_only_integers_of_32_bits_are_added_up_in_a_warp_by_one_instruction(atomic, said):
+    (candidate,) = atomics.detect_atomics(evidence_of(atomic, "EXIT"))
+    assert {word for word in ("__reduce_add_sync", "__shfl_down_sync") if word in candidate.advice} == {said}
+
+
 @pytest.mark.parametrize(("passes", "found"), [(1.0, []), (2.0, ["bank-conflicts"]), (32.0, ["bank-conflicts"])])  # fmt: skip
 def test_more_passes_than_needed_are_conflicts(passes, found):
     facts = {0: {"passes": 100 * passes, "ideal_passes": 100.0, "waits": {"short_scoreboard": 9}}}
@@ -693,6 +706,15 @@ def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion
     )
     assert bool(list(special_functions.detect_special_functions(evidence))) != divides
     assert bool(list(number_types.detect_conversions(evidence))) != divides
+
+
+@pytest.mark.parametrize(
+    "accesses", ["STS.128 [R2], R4", "LDG.E R4, [R2.64]", "BAR.SYNC.DEFER_BLOCKING 0x0", None]
+)
+def test_called_code_that_accesses_memory_or_waits_for_others_is_no_slow_path_of_a_function(accesses):
+    """A kernel of cuBLAS calls its own last steps, which stand behind its EXIT."""
+    lines = ["CALL.REL.NOINC 0x20", "EXIT", "FMUL R0, R0, R3", accesses or "FMUL R0, R0, R4", "RET.REL.NODEC R20, 0x0"]  # fmt: skip
+    assert bool(list(special_functions.detect_special_functions(evidence_of(*lines)))) == (accesses is None)
 
 
 def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_of_a_float_function():

@@ -8,13 +8,15 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Savings, where_is
 from profiler.analyse.causes.headline import (
-    WITHOUT_SOURCE,
+    BROUGHT_BY_PYTORCH,
+    NO_LINES,
     WRITTEN_BY_TORCH,
     headline_of,
     hidden_text,
     next_text,
     saves_text,
     why_text,
+    without_source,
 )
 
 
@@ -35,7 +37,7 @@ def test_advice_for_code_without_lines_says_what_the_caller_of_a_library_can_cha
     cause = Cause(
         name, "Warps wait.", "Wait less.", Savings(20.0, 30.0), [place], {}, where_is(name, [place])
     )
-    assert next_text([cause]).endswith(WITHOUT_SOURCE) == is_said
+    assert next_text([cause]).endswith(without_source()) == is_said
 
 
 @pytest.mark.parametrize(
@@ -75,8 +77,40 @@ def test_a_cause_found_without_instructions_need_not_be_the_main_one(name, unsee
 )
 def test_a_kernel_that_pytorch_wrote_is_changed_by_what_pytorch_is_asked_for(kernel, is_said):
     evidence = evidence_of("LDG.E R4, [R2.64]")
-    profile = replace(evidence.profile, kernel=kernel, manifest=SimpleNamespace(kernel=None))
+    profile = replace(evidence.profile, kernel=kernel, manifest=SimpleNamespace(kernel=None, program=""))
     cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), [], {})
     said = headline_of(profile, Diagnosis([cause], []), 1).next
     assert said.startswith("Wait less.")
     assert said.endswith(WRITTEN_BY_TORCH) == is_said
+
+
+@pytest.mark.parametrize(
+    ("program", "is_python"),
+    [
+        ("/usr/bin/python3.10", True),
+        (r"C:\Python312\python.exe", True),
+        ("", True),  # it is not known
+        ("/home/one/main", False),
+        ("/home/python/reduce", False),
+    ],
+)
+def test_what_keeps_lines_in_python_is_said_of_python_alone(program, is_python):
+    said = without_source(program)
+    assert "with -lineinfo" in said
+    assert ("Numba" in said, "CuPy" in said) == (is_python, is_python)
+
+
+@pytest.mark.parametrize("where", [[CodePlace("BAR.SYNC", 16, 100.0)], []])
+def test_a_kernel_that_comes_with_pytorch_is_not_to_be_compiled(where):
+    evidence = evidence_of("LDG.E R4, [R2.64]")
+    kernel = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int, T2, T3)"
+    profile = replace(
+        evidence.profile, kernel=kernel, manifest=SimpleNamespace(kernel=None, program="python3")
+    )
+    cause = Cause(
+        "barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), where, {}, where_is("barriers", where)
+    )
+    said = next_text([cause], profile)
+    assert said.startswith("Wait less.")
+    assert said.endswith(BROUGHT_BY_PYTORCH)
+    assert NO_LINES not in said

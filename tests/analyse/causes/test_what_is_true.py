@@ -280,6 +280,15 @@ def test_a_product_is_fused_with_the_addition_that_alone_uses_it(more, fused):
     assert sum(len(one.weights) for one in found) == fused
 
 
+@pytest.mark.parametrize(("before", "found"), [("FADD R9, R4, -R5", 0), ("FADD R9, R6, -R5", 2)])
+def test_a_product_that_the_next_turn_of_a_loop_uses_again_is_not_fused(before, found):
+    """A loop of the Mandelbrot set adds the squares to test their sum, and subtracts them in its next turn."""
+    turn = (before, "FMUL R4, R1, R1", "FADD R5, R4, R3", "@P0 BRA 0x10")
+    evidence = evidence_of(("MOV R4, RZ", 1), *((line, 9) for line in turn), ("EXIT", 1))
+    causes = redundant_instructions.detect_redundant_instructions(evidence)
+    assert sum(len(one.weights) for one in causes if "Products" in one.sentence) == found
+
+
 def test_an_addition_of_two_products_takes_one_of_them_in():
     lines = ("FMUL R4, R1, R1", "FMUL R5, R2, R2", "FADD R6, R4, R5", "STG.E [R8.64], R6")
     (candidate,) = redundant_instructions.detect_redundant_instructions(evidence_of(*lines))

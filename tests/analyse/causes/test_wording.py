@@ -15,7 +15,7 @@ from profiler.analyse.causes.detectors.global_memory import atomics
 from profiler.analyse.causes.detectors.instructions import integer_overhead, lanes
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.causes.wording import advise
+from profiler.analyse.causes.wording import advise, on_gpu
 from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS, say_in_numba
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.recording.profile import profile_kernel
@@ -129,7 +129,7 @@ def test_the_language_is_what_the_compiler_left_in_the_name_and_the_lines(kernel
     assert words in advise(evidence, candidate)
 
 
-def texts_of_detectors():
+def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
     """Yields what detectors say, without what is replaced whole for the cause, and without what explains their code."""
     for path in Path(detectors.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text())
@@ -138,7 +138,7 @@ def texts_of_detectors():
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
                 left_out.add(node.value)
             is_candidate = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Candidate"
-            if is_candidate and getattr(node.args[0], "value", None) in IN_NUMBA:
+            if is_candidate and getattr(node.args[0], "value", None) in replaced:
                 left_out.update(ast.walk(node))
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in left_out:
@@ -261,3 +261,15 @@ def test_the_stages_of_a_loop_are_those_that_its_wait_leaves_under_way(groups, l
     evidence = evidence_of(*lines, facts={1: {"waits": {"long_scoreboard": 9}}}, file="made.py")
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
     assert words in advise(evidence, candidate)
+
+
+SINCE_AMPERE = ("cp.async", "__reduce_add_sync", "asynchronously (")
+
+
+@pytest.mark.parametrize("capability", ["7.0", "7.5", "8.0", "12.0", None])
+def test_gpus_before_ampere_are_advised_nothing_that_they_lack(capability):
+    advice = [text for text in texts_of_detectors(frozenset()) if any(word in text for word in SINCE_AMPERE)]
+    sentences = [text for text in advice if text[0].isupper()]
+    assert len(sentences) >= 5
+    left = [any(word in on_gpu(text, capability) for word in SINCE_AMPERE) for text in sentences]
+    assert left == [capability not in ("7.0", "7.5")] * len(sentences)

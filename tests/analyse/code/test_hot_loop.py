@@ -276,6 +276,10 @@ def test_a_recording_without_counts_is_weighted_by_its_structure(store, name, ke
     sheet = derive_loop_sheet(profile, read_counted_code(profile))
     assert (sheet.iterations, sheet.iterations_per_warp, sheet.executed_pct) == (None, None, None)
     assert sheet.cautions[0].startswith("nothing was counted")
+    whole = derive_loop_sheet(profile, read_counted_code(profile), whole=True)
+    for one in (sheet, whole):
+        assert ("the loop is the deepest one" in one.cautions[0]) == (one.scope == "loop")
+    assert "of the function" in whole.cautions[0]
 
 
 def test_a_recording_without_machine_code_is_an_error_that_says_how_to_get_it(make_run):

@@ -11,6 +11,7 @@ from profiler.analyse.recording.index import headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import base_name, plain_name, without_tags
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
+from profiler.catalog.metrics import BY_NAME
 
 NAMES = {
     "void at::native::(anonymous namespace)::softmax_warp_forward<float, (int)10>(float *, int)": "softmax_warp_forward",
@@ -168,3 +169,17 @@ def test_without_durations_the_answer_says_what_is_missing_and_how_to_record_it(
     said = headline_of_index("made.ncu-rep", index_of(sheets), sheets, has_counters=True)
     assert said.what == "How long the 2 kernels take in their 2 launches is not recorded."
     assert "prof collect" in said.next
+
+
+@pytest.mark.parametrize(
+    ("untimed", "said"), [(["one"], "How long one takes"), (["one", "other"], "How long 2 more take")]
+)
+def test_the_time_of_all_is_said_of_those_alone_that_were_timed(make_run, untimed, said):
+    """Nsight Compute keeps a launch without its time where the program ended meanwhile."""
+    launches = [{"kernel": name, "metrics": {"made": 1.0}} for name in untimed]
+    run = make_run({"kernel": "timed", "metrics": {BY_NAME["duration_ns"].ncu[0]: 2e6}}, *launches)
+    sheets = [
+        derive_sheet(run, profile_kernel(run, kernel.name), full=False) for kernel in run.manifest.kernels
+    ]
+    headline = headline_of_index("made.ncu-rep", index_of(sheets), sheets, has_counters=True)
+    assert headline.what == f"1 kernel takes 2.000 ms under the profiler in 1 launch. {said} is not recorded."

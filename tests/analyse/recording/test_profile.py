@@ -101,3 +101,10 @@ def test_warp_latency_is_the_sum_of_the_stall_reasons(recorded):
         for launch, whole in enumerate(series["warp_latency"].values):
             parts = sum(series[name].values[launch] for name in reasons)
             assert parts == pytest.approx(whole, rel=0.02)
+
+
+def test_the_clock_of_the_gpcs_is_that_of_their_sms(make_run):
+    """The default sections of many versions of ncu record no other."""
+    counters = {"gpc__cycles_elapsed.avg.per_second": 1.3e9, "gpc__cycles_elapsed.max": 2.6e9}
+    profile = profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k")
+    assert profile.mean("sm_frequency_hz") == 1.3e9

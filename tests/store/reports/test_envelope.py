@@ -107,6 +107,12 @@ def test_reports_without_a_command_line_are_whole_where_no_version_writes_one():
     assert (window.results, window.ncu_version) == (2, "2025.3.1.0")
 
 
+def test_the_zero_that_ends_the_name_of_a_program_on_windows_is_no_part_of_it():
+    program = envelope_of(GRAPH).program
+    ended = GRAPH.replace(program.encode(), program[:-1].encode() + b"\0")
+    assert envelope_of(ended).program == program[:-1]
+
+
 def test_a_cut_inside_a_block_says_how_much_is_missing():
     with pytest.raises(ReportDamaged, match=r"the block at byte 39,943 lacks its last 10 bytes"):
         envelope_of(GRAPH[:-10])

@@ -8,8 +8,9 @@ from collections.abc import Collection, Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
-    WITH_LINES,
-    WITHOUT_SOURCE,
+    BROUGHT_BY_PYTORCH,
+    NO_LINES,
+    flag_of_lines,
     has_bound,
     has_place,
     name_and_place,
@@ -27,7 +28,6 @@ _ORDER = (
     "mending a fault is surer to help."
 )
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
-_NO_LINES = f"no source lines are recorded: compile with {WITH_LINES}"
 # How CuPy names the code that it compiles, none of which is a file.
 _OF_CUPY = re.compile(r"(^|/)[0-9a-f]{40}\.cubin\.cu$")
 _COUNTED_BY_CUPY = "the lines of a .cubin.cu are those of the code that CuPy compiled: of a RawKernel, they count from the first line of its text"
@@ -65,12 +65,13 @@ def cause_blocks(
     *,
     full: bool = True,
     what: str = "its time",
+    program: str = "",
 ) -> Section:
     """Returns the list of causes of `what`, and what the recording did not allow to see; leaves out the sentences of `said`.
 
-    Unless `full`, the smaller causes are only named.
+    Unless `full`, the smaller causes are only named. How to keep source lines depends on the `program`, if it is known.
     """
-    return [*_each_cause(causes, said, full, what), *_not_recorded(causes, unseen, said)]
+    return [*_each_cause(causes, said, full, what), *_not_recorded(causes, unseen, said, program)]
 
 
 def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what: str) -> Section:
@@ -98,12 +99,15 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
     return [_ORDER] if saved != sorted(saved, reverse=True) else []
 
 
-def _not_recorded(causes: Sequence[Cause], unseen: Sequence[str], said: Headline | None) -> Section:
+def _not_recorded(
+    causes: Sequence[Cause], unseen: Sequence[str], said: Headline | None, program: str = ""
+) -> Section:
     """Returns what the recording lacks for a fuller answer, and how to record it unless the headline `said` that."""
     blocks: list[Block] = []
     next_ = said.next if said else ""
-    if any(has_place(one) and not one.where[0].line for one in causes) and WITHOUT_SOURCE not in next_:
-        blocks.append(Text(_NO_LINES))
+    is_known = NO_LINES in next_ or BROUGHT_BY_PYTORCH in next_
+    if any(has_place(one) and not one.where[0].line for one in causes) and not is_known:
+        blocks.append(Text(f"{NO_LINES.lower()}: compile with {flag_of_lines(program)}"))
     if any(_OF_CUPY.search(place.file or "") for one in causes for place in one.where):
         blocks.append(Text(_COUNTED_BY_CUPY))
     if unseen:

@@ -6,6 +6,7 @@ shared memory included, ends with the contention and with nothing else.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -67,7 +68,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "atomic-contention",
         f"{sentence}.",
-        _IN_LARGER_BLOCKS if once_a_block else _ADVICE[where, by_data],
+        _IN_LARGER_BLOCKS if once_a_block else _for_type(_ADVICE[where, by_data], sites),
         _spared(evidence, fractions),
         weights,
         {
@@ -107,6 +108,14 @@ _ADVICE = {  # the memory, and whether data says which place is updated
     ("shared", True): "Let each warp, or each few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what "
     "it has for one place before it updates.",
 }  # fmt: skip
+
+_NOT_REDUCED = re.compile(r"\.(?:B?F\d|64)")  # `__reduce_add_sync` takes integers of 32 bits
+
+
+def _for_type(advice: str, sites: Sequence[Site]) -> str:
+    others = any(_NOT_REDUCED.search(site.opcode) for site in sites)
+    return advice.replace("(`__reduce_add_sync`, shuffles)", "(`__shfl_down_sync`)") if others else advice
+
 
 _IN_LARGER_BLOCKS = (
     "There is one update a block already: let each block take more elements before it (a grid-stride loop), or let it store its result, and "

@@ -20,6 +20,7 @@ _NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 _OF_A_DIVISION = 20
 _DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special")
 _DIVISION_SPARED = 1 - 2 / _OF_A_DIVISION
+_OF_THE_KERNEL: tuple[Kind, ...] = (*ACCESSES, "barrier")
 
 
 def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
@@ -121,7 +122,11 @@ def _tests(evidence: Evidence) -> list[Site]:
 
 
 def called_functions(evidence: Evidence) -> list[list[Site]]:
-    """Returns the functions behind a kernel's last EXIT: the slow paths of precise functions, and 64-bit divisions."""
+    """Returns the functions behind a kernel's last EXIT: the slow paths of precise functions, and 64-bit divisions.
+
+    These compute in registers alone. Code there that accesses memory or waits at barriers is the kernel's own: libraries call parts
+    of their kernels.
+    """
     found: list[list[Site]] = []
     for sites in evidence.by_function.values():
         if any(site.opcode.startswith("CALL.REL") for site in sites):
@@ -134,4 +139,4 @@ def called_functions(evidence: Evidence) -> list[list[Site]]:
                 found[-1].append(site)
                 if site.instruction.name == "RET":
                     found.append([])
-    return found
+    return [sites for sites in found if all(site.kind not in _OF_THE_KERNEL for site in sites)]

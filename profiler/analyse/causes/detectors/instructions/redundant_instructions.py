@@ -62,7 +62,7 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
         (
             unfused,
             "Products are rounded and then added by a second instruction, where one multiply-add would do both.",
-            "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn`), or write `fmaf(a, b, c)`.",
+            "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn` or `__dmul_rn`), or write `fma(a, b, c)`.",
             "Let the compiler fuse them (`enable_fp_fusion`, as it is by default), or write `tl.fma(a, b, c)`.",
         ),
     ):
@@ -142,9 +142,20 @@ def _unfused(evidence: Evidence) -> list[Site]:
             one for one in evidence.sites[index + 1 : index + 1 + NEAR] if one.function == site.function
         ]
         users = list(readers_of(target[0], following))
-        if len(users) == 1 and users[0] not in found and _adds(users[0], addition):
+        if len(users) != 1 or users[0] in found or not _adds(users[0], addition):
+            continue
+        if set(readers_of(target[0], _until_again(evidence, site))) <= set(users):
             found |= {site: None, users[0]: None}
     return list(found)
+
+
+def _until_again(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns what a loop executes behind an instruction until it comes there again; nothing outside of loops."""
+    if (loop := evidence.innermost_loop(site)) is None:
+        return []
+    inside = evidence.inside(loop)
+    index = inside.index(site)
+    return inside[index + 1 :] + inside[:index]
 
 
 def _adds(site: Site, addition: str) -> bool:
