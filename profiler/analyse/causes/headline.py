@@ -33,6 +33,14 @@ WRITTEN_BY_TORCH = (
     "`torch.compile` wrote this kernel: change what it compiles (shapes, layouts, types, what is fused), let it try others "
     '(`mode="max-autotune"`), or write the kernel yourself.'
 )
+# Kernels of matrices of cuBLAS and cuDNN. `nvjet` are those since CUDA 12.8.
+_OF_NVIDIA = re.compile(
+    r"(?<!\w)(?:(?:volta|turing|ampere|hopper)_\w*gemm_|sm\d+_xmma_|cutlass::Kernel2?<cutlass_\d+_|nvjet_|cudnn::)"
+)
+BROUGHT_BY_NVIDIA = (
+    "This kernel comes with a library of NVIDIA: change what you ask of it (the shapes, the layout or the type), or which of its kernels it "
+    "chooses."
+)
 BROUGHT_BY_PYTORCH = (
     "This kernel comes with PyTorch: change what you ask of it (the shapes, the layout or the type), fuse it with others (`torch.compile`), "
     "or write one of your own."
@@ -86,10 +94,12 @@ def _busiest_text(profile: Profile) -> str:
 
 
 def _instead_of_editing(profile: Profile) -> str:
-    """Returns what to do about a kernel of PyTorch, which it brings along or `torch.compile` writes anew each time; nothing for others."""
+    """Returns what to do about a kernel that a library brings along, or that `torch.compile` writes anew each time; nothing for others."""
     if _OF_TORCH.match(short_name(profile.kernel)):
         return WRITTEN_BY_TORCH
-    return BROUGHT_BY_PYTORCH if PYTORCH in profile.kernel else ""
+    if PYTORCH in profile.kernel:
+        return BROUGHT_BY_PYTORCH
+    return BROUGHT_BY_NVIDIA if _OF_NVIDIA.search(profile.kernel) else ""
 
 
 def record_it_text(program: str = ANY_PROGRAM) -> str:

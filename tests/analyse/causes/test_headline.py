@@ -8,6 +8,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Savings, where_is
 from profiler.analyse.causes.headline import (
+    BROUGHT_BY_NVIDIA,
     BROUGHT_BY_PYTORCH,
     NO_LINES,
     WRITTEN_BY_TORCH,
@@ -101,16 +102,29 @@ def test_what_keeps_lines_in_python_is_said_of_python_alone(program, is_python):
 
 
 @pytest.mark.parametrize("where", [[CodePlace("BAR.SYNC", 16, 100.0)], []])
-def test_a_kernel_that_comes_with_pytorch_is_not_to_be_compiled(where):
-    evidence = evidence_of("LDG.E R4, [R2.64]")
-    kernel = "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int, T2, T3)"
-    profile = replace(
-        evidence.profile, kernel=kernel, manifest=SimpleNamespace(kernel=None, program="python3")
-    )
+@pytest.mark.parametrize(
+    ("kernel", "said"),
+    [
+        (
+            "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int, T2, T3)",
+            BROUGHT_BY_PYTORCH,
+        ),
+        ("ampere_sgemm_128x64_nn", BROUGHT_BY_NVIDIA),
+        (
+            "void cutlass::Kernel<cutlass_80_simt_sgemm_128x256_8x4_tt_align1>(T1::Params)",
+            BROUGHT_BY_NVIDIA,
+        ),
+        ("my_ampere_sgemm_128(float *)", ""),
+        ("void cutlass::Kernel<MyGemm>(T1::Params)", ""),
+    ],
+)
+def test_the_kernel_of_a_library_is_changed_by_what_it_is_asked_for(kernel, said, where):
+    manifest = SimpleNamespace(kernel=None, program="python3")
+    profile = replace(evidence_of("LDG.E R4, [R2.64]").profile, kernel=kernel, manifest=manifest)
     cause = Cause(
         "barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), where, {}, where_is("barriers", where)
     )
-    said = next_text([cause], profile)
-    assert said.startswith("Wait less.")
-    assert said.endswith(BROUGHT_BY_PYTORCH)
-    assert NO_LINES not in said
+    text = next_text([cause], profile)
+    assert text.startswith("Wait less.")
+    assert [one for one in (BROUGHT_BY_NVIDIA, BROUGHT_BY_PYTORCH) if one in text] == ([said] if said else [])
+    assert (NO_LINES in text) == (bool(where) and not said)

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
+    BROUGHT_BY_NVIDIA,
     BROUGHT_BY_PYTORCH,
     NO_LINES,
     flag_of_lines,
@@ -105,7 +106,7 @@ def _not_recorded(
     """Returns what the recording lacks for a fuller answer, and how to record it unless the headline `said` that."""
     blocks: list[Block] = []
     next_ = said.next if said else ""
-    is_known = NO_LINES in next_ or BROUGHT_BY_PYTORCH in next_
+    is_known = any(one in next_ for one in (NO_LINES, BROUGHT_BY_NVIDIA, BROUGHT_BY_PYTORCH))
     if any(has_place(one) and not one.where[0].line for one in causes) and not is_known:
         blocks.append(Text(f"{NO_LINES.lower()}: compile with {flag_of_lines(program)}"))
     if any(_OF_CUPY.search(place.file or "") for one in causes for place in one.where):
