@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, Seen, where_is
 from profiler.analyse.causes.detectors import ceilings, larger_tiles, shared_memory
-from profiler.analyse.causes.detectors.candidate import Candidate, Detector
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate, Detector
 from profiler.analyse.causes.detectors.global_memory import (
     atomics,
     layout,
@@ -68,8 +68,6 @@ DETECTORS: tuple[Detector, ...] = (
 # These need no counter, only the duration of the launch.
 _WITHOUT_COUNTERS: tuple[Detector, ...] = (grid.detect_short_launch,)
 
-# Less is within the noise of a measurement, and not worth a change.
-_WORTH_NAMING = 0.03
 # A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1
 _MOST_CAUSES = 6
@@ -137,7 +135,7 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
     saved = {candidate: _saves(evidence, candidate) for detect in detectors for candidate in detect(evidence)}
     best: dict[str, Candidate] = {}
     for candidate in sorted(saved, key=lambda one: -saved[one]):
-        if saved[candidate] >= _WORTH_NAMING or candidate.nothing_to_gain:
+        if saved[candidate] >= WORTH_A_CHANGE or candidate.nothing_to_gain:
             best.setdefault(candidate.name, candidate)
     for ceiling in [one for one in best.values() if one.nothing_to_gain]:
         if any(_is_better(one, ceiling, saved[one]) for one in best.values()):

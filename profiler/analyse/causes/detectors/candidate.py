@@ -26,6 +26,8 @@ WIDEST_BITS = 128  # of one access of a thread
 # Specifications per Compute Capability").
 MOST_REGISTERS = 255
 _REGISTERS_OF_SM, REGISTERS_AT_ONCE = 65_536, 8
+# The part of the time that is worth a change: less is within the noise of a measurement.
+WORTH_A_CHANGE = 0.03
 # The blocks that are advised have 128 to 256 threads.
 ENOUGH_THREADS = 256
 

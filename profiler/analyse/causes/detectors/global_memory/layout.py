@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import (
     MOST_REUSE,
@@ -25,7 +25,6 @@ from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted, unit_for_people
 
-_SEEN_TO_WAIT = 0.03  # the part of the time that is worth a change
 MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
 # places of 32 banks need 3.5 on average: so many fall into the fullest bank.
@@ -73,7 +72,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _is_waited_for(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    return not evidence.waits_by_reason or evidence.time_of(sites) >= _SEEN_TO_WAIT
+    return not evidence.waits_by_reason or evidence.time_of(sites) >= WORTH_A_CHANGE
 
 
 def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence, Set
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.layout import (
     MEMORY_WAITS,
     bytes_of,
@@ -44,8 +44,6 @@ _AS_MUCH_WORK = (*_AS_MUCH_TO_MOVE, "fma", "alu", "fp64", "xu", "tensor")
 _TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
 # The most lanes of an access that one lane of each warp makes, such as that of the warp's sum; two lanes are an exchange already.
 _ONE_LANE = 1.5
-# The part of the time that is worth a change: where warps wait less than that for accesses, wider ones make nothing faster.
-_SEEN_TO_WAIT = 0.03
 
 
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
@@ -69,7 +67,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     moved = sum(bytes_of(site) for site in accesses if base_of(site) in bases)
     if not sites or 2 * moved < total or count_times_requested(evidence, together=True) > OFTEN:
         return
-    if evidence.waits_by_reason and evidence.time_of(accesses) < _SEEN_TO_WAIT:
+    if evidence.waits_by_reason and evidence.time_of(accesses) < WORTH_A_CHANGE:
         return
     width = _mean_width(sites)
     widths = sorted({site.width // 8 for site in sites})

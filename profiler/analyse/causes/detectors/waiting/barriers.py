@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.atomics import find_ordering
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
@@ -26,9 +26,6 @@ _FEWER_TURNS_IN_TRITON = (
     "Let each turn of the loop do more between its barriers (a larger BLOCK_K, or a larger tile), or have several programs on an SM, of which "
     "others multiply while one waits (fewer `num_stages`, a smaller tile)."
 )
-# The part of the time that is worth a change. If nobody waits at barriers, values that are exchanged between them are no reason
-# to name them.
-_SEEN_TO_WAIT = 0.03
 
 
 def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
@@ -36,7 +33,7 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     of_atomics = set(find_ordering(evidence))
     sites = [site for site in evidence.of("barrier") if site not in of_atomics]
     waiting = evidence.time_of(sites, "barrier", "membar")
-    if waiting < _SEEN_TO_WAIT:
+    if waiting < WORTH_A_CHANGE:
         return
     fractions = {
         site: EIGHTFOLD * part for site, part in find_own_part(evidence).items() if site not in of_atomics
