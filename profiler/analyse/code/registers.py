@@ -56,7 +56,7 @@ def is_predicate(operand: str) -> bool:
 
 
 class RegisterUse(NamedTuple):
-    """What an instruction does with registers, uniform ones too, and with predicates."""
+    """Lists the registers and predicates that an instruction reads and writes."""
 
     written: tuple[str, ...]  # registers
     named: frozenset[str]  # registers in the operands, whole pairs and groups of which the first is named

@@ -87,11 +87,13 @@ def _parts_of_address(
 
 
 class _Origin(NamedTuple):
-    """What the value of a register is made of: dimensions of the block's index, with how many of their lowest bits do not count; parts of it; and values of other places and registers."""
+    """What the value of a register is computed from."""
 
-    shifted: list[tuple[str, int]]
-    parts: set[IndexPart]
-    sources: set[_Value]
+    shifted: list[
+        tuple[str, int]
+    ]  # dimensions of the block's index, and how many of their lowest bits are dropped
+    parts: set[IndexPart]  # what a division of the block's index leaves
+    sources: set[_Value]  # other registers, which have to be looked up in turn
 
 
 @kept

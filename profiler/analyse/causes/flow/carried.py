@@ -191,7 +191,7 @@ def _branches_around(body: Sequence[Instruction]) -> list[_Positions]:
 
 
 class _Held:
-    """What registers and predicates hold as a loop runs, as the positions of the instructions that may have written it."""
+    """Holds, at one point of a loop, the instructions that may have written each register and predicate last."""
 
     def __init__(self) -> None:
         self._by_any: dict[str, _Positions] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops
@@ -24,7 +24,7 @@ from profiler.catalog.metrics import LANES
 
 _LOADS: tuple[Kind, ...] = ("global load", "shared load")
 _STORES: tuple[Kind, ...] = ("global store", "shared store")
-_HALF = 0.5  # sizes of blocks are powers of two: a block half of which has no element could be half as large
+HALF = 0.5  # sizes of blocks are powers of two: a block half of which has no work could be half as large
 # Threads meet in these, or take turns.
 _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "local")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
@@ -92,7 +92,7 @@ def detect_warps_without_elements(evidence: Evidence) -> Iterable[Candidate]:
     if not loads or any(feeds_shared_memory(evidence, site) for site in loads):
         return
     part = find_part_acting(evidence, [*loads, *evidence.of("global store", "atomic")])
-    if part > _HALF or _compute_together(evidence, part):
+    if part > HALF or _compute_together(evidence, part):
         return
     working = part * evidence.sites[0].executed
     idle = {
@@ -100,17 +100,37 @@ def detect_warps_without_elements(evidence: Evidence) -> Iterable[Candidate]:
         for site in evidence.sites
         if site.executed > working and not evidence.innermost_loop(site)
     }
-    share = 100 * sum(part * site.executed for site, part in idle.items()) / evidence.executed
-    effect = evidence.without(idle)
-    yield Candidate(
-        "idle-lanes",
-        f"{100 * (1 - part):.0f} % of the warps have no element: they load and store nothing, and only take part where the block meets and "
-        f"exchanges values. That is {share:.0f} % of the executed instructions.",
+    yield without_idle_warps(
+        evidence,
+        1 - part,
+        idle,
+        "have no element: they load and store nothing, and only take part where the block meets and exchanges values.",
         "Launch only as many threads as a block has elements for, or let a block take several rows.",
-        Effect({**effect.resources, "l2": 0.0, LAUNCH: 0.0}, effect.waits),
-        {site: part * site.executed for site, part in idle.items()},
-        {"idle_warps_pct": 100 * (1 - part), "idle_instructions_pct": share},
         in_triton="Use fewer `num_warps`, or let a program take several rows at once.",
+    )
+
+
+def without_idle_warps(
+    evidence: Evidence,
+    part: float,
+    idle: Mapping[Site, float],
+    sentence: str,
+    advice: str,
+    *,
+    in_triton: str,
+) -> Candidate:
+    """Returns the cause of this part of the warps, which a smaller block would not have; `idle` says which part of each instruction they execute."""
+    gone = {site: share * site.executed for site, share in idle.items()}
+    share = 100 * sum(gone.values()) / evidence.executed
+    effect = evidence.without(idle)
+    return Candidate(
+        "idle-lanes",
+        f"{100 * part:.0f} % of the warps {sentence} That is {share:.0f} % of the executed instructions.",
+        advice,
+        Effect({**effect.resources, "l2": 0.0, LAUNCH: 0.0}, effect.waits),
+        gone,
+        {"idle_warps_pct": 100 * part, "idle_instructions_pct": share},
+        in_triton=in_triton,
     )
 
 
