@@ -115,7 +115,9 @@ def test_a_kernel_is_chosen_where_a_report_holds_several(prof_here, store):
     assert prof_here(*run, "several", "-k", "offset").stdout.startswith("kernel  several: offset(")
     page = prof_here(*run, "several", "processes", "-k", "offset")
     assert page.returncode == 0
-    assert "caution: processes: nothing was counted: every instruction of the function counts as" in page.stdout
+    assert (
+        "caution: processes: nothing was counted: every instruction of the function counts as" in page.stdout
+    )
 
 
 @pytest.mark.parametrize(
