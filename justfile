@@ -1,4 +1,4 @@
-# What people guess: `just check`, `just test`, `just bench`, `just docs`, `just lock`.
+# What people guess: `just check`, `just test`, `just slow`, `just bench`, `just docs`, `just lock`.
 
 python := ".venv/bin/python"
 
@@ -11,6 +11,10 @@ check:
 # The suite, on all cores; `just test tests/store -k kill` narrows it.
 test *arguments:
     {{ python }} -m pytest -n auto {{ arguments }}
+
+# The tests that take seconds each, which the suite leaves out.
+slow *arguments:
+    {{ python }} -m pytest -n auto -m "slow and not campaign" {{ arguments }}
 
 # The long seeded campaigns: thousands of damaged reports, hundreds of kills.
 campaign:

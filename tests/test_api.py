@@ -256,6 +256,7 @@ print([point.ns for point in swept], prof.open_runs()["scale"].top())
 """
 
 
+@pytest.mark.slow
 def test_a_script_of_ten_lines_passes_a_strict_type_checker_and_a_wrong_name_does_not(tmp_path, monkeypatch):
     """The answer may be about several kernels, and a duration may be missing, but a script need not ask each time."""
     (tmp_path / "right.py").write_text(SCRIPT)
@@ -316,6 +317,7 @@ def test_a_folder_that_does_not_exist_is_no_empty_one(tmp_path):
             ask()
 
 
+@pytest.mark.slow
 def test_every_argument_called_runs_takes_a_folder_or_what_open_runs_returned(runs):
     sheets = [profiler.ladder("gemm", given) for given in (runs, runs.root, str(runs.root))]
     assert len({repr(one) for one in sheets}) == 1

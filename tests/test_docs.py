@@ -150,6 +150,7 @@ def test_the_words_that_a_page_explains_are_words_that_its_commands_print():
     assert [word for word in words if word not in printed and word != "The first sentence"] == []
 
 
+@pytest.mark.slow
 def test_the_generator_says_which_pages_are_not_current(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("<!-- output: prof presets -->\nsomething older\n<!-- end -->\n")
@@ -222,6 +223,7 @@ def test_every_option_of_every_verb_is_in_the_reference():
         assert named - listed == set(), verb
 
 
+@pytest.mark.slow
 def test_the_python_shown_runs(tmp_path, monkeypatch):
     """Runs each page as one session, in a folder with three reports, the shipped runs and the shipped ladders."""
     sessions = [(page.name, "\n".join(found)) for page in PAGES if (found := blocks(page, "python"))]

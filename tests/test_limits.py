@@ -70,6 +70,7 @@ def test_an_error_keeps_its_code_when_nobody_can_read_it(recorded, redirected):
     assert shell(recorded, "show nothing", redirected).returncode == 21
 
 
+@pytest.mark.slow
 @needs_full
 def test_a_remark_that_cannot_be_written_is_not_taken_for_a_regression(recorded):
     finds_none = "query \"select * from metrics where metric = 'duration_ns'\""
@@ -87,6 +88,7 @@ def test_a_closed_input_and_closed_errors_stop_nothing(recorded):
     assert "kernel" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirected", ["<&-", "<&- >/dev/null 2>&-"])
 def test_a_server_whose_input_is_closed_ends(recorded, redirected):
     assert shell(recorded, "mcp", redirected).returncode == 0
@@ -95,6 +97,7 @@ def test_a_server_whose_input_is_closed_ends(recorded, redirected):
 # Limits of the process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mib", [1000, 2048, 3072])
 def test_a_query_with_too_little_memory_says_so(recorded, mib):
     done = shell(recorded, "query 'select count(*) from metrics'", "", f"ulimit -v {mib * 1024}")
@@ -102,6 +105,7 @@ def test_a_query_with_too_little_memory_says_so(recorded, mib):
     assert "ulimit -v" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_query_works_with_the_least_memory_that_it_asks_for(recorded):
     done = shell(recorded, "query 'select count(*) from metrics'", "", f"ulimit -v {4096 * 1024}")
     assert done.returncode == 0, done.stderr
@@ -113,6 +117,7 @@ _ONE_LIMIT_IS_ENOUGH = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "mib"),
     [
@@ -133,12 +138,14 @@ def test_too_little_memory_is_never_a_regression_nor_damage(recorded, tmp_path, 
     assert "semaphore" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [8, 10])
 def test_a_query_that_may_open_few_files_says_so(recorded, files):
     done = shell(recorded, "query 'select count(*) from metrics'", "", f"ulimit -n {files}")
     assert done.returncode in (0, ResourcesShort.exit_code), done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [8, 12, 16])
 def test_readers_that_cannot_be_started_are_no_bug(recorded, reports, tmp_path, files):
     words = f"--runs {tmp_path / 'runs'} ingest {reports / 'gemm_6.ncu-rep'}"
@@ -146,6 +153,7 @@ def test_readers_that_cannot_be_started_are_no_bug(recorded, reports, tmp_path, 
     assert done.returncode == ResourcesShort.exit_code, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kib", [0, 1, 300])  # the report has 366 kB
 def test_a_limit_of_the_size_of_files_does_not_make_a_report_damaged(recorded, reports, tmp_path, kib):
     # Python 3.11 would write halves of compiled modules, and then fail to import them.
@@ -157,6 +165,7 @@ def test_a_limit_of_the_size_of_files_does_not_make_a_report_damaged(recorded, r
     assert "damaged" not in done.stderr
 
 
+@pytest.mark.slow
 def test_a_system_without_a_folder_for_temporary_files_is_no_bug(reports):
     # private: no variable makes Python's search for such a folder end without one
     program = (
@@ -172,6 +181,7 @@ def test_a_system_without_a_folder_for_temporary_files_is_no_bug(reports):
     assert "bug" not in done.stderr
 
 
+@pytest.mark.slow
 def test_few_open_files_damage_no_run(recorded):
     done = shell(recorded, "list", "", "ulimit -n 16")
     assert done.returncode == 0
@@ -286,6 +296,7 @@ def test_a_hostile_ladder_file_is_refused_in_no_time(prof_recorded, tmp_path, te
     assert done.returncode in (0, 1, ThresholdsInvalid.exit_code, 31, 80), done.stderr
 
 
+@pytest.mark.slow
 def test_a_message_that_quotes_a_name_without_end_stays_readable(prof_recorded, tmp_path):
     (tmp_path / "prof.toml").write_text(f'[check]\n"{"a" * 500_000}" = 1')
     done = prof_recorded("check", "5", "--baseline", "6", cwd=tmp_path)
@@ -336,6 +347,7 @@ def test_a_bomb_is_refused_while_it_is_unpacked(tmp_path):
         sum(map(len, read_plain(bomb)))
 
 
+@pytest.mark.slow
 def test_a_bomb_in_a_batch_fails_alone(tmp_path, reports, prof_here):
     bomb = tmp_path / "bomb.ncu-rep.zst"
     bomb.write_bytes(bytes(pa.Codec("zstd", compression_level=9).compress(bytes(8 << 20))) * 400)
@@ -365,6 +377,7 @@ def test_a_lock_is_waited_for_with_the_name_of_its_holder_and_not_for_ever(tmp_p
         pass
 
 
+@pytest.mark.slow
 def test_a_terminated_ingest_prints_no_warning_of_python_and_leaves_nothing(tmp_path, reports):
     command = [
         sys.executable,
@@ -387,6 +400,7 @@ def test_a_terminated_ingest_prints_no_warning_of_python_and_leaves_nothing(tmp_
     assert not staging.exists()
 
 
+@pytest.mark.slow
 def test_a_clock_that_jumps_an_hour_ends_no_reader(monkeypatch, tmp_path, reports, reader):
     jumped = time.time() + 3600
     asked = reader.submit(Request((reports / "gemm_6.ncu-rep",), tmp_path / "run", copy=False))

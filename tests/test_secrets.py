@@ -107,6 +107,7 @@ def examined_once(monkeypatch):
         monkeypatch.setattr(doctor, name, once(getattr(doctor, name)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("examined_once")
 @pytest.mark.parametrize("verb", VERBS)
 def test_no_error_repeats_a_secret(prof_here, tmp_path, monkeypatch, echo, verb):

@@ -33,6 +33,7 @@ def cell(open_page, recorded, tmp_path):
     return open_page(tmp_path / "cell.html")
 
 
+@pytest.mark.slow
 def test_words_begin_at_the_left_and_figures_end_at_the_right(cell):
     aligned = cell.evaluate(_ALIGNED)
     assert {side for names, side in aligned if "r" in names.split()} == {"right"}
@@ -48,6 +49,7 @@ def test_what_is_known_of_one_name_stands_in_lines_below_one_another(cell):
     assert min(names) < 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chart", [charts.deltas_chart, charts.comparison_chart])
 def test_no_label_of_a_chart_is_cut_by_its_right_edge(open_page, recorded, tmp_path, chart):
     """The labels at the right have a change, its interval and a verdict, in the font of this browser."""

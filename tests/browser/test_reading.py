@@ -8,6 +8,8 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import watched
 
+pytestmark = pytest.mark.slow
+
 SCHEMES = ("light", "dark")
 
 # Everything open; of each long table the first rows, since the others are made alike; of all views this one, and

@@ -54,6 +54,7 @@ def test_a_click_on_a_rung_shows_its_sheet_and_on_a_step_the_comparison(look_at)
     expect(page.locator(".current .takeaway").first).to_contain_text("gemm 6 is 1.1")
 
 
+@pytest.mark.slow
 def test_an_address_names_a_view(ladder):
     page = ladder("#9-14")
     for anchor in ("9-14", "6", "ladder"):
@@ -63,6 +64,7 @@ def test_an_address_names_a_view(ladder):
         assert page.evaluate("scrollY") == 0
 
 
+@pytest.mark.slow
 def test_an_address_of_nothing_shows_the_ladder(ladder):
     nothing = ("nothing-like-it", "%E0%A4%A", "<b>")
     page = ladder(f"#{nothing[0]}")
@@ -72,6 +74,7 @@ def test_an_address_of_nothing_shows_the_ladder(ladder):
         visit(page, anchor, "ladder")
 
 
+@pytest.mark.slow
 def test_back_and_forward_go_where_one_was(look_at):
     page = look_at()
     for name in ("5 tile_2d", "5 to 6", "6 vectorized"):
@@ -83,12 +86,14 @@ def test_back_and_forward_go_where_one_was(look_at):
     assert shown(page) == ["5"]
 
 
+@pytest.mark.slow
 def test_the_focus_goes_to_the_heading_of_what_is_shown(look_at):
     page = look_at()
     page.get_by_role("link", name="5 to 6").click()
     expect(page.get_by_role("heading", name="5 tile_2d → 6 vectorized")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_the_navigation_says_what_a_number_means_where_there_is_room(look_at):
     """On a screen too narrow for all names of a ladder, that of the kernel in view."""
     names = "all => all.filter((one) => one.checkVisibility()).map((one) => one.closest('a').innerText)"
@@ -98,6 +103,7 @@ def test_the_navigation_says_what_a_number_means_where_there_is_room(look_at):
     assert page.locator("nav .name").evaluate_all(names) == ["6 vectorized"]
 
 
+@pytest.mark.slow
 def test_a_comparison_with_another_than_the_rung_before_says_with_which(look_at):
     """Between 13 and 14 stands the comparison of 14 with 9, which it follows."""
     links = look_at().eval_on_selector_all(
@@ -110,6 +116,7 @@ def test_a_comparison_with_another_than_the_rung_before_says_with_which(look_at)
     assert places[places.index("13") :] == ["13", "9-14", "14", "names"]
 
 
+@pytest.mark.slow
 def test_one_view_says_what_the_names_of_the_others_mean(look_at):
     page = look_at("#6")
     page.get_by_role("navigation").get_by_role("link", name="Names").click()
@@ -135,6 +142,7 @@ def go(page, *way):
         assert wait_until(lambda expected=expected: shown(page) == [expected])
 
 
+@pytest.mark.slow
 def test_arrows_and_letters_go_to_the_neighbour_of_the_same_kind(look_at):
     page = look_at()
     go(page, ("ArrowRight", "0"), ("ArrowRight", "1"), ("j", "5"), ("k", "1"), ("ArrowLeft", "0"))
@@ -142,6 +150,7 @@ def test_arrows_and_letters_go_to_the_neighbour_of_the_same_kind(look_at):
     go(page, ("j", "9-14"), ("j", "9-14"), ("k", "12-13"))
 
 
+@pytest.mark.slow
 def test_before_the_first_of_them_stands_the_look_at(look_at):
     page = look_at("#0")
     go(page, ("ArrowLeft", "ladder"), ("ArrowLeft", "ladder"))
@@ -149,6 +158,7 @@ def test_before_the_first_of_them_stands_the_look_at(look_at):
     go(page, ("k", "ladder"))
 
 
+@pytest.mark.slow
 def test_an_arrow_scrolls_a_wide_table_that_has_the_focus(look_at):
     page = look_at("#6", width=375)
     table = page.locator(".current .scroll").first
@@ -158,6 +168,7 @@ def test_an_arrow_scrolls_a_wide_table_that_has_the_focus(look_at):
     assert shown(page) == ["6"]
 
 
+@pytest.mark.slow
 def test_a_slash_starts_a_search_and_escape_ends_it(look_at):
     page = look_at("#6")
     page.keyboard.press("/")
@@ -169,6 +180,7 @@ def test_a_slash_starts_a_search_and_escape_ends_it(look_at):
     expect(page.get_by_role("searchbox")).not_to_be_focused()
 
 
+@pytest.mark.slow
 def test_a_question_mark_shows_the_keys_and_escape_hides_them(look_at):
     page = look_at("#5")
     page.keyboard.press("?")
@@ -183,6 +195,7 @@ def test_a_question_mark_shows_the_keys_and_escape_hides_them(look_at):
     expect(dialog).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_only_tables_that_scroll_are_stops_of_the_tab_key(look_at):
     page = look_at("#5-6")
     stops = page.eval_on_selector_all(
@@ -196,6 +209,7 @@ def test_only_tables_that_scroll_are_stops_of_the_tab_key(look_at):
 # Search
 
 
+@pytest.mark.slow
 def test_a_search_leaves_the_rows_with_every_word_and_opens_what_is_folded(look_at):
     page = look_at("#6")
     page.get_by_role("searchbox").fill("L1TEX shared load")
@@ -209,6 +223,7 @@ def test_a_search_leaves_the_rows_with_every_word_and_opens_what_is_folded(look_
     expect(page.locator(".current details.more").last).not_to_have_attribute("open", "")
 
 
+@pytest.mark.slow
 def test_enter_goes_from_row_to_row_that_a_search_found(look_at):
     page = look_at("#6")
     page.get_by_role("searchbox").fill("l2_hit_pct")
@@ -222,6 +237,7 @@ def test_enter_goes_from_row_to_row_that_a_search_found(look_at):
     assert (shown(page), page.locator("nav output").inner_text()[:4]) == (["6"], "0 of")
 
 
+@pytest.mark.slow
 def test_enter_goes_to_the_next_view_that_has_such_a_row(look_at):
     page = look_at()
     page.get_by_role("searchbox").fill("stall_mio_throttle")
@@ -231,6 +247,7 @@ def test_enter_goes_to_the_next_view_that_has_such_a_row(look_at):
     expect(page.locator(".current tr:visible", has_text="stall_mio_throttle").first).to_be_attached()
 
 
+@pytest.mark.slow
 def test_a_search_goes_along_to_the_next_view(look_at):
     page = look_at("#5-6")
     page.get_by_role("searchbox").fill("mio_throttle")
@@ -245,6 +262,7 @@ def test_a_search_goes_along_to_the_next_view(look_at):
 # Sorting
 
 
+@pytest.mark.slow
 def test_a_click_on_a_title_sorts_by_what_the_column_means(look_at):
     page = look_at()
     title = page.locator("#ladder th", has_text=re.compile("^time$"))
@@ -257,6 +275,7 @@ def test_a_click_on_a_title_sorts_by_what_the_column_means(look_at):
     assert names.index("tf32") < names.index("split_tf32"), "339.6 us is less than 1.021 ms"
 
 
+@pytest.mark.slow
 def test_numbers_sort_as_numbers_and_what_has_none_stays_last(look_at):
     page = look_at("#5-6")
     title = page.locator("#\\35-6 table:has(caption:text-is('Counters: metric')) th", has_text="change")
@@ -275,6 +294,7 @@ def test_numbers_sort_as_numbers_and_what_has_none_stays_last(look_at):
         ]
 
 
+@pytest.mark.slow
 def test_one_column_at_a_time_is_sorted(look_at):
     page = look_at()
     for name in ("name", "GFLOP/s", "binding"):

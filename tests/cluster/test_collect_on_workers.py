@@ -112,6 +112,7 @@ def test_a_program_of_the_user_runs_where_the_worker_stands(farm, prof_on):
     assert Path(farm.calls[0]["folder"]) in (farm.folder / "h0", farm.folder / "h1")
 
 
+@pytest.mark.slow
 def test_files_that_a_ladder_names_travel_to_the_worker_and_others_must_be_there(farm, prof_on):
     folder = farm.client / "kernels" / "scripts"
     folder.mkdir()
@@ -161,6 +162,7 @@ def end(host) -> None:
     host.wait()
 
 
+@pytest.mark.slow
 def test_a_worker_with_another_prof_is_refused(farm, lend, prof_on, tmp_path):
     lend("older", 5, PYTHONPATH=str(metadata_of(tmp_path / "packages", "0.0.1")))
     done = prof_on("--ladder", "compiled", "--all", "--launches", 2)
@@ -170,6 +172,7 @@ def test_a_worker_with_another_prof_is_refused(farm, lend, prof_on, tmp_path):
     assert farm.calls == []
 
 
+@pytest.mark.slow
 def test_workers_with_another_gpu_or_ncu_than_most_are_left_out_and_named(farm, lend, prof_on):
     farm.furnish_host("other-gpu", (6,), model="NVIDIA L4")
     farm.furnish_host("other-ncu", (7,), ncu_version="2024.1.0.0")
@@ -197,6 +200,7 @@ def test_without_a_gpu_to_offer_it_says_what_to_start(farm, prof_here, tmp_path,
 # When something dies, hangs, or comes late
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_when_it_is_first_asked_is_asked_again(farm, own_cluster, collect, tmp_path):
     own_cluster.start()
     farm.host("fragile", own_cluster.address, (3,))
@@ -261,6 +265,7 @@ def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewher
     assert {run.manifest.provenance.driver_version for run in runs} == {"580.4"}
 
 
+@pytest.mark.slow
 def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(farm, own_cluster, tmp_path):
     """Nothing goes on at the workers either."""
     farm.pace = 0.3
@@ -291,6 +296,7 @@ def test_without_a_scheduler_it_says_so_and_the_same_command_goes_on(farm, own_c
     assert len(farm.calls) == 8 - kept
 
 
+@pytest.mark.slow
 def test_two_clusters_never_run_two_ncu_on_one_gpu_at_once(farm, two_clusters, tmp_path):
     farm.pace = 0.2
     (farm.folder / "tmp").mkdir()
@@ -310,6 +316,7 @@ def test_two_clusters_never_run_two_ncu_on_one_gpu_at_once(farm, two_clusters, t
     assert min(later - earlier for earlier, later in pairwise(began)) >= farm.ncu_seconds
 
 
+@pytest.mark.slow
 def test_however_a_client_ends_what_it_asked_for_ends_too(farm, own_cluster, tmp_path):
     farm.pace = 20.0
     own_cluster.start()
@@ -353,6 +360,7 @@ def tls(certificates: dict[str, Path], name: str) -> list[str]:
     return [word for option, file in files.items() for word in (f"--tls-{option}", str(certificates[file]))]
 
 
+@pytest.mark.slow
 def test_with_certificates_all_is_encrypted_and_a_stranger_is_refused(
     farm, own_cluster, collect, certificates, monkeypatch, tmp_path
 ):

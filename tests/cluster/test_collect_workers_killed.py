@@ -99,6 +99,7 @@ def trial(field, prof_here, reader_without_code, monkeypatch, tmp_path):
     signal.signal(signal.SIGTERM, before)
 
 
+@pytest.mark.slow
 def test_workers_killed_at_random_moments(field, trial):
     """Kills until a kill has met a measurement, which the first one usually does."""
     rng = random.Random(17)

@@ -123,6 +123,7 @@ def campaign(gang: Gang, folder: Path, root: Path, trials: int, seed: int) -> Co
     return seen
 
 
+@pytest.mark.slow
 def test_killed_at_random_moments_every_report_becomes_one_run(gang, folder, tmp_path):
     seen = campaign(gang, folder, tmp_path, trials=1, seed=30)
     print(dict(seen))

@@ -82,6 +82,7 @@ def workers_alone(cluster, count: int, **words: object) -> list[int]:
 # The same as on one machine
 
 
+@pytest.mark.slow
 def test_runs_are_those_that_one_machine_makes(pool, folder, empty, tmp_path):
     here = RunStore(tmp_path / "here")
     list(ingest_reports(find_reports([str(folder)]), here, IngestOptions()))
@@ -98,6 +99,7 @@ def test_runs_are_those_that_one_machine_makes(pool, folder, empty, tmp_path):
     assert leftovers(empty) == set()
 
 
+@pytest.mark.slow
 def test_reports_that_are_stored_are_known_without_a_worker(pool, folder, empty, monkeypatch):
     first = ingest(pool, empty, folder)
     monkeypatch.setattr(WorkerPool, "call", lambda *_, **__: pytest.fail("a worker was asked"))
@@ -108,6 +110,7 @@ def test_reports_that_are_stored_are_known_without_a_worker(pool, folder, empty,
     assert {one.run_id for one in second} == {one.run_id for one in first}
 
 
+@pytest.mark.slow
 def test_workers_fetch_what_lies_at_a_url_and_know_what_is_stored(pool, folder, empty):
     url = f"file://{folder}"
 
@@ -129,6 +132,7 @@ def test_a_reference_is_to_the_original_and_not_to_the_copy_that_travelled(pool,
     }
 
 
+@pytest.mark.slow
 def test_bad_reports_fail_alone_and_say_the_same_as_on_one_machine(pool, folder, empty, tmp_path):
     whole = (folder / "range.ncu-rep").read_bytes()
     (folder / "cut.ncu-rep").write_bytes(whole[:20_000])
@@ -166,6 +170,7 @@ def test_a_worker_that_cannot_fetch_says_which_worker_it_is(pool, folder, empty)
     )
 
 
+@pytest.mark.slow
 def test_many_reports_go_out_in_batches_to_all_workers(pool, reports, tmp_path, empty):
     write_variants(reports / "range.ncu-rep", tmp_path, 30)
     seen: dict[str, list[int]] = {}
@@ -183,6 +188,7 @@ def test_many_reports_go_out_in_batches_to_all_workers(pool, reports, tmp_path, 
     assert max(map(max, seen.values())) > 1
 
 
+@pytest.mark.slow
 def test_the_command_prints_what_became_of_each_report(cluster, pool, folder, tmp_path, prof_here):
     (folder / "cut.ncu-rep").write_bytes((folder / "range.ncu-rep").read_bytes()[:999])
     words = ("--runs", tmp_path / "runs", "ingest", folder, "--scheduler", cluster.address)
@@ -203,6 +209,7 @@ def test_the_command_prints_what_became_of_each_report(cluster, pool, folder, tm
 # What becomes of the workers
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_left_alone_and_its_work_goes_elsewhere(
     own_cluster, folder, empty, reports, tmp_path, monkeypatch
 ):
@@ -233,6 +240,7 @@ def test_a_worker_that_hangs_is_left_alone_and_its_work_goes_elsewhere(
     assert len(empty.ids()) == len(NAMES)
 
 
+@pytest.mark.slow
 def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(own_cluster, folder, empty):
     """Each worker is killed for real as soon as it has this report in hand, and its nanny starts another."""
     (folder / "poison.ncu-rep").write_bytes((folder / "graph.ncu-rep").read_bytes() + b"\0")
@@ -257,6 +265,7 @@ def test_a_report_that_kills_its_workers_fails_alone_after_three_of_them(own_clu
     assert leftovers(empty) == set()
 
 
+@pytest.mark.slow
 def test_the_scheduler_killed_ends_it_and_what_was_committed_stays(own_cluster, reports, tmp_path, empty):
     (tmp_path / "many").mkdir()
     found = find_reports(
@@ -305,6 +314,7 @@ def test_a_worker_that_comes_late_takes_part(own_cluster, folder, empty):
     assert {one.status for one in outcomes} == {"stored"}
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_write_is_not_asked_again(own_cluster, folder, empty):
     """All it is given fails at once: it would be given all."""
     own_cluster.environment = {"PYTHONPATH": str(Path(__file__).parent)}
@@ -324,6 +334,7 @@ def test_a_worker_that_cannot_write_is_not_asked_again(own_cluster, folder, empt
     assert {one.status for one in outcomes} == {"stored"}
 
 
+@pytest.mark.slow
 def test_a_worker_with_another_prof_is_not_used(pool, folder, empty, monkeypatch):
     """Its runs would differ from those of the others, and nobody would see why."""
     monkeypatch.setattr(on_workers, "prof_version", lambda: "9.9")

@@ -80,6 +80,7 @@ def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, nothing_left):
     assert not default_log(job).exists()
 
 
+@pytest.mark.slow
 def test_nobody_else_gets_in(tmp_path):
     """On a cluster everybody reaches the port. Whoever reads reports needs no GPU."""
     from distributed.security import Security
@@ -102,6 +103,7 @@ def test_nobody_else_gets_in(tmp_path):
 # Jobs that end
 
 
+@pytest.mark.slow
 def test_a_job_that_dies_has_a_successor_and_one_that_somebody_cancels_has_none(variables, nothing_left):
     said: list[str] = []
     with start_slurm_workers(GPU, 1, say=said.append) as pool:
@@ -146,6 +148,7 @@ def script(tmp_path):
         yield start
 
 
+@pytest.mark.slow
 def test_no_job_is_left_when_this_process_is_ended(variables, script, nothing_left):
     process = script(2)
     assert sorted(slurm.queue(variables)) == ["PENDING", "RUNNING"]
@@ -154,6 +157,7 @@ def test_no_job_is_left_when_this_process_is_ended(variables, script, nothing_le
     nothing_left()
 
 
+@pytest.mark.slow
 def test_workers_end_by_themselves_when_this_process_is_killed(variables, script):
     script(1, DASK_JOBQUEUE__SLURM__DEATH_TIMEOUT="6").kill()
     assert wait_until(lambda: set(slurm.queue(variables)) <= {"COMPLETING"})
@@ -176,6 +180,7 @@ def test_a_refusal_of_sbatch_is_reported_in_its_own_words(nothing_left):
     nothing_left()
 
 
+@pytest.mark.slow
 def test_a_wrong_setup_of_slurm_is_reported_in_slurms_own_words(monkeypatch, tmp_path):
     """Then squeue knows nothing either."""
     (tmp_path / "slurm.conf").write_text("Nonsense=1\n")
@@ -192,6 +197,7 @@ def test_without_sbatch_it_says_where_to_go(monkeypatch):
     assert "login node" in refused(GPU).remedy
 
 
+@pytest.mark.slow
 def test_jobs_that_end_at_once_show_the_end_of_their_log(monkeypatch, nothing_left):
     monkeypatch.setenv("PROF_CLUSTER_PYTHON", "/nowhere/python")
     error = refused(GPU)
@@ -201,6 +207,7 @@ def test_jobs_that_end_at_once_show_the_end_of_their_log(monkeypatch, nothing_le
     nothing_left()
 
 
+@pytest.mark.slow
 def test_jobs_that_only_wait_are_given_up(monkeypatch, nothing_left):
     monkeypatch.setattr(module, "WAIT_S", 2.0)
     error = refused(f"{GPU} --begin now+1hour")
@@ -283,6 +290,7 @@ def here(tmp_path):
     return Here(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_ladder_is_collected_from_submission_to_committed_runs(variables, here, nothing_left):
     """One of two jobs is cancelled in the middle: what it was doing is done by the other."""
     process = here.collect("--workers", "2", pace=0.5)
@@ -295,6 +303,7 @@ def test_a_ladder_is_collected_from_submission_to_committed_runs(variables, here
     nothing_left()
 
 
+@pytest.mark.slow
 def test_ctrl_c_leaves_no_job(here, nothing_left):
     process = here.collect(pace=0.5)
     assert wait_until(lambda: here.gpus)

@@ -31,6 +31,7 @@ def refused(farm: Farm, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together(farm, cluster):
     host = farm.host("two", cluster.address, (1, 2))
     with connect(cluster.address) as pool:

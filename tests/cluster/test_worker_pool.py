@@ -105,6 +105,7 @@ def test_any_other_error_is_a_bug_and_names_the_worker(pool, steady):
         pool.call(steady, work.divide, 0, timeout_s=10)
 
 
+@pytest.mark.slow
 def test_a_gpu_serves_one_call_at_a_time_whoever_asks(cluster, pool, hire):
     """Two clients on one worker that has threads enough for both."""
     worker = hire("shared", threads=2, gpus=1)
@@ -147,6 +148,7 @@ def test_a_worker_that_dies_takes_its_call_with_it(pool, hire, how):
         pool.call(worker, work.add, 1, 1, timeout_s=5)
 
 
+@pytest.mark.slow
 def test_a_worker_is_not_lost_when_dask_updates_its_own_picture_of_the_cluster(cluster, steady, monkeypatch):
     """Dask's client keeps a list of workers for itself, and empties it every two seconds; here all the time."""
     monkeypatch.setattr(module, "POLL_S", 0.001)
@@ -157,6 +159,7 @@ def test_a_worker_is_not_lost_when_dask_updates_its_own_picture_of_the_cluster(c
         assert mine.call(steady, work.sleep, 2, timeout_s=30) == "awake"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("port", ["any", "its own"])
 def test_a_worker_that_its_nanny_starts_again_is_a_new_member(pool, hire, port):
     name = f"reborn-{port.partition(' ')[0]}"
@@ -171,6 +174,7 @@ def test_a_worker_that_its_nanny_starts_again_is_a_new_member(pool, hire, port):
     assert pool.call(again, work.add, 1, 2, timeout_s=10) == 3
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_back_before_anybody_looks_does_not_repeat_its_call(
     cluster, hire, tmp_path, monkeypatch
 ):
@@ -196,6 +200,7 @@ def test_a_worker_that_is_back_before_anybody_looks_does_not_repeat_its_call(
         assert mine.call(again, work.pid, timeout_s=10) != int(signed.read_text())  # one line, so one call
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_left_alone(pool, hire, monkeypatch):
     monkeypatch.setattr(module, "GRACE_S", 0.5)
     worker = hire("stuck")
@@ -208,6 +213,7 @@ def test_a_worker_that_hangs_is_left_alone(pool, hire, monkeypatch):
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_silent_before_it_begins_is_left_alone(pool, hire, monkeypatch):
     monkeypatch.setattr(module, "GRACE_S", 1.0)
     worker = hire("silent")
@@ -240,6 +246,7 @@ def test_a_call_is_given_up_at_once_although_its_worker_hangs(pool, hire):
         os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_call_that_is_given_up_takes_no_other_s_answer_with_it(pool, steady, hire):
     """Dask fetches together what is ready at the same moment."""
     other, count = hire("given-up"), 24 << 20
@@ -279,6 +286,7 @@ def test_a_call_under_way_is_stopped_when_its_caller_no_longer_wants_it(pool, st
     assert time.monotonic() - started < 10
 
 
+@pytest.mark.slow
 def test_a_pool_of_this_host_has_one_worker_per_environment():
     with start_local_workers({"one": {"WHO": "one", **WORK}, "two": {"WHO": "two", **WORK}}) as local:
         workers = local.available()
@@ -287,6 +295,7 @@ def test_a_pool_of_this_host_has_one_worker_per_environment():
         assert seen == {"one", "two"}
 
 
+@pytest.mark.slow
 def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate():
     from distributed.comm import connect as dial
     from distributed.security import Security

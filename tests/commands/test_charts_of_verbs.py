@@ -20,6 +20,7 @@ def titles_of(spec):
     ]
 
 
+@pytest.mark.slow
 def test_a_recording_is_drawn_with_its_launches_times_stalls_and_lines(shipped, tmp_path):
     path = tmp_path / "sheet.json"
     result = shipped("show", "gemm-6-source", "--chart", path)
@@ -36,6 +37,7 @@ def test_a_recording_is_drawn_with_its_launches_times_stalls_and_lines(shipped, 
         assert any(title.startswith(start) for title in titles), start
 
 
+@pytest.mark.slow
 def test_a_ladder_is_drawn_with_its_steps_and_stalls(shipped, tmp_path):
     """The picture is of the workload that is printed."""
     path = tmp_path / "ladder.json"

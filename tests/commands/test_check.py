@@ -443,6 +443,7 @@ def test_an_accepted_change_passes_from_now_on_and_keeps_its_reason(record, chec
     assert case.find("failure") is None
 
 
+@pytest.mark.slow
 def test_two_reports_and_two_folders_of_their_runs_share_what_was_accepted(
     prof_here, reports, tmp_path, monkeypatch
 ):

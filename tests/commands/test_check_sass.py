@@ -51,6 +51,7 @@ def check(prof_here):
     return run
 
 
+@pytest.mark.slow
 def test_the_same_code_passes_whatever_the_order_of_its_functions(check, cubin):
     one, other = cubin("one", first=3, second=5), cubin("other", second=5, first=3)
     done = check("--baseline", one, other)

@@ -251,6 +251,7 @@ def test_the_sheet_holds_the_times_of_a_verified_kernel(here):
     assert [one.get("folder") is not None for one in here.started] == [False, False, True]
 
 
+@pytest.mark.slow
 def test_a_rung_without_a_kernel_of_its_own_is_timed_and_stands_in_the_ladder(here):
     ladder = here.folder / "kernels" / "scripts" / "ladder.toml"
     ladder.write_text(ladder.read_text().replace('name = "rung1"', 'name = "copy"\nprofile = false', 1))
@@ -436,6 +437,7 @@ def without_place(words: list[str]) -> list[str]:
     return [*plain[:-1], "SEED"]
 
 
+@pytest.mark.slow
 def test_it_prints_what_would_be_run_in_that_order_and_starts_nothing(here):
     words = ("--ladder", "scripts", "--kernel", "1-2", "--processes", 2, "--launches", 2, "--size", 10)
     lines = typed(here.collect(*words, "--dry-run"))
@@ -595,6 +597,7 @@ def places(here: Here) -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_kernels_of_one_size_stay_on_one_gpu(two_gpus):
     done = two_gpus.scripts("--kernel", "1-2", "--size", 10, "--size", 20, "--gpus", "all")
     assert done.returncode == 0, done.stderr
@@ -602,6 +605,7 @@ def test_kernels_of_one_size_stay_on_one_gpu(two_gpus):
     assert len(two_gpus.runs) == 4
 
 
+@pytest.mark.slow
 def test_told_otherwise_they_spread(two_gpus):
     done = two_gpus.scripts("--kernel", "1-2", "--gpus", "0,1", "--spread", "kernels")
     assert done.returncode == 0, done.stderr
@@ -660,6 +664,7 @@ def test_a_program_needs_no_name_and_measured_again_it_says_what_changed(here: H
     assert here.prof("compare", "softmax", "--brief").stdout == answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("source", "next_command"),
     [("#!/bin/sh\n# 2\n", "prof show compiled-2"), ("#!/bin/sh\n# wider\n", "prof compare compiled-2")],
@@ -676,6 +681,7 @@ def test_a_rung_is_compared_with_the_time_before_only_if_its_source_has_changed(
     assert again.stderr.splitlines()[-1] == f"next: {next_command}"
 
 
+@pytest.mark.slow
 def test_results_for_a_program_are_rows_alone_whatever_was_measured_before(here: Here) -> None:
     here.replay("default")
     here.collect("--processes", 1, "--", "./mine")

@@ -201,6 +201,7 @@ def end_at_random(place: Place, kills: int, seed: int, seconds: float) -> Counte
     return seen
 
 
+@pytest.mark.slow
 def test_ended_at_random_moments_it_goes_on_where_it_stopped(place):
     seen = end_at_random(place, kills=3, seed=3, seconds=1.5)
     assert seen["ended before"] < 3, f"the kills came too late: {dict(seen)}"
@@ -219,6 +220,7 @@ def test_ended_a_hundred_times(place, gpus):
     assert min(seen[how] for how in ENDS) > 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("how", "code"), [("interrupt", 130), ("terminate", 143)])
 def test_asked_to_end_while_ncu_is_at_work_it_ends_at_once_and_leaves_no_temporary_file(place, how, code):
     place.pace = 20.0
@@ -235,6 +237,7 @@ def test_asked_to_end_while_ncu_is_at_work_it_ends_at_once_and_leaves_no_tempora
     assert whole_runs(runs) == []
 
 
+@pytest.mark.slow
 def test_two_at_once_do_not_collect_the_very_same(place):
     place.pace = 20.0
     runs = place.folder / "runs"

@@ -239,6 +239,7 @@ def shown(*arguments: str, script: str = TERMINAL) -> str:
     return on_a_terminal(command, TERM="xterm", COLUMNS="120", LINES="24", PYTHONPATH=root)
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_bar_moves_and_what_is_done_stays():
     seen = shown("loud")
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen)

@@ -10,6 +10,7 @@ def compare(prof_recorded):
     return lambda *arguments: prof_recorded("compare", *arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "start"),
     [(".svg", b"<svg"), (".PNG", b"\x89PNG"), (".html", b"<!doctype html>"), (".json", b"{")],

@@ -3,6 +3,8 @@
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from profiler.store.reports.identity import pack_report
 
 
@@ -18,6 +20,7 @@ def test_each_process_of_a_collected_run_gives_its_report_back(prof_recorded, re
     ]
 
 
+@pytest.mark.slow
 def test_exported_reports_can_be_read_again(prof_here, prof_recorded, tmp_path):
     prof_recorded("export", "6", "-o", tmp_path)
 

@@ -50,6 +50,7 @@ def hostile(prof_here, hostile_store):
     return run
 
 
+@pytest.mark.slow
 @every_verb
 def test_a_table_shows_every_name_on_a_line_of_its_own(hostile, hostile_names, verb):
     text = hostile(verb, "table")
@@ -81,6 +82,7 @@ def test_csv_keeps_its_columns_and_runs_no_formula(hostile, verb):
         assert not cell.startswith("-") or float(cell) <= 0
 
 
+@pytest.mark.slow
 @every_verb
 def test_markdown_keeps_its_tables_and_holds_no_markup_of_a_name(hostile, verb):
     columns, counts = [], set()
@@ -116,6 +118,7 @@ def test_every_name_stays_readable_where_it_is_shown_in_full(hostile, hostile_na
         assert printable(stored).removeprefix("'") in shown
 
 
+@pytest.mark.slow
 def test_a_template_of_thousands_of_characters_does_not_fill_the_screen(hostile):
     for verb in ("compare", "show --full"):
         title = [line for line in hostile(verb, "table").splitlines() if "k<" in line and "rule" not in line]
@@ -162,6 +165,7 @@ def test_an_ambiguous_choice_lists_hostile_kernels_one_a_line(prof_here, hostile
     assert max(map(len, listed)) < 250
 
 
+@pytest.mark.slow
 def test_a_report_with_a_hostile_path_is_ingested_and_named_harmlessly(prof_here, reports, tmp_path):
     folder = tmp_path / "a\n\x1b[2J|<b>\u202e"
     folder.mkdir()
@@ -184,6 +188,7 @@ def test_a_report_with_a_hostile_path_is_ingested_and_named_harmlessly(prof_here
     assert len(results["table"].stdout.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_the_nvtx_names_of_a_real_report_are_shown_harmlessly(prof_here, store):
     for format in ("table", "json", "markdown", "csv"):
         result = prof_here("--runs", store.root, "show", "hostile", "--format", format)

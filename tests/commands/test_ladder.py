@@ -54,6 +54,7 @@ def test_the_json_has_every_name_of_the_contract(prof_here, two_rungs):
     assert second["gflops"] == pytest.approx(2 * 4096**3 / second["duration_ns"])
 
 
+@pytest.mark.slow
 def test_the_recorded_ladder_in_every_format_has_a_row_for_every_rung(ladder):
     rungs = [one["kernel"] for one in json.loads(ladder("--format", "json", "--full").stdout)["kernels"]]
     assert len(rungs) > 1

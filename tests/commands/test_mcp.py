@@ -121,6 +121,7 @@ def failure_of(result):
 # What it offers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_a_client_finds_six_tools_that_only_read_and_say_what_they_take_and_give(recorded, mode):
     async def session():
@@ -143,6 +144,7 @@ def test_a_client_finds_six_tools_that_only_read_and_say_what_they_take_and_give
     assert sum(map(len, definitions)) < 12_000, "an agent pays for them in every conversation"
 
 
+@pytest.mark.slow
 def test_a_report_that_was_seen_is_answered_sooner(reports, monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     report = str(reports / "triton_add_full.ncu-rep")
@@ -280,6 +282,7 @@ def test_reports_may_be_given_by_their_paths_also_relative_ones(ask, reports, tm
     assert result.structured_content["speedup"]["ratio"] == 1
 
 
+@pytest.mark.slow
 def test_calls_at_once_are_each_answered_as_if_alone(ask, reports):
     calls = [("compare", {"before": rung, "after": rung + 1}) for rung in range(10)]
     calls += [
@@ -362,6 +365,7 @@ def test_a_bug_is_reported_as_one_and_ends_nothing(monkeypatch, recorded):
     assert failure["message"] == "ZeroDivisionError: of all things"
 
 
+@pytest.mark.slow
 def test_hostile_names_reach_the_agent_short_and_harmless(ask, hostile_store):
     hostile = "no\nsuch\x1b]0;x\x07 \u202e" * 2000
     results = ask(
@@ -382,6 +386,7 @@ def test_hostile_names_reach_the_agent_short_and_harmless(ask, hostile_store):
     assert text_of(results[2]) == text_of(results[0])
 
 
+@pytest.mark.slow
 def test_nothing_is_written(ask, recorded, reports, tmp_path):
     def state():
         return {
@@ -470,6 +475,7 @@ def places(recorded, reports, tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_report_files_are_read_below_the_folders_named_at_start_up_alone(ask, places):
     reports = places / "reports"
     refused = {
@@ -534,6 +540,7 @@ def test_a_relative_path_is_taken_from_the_folders_named_at_start_up(ask, places
     assert "reports/none.ncu-rep: no such file; " in failure_of(results[-1])["message"]
 
 
+@pytest.mark.slow
 def test_each_report_of_two_folders_is_listed_under_a_name_that_means_it(ask, places, reports):
     for folder in ("reports", "more"):
         (places / folder / "deep").mkdir(parents=True)
@@ -553,6 +560,7 @@ def test_each_report_of_two_folders_is_listed_under_a_name_that_means_it(ask, pl
     assert not any(result.is_error for result in shown)
 
 
+@pytest.mark.slow
 def test_the_reports_of_a_large_folder_leave_the_list_short(ask, places):
     for number in range(2000):
         (places / "private" / f"{number:0100}.ncu-rep").touch()
@@ -753,6 +761,7 @@ def test_without_a_client_it_ends_at_once(recorded):
         assert (*server.communicate(timeout=60), server.returncode) == (b"", b"", 0)
 
 
+@pytest.mark.slow
 def test_it_ends_although_a_call_hangs(tmp_path):
     """Reading the manifest of this run never ends: it is a pipe that nobody writes to."""
     run = tmp_path / "runs" / f"20260101t000000z-stuck-{'a' * 12}"
@@ -770,6 +779,7 @@ def test_it_ends_although_a_call_hangs(tmp_path):
             server.kill()
 
 
+@pytest.mark.slow
 def test_it_ends_although_its_answers_are_not_read(recorded):
     with greeted(recorded.root) as server:
         send(server, *(call(number, "show", source=6, full=True) for number in range(1, 9)))
@@ -789,6 +799,7 @@ def test_it_ends_although_a_call_is_under_way(recorded, reports):
     assert (err, server.returncode) == (b"", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.platform != "linux", reason="the processes that a process has started stand in Linux's /proc"
 )

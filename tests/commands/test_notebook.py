@@ -80,6 +80,7 @@ def code_of(path):
 # Writing
 
 
+@pytest.mark.slow
 def test_a_written_notebook_runs_from_a_clean_kernel_and_shows_its_ladder(in_mine, mine):
     """It lies elsewhere than it was asked for from, and finds its runs and its ladder from there."""
     (mine / "notes").mkdir()
@@ -93,6 +94,7 @@ def test_a_written_notebook_runs_from_a_clean_kernel_and_shows_its_ladder(in_min
         assert words in shown, words
 
 
+@pytest.mark.slow
 def test_a_notebook_starts_from_the_reports_that_were_named(prof_here, reports, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     paths = [shutil.copy(reports / f"gemm_{number}.ncu-rep", tmp_path) for number in (5, 6)]
@@ -107,6 +109,7 @@ def test_a_notebook_starts_from_the_reports_that_were_named(prof_here, reports, 
     assert "register-bank-conflicts" in shown, "the causes that went away"
 
 
+@pytest.mark.slow
 def test_a_notebook_starts_from_stored_runs_too_wherever_it_is_opened(prof_recorded, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = prof_recorded("notebook", "5", "6")
@@ -330,6 +333,7 @@ def test_a_file_in_a_folder_that_is_not_there_is_answered_with_how_to_make_it(pr
     assert "Make the folder first: mkdir -p 'my sub'" in refused.stderr
 
 
+@pytest.mark.slow
 def test_installed_without_its_repository_prof_says_where_they_are(tmp_path):
     """The package alone, somewhere else, as a wheel puts it."""
     shutil.copytree(

@@ -66,6 +66,7 @@ def test_so_do_a_sheet_and_a_comparison(here):
     assert "moved_per_useful_byte" not in compared
 
 
+@pytest.mark.slow
 def test_a_page_says_what_the_terminal_says(here, drawing, tmp_path):
     path = tmp_path / "page.html"
     assert here("report", "-o", path).returncode == 0

@@ -50,6 +50,7 @@ def test_one_operand_is_one_sheet(report):
     assert headings(page) == ["6 vectorized"]
 
 
+@pytest.mark.slow
 def test_each_operand_is_compared_with_the_one_before(report):
     result, page = report("4", "5", "6")
     assert result.stderr.endswith(": 3 kernels, 2 comparisons\n")
@@ -77,6 +78,7 @@ def test_the_page_names_a_plain_report_without_its_folder(report, reports, tmp_p
     assert folder.name not in page
 
 
+@pytest.mark.slow
 def test_no_caution_on_the_page_holds_the_folders_of_its_author(report, reports, tmp_path, monkeypatch):
     """`processes` has launches of very different times, which a caution of each kernel says."""
     for folder in ("a", "b"):
@@ -90,6 +92,7 @@ def test_no_caution_on_the_page_holds_the_folders_of_its_author(report, reports,
     assert str(tmp_path) not in alone + both
 
 
+@pytest.mark.slow
 def test_runs_of_the_same_rung_are_distinguished_by_their_names(report, shipped_runs):
     result, page = report("gemm-5", "gemm-5-source", runs=shipped_runs.root)
     assert result.returncode == 0
@@ -98,6 +101,7 @@ def test_runs_of_the_same_rung_are_distinguished_by_their_names(report, shipped_
     assert "different sections were recorded" in page
 
 
+@pytest.mark.slow
 def test_two_that_were_measured_differently_are_refused_and_among_several_their_pair_says_why(
     report, shipped_runs
 ):
@@ -111,6 +115,7 @@ def test_two_that_were_measured_differently_are_refused_and_among_several_their_
     )
 
 
+@pytest.mark.slow
 def test_the_page_of_several_recordings_opens_with_how_much_faster_the_last_is(report):
     """They are versions to compare, and no parts of a whole: their times are not added up."""
     _, page = report("3", "4", "5", "6")
@@ -122,6 +127,7 @@ def test_the_page_of_several_recordings_opens_with_how_much_faster_the_last_is(r
     assert page.index("3 shared</a>") < page.index("4 tile_1d</a>")  # in the order named
 
 
+@pytest.mark.slow
 def test_every_kernel_of_a_report_has_a_sheet_and_a_regular_expression_leaves_some(report, reports):
     _, page = report(reports / "several.ncu-rep")
     assert headings(page)[1:] == ["offset", "scale", "calls_a_function"], (
@@ -131,6 +137,7 @@ def test_every_kernel_of_a_report_has_a_sheet_and_a_regular_expression_leaves_so
     assert headings(page) == ["scale"]
 
 
+@pytest.mark.slow
 def test_the_page_compares_the_kernels_that_both_reports_have(report, reports):
     result, page = report(reports / "several.ncu-rep", reports / "several.ncu-rep")
     assert result.stderr.endswith(": 6 kernels, 3 comparisons\n")
@@ -142,6 +149,7 @@ def test_the_page_compares_the_kernels_that_both_reports_have(report, reports):
     ]
 
 
+@pytest.mark.slow
 def test_recordings_without_a_kernel_in_common_are_a_page_that_compares_what_it_can(report, reports):
     files = [reports / f"{name}.ncu-rep" for name in ("several", "graph", "triton_matmul")]
     result, page = report(*files, "--force")
@@ -154,6 +162,7 @@ def test_recordings_without_a_kernel_in_common_are_a_page_that_compares_what_it_
     assert f"no kernel of the same name: {several} and {graph}; {graph} and {matmul}. " in page
 
 
+@pytest.mark.slow
 def test_a_pile_of_reports_opens_with_where_to_begin_and_claims_no_step_between_strangers(report, reports):
     """Neighbours in a folder are no versions: a transpose that ends its list is not 80 times as fast as a product."""
     names = ("gemm_5", "gemm_6", "triton_matmul", "triton_add_full", "several")
@@ -171,6 +180,7 @@ def test_a_pile_of_reports_opens_with_where_to_begin_and_claims_no_step_between_
     )
 
 
+@pytest.mark.slow
 def test_a_folder_means_its_reports(report, reports, tmp_path):
     pile = tmp_path / "pile"
     pile.mkdir()
@@ -184,12 +194,14 @@ def test_a_folder_means_its_reports(report, reports, tmp_path):
     assert navigated[0] == "gemm_5", "all are reports, and a long name would be cut in its middle"
 
 
+@pytest.mark.slow
 def test_versions_with_names_that_share_nothing_are_compared_where_a_pattern_asks_for_it(report, reports):
     files = [reports / f"{name}.ncu-rep" for name in ("gemm_5", "triton_matmul", "gemm_6")]
     result, _ = report(*files, "--force", "--kernel-name", "k[56]|matmul")
     assert result.stderr.endswith(": 3 kernels, 2 comparisons\n")
 
 
+@pytest.mark.slow
 def test_a_total_is_shown_only_beside_another_time(report, make_run, tmp_path):
     titles = re.compile("<th[^>]*>(?:<button[^>]*>)?total<")
     launches = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 1e6}} for name in ("one", "other")]
@@ -271,6 +283,7 @@ def test_a_rung_that_is_left_out_is_named_on_the_page_and_beside_it(report, own_
     assert anchors(page) == ["ladder", "1-2", "2-3", "1", "2", "3"]
 
 
+@pytest.mark.slow
 def test_reports_of_rungs_that_were_only_ingested_are_a_page_though_nobody_said_their_workload(
     prof_here, report, reports, tmp_path
 ):

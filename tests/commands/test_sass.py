@@ -60,6 +60,7 @@ def test_one_kernel_alone(sass):
     assert "│" not in page
 
 
+@pytest.mark.slow
 def test_every_recorded_kernel_has_a_page_in_every_format(sass):
     for number in range(11):
         for format in ("table", "json", "markdown", "csv"):

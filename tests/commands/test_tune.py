@@ -165,6 +165,7 @@ def finding_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_from_a_declaration_to_the_best_point_and_what_became_of_the_others(place):
     done = place.tune("--format", "json")
     finding = finding_of(done)
@@ -190,6 +191,7 @@ def test_from_a_declaration_to_the_best_point_and_what_became_of_the_others(plac
     assert sorted(path.name for path in place.sweeps.root.iterdir()) == [".lock", stored.manifest.run_id]
 
 
+@pytest.mark.slow
 def test_the_same_is_not_measured_again_and_its_best_is_written_on_request(place):
     first = finding_of(place.tune("--format", "json"))
     timed = place.timed()
@@ -229,6 +231,7 @@ def test_a_stored_sweep_is_shown_drawn_and_applied_without_a_gpu(place):
     assert "--stored measures nothing: leave out --seed, --force" in show("--force", "--seed", 3).stderr
 
 
+@pytest.mark.slow
 def test_a_source_that_changed_is_measured_again(place):
     finding_of(place.tune("--format", "json"))
     timed = place.timed()
@@ -238,6 +241,7 @@ def test_a_source_that_changed_is_measured_again(place):
     assert place.timed() == timed + timed
 
 
+@pytest.mark.slow
 def test_a_limit_tries_the_sources_own_point_and_some_others(place):
     done = place.tune("--limit", "4", "-o", place.folder / "chart.svg")
     assert done.returncode == 0, done.stderr
@@ -277,6 +281,7 @@ def test_no_sweep_is_stored_when_no_point_works(place):
     assert list(place.sweeps.root.glob(".pending/*")) == []
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_it_goes_on_and_measures_no_point_twice(place):
     """A call that is killed loses at most the measurement under way."""
     rng, lost = random.Random(5), 0
@@ -316,6 +321,7 @@ def test_interrupted_it_keeps_what_is_there_and_says_so(place):
     assert place.kept() >= 1
 
 
+@pytest.mark.slow
 def test_the_extremes_are_profiled_under_names_of_their_own_and_compared(place, monkeypatch):
     monkeypatch.setattr(
         "profiler.commands.measuring.profile_extremes.LAUNCHES", 3

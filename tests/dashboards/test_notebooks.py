@@ -39,6 +39,7 @@ def outputs_of(notebook):
     return [output for cell in notebook.cells for output in cell.get("outputs", ())]
 
 
+@pytest.mark.slow
 def test_executed_from_a_clean_kernel_they_show_what_is_stored():
     done = forked.run(
         [sys.executable, GENERATOR, "--check"], capture_output=True, text=True, timeout=600, check=False
@@ -55,6 +56,7 @@ def code_of(monkeypatch):
         yield lambda name: [cell.source for cell in read(f"{name}.ipynb").cells if cell.cell_type == "code"]
 
 
+@pytest.mark.slow
 def test_the_confirmation_fails_where_it_should(code_of):
     """With the two kernels the other way round, loads do not get fewer: nothing is confirmed, and the notebook stops."""
     swap = {"5": "6", "6": "5"}
@@ -90,6 +92,7 @@ def backwards(sheet, roofline):
     return replace(sheet, ladder=ladder, rungs=stalls, steps=steps), replace(roofline, points=points)
 
 
+@pytest.mark.slow
 def test_every_assertion_of_the_ladder_notebook_fails_on_another_ladder(monkeypatch, code_of):
     """Each cell that asserts something, on the ladder upside down, after those before it without their assertions."""
     runs = profiler.open_runs(ROOT / "runs")

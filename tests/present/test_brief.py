@@ -84,6 +84,7 @@ def one_of_each(recorded, comparisons, profiles, climb):
 # The bound
 
 
+@pytest.mark.slow
 def test_every_pair_of_the_recorded_ladder_fits_and_obeys_the_schema_that_the_whole_does(pairs):
     validator = jsonschema.Draft202012Validator(schema_of(ComparisonFinding))
     for short in [printed(small) for _, small in pairs]:
@@ -91,6 +92,7 @@ def test_every_pair_of_the_recorded_ladder_fits_and_obeys_the_schema_that_the_wh
     validator.validate(json.loads(to_json(pairs[5][0])))
 
 
+@pytest.mark.slow
 def test_every_kind_of_finding_fits_and_obeys_its_schema(one_of_each):
     for whole in one_of_each:
         jsonschema.validate(printed(brief(whole)), schema_of(type(whole)))
@@ -138,6 +140,7 @@ def bloated(value, text, times):
     return replace(value, **members)
 
 
+@pytest.mark.slow
 @given(
     which=st.integers(0, 5),
     text=st.text(st.characters(codec=None, exclude_categories=())),

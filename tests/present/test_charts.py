@@ -275,6 +275,7 @@ def test_the_title_is_about_the_rung_that_the_headline_names(ladder):
 # Who can read them
 
 
+@pytest.mark.slow
 def test_every_axis_of_figures_has_a_unit(drawn, parts_of):
     units = re.compile("%|ms|cycle|inst|times as fast|launch")
     for name, spec in drawn.items():

@@ -179,6 +179,7 @@ def test_a_rung_without_stalls_is_left_out_and_all_without_are_no_chart(sheet, r
 # Steps
 
 
+@pytest.mark.slow
 def test_every_step_of_every_metric_is_shown_with_its_interval_and_verdict(sheet, rows_of):
     chart = charts.steps_chart(sheet)
     rows = [row for row in rows_of(chart) if "verdict" in row]
@@ -605,6 +606,7 @@ def test_a_recording_of_nothing_that_can_be_drawn_is_an_error(make_run):
         charts.recording_chart(profile_kernel(run, "k"), {}, None)
 
 
+@pytest.mark.slow
 def test_every_axis_of_figures_has_a_unit(sheet, lines, parts_of):
     units = re.compile("%|ms|cycle|inst|percentage|FLOP|launch|repeat")
     drawn = [

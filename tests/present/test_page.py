@@ -103,6 +103,7 @@ def compared(recorded):
 # The document
 
 
+@pytest.mark.slow
 def test_the_policy_lets_in_the_pages_own_style_and_script_and_nothing_else(html, document):
     policy = next(
         one["content"] for tag, one in document.elements if one.get("http-equiv") == "Content-Security-Policy"
@@ -379,6 +380,7 @@ def test_charts_are_drawn_elsewhere_as_they_would_be_here(pictures, compared, dr
 # Names from anybody's program
 
 
+@pytest.mark.slow
 def test_a_chart_that_was_drawn_before_is_there_at_once(compared, tmp_path):
     pictures = Cache("pictures", 1 << 20, tmp_path)
     with Drawing(pictures) as drawing:
@@ -392,6 +394,7 @@ def test_a_chart_that_was_drawn_before_is_there_at_once(compared, tmp_path):
         assert other.result() not in (None, drawn)
 
 
+@pytest.mark.slow
 def test_names_of_any_kind_are_text_and_act_on_nothing(
     prof_here, drawing, hostile_store, hostile_names, tmp_path
 ):

@@ -12,6 +12,7 @@ from profiler.store.reports.request import Omitted
 from profiler.store.runs.run_store import RunStore
 
 
+@pytest.mark.slow
 def test_what_is_found_is_what_a_reader_reads_itself(prof, reports, tmp_path):
     def ingested(name: str, **environment: str) -> dict[str, str]:
         done = prof(

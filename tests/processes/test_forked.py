@@ -113,6 +113,7 @@ print(run([sys.executable, "-c", "import sys; print('pandas' in sys.modules)"], 
     assert found.stdout.splitlines()[:2] == [f"['{is_forked}', 'True']", "False"], found.stderr
 
 
+@pytest.mark.slow
 def test_a_forked_process_that_calls_a_function_ends_where_the_one_that_measures_is_killed(tmp_path):
     code = f"""
 WHAT = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
@@ -142,6 +143,7 @@ def origin_that(ends_by: int) -> int:
     return pid
 
 
+@pytest.mark.slow
 def test_another_process_to_fork_from_is_started_where_it_was_killed_and_that_is_said(capfd, monkeypatch):
     monkeypatch.setattr(sys, "__stderr__", sys.stderr)
     before = origin_that(ends_by=signal.SIGKILL)
@@ -185,6 +187,7 @@ def test_a_machine_that_has_no_room_for_a_process_ends_no_process_that_others_ar
     assert found.stdout == 2 * "[Errno 11] cannot fork: Resource temporarily unavailable\n", found.stderr
 
 
+@pytest.mark.slow
 def test_an_answer_that_was_not_waited_for_is_not_taken_for_that_to_the_next_request(monkeypatch):
     forked.run(HAS_IMPORTS, check=True, capture_output=True)
     (origin,) = forked._origins  # private: its answer is left unread, as when a time limit ends a test here

@@ -263,6 +263,7 @@ def test_a_run_that_was_set_aside_is_there_after_a_power_loss(world, tmp_path):
     assert (aside / "run.json").exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_set_aside_is_somewhere_whenever_the_power_goes_out(world, tmp_path):
     made = world(Operation(commit))
     for at in range(1, 100):
@@ -290,6 +291,7 @@ def test_examining_a_store_ends_with_no_error_of_the_system_whichever_call_fails
             list(examine_store(RunStore(place), Examined()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_a_sample_of_the_calls_may_fail(name, world, reports):
     operation = OPERATIONS[name]

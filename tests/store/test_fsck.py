@@ -84,6 +84,7 @@ def whole_runs(store: RunStore) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_shipped_runs_are_whole(shipped_runs):
     counts = Examined()
     assert list(examine_store(shipped_runs, counts)) == []

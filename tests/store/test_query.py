@@ -23,6 +23,7 @@ from profiler.store.tables.schema import TABLES
 from tests.store.sql import run_query
 
 
+@pytest.mark.slow
 def test_every_table_can_be_asked_and_joined_with_the_runs(store):
     header, rows = run_query(
         store,
@@ -36,6 +37,7 @@ def test_every_table_can_be_asked_and_joined_with_the_runs(store):
         assert count == sum(manifest.tables[table].rows for manifest in store.manifests())
 
 
+@pytest.mark.slow
 def test_an_empty_store_has_empty_tables(tmp_path):
     for table in (*TABLES, "runs"):
         _, ((count,),) = run_query(RunStore(tmp_path), f"select count(*) from {table}")
@@ -174,6 +176,7 @@ def content(*folders: Path) -> dict[Path, bytes | None]:
     return {path: path.read_bytes() if path.is_file() else None for path in paths}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statements", [READING, WRITING, NO_QUERY], ids=["reading", "writing", "no query"])
 def test_nothing_but_one_select_over_the_runs_is_allowed(few, tmp_path, monkeypatch, statements):
     here = tmp_path / "here"
@@ -276,6 +279,7 @@ def test_the_workload_of_a_run_is_text_or_missing(make_run, tmp_path):
     assert rows == [("known", "m=4096 n=4096 k=8"), ("unknown", None)]
 
 
+@pytest.mark.slow
 def test_conditions_mean_what_they_mean_over_the_files_themselves(store):
     import duckdb
 
@@ -368,6 +372,7 @@ def test_a_date_beyond_pythons_is_text(tmp_path, value, shown):
 # Interrupts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sql",
     [
@@ -440,6 +445,7 @@ def test_a_query_that_fails_late_fails_all_the_same(tmp_path):
         run_query(RunStore(tmp_path), sql)
 
 
+@pytest.mark.slow
 def test_in_a_pipe_every_row_column_and_value_is_printed(prof_recorded):
     sql = "select i, repeat('x', 300) as long, i as again from range(2500) t(i)"
     printed = prof_recorded("query", sql).stdout.split()
@@ -447,6 +453,7 @@ def test_in_a_pipe_every_row_column_and_value_is_printed(prof_recorded):
     assert printed.count("2499") == 2
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_the_first_rows_and_a_hint_how_to_get_all(recorded):
     sql = "select i from range(2500) t(i)"
     prof = [sys.executable, "-c", "from profiler.cli import main; main()"]
@@ -466,6 +473,7 @@ def test_a_terminal_gets_the_first_rows_and_a_hint_how_to_get_all(recorded):
     assert "the first 1,000 rows: `-o FILE.csv` or `--format csv` writes all of them" in lines
 
 
+@pytest.mark.slow
 def test_a_metric_by_our_name_that_finds_no_rows_gets_a_hint_with_ncus_name(prof_recorded):
     of_metric = "select * from metrics where metric = '{}'"
     ours = prof_recorded("query", of_metric.format("duration_ns"))

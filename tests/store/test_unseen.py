@@ -116,6 +116,7 @@ def test_a_flipped_bit_of_any_file_is_refused(loose, recorded, tmp_path, kind, f
         assert after == before, f"bit {bit} of the {kind}"
 
 
+@pytest.mark.slow
 def test_every_single_bit_of_a_manifest_counts(loose):
     (path,) = loose.root.glob(f"*/{MANIFEST_FILE}")
     whole = path.read_bytes()

@@ -98,6 +98,7 @@ def find(ask):
     return answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("file", "table"), [("prof.toml", ""), ("pyproject.toml", "[tool.prof]\n")])
 def test_a_project_declares_the_gpu_that_is_meant_where_nobody_asks_for_one(find, ask, project, file, table):
     assert find("show", "6")["run"]["gpus"] == [H100], "the newest run"
@@ -187,6 +188,7 @@ def test_a_ladder_names_its_gpu_where_the_next_command_would_show_another(find, 
     assert "--gpu" not in find("ladder")["headline"]["next"]
 
 
+@pytest.mark.slow
 def test_the_page_of_a_ladder_shows_both_gpus(ask, drawing, tmp_path):
     page = tmp_path / "page.html"
     assert ask("report", "-o", page).returncode == 0

@@ -48,6 +48,7 @@ def timed_alone(target):
     return rung_target(replace(target.job, kernel=kernel), None, 2, RECORDING)
 
 
+@pytest.mark.slow
 def test_a_rung_without_a_kernel_of_its_own_becomes_a_run_of_timings(collecting):
     """The run has the name and the contents of one that `prof time` stores; ncu is not called."""
     collecting.replay("four-way")
@@ -113,6 +114,7 @@ def test_an_application_replay_reports_the_launches_in_its_report(collecting):
     assert "--replay-mode application" in " ".join(collecting.calls[0]["words"])
 
 
+@pytest.mark.slow
 def test_a_run_holds_all_that_is_known_of_it(collecting):
     collecting.replay("default")
     (outcome,) = collecting.collect(
@@ -194,6 +196,7 @@ def test_nothing_is_left_in_the_temporary_folder(collecting, tmp_path, monkeypat
     assert not list(place.iterdir())
 
 
+@pytest.mark.slow
 def test_the_whole_group_of_a_hung_ncu_is_gone(collecting):
     collecting.replay("hung", pace=1)
     collecting.error(collecting.rung(1), timeout_s=3.0)

@@ -50,6 +50,7 @@ def timed(
     ]
 
 
+@pytest.mark.slow
 def test_each_kernel_and_size_becomes_a_run(ladder, tmp_path):
     outcomes = timed(ladder, tmp_path / "runs", seed=7)
     assert [(one.target.job.kernel.number, one.target.job.values["size"]) for one in outcomes] == [
@@ -128,6 +129,7 @@ def test_without_a_gpu_it_ends_at_once(make_ladder, tmp_path):
     assert not RunStore(tmp_path / "runs").ids()
 
 
+@pytest.mark.slow
 def test_two_measurements_are_two_runs(ladder, tmp_path):
     for _ in range(3):
         timed(ladder, tmp_path / "runs", [1])
@@ -192,6 +194,7 @@ def test_the_commit_and_whether_the_tree_differs(tmp_path):
     assert read_commit(tmp_path) == (commit, True)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("git")
 def test_files_that_prof_writes_do_not_count_as_changes_of_the_git_tree(ladder, tmp_path, monkeypatch):
     git = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.com"]

@@ -102,6 +102,7 @@ def test_a_kernel_that_fails_verification_is_not_profiled(collecting, kernel, er
     assert collecting.calls == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", ["verify", "profile"])
 def test_a_program_that_hangs_is_ended_in_time(collecting, step):
     collecting.replay("hung", pace=1)
@@ -129,6 +130,7 @@ def test_a_damaged_report_is_not_kept_for_the_next_time(collecting, reader, monk
 # Turns
 
 
+@pytest.mark.slow
 def test_kernels_take_turns_process_by_process(collecting):
     outcomes = collecting.collect(
         [collecting.rung(1), collecting.rung(2), collecting.rung(1, size=50)],
@@ -152,6 +154,7 @@ def test_kernels_take_turns_process_by_process(collecting):
     assert not (collecting.store.root / UNFINISHED_FOLDER).exists()
 
 
+@pytest.mark.slow
 def test_a_kernel_that_fails_is_reported_and_left_out_while_the_others_go_on(collecting):
     collecting.replay("four-way", "program-fails", "four-way")
     first, second = collecting.collect([collecting.rung(1), collecting.rung(2)], processes=2)
@@ -189,6 +192,7 @@ def statuses(outcomes) -> list[str]:
     return [one.status for one in outcomes]
 
 
+@pytest.mark.slow
 def test_a_process_that_was_kept_is_not_measured_again(collecting):
     """The second process of the first kernel fails, after both kernels were measured once."""
     collecting.replay("four-way", "four-way", "program-fails", "four-way")
@@ -212,6 +216,7 @@ def test_a_process_that_was_kept_is_not_measured_again(collecting):
     assert run.table("timings").column("process").to_pylist() == [0, 1]
 
 
+@pytest.mark.slow
 def test_the_inputs_stay_the_same_when_it_goes_on(collecting):
     collecting.replay("four-way", "program-fails", "four-way")
     target = collecting.rung(1)
@@ -225,6 +230,7 @@ def test_the_inputs_stay_the_same_when_it_goes_on(collecting):
     assert collecting.store.open(run_id).manifest.provenance.seed == int(seeds[0])
 
 
+@pytest.mark.slow
 def test_a_program_that_prof_did_not_compile_is_measured_again_unless_resumed(collecting):
     target = collecting.rung(1)
     assert statuses(collecting.collect([target])) == ["collected"]
@@ -236,6 +242,7 @@ def test_a_program_that_prof_did_not_compile_is_measured_again_unless_resumed(co
     assert len(collecting.calls) == 3
 
 
+@pytest.mark.slow
 def test_without_resume_what_an_earlier_call_kept_of_it_is_measured_again(collecting):
     collecting.replay("four-way", "program-fails", "four-way")
     target = collecting.rung(1)
@@ -244,6 +251,7 @@ def test_without_resume_what_an_earlier_call_kept_of_it_is_measured_again(collec
     assert len(collecting.calls) == 4
 
 
+@pytest.mark.slow
 def test_another_workload_or_cache_control_is_another_collection(collecting):
     collecting.collect([collecting.rung(1)], resume=True)
     for changes, target in (
@@ -255,6 +263,7 @@ def test_another_workload_or_cache_control_is_another_collection(collecting):
         assert len(collecting.calls) > before
 
 
+@pytest.mark.slow
 def test_a_metric_asked_for_that_the_known_run_lacks_is_asked_of_ncu_again(collecting):
     """A metric of the preset may be missing; a metric that the user asked for may not."""
     collecting.replay("four-way")

@@ -150,6 +150,7 @@ def where(collecting) -> Counter[tuple[str, str]]:
     )
 
 
+@pytest.mark.slow
 def test_the_runs_are_the_same_whatever_the_number_of_gpus(collecting, spread, fleet, tmp_path, locks):
     targets = [collecting.rung(number, size=size) for size in (100, 50) for number in (1, 2)]
     runs = {}
@@ -173,6 +174,7 @@ def test_the_runs_are_the_same_whatever_the_number_of_gpus(collecting, spread, f
     assert len(runs[1]) == 4
 
 
+@pytest.mark.slow
 def test_a_fatal_error_on_one_gpu_ends_the_other_at_once(collecting, spread, fleet):
     """Otherwise the other GPU would profile for five more seconds, three times."""
     collecting.replay("hung", "counters-refused", pace=1)
@@ -186,6 +188,7 @@ def test_a_fatal_error_on_one_gpu_ends_the_other_at_once(collecting, spread, fle
     assert collecting.store.ids() == []
 
 
+@pytest.mark.slow
 def test_a_host_that_cannot_measure_is_left_out_when_there_are_others(collecting, spread, fleet):
     class TwoHosts(HostFleet):
         def workers(self) -> list[Worker]:
@@ -252,6 +255,7 @@ class Successors(HostFleet):
         return super().workers()[:1]
 
 
+@pytest.mark.slow
 def test_the_unfinished_kernels_of_a_lost_worker_start_over_on_another_gpu(collecting, spread, fleet):
     """Kernels that are compared with each other still stay on one GPU."""
     group = [collecting.rung(1), collecting.rung(2)]
@@ -268,6 +272,7 @@ def test_the_unfinished_kernels_of_a_lost_worker_start_over_on_another_gpu(colle
     assert not (collecting.store.local / UNFINISHED_FOLDER).exists()
 
 
+@pytest.mark.slow
 def test_when_its_gpu_comes_back_it_goes_on_there_with_what_was_kept(collecting, spread, fleet, monkeypatch):
     """As when a worker is started again; the other GPU is idle and takes nothing."""
     workers = fleet(2)
@@ -289,6 +294,7 @@ def test_when_its_gpu_comes_back_it_goes_on_there_with_what_was_kept(collecting,
     assert where(collecting) == {(GPUS[0].uuid, "100"): 4}
 
 
+@pytest.mark.slow
 def test_a_kernel_that_ends_every_worker_is_given_up_alone(collecting, spread, fleet):
     class Restarted(HostFleet):
         """A worker that died is another when it comes back."""
@@ -307,6 +313,7 @@ def test_a_kernel_that_ends_every_worker_is_given_up_alone(collecting, spread, f
     assert len(spread.heard.notes) == 3
 
 
+@pytest.mark.slow
 def test_a_group_that_was_begun_on_four_gpus_is_given_up(collecting, spread, fleet):
     """The workers die at one kernel and the other by turns, so neither kernel is blamed."""
     workers = Successors(fleet(5).devices)
@@ -319,6 +326,7 @@ def test_a_group_that_was_begun_on_four_gpus_is_given_up(collecting, spread, fle
     assert collecting.store.ids() == []
 
 
+@pytest.mark.slow
 def test_when_all_are_gone_for_good_it_says_so_and_the_next_call_goes_on(collecting, spread, fleet):
     workers = fleet(1)
     workers.devices["w0"].dies = once(workers, "w0", 1)
@@ -336,6 +344,7 @@ def test_when_all_are_gone_for_good_it_says_so_and_the_next_call_goes_on(collect
     assert where(collecting) == {(GPUS[0].uuid, "100"): 2}
 
 
+@pytest.mark.slow
 def test_without_that_gpu_what_it_kept_is_discarded(collecting, spread, fleet):
     workers = fleet(1)
     workers.devices["w0"].dies = once(workers, "w0", 1)

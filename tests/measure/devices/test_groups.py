@@ -29,6 +29,7 @@ def rungs(tmp_path_factory, make_ladder):
     return make
 
 
+@pytest.mark.slow
 @given(sizes=st.lists(st.integers(1, 4), max_size=12), by=st.sampled_from(["workloads", "kernels"]))
 def test_each_target_is_in_one_group_and_a_size_stays_together(rungs, sizes, by):
     targets = rungs(sizes)

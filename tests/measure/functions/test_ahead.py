@@ -127,6 +127,7 @@ def waiting(measuring):
     return Waiting(measuring)
 
 
+@pytest.mark.slow
 def test_all_processes_import_while_the_first_measures_and_then_call_the_function_one_after_the_other(
     waiting,
 ):
@@ -149,6 +150,7 @@ print(prof.measure(patient, x, {LONGER}).ns)
     assert waiting.folders() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", [1, 2])
 def test_one_core_stays_for_the_process_that_measures(waiting, cores):
     text = f"""
@@ -173,6 +175,7 @@ def test_half_of_the_memory_stays_for_it_too(monkeypatch, gb, most):
     assert Ahead({})._most == most  # private: a process would have to be told how much memory there is
 
 
+@pytest.mark.slow
 def test_what_a_user_wrote_is_imported_only_when_it_is_the_turn_of_its_process(waiting):
     """The import of a module may touch the GPU."""
     (waiting.folder / "mine.py").write_text("""
@@ -190,6 +193,7 @@ def noted(x):
     assert all(calls[before][-1] < own[after][0] for before, after in pairwise(calls))
 
 
+@pytest.mark.slow
 def test_a_call_of_one_kernel_is_profiled_without_a_name_to_wait_for(waiting):
     waiting.run(f"print(prof.measure(noted, x, {BRIEF}).ns)\n")
     assert len(waiting.ncu_words()) == 2
@@ -198,6 +202,7 @@ def test_a_call_of_one_kernel_is_profiled_without_a_name_to_wait_for(waiting):
         assert words[words.index("--profile-from-start") + 1] == "off", "the window is that of the calls"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cores", ["1", ALL_AT_ONCE])
 def test_of_several_kernels_only_the_longest_is_profiled(waiting, cores):
     """What was started ahead would profile all of them, and is replaced."""
@@ -210,6 +215,7 @@ def test_of_several_kernels_only_the_longest_is_profiled(waiting, cores):
     assert waiting.left() == []
 
 
+@pytest.mark.slow
 def test_kernels_that_the_user_names_are_profiled_from_the_beginning(waiting):
     waiting.run("print(prof.measure(double, x, kernel_name='fill', processes=1, repeats=3, launches=2).ns)\n")
     (words,) = waiting.ncu_words()
@@ -217,6 +223,7 @@ def test_kernels_that_the_user_names_are_profiled_from_the_beginning(waiting):
     assert "--launch-count" not in words, "nobody knew how many there would be"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "error"),
     [
@@ -248,6 +255,7 @@ except Exception as error:
     assert "survey" not in said.partition("raised")[2]
 
 
+@pytest.mark.slow
 def test_counters_that_are_refused_leave_the_times_and_no_process(waiting):
     ncu = waiting.folder / "bin" / "ncu"
     ncu.write_text(ncu.read_text().replace("four-way", "counters-refused"))
@@ -258,6 +266,7 @@ def test_counters_that_are_refused_leave_the_times_and_no_process(waiting):
     assert waiting.left() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["interrupt", "terminate", "kill", "kill the group"])
 def test_ended_at_any_moment_it_leaves_no_process_behind(waiting, how):
     process = waiting.start(f"prof.measure(noted, x, {LONGER})\n")
@@ -276,6 +285,7 @@ def test_ended_at_any_moment_it_leaves_no_process_behind(waiting, how):
         assert waiting.folders() == []
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_while_it_waits_is_replaced_at_its_turn(waiting):
     """Perhaps memory was short for all of them at once."""
     assert waiting.run(f"print(prof.measure(noted, x, {BRIEF}).ns)\n", DIES="1") == "1000.0"
@@ -288,6 +298,7 @@ def test_what_cannot_be_imported_ahead_is_left_to_the_process_that_needs_it(wait
     assert waiting.run(text) == "1000.0"
 
 
+@pytest.mark.slow
 def test_processes_for_the_next_points_of_tuning_import_while_one_is_measured(waiting):
     text = """
 def patient(x, size):
@@ -302,6 +313,7 @@ print(len(tuned), len(cupy.processes("calls")))
     assert waiting.folders() == []
 
 
+@pytest.mark.slow
 def test_points_of_a_sweep_share_the_processes_that_wait(waiting):
     text = """
 def patient(x):
@@ -314,6 +326,7 @@ print([one.manifest.facts.arguments for one in swept], len(cupy.processes("calls
     assert waiting.run(text) == "['(float32[10])', '(float32[20])', '(float32[30])'] 6"
 
 
+@pytest.mark.slow
 def test_a_process_that_was_started_before_the_environment_changed_is_not_used(waiting):
     text = f"""
 def of_point(x):

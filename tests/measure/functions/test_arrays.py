@@ -10,6 +10,7 @@ from profiler.measure.functions.arrays import KeptArguments
 LARGE = 1 << 24
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.float32, np.complex64, np.uint8])
 def test_the_last_value_of_a_large_argument_is_put_back_too(kind):
     array = np.ones(LARGE + 1, kind)

@@ -30,6 +30,7 @@ def test_a_function_of_a_script_becomes_a_run(measuring):
     assert list(facts.sources) == ["script.py"]
 
 
+@pytest.mark.slow
 def test_no_launch_of_an_autotuner_is_timed_or_profiled(measuring):
     found = measuring.run(f"prof.measure(double, x, reference=fast, {BRIEF})\n")
     assert found.returncode == 0, found.stderr
@@ -42,6 +43,7 @@ def test_no_launch_of_an_autotuner_is_timed_or_profiled(measuring):
     assert words[words.index("--profile-from-start") + 1] == "off"
 
 
+@pytest.mark.slow
 def test_the_process_that_verifies_is_the_first_that_is_timed(measuring):
     text = f"""
 import os
@@ -58,6 +60,7 @@ print(len(set(open("processes").read().split())))
     assert list(run.to_pandas("timings").process) == [0, 0, 0, 1, 1, 1]
 
 
+@pytest.mark.slow
 def test_the_script_itself_does_not_run_again(measuring):
     found = measuring.run(
         f"prof.measure(fast, x, profile=False, {BRIEF})\nprof.measure(kept, x, profile=False, {BRIEF})\n"
@@ -66,6 +69,7 @@ def test_the_script_itself_does_not_run_again(measuring):
     assert [run_id.name for run_id in measuring.runs.ids()] == ["fast", "kept"]
 
 
+@pytest.mark.slow
 def test_a_name_of_the_script_may_be_that_of_a_local(measuring):
     text = f"""
 SIZES = [(a, b) for a in (1, 2) for b in (3, 4)]
@@ -81,6 +85,7 @@ print(a.ns, b.ns)
     assert found.stdout.splitlines()[1:] == ["700.0 700.0"], found.stderr
 
 
+@pytest.mark.slow
 def test_lambdas_closures_and_partials_are_sent_too(measuring):
     text = f"""
 from functools import partial
@@ -98,6 +103,7 @@ for one in (lambda x: fast(x), make(2), partial(scale, 2)):
     assert found.stdout.splitlines()[1:] == ["1000.0", "700.0", "700.0"], found.stderr
 
 
+@pytest.mark.slow
 def test_code_that_a_decorator_of_another_module_put_around_a_function_finds_the_names_of_that_module(
     measuring,
 ):
@@ -119,6 +125,7 @@ print(prof.measure(counted(lambda x: fast(x)), x, name="one", reference=double, 
     assert found.stdout.splitlines()[1:] == ["1000.0"], found.stderr
 
 
+@pytest.mark.slow
 def test_a_function_in_the_cells_of_a_notebook_is_measured(measuring):
     script = measuring.folder / "notebook.py"
     cells = [
@@ -140,6 +147,7 @@ def test_a_function_in_the_cells_of_a_notebook_is_measured(measuring):
     assert found.stdout.count("the whole script runs") == 1
 
 
+@pytest.mark.slow
 def test_a_kernel_is_chosen_by_its_name_and_each_kernel_has_its_time(measuring):
     found = measuring.run(
         f"a = prof.measure(double, x, kernel_name='fill', profile=False, {BRIEF})\n"
@@ -151,6 +159,7 @@ def test_a_kernel_is_chosen_by_its_name_and_each_kernel_has_its_time(measuring):
     ], found.stderr
 
 
+@pytest.mark.slow
 def test_the_kernels_of_a_call_are_listed_by_their_time_and_named_as_their_source_names_them(measuring):
     found = measuring.run(f"""
 def several(x):
@@ -169,6 +178,7 @@ print("<dt>launches" in prof.measure(fast, x, profile=False, {BRIEF})._repr_html
     ], found.stderr  # fmt: skip
 
 
+@pytest.mark.slow
 def test_arguments_that_are_written_are_verified_over_poison(measuring):
     text = f"prof.measure(into, x, np.zeros_like(x), reference=lambda x, y: x + x, profile=False, {BRIEF})\n"
     found = measuring.run(text)
@@ -190,6 +200,7 @@ def doubles(x):
 """
 
 
+@pytest.mark.slow
 def test_each_call_of_a_function_that_works_in_place_gets_the_arguments_as_they_were_given(measuring):
     """Without that, all calls but the first would sort what is sorted already."""
     found = measuring.run(
@@ -207,6 +218,7 @@ def test_a_wrong_function_that_works_in_place_is_not_verified_on_what_its_own_ca
     assert failed.startswith("ResultWrong: 'grows' computes a wrong result"), failed
 
 
+@pytest.mark.slow
 def test_arguments_that_are_too_large_to_put_back_are_a_caution(measuring):
     """Such as a cache that fills a GPU: `Huge` stands for an array of 9 GB, and is never read."""
     found = measuring.run(f"""
@@ -265,6 +277,7 @@ print(a.ns, y[0])
     assert found.stdout.splitlines()[-1] == "5000.0 1.0", found.stderr
 
 
+@pytest.mark.slow
 def test_if_counters_are_refused_the_times_remain(measuring):
     text = f"a = prof.measure(fast, x, reference=double, {BRIEF})\nprint(a.cautions[0], len(a.to_pandas('timings')))\n"
     (measuring.folder / "bin" / "ncu").write_text(
@@ -278,6 +291,7 @@ def test_if_counters_are_refused_the_times_remain(measuring):
     assert (run.manifest.name, run.manifest.origin, run.manifest.is_profiled) == ("fast", "timed", False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", [False, True])
 def test_what_to_doubt_is_said_of_the_stored_run_too(measuring, profile):
     options = f"profile={profile}, {BRIEF}"
@@ -296,6 +310,7 @@ print([one for one in prof.compare("fast", "double").comparable.warnings if "ver
     assert compared == "['both sides: the result was not verified: there is no reference']"
 
 
+@pytest.mark.slow
 def test_the_work_that_was_stated_becomes_bandwidth_everywhere(measuring):
     text = f"""
 a = prof.measure(fast, x, bytes=8000, flops=1000, profile=False, {BRIEF})
@@ -308,6 +323,7 @@ print("GB/s" in a._repr_html_())
     assert found.stdout.splitlines()[1:] == ["0.47619 8.0 1.0", "True"], found.stderr
 
 
+@pytest.mark.slow
 def test_the_arguments_of_two_functions_are_compared(measuring):
     text = f"""
 a = prof.measure(fast, x, profile=False, {BRIEF})
@@ -326,6 +342,7 @@ for other in (b, c):
     ], found.stderr
 
 
+@pytest.mark.slow
 def test_a_sweep_measures_every_point(measuring):
     text = f"""
 found = prof.measure(fast, lambda n: np.ones(n, np.float32), over={{"n": [10, 20]}}, bytes=lambda n: 8 * n,
@@ -384,6 +401,7 @@ def test_inside_another_profiler_it_says_that_prof_starts_ncu_itself(measuring):
     assert failed == "ProfiledAlready: 'fast': another profiler listens to this process, and CUPTI allows one"
 
 
+@pytest.mark.slow
 def test_the_output_of_a_function_is_not_taken_for_its_times(measuring):
     found = measuring.run(f"print(prof.measure(chatty, x, profile=False, {BRIEF}).ns)\n")
     assert found.stdout.splitlines()[-1] == "1000.0", found.stderr
@@ -435,6 +453,7 @@ def test_keywords_are_given_to_the_function_by_partial_and_its_run_has_its_name(
     assert found.stdout.splitlines()[-1].startswith("<scaled: 0.70 us, 1 kernel, run "), found.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", [["-c"], ["-"]], ids=["python -c", "a prompt"])
 def test_a_function_without_a_source_file_is_measured_in_this_process(measuring, typed):
     script = measuring.functions + f"print(prof.measure(fast, x, profile=False, {BRIEF}).cautions[-1])\n"
@@ -448,6 +467,7 @@ def test_a_function_without_a_source_file_is_measured_in_this_process(measuring,
     )
 
 
+@pytest.mark.slow
 def test_a_function_that_cannot_be_sent_is_measured_in_this_process(measuring):
     text = f"""
 import threading
@@ -482,6 +502,7 @@ except Exception as error:
     assert list(times.reference_ns) == [2100.0] * 6
 
 
+@pytest.mark.slow
 def test_a_function_that_cannot_be_sent_and_hangs_is_interrupted(measuring):
     text = """
 import threading
@@ -496,6 +517,7 @@ hangs_here = [make(threading.Lock())]
     assert message == "ProgramFailed: 'hanging' cannot be measured: it did not return within 2 s"
 
 
+@pytest.mark.slow
 def test_processes_that_ran_other_configurations_are_a_caution(measuring):
     text = f"""
 import os
@@ -518,6 +540,7 @@ print(a.cautions, b.cautions)
     assert said.endswith(") ()")
 
 
+@pytest.mark.slow
 def test_a_wrong_result_is_measured_if_asked(measuring):
     text = f"prof.measure(wrong, x, reference=double, verify=False, profile=False, {BRIEF})\n"
     found = measuring.run(text)

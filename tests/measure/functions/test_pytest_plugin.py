@@ -111,6 +111,7 @@ def test_functions_are_compared_with_a_baseline_that_was_measured_before(start, 
     assert os.listdir(measuring.folder / "prof-baseline") == baseline
 
 
+@pytest.mark.slow
 def test_without_a_gpu_the_test_is_skipped_with_the_reason(start, measuring):
     (measuring.folder / "bin" / "nvidia-smi").write_text("#!/bin/sh\nexit 9\n")
     code, counts, printed = outcome(start("-rs", "-k", "same or without"))
@@ -138,6 +139,7 @@ def test_a_baseline_that_was_named_and_is_not_there_ends_the_session_at_once(mea
     assert "--prof-baseline of-mian: no such folder; --prof-update makes it" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_worker_of_xdist_waits_for_the_gpu_and_reports_what_has_no_baseline(start, measuring):
     lock = measuring.folder / "tmp" / "prof-gpu-0"
     lock.mkdir()
@@ -168,6 +170,7 @@ def test_times_alone_are_held_against_those_of_a_profiled_baseline(tmp_path, slo
     fail_if_worse(tmp_path / "baseline", tmp_path / "runs", max_slower_pct=150)
 
 
+@pytest.mark.slow
 def test_a_regression_has_its_cause_in_the_message(tmp_path, reports, prof_here):
     """Kernel 6 of the GEMM ladder is the baseline of its slower predecessor."""
     for folder, report in (("baseline", "gemm_6"), ("runs", "gemm_5")):
@@ -191,6 +194,7 @@ def test_no_slower():
 """
 
 
+@pytest.mark.slow
 def test_an_assertion_about_two_reports_says_why_and_what_to_do_next(tmp_path, reports):
     """pytest cuts the middle out of what it shows of an object, and that is where the reason stands."""
     sides = {"candidate": str(reports / "gemm_5.ncu-rep"), "baseline": str(reports / "gemm_6.ncu-rep")}

@@ -61,6 +61,7 @@ def test_two_identical_functions_are_the_same_within_their_noise(runs):
     assert DURATION not in [delta.name for delta in found.metrics if delta.verdict in ("better", "worse")]
 
 
+@pytest.mark.slow
 def test_none_of_fifty_comparisons_of_one_function_finds_a_difference(tmp_path):
     """Each side is what `measure` times: twenty calls in each of three processes, one after the other on an H200."""
     processes = msgspec.json.decode((RUNS.parent / "identical_functions.json").read_bytes())

@@ -9,6 +9,7 @@ BRIEF = "profile=False, processes=2, repeats=3"
 CALL = f"prof.measure(fast, x, {BRIEF})"
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_what_is_done_now_and_keeps_nothing_of_it(measuring):
     found = measuring.run(f"""
 import io, sys
@@ -35,6 +36,7 @@ def test_nothing_is_shown_where_output_goes_to_a_file(measuring):
     assert (found.returncode, found.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_cell_of_a_notebook_shows_it_while_it_runs_and_only_the_answer_in_the_end(measuring, monkeypatch):
     for name, value in measuring.environment.items():
         monkeypatch.setenv(name, value)

@@ -46,6 +46,7 @@ UNDER_NCU = (
 )
 
 
+@pytest.mark.slow
 def test_every_kernel_of_a_program_is_timed(collect, measuring):
     done = collect(*MINE)
     assert done.returncode == 0, done.stderr
@@ -75,6 +76,7 @@ def test_its_run_is_shown_compared_and_checked_like_any_other(collect):
     assert collect("--baseline", "before", "after", "-k", "scale", verb=["check"]).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_time_without_the_profiler_is_never_held_against_one_under_it(collect, measuring, reports):
     assert collect(*MINE).returncode == 0
     found = collect(
@@ -86,6 +88,7 @@ def test_a_time_without_the_profiler_is_never_held_against_one_under_it(collect,
     assert "duration_ns" not in [one["name"] for one in finding["metrics"]]
 
 
+@pytest.mark.slow
 def test_launches_are_chosen_by_name_and_number(collect, measuring):
     done = collect("--kernel-regex", "add<float>", "--launch-skip", "1", "--launches", "2", *MINE)
     assert done.returncode == 0, done.stderr
@@ -93,6 +96,7 @@ def test_launches_are_chosen_by_name_and_number(collect, measuring):
     assert list(run.to_pandas("metrics").value) == [1001, 1002] * 2
 
 
+@pytest.mark.slow
 def test_the_processes_that_a_program_starts_are_heard_too(collect, measuring):
     assert collect(*MINE, "spawn").returncode == 0
     assert measuring.runs.open(measuring.runs.ids()[0]).manifest.launches == 2 * 16

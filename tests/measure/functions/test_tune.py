@@ -48,6 +48,7 @@ print("The best of 4" in ranked._repr_html_(), [one.ns for one in ranked][-1])
     assert not any(run.manifest.is_profiled for run in map(measuring.runs.open, measuring.runs.ids()))
 
 
+@pytest.mark.slow
 def test_combinations_far_from_the_best_are_measured_once(measuring):
     """2 us are twice as long as 1 us: no noise of processes makes up for that."""
     found = measuring.run(f"""{TUNED}
@@ -89,6 +90,7 @@ def racy(x, BLOCK):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wrong_later", "shown"),
     [((1000,), "2000 [2000.0, 9000.0, nan]"), ((1000, 2000), "9000 [9000.0, nan, nan]")],
@@ -106,6 +108,7 @@ print([one.problem.partition(":")[0] for one in ranked if one.problem])
     assert problems == str(len(wrong_later) * ["computes a wrong result"])
 
 
+@pytest.mark.slow
 def test_nothing_is_the_best_where_all_are_wrong_the_second_time(measuring):
     found = measuring.run(f"""{UNSTEADY}
 WRONG_LATER = (1000, 9000)
@@ -123,6 +126,7 @@ print(prof.tune(scaled, x, over={{"BLOCK": [256], "num_warps": [8]}}, {BRIEF}))
     assert text.count("the result was not verified: there is no reference") == 1, found.stdout
 
 
+@pytest.mark.slow
 def test_the_work_of_a_call_may_depend_on_the_values(measuring):
     found = measuring.run(f"""{TUNED}
 ranked = prof.tune(scaled, x, over={{"BLOCK": [256, 512], "num_warps": [4]}}, bytes=lambda BLOCK, num_warps: 8 * BLOCK, {BRIEF})
@@ -131,6 +135,7 @@ print([(one.settings["BLOCK"], one.measurement.manifest.facts.bytes) for one in 
     assert found.stdout.splitlines()[-1] == "[(512, 4096), (256, 2048)]", found.stderr
 
 
+@pytest.mark.slow
 def test_the_runs_of_two_combinations_of_many_keywords_have_two_names(measuring):
     """The name of a run has 60 characters, of which the keywords alone take more here."""
     found = measuring.run(f"""

@@ -302,6 +302,7 @@ for one in build_kernels(ladder, ladder.choose([1, 2]), "sm_90", find_toolchain(
 """
 
 
+@pytest.mark.slow
 def test_several_may_build_the_same_at_once(ladder, toolchain):
     """No two outputs of nvcc are alike, and a run names its binary by its hash."""
     for source in ladder.folder.glob("0[12]_*.cu"):
@@ -348,6 +349,7 @@ def elsewhere(ladder: Ladder, name: str) -> Ladder:
     return read_ladder(kernels / ladder.name / "ladder.toml")
 
 
+@pytest.mark.slow
 @pytest.mark.needs("g++", "nvcc")
 def test_the_real_compiler_builds_a_program(ladder):
     toolchain = find_toolchain()

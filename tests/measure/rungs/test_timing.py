@@ -157,6 +157,7 @@ def test_a_failures_last_lines_are_shown(job):
     assert len(caught.value.details) == 9
 
 
+@pytest.mark.slow
 def test_time_runs_out(job):
     with pytest.raises(ProgramTimedOut, match=r"kernel 1 \(hangs\) .*did not end within 2 s") as caught:
         time_kernel(job("hangs"), timeout_s=2)

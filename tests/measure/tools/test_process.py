@@ -55,6 +55,7 @@ def test_no_standard_input():
     assert run(python("import sys; print(repr(sys.stdin.read()))"), timeout_s=30).stdout == "''\n"
 
 
+@pytest.mark.slow
 def test_time_runs_out_for_the_program_and_its_children(tmp_path):
     pid_file = tmp_path / "pid"
     code = (
@@ -69,6 +70,7 @@ def test_time_runs_out_for_the_program_and_its_children(tmp_path):
     assert _gone(int(pid_file.read_text()))
 
 
+@pytest.mark.slow
 def test_the_time_of_a_program_that_was_started_before_counts_from_when_somebody_waits_for_it():
     running = Running(python("import time; time.sleep(4); print('done')"))
     time.sleep(3.5)
@@ -103,6 +105,7 @@ def test_a_child_that_holds_the_pipe_does_not_hold_us():
     assert _gone(int(finished.stdout))
 
 
+@pytest.mark.slow
 def test_closing_its_pipes_is_not_ending():
     code = "import os, time; os.close(1); os.close(2); time.sleep(1); os._exit(5)"
     finished = run(python(code), timeout_s=30)

@@ -84,6 +84,7 @@ def test_the_point_of_the_source_is_tried_even_when_no_list_names_it():
     assert chosen.excluded == {"TILE * UNROLL <= 32": 2}
 
 
+@pytest.mark.slow
 def test_every_point_that_a_shipped_sweep_allows_passes_the_assertions_of_its_source():
     gemm = read_ladder(Path(__file__).parents[3] / "kernels/gemm/ladder.toml")
     for kernel in filter(lambda one: one.sweep is not None, gemm.kernels):

@@ -126,17 +126,20 @@ def test_hopeless_points_are_stopped_and_the_best_few_are_timed_again(place):
     assert {one.status for one in points.values()} == {"correct"}
 
 
+@pytest.mark.slow
 def test_the_finalists_take_turns(place):
     place.run({1: (1000, ""), 2: (1010, ""), 3: (5000, "")}, processes=3)
     turns = place.calls()[-6:]
     assert [sorted(turns[at : at + 2]) for at in (0, 2, 4)] == [[1, 2]] * 3
 
 
+@pytest.mark.slow
 def test_the_point_of_the_source_passes_through_all_stages_however_slow_it_is(place):
     points = place.run({1: (1000, ""), 2: (1010, ""), 3: (1020, ""), 4: (5000, "")}, current=4)
     assert stages(points[4]) == {"screen": 2, "full": 3, "final": 6}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "status", "reason"),
     [
@@ -186,6 +189,7 @@ def test_each_process_of_a_finalist_gets_inputs_of_its_own(place):
     assert [line.split()[2] for line in log if line.startswith("check")] == ["70", "70", "71", "72"]
 
 
+@pytest.mark.slow
 def test_the_order_is_decided_by_the_seed(place):
     points = {tile: (1000 + tile, "") for tile in range(1, 6)}
     orders = []

@@ -164,6 +164,7 @@ def test_instructions_are_said_to_be_those_of_one_scheduler(gemm, page):
     assert said not in page(bytes_alone)
 
 
+@pytest.mark.slow
 def test_a_dispatch_stall_that_counts_is_explained(recorded, page):
     found = compare_profiles(*profiles_in(recorded, "5", "6")).attribution
     assert found.stalls[0].name == "stall_dispatch"

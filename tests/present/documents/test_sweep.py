@@ -146,6 +146,7 @@ def test_every_point_stands_under_each_parameter_unless_it_is_far_behind(sweep, 
     assert title_of(chart) == "BM is worth most: with BM=64, the fastest point is 5.00 % slower"
 
 
+@pytest.mark.slow
 def test_the_values_in_the_source_are_marked_beside_the_best_and_in_the_text(sweep, rows_of):
     own, slow = CURRENT, {"GEMM_BM": 128, "GEMM_BK": 8}
     marked = {

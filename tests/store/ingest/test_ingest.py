@@ -98,6 +98,7 @@ def test_a_file_given_by_name_needs_no_suffix(folder, empty):
     assert one.status == "stored"
 
 
+@pytest.mark.slow
 def test_the_reports_inside_runs_are_not_found_again(folder):
     inside = RunStore(folder / "runs")
     ingest(inside, folder)
@@ -250,6 +251,7 @@ def test_a_damaged_compressed_report_is_named_by_its_own_path(folder, empty):
     assert leftovers(empty) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("copy", [True, False])
 def test_any_unicode_file_name_will_do(folder, empty, copy):
     for old, new in zip(SMALL, ("größe 雪.ncu-rep", "two\nlines.ncu-rep", "\x1b[31m-n.ncu-rep"), strict=True):
@@ -338,6 +340,7 @@ def test_the_command_lists_what_failed_and_ends_with_42(folder, tmp_path, prof_h
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_ingesting_again_with_the_command_says_unchanged(folder, tmp_path, prof_here):
     runs = tmp_path / "runs"
     assert prof_here("--runs", runs, "ingest", folder).returncode == 0
@@ -401,6 +404,7 @@ def chosen(report: Path, store: RunStore, **choice: str) -> Ingested:
     return outcome
 
 
+@pytest.mark.slow
 def test_the_launches_asked_for_are_a_run_of_their_own_beside_the_whole_report(reports, tmp_path):
     store, report = RunStore(tmp_path / "runs"), reports / "several.ncu-rep"
     some, same, others, whole = (
@@ -420,6 +424,7 @@ def test_the_launches_asked_for_are_a_run_of_their_own_beside_the_whole_report(r
     run.verify()
 
 
+@pytest.mark.slow
 def test_a_choice_that_means_no_launch_names_the_kernels_and_stores_nothing(reports, tmp_path):
     store = RunStore(tmp_path / "runs")
     for choice in ({"kernels": "no_such_kernel"}, {"nvtx": "no such range"}):

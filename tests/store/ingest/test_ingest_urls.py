@@ -69,6 +69,7 @@ def put(place: str, data: bytes) -> None:
     S3FileSystem().pipe_file(place, data)
 
 
+@pytest.mark.slow
 def test_a_folder_in_a_bucket_becomes_the_runs_that_a_local_one_does(bucket, empty, reports, tmp_path):
     here = RunStore(tmp_path / "here")
     list(ingest_reports([reports / f"{name}.ncu-rep" for name in NAMES], here, IngestOptions()))
@@ -89,6 +90,7 @@ def test_a_folder_in_a_bucket_becomes_the_runs_that_a_local_one_does(bucket, emp
     ]
 
 
+@pytest.mark.slow
 def test_the_same_bucket_again_changes_nothing_whatever_the_names(bucket, empty):
     ingest(empty, f"s3://{bucket}")
     data = S3FileSystem().cat_file(f"{bucket}/reports/deep/graph.ncu-rep")
@@ -100,6 +102,7 @@ def test_the_same_bucket_again_changes_nothing_whatever_the_names(bucket, empty)
     assert len(empty.ids()) == 3
 
 
+@pytest.mark.slow
 def test_a_compressed_report_and_a_name_that_no_file_could_have(bucket, empty, reports, tmp_path):
     pack_report(reports / "processes.ncu-rep", tmp_path / "packed")
     put(f"{bucket}/more/Wide {'x' * 300}: 雪.ncu-rep.zst", (tmp_path / "packed").read_bytes())
@@ -112,6 +115,7 @@ def test_a_compressed_report_and_a_name_that_no_file_could_have(bucket, empty, r
     assert empty.open(run_id).manifest.reports[0].bytes == (reports / "processes.ncu-rep").stat().st_size
 
 
+@pytest.mark.slow
 def test_bad_reports_are_named_by_their_url_and_the_good_ones_are_stored(bucket, empty):
     whole = S3FileSystem().cat_file(f"{bucket}/reports/deep/range.ncu-rep")
     put(f"{bucket}/reports/cut.ncu-rep", whole[:20_000])
@@ -138,6 +142,7 @@ def test_a_reference_is_the_url_and_no_copy_is_kept(bucket, empty):
     run.verify()
 
 
+@pytest.mark.slow
 def test_only_a_few_reports_lie_on_the_disk_at_a_time(bucket, empty, monkeypatch):
     """However many there are: each is removed as soon as it is read."""
     data = S3FileSystem().cat_file(f"{bucket}/reports/deep/graph.ncu-rep")
@@ -285,6 +290,7 @@ def test_nobody_answers_at_the_endpoint(aws, prof_here, tmp_path):
     assert complaint.startswith("prof: s3://bucket/reports: Could not connect to the endpoint")
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_accepts_and_never_answers_is_given_up(aws, monkeypatch, prof_here, tmp_path):
     monkeypatch.setattr(remote_files, "_READ_S", 0.2)  # private: no option shortens the wait of ten seconds
     monkeypatch.setattr(S3FileSystem, "retries", 1)
@@ -310,6 +316,7 @@ def test_the_file_system_is_not_installed(aws, prof_here, tmp_path, monkeypatch)
     )
 
 
+@pytest.mark.slow
 def test_one_bad_url_does_not_stop_the_others(bucket, prof_here, tmp_path):
     done = prof_here(
         "--runs", tmp_path / "runs", "ingest", f"s3://{bucket}", "gs://bucket/x", "memory://none/x"

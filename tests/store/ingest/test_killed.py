@@ -140,6 +140,7 @@ def test_killed_a_hundred_and_twenty_times(folder, seconds, finish, tmp_path):
     assert seen["some stored"] > 10
 
 
+@pytest.mark.slow
 def test_killed_while_staging_the_next_ingest_sweeps(folder, finish, tmp_path):
     """The parent alone is killed as soon as a worker has begun to write."""
     runs = tmp_path / "runs"
@@ -153,6 +154,7 @@ def test_killed_while_staging_the_next_ingest_sweeps(folder, finish, tmp_path):
     finish(folder, runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_politely_nothing_but_whole_runs_is_left(folder, finish, tmp_path, sent):
     runs = tmp_path / "runs"

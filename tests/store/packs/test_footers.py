@@ -51,6 +51,7 @@ def joined(files: list[bytes]) -> bytes:
     return data + footer.encode()
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(ROWS, OPTIONS), min_size=1, max_size=4))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_the_joined_file_is_the_tables_one_after_the_other(parts):

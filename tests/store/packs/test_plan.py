@@ -116,6 +116,7 @@ def everything(once, recorded):
     return recorded, RunStore(once("packed", pack) / "runs")
 
 
+@pytest.mark.slow
 def test_every_table_of_every_run_is_the_same_to_the_byte(everything):
     before, after = everything
     assert after.ids() == before.ids()
@@ -150,6 +151,7 @@ def test_every_answer_is_the_same(everything, prof_here, arguments):
     assert after.stdout == before.stdout
 
 
+@pytest.mark.slow
 def test_the_page_is_the_same(everything, prof_here, drawing, tmp_path):
     pages = []
     for number, store in enumerate(everything):
@@ -183,6 +185,7 @@ LAUNCHES = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(LAUNCHES, min_size=8, max_size=12), st.integers(1, 12))
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whatever_the_runs_hold_packing_loses_nothing(make_run, tmp_path_factory, runs, size):
@@ -230,6 +233,7 @@ def test_runs_go_into_packs_and_their_folders_are_gone(store):
     assert len(stored_files(after.place)) == 8 + FEW  # the pack's own, and each report
 
 
+@pytest.mark.slow
 def test_a_bucket_is_packed(make_runs, s3):
     """A real S3 server, where files are removed and copied by requests of its own kinds."""
     store = at_url(make_runs(FEW), s3())
@@ -260,6 +264,7 @@ def test_a_few_runs_are_not_worth_a_pack(make_runs):
     assert plan_packs(make_runs(7)).runs == []
 
 
+@pytest.mark.slow
 def test_a_small_pack_goes_along_with_at_least_as_many_other_runs(make_runs):
     store = packed(make_runs(20))
     assert plan_packs(make_runs(10, start=20)).absorbed == []
@@ -314,6 +319,7 @@ def test_whoever_found_a_run_before_it_was_packed_reads_on(store):
     assert reader.open(ids[2]).table("metrics").num_rows == 1
 
 
+@pytest.mark.slow
 def test_whoever_found_a_run_in_a_pack_that_gave_way_reads_on(make_runs):
     store = packed(make_runs(FEW))
     reader = RunStore(store.root)
@@ -342,6 +348,7 @@ def test_a_run_that_is_committed_during_packing_is_neither_lost_nor_packed(store
     assert {name: after[name] for name in before} == before
 
 
+@pytest.mark.slow
 def test_a_report_that_a_pack_holds_is_known(reports, prof_here, make_runs):
     store = make_runs(FEW)
     ingest = ("--runs", store.root, "ingest", reports / "range.ncu-rep")
@@ -352,6 +359,7 @@ def test_a_report_that_a_pack_holds_is_known(reports, prof_here, make_runs):
     assert loose(RunStore(store.root)) == []
 
 
+@pytest.mark.slow
 def test_a_run_in_a_pack_and_in_a_folder_counts_once_and_the_folder_goes(store, tmp_path, make_runs):
     """As a call leaves it that is killed before it removes anything."""
     before = contents(store.place.root)
@@ -367,6 +375,7 @@ def test_a_run_in_a_pack_and_in_a_folder_counts_once_and_the_folder_goes(store, 
     assert contents(store.place.root) == before
 
 
+@pytest.mark.slow
 def test_a_run_in_two_packs_counts_once(store, tmp_path):
     """As two calls leave it that work at once on an object store."""
     before = contents(store.place.root)
@@ -406,6 +415,7 @@ def test_whoever_reads_all_the_while_sees_every_run_at_any_moment(store):
     assert contents(store.place.root) == before
 
 
+@pytest.mark.slow
 def test_two_machines_that_pack_a_url_at_once_lose_nothing(make_runs, tmp_path, monkeypatch):
     """One may find that the other has moved what it was about to read; it says so, and the next call goes on."""
     monkeypatch.setattr("profiler.store.packs.plan.MOST_RUNS", 5)
@@ -430,6 +440,7 @@ def test_two_machines_that_pack_a_url_at_once_lose_nothing(make_runs, tmp_path, 
     assert not any(map(after.index.pack_of, loose(after)))
 
 
+@pytest.mark.slow
 def test_rows_come_in_the_order_of_the_runs_wherever_these_lie(store, make_runs, tmp_path, prof_here):
     """Without an ORDER BY: `name-10` is between `name-1` and `name-2`, and stays in a folder of its own."""
     packed(store)

@@ -179,6 +179,7 @@ def fill(url: str, names: list[str]) -> None:
         s3_backends[DEFAULT_ACCOUNT_ID]["aws"].put_object(bucket, f"{folder}/{name}", b"1")
 
 
+@pytest.mark.slow
 def test_names_without_end_in_a_bucket_are_refused_before_all_are_listed(s3, monkeypatch):
     """A bucket answers in pages of a thousand names."""
     monkeypatch.setattr(listing, "_MOST_NAMES", 1000)  # private: a million would take minutes
@@ -197,6 +198,7 @@ def test_names_without_end_in_a_bucket_are_refused_before_all_are_listed(s3, mon
     assert len(asked) == 4
 
 
+@pytest.mark.slow
 def test_a_pattern_is_compared_with_no_more_names_than_that(s3, monkeypatch):
     """A pattern without `**` lists only as many levels as it has; the names of one level have no end, either."""
     monkeypatch.setattr(listing, "_MOST_NAMES", 1000)  # private: a million would take minutes
@@ -263,6 +265,7 @@ def test_names_in_a_bucket_that_prof_never_gives_are_left_out(s3, name):
     assert list(ObjectPlace(url, last_files=(MANIFEST_FILE,)).files()) == [f"{RUN}/{MANIFEST_FILE}"]
 
 
+@pytest.mark.slow
 def test_a_bucket_lists_names_with_the_same_start_on_every_page(s3):
     url = s3()
     names = [f"{day}/{number:04}.parquet" for day in ("20261120", "20261121") for number in range(1100)]

@@ -85,6 +85,7 @@ def source(recorded):
 # Reading
 
 
+@pytest.mark.slow
 def test_a_folder_that_was_copied_to_a_bucket_is_read_as_it_was(uploaded, some):
     assert uploaded.ids() == some.ids()
     for name in ("textbook-5", "gemm-6"):
@@ -94,6 +95,7 @@ def test_a_folder_that_was_copied_to_a_bucket_is_read_as_it_was(uploaded, some):
         there.verify()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -120,6 +122,7 @@ def test_a_report_is_exported_from_a_bucket(uploaded, some, prof_here, tmp_path)
     ).read_bytes()
 
 
+@pytest.mark.slow
 def test_a_run_is_named_by_its_url(uploaded, some, prof_here):
     ids = [some.find(name, "gemm").manifest.run_id for name in ("textbook-5", "textbook-6")]
     here, there = (
@@ -231,6 +234,7 @@ def test_a_changed_file_is_an_error_and_never_a_figure(url, source):
         RunStore(url).open(run_id).verify_reports()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("same", "same"), ("a-name", "b-name")], ids=" and ".join)
 def test_two_clients_that_commit_the_same_report_at_once_leave_one_run(s3, source, names, monkeypatch):
     """Both have looked before either writes: the moment that matters, arranged."""
@@ -296,6 +300,7 @@ def test_a_bucket_that_is_not_there(s3, prof_here):
     assert "Check the URL of --runs and the endpoint" in result.stderr
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_does_not_answer_is_given_up_soon(s3, prof_here):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -335,6 +340,7 @@ def test_without_credentials(s3, prof_here):
     assert "redentials" in result.stderr
 
 
+@pytest.mark.slow
 def test_access_denied(s3, prof_here):
     """The server begins to check who may do what, and this user may do nothing."""
     import urllib.request

@@ -74,6 +74,7 @@ def kind_of(reason: str) -> str:
     return kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "count"),
     [(SEED, SAMPLE), *(pytest.param(SEED + more, BATCH, marks=pytest.mark.campaign) for more in range(5))],

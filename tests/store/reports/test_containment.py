@@ -176,6 +176,7 @@ print(contained_reader.ContainedReader(serve)._pipe.recv_bytes().decode())
 """
 
 
+@pytest.mark.slow
 def test_the_reader_holds_no_descriptors_but_its_own(tmp_path):
     """Open files of its parent, such as the pipes of the pool, would be a way out."""
     command = [sys.executable, "-c", HELD, str(tmp_path / "kept")]
@@ -234,6 +235,7 @@ for answer in {list(ANSWERS.values())!r}:
     assert set(lines[1::2]) == {"2 launches"}
 
 
+@pytest.mark.slow
 def test_a_report_that_took_over_a_process_cannot_falsify_the_figures_of_later_runs(reports):
     """The process for machine code serves many runs. Here it says that there is none, and that the sections are evil."""
     code = """
@@ -269,6 +271,7 @@ print(honest.sections == after.sections)
     assert done.stdout.splitlines() == ["['instructions']", "True"], done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("how", "status"),
     [
@@ -296,6 +299,7 @@ reader.decode([report], "run", Omitted.NOTHING, ReportPart.ALL)
     assert done.returncode == status, done.stderr
 
 
+@pytest.mark.slow
 def test_readers_of_a_pool_are_contained_and_end_with_it(reports, tmp_path):
     before = set(children(os.getpid()))
     with Sandbox(workers=1) as sandbox:

@@ -53,6 +53,7 @@ def test_flipped_bits_that_change_a_count_are_damage(reports, tmp_path, name, bi
     assert caught.value.message.startswith(f"{path}: damaged: in launch ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changes", [40, pytest.param(450, marks=pytest.mark.campaign)])
 def test_any_change_of_a_count_that_is_stated_twice_is_found(gemm, changes):
     rng = random.Random(changes)

@@ -187,6 +187,7 @@ def test_changed_headers_raise_nothing_but_report_errors(draw):
     assert isinstance(outcome, (Envelope, ReportError))
 
 
+@pytest.mark.slow
 def test_any_bit_of_the_headers_may_flip_without_another_exception():
     bits = [bit for start, end in header_spans(GRAPH) for bit in range(start * 8, end * 8)]
     for bit in random.Random(3).sample(bits, 3000):

@@ -3,6 +3,8 @@
 import struct
 from types import SimpleNamespace
 
+import pytest
+
 # private: no report that ships holds such a launch
 from profiler.store.reports.nvidia_reader import _Decoder, _Launch
 from profiler.store.runs.run_store import open_report
@@ -53,6 +55,7 @@ def with_code_that_nobody_knows(report: bytes) -> bytes:
     return bytes(spoiled)
 
 
+@pytest.mark.slow
 def test_code_that_cannot_be_disassembled_keeps_its_counts_and_lines(reports, tmp_path, prof_here):
     """NVIDIA's reader prints ??? for the code of GPUs that it gave up, and N/A for what is no instruction."""
     whole = (reports / "several.ncu-rep").read_bytes()

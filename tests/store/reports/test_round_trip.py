@@ -183,6 +183,7 @@ def test_every_rule_finding_comes_back(run, name):
     assert len(stored) - len(yielded) == sum(len(action.source_markers()) for _, action in actions_of(name))
 
 
+@pytest.mark.slow
 def test_duckdb_pandas_and_pyarrow_agree_on_the_counts(store):
     for table in TABLES:
         files = sorted(store.root.glob(f"*/{table}.parquet"))
@@ -294,6 +295,7 @@ def test_counts_are_null_when_nothing_was_counted(store):
         assert set(columns(run, "instructions", "executed", "samples", "stalls")) == {(None, None, None)}
 
 
+@pytest.mark.slow
 def test_the_same_kernel_at_two_addresses_reads_the_same(store):
     """Two processes load it elsewhere; only the rebased code may be compared."""
     run = store.find("processes", ladder="gemm")

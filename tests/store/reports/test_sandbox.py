@@ -33,6 +33,7 @@ def sandbox(misbehaving):
         yield sandbox
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("request_name", "message"),
     [
@@ -101,6 +102,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_every_command_that_shows_a_run_says_what_was_left_out_of_it(reports, prof, tmp_path):
     report = reports / "graph.ncu-rep"
     command = [sys.executable, "-c", INGEST_WITH_A_CRASH, "--runs", tmp_path, "ingest", report]
@@ -132,6 +134,7 @@ def test_a_reader_that_crashes_on_a_sound_file_is_not_called_damage(sandbox, mis
     assert "need not be damaged" in caught.value.remedy
 
 
+@pytest.mark.slow
 def test_a_bug_in_prof_is_called_one_and_fails_alone(sandbox, misbehaving, reports, tmp_path):
     report = reports / "graph.ncu-rep"
 
@@ -152,6 +155,7 @@ def test_errors_come_back_from_a_worker_with_their_remedy(sandbox, tmp_path):
     assert caught.value.remedy == ReportNotFound.remedy
 
 
+@pytest.mark.slow
 def test_an_alarm_ends_an_orphan_that_spins_where_no_python_runs(misbehaving, reports, tmp_path):
     """Nobody is left to stop it, and its own watching thread never gets the interpreter."""
     folder = tmp_path / "folder"
@@ -168,6 +172,7 @@ def test_an_alarm_ends_an_orphan_that_spins_where_no_python_runs(misbehaving, re
     assert time.monotonic() - start >= 1.5
 
 
+@pytest.mark.slow
 def test_a_memory_limit_that_is_lower_already_stays(reports, tmp_path):
     physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     code = (
@@ -183,6 +188,7 @@ def test_a_memory_limit_that_is_lower_already_stays(reports, tmp_path):
     assert done.stderr == "1 stored\n"
 
 
+@pytest.mark.slow
 def test_a_limit_of_memory_leaves_room_for_what_the_libraries_only_reserve(misbehaving, reports, tmp_path):
     """As a worker with half a gigabyte has it: reports are read, and one that eats all is stopped early."""
     report = reports / "several.ncu-rep"
@@ -218,6 +224,7 @@ with Sandbox(workers=1) as sandbox:
 """
 
 
+@pytest.mark.slow
 def test_a_signal_while_a_reader_starts_leaves_no_reader_that_prints_an_error(reports, tmp_path):
     command = [sys.executable, "-c", TOLD_TO_END_WHILE_A_READER_STARTS, reports / "graph.ncu-rep", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -234,6 +241,7 @@ def test_more_is_allowed_for_larger_reports(tmp_path):
     assert available_cores() >= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["triton_matmul", pytest.param("triton_add_full", marks=pytest.mark.campaign)]
 )

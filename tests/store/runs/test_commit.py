@@ -173,6 +173,7 @@ def test_several_users_stage_in_one_folder(open_folder, as_nobody):
     assert not dead.exists()
 
 
+@pytest.mark.slow
 def test_processes_that_come_and_go_together_do_not_trip_over_each_other(tmp_path):
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     processes = [context.Process(target=come_and_go, args=(tmp_path, 150)) for _ in range(4)]

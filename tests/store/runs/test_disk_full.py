@@ -36,6 +36,7 @@ def fill(disk: Path, leave_bytes: int) -> Path:
     return ballast
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left_kib", SPACES_KIB)
 def test_a_full_disk_ends_with_23_and_only_whole_runs(reports, disk, tmp_path, prof, prof_here, left_kib):
     folder = tmp_path / "reports"

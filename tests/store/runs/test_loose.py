@@ -42,6 +42,7 @@ def mine(reports, tmp_path):
     return shutil.copy(reports / "several.ncu-rep", tmp_path / "mine.ncu-rep")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("report", ["processes", "several"])
 def test_the_part_of_a_run_that_a_kernel_launched_has_its_rows_alone(reports, report):
     run = open_report(reports / f"{report}.ncu-rep")
@@ -69,6 +70,7 @@ def test_a_report_that_was_read_once_is_not_read_again(kept, reads, mine):
     assert all(again.table(name).equals(first.table(name)) for name in first.manifest.tables)
 
 
+@pytest.mark.slow
 def test_a_file_with_other_content_is_read(kept, reads, mine, reports):
     open_report(mine)
     shutil.copy(reports / "processes.ncu-rep", mine)
@@ -76,6 +78,7 @@ def test_a_file_with_other_content_is_read(kept, reads, mine, reports):
     assert reads == [mine, mine]
 
 
+@pytest.mark.slow
 def test_a_copy_under_another_name_has_its_own_name_and_path(kept, mine):
     open_report(mine)
     kept()
@@ -88,6 +91,7 @@ def test_a_copy_under_another_name_has_its_own_name_and_path(kept, mine):
     assert open_report(moved).manifest.reports[0].reference == str(moved)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.99])
 def test_a_report_is_read_again_when_its_cached_copy_was_changed(kept, reads, mine, share):
     first = open_report(mine)
@@ -97,6 +101,7 @@ def test_a_report_is_read_again_when_its_cached_copy_was_changed(kept, reads, mi
     assert reads == [mine, mine]
 
 
+@pytest.mark.slow
 def test_the_kept_tables_of_one_report_never_stand_for_another(kept, reads, mine, reports):
     other = reports / "processes.ncu-rep"
     launches = [run.manifest.launches for run in open_reports([mine, other])]

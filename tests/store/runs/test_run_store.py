@@ -319,6 +319,7 @@ def test_a_report_that_is_not_stored_reads_as_its_run_would(store, reports):
         assert run.table(name).equals(stored.table(name))
 
 
+@pytest.mark.slow
 def test_several_reports_come_back_in_order_and_one_bad_one_is_named(reports, tmp_path):
     paths = [reports / f"{name}.ncu-rep" for name in ("range", "graph", "hostile")]
     assert [run.manifest.name for run in open_reports(paths)] == ["range", "graph", "hostile"]

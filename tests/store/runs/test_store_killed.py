@@ -55,6 +55,7 @@ def test_compacting_a_folder(base, tmp_path):
     assert killed("compact", base, tmp_path / "runs", 6) >= 2
 
 
+@pytest.mark.slow
 def test_committing_to_a_bucket(base, s3):
     assert killed("commit", base, s3(), 2) >= 1
 

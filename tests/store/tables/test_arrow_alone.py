@@ -4,6 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 RUNS = Path(__file__).parents[2] / "data" / "runs"
 SAY = "print([name for name in ('cloudpickle', 'numpy', 'pandas', 'pyarrow') if name in sys.modules])"
 

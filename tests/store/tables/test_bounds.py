@@ -101,6 +101,7 @@ def bombed(request, recorded, tmp_path):
     return RunStore(tmp_path), ids[0], name
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused_before_it_is_decoded(bombed):
     store, run_id, name = bombed
     (run,) = (run for run in store.open_all(store.ids()) if run.manifest.run_id == run_id)

@@ -6,6 +6,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "profiler"
 # A module without these words decodes nothing.
