@@ -12,7 +12,7 @@ def estimated(*lines, **figures):
     """Returns the sectors a request of each line, each executed 100 times."""
     sites = sites_of(code_of(*lines))
     estimate_costs(sites, figures)
-    return [site.sectors / site.executed for site in sites]
+    return [(site.sectors or 0.0) / site.executed for site in sites]
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,14 @@ def test_the_sectors_that_reach_l2_show_whether_loads_or_stores_lie_apart(arrive
 def test_only_stores_that_lie_apart_touch_more_sectors_than_they_fill():
     figures = {"l1_cycles_per_access": 25.0, "l2_sectors": 3600.0, "l1_hit_pct": 60.0}
     assert estimated(LOAD, STORE, **figures) == [4.0, 32.0]
+
+
+@pytest.mark.parametrize(
+    ("other", "sectors"), [("TEX.LL RZ, R9, R8, R10, UR4, 0x0.2D, 0x1", 4.0), ("NOP", 32.0)]
+)
+def test_what_textures_move_is_no_sign_that_lanes_of_a_store_lie_apart(other, sectors):
+    figures = {"l1_cycles_per_access": 25.0, "l2_sectors": 3600.0, "l1_hit_pct": 60.0}
+    assert estimated(other, STORE, **figures)[1] == sectors
 
 
 def test_accesses_are_whole_where_l1_and_l2_do_no_more_than_they_need():

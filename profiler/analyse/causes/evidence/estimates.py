@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import TEXTURE_FETCHES, Kind, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # L1 looks up one line of four sectors a cycle, and is filled from L2 with 64 bytes a cycle. The widest contiguous access of
@@ -26,6 +26,9 @@ def estimate_costs(sites: Iterable[Site], figures: Mapping[str, float]) -> None:
     spilled = [site for site in sites if site.kind == "local"]  # side by side in memory, whatever the index
     for site in spilled:
         site.sectors = _sectors_side_by_side(site)
+    if any(site.instruction.name in TEXTURE_FETCHES for site in sites):
+        # They go through L1 and L2 as well, with bytes and cycles that nothing counts apart.
+        return
     executed = sum(site.executed for site in accesses)
     ideal = sum(site.ideal_sectors or 0.0 for site in accesses)
     not_shared = max(0.0, 1 - figures.get("shared_of_l1_pct", 0.0) / 100)

@@ -31,6 +31,7 @@ SHARED: tuple[Kind, ...] = ("shared load", "shared store", "shared atomic")
 ACCESSES: tuple[Kind, ...] = (*GLOBAL, *SHARED)
 # Copies from global to shared memory that need no registers: loads that are stores as well.
 COPIES_TO_SHARED = ("LDGSTS", "UBLKCP", "UTMALDG")
+TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
 SIZE_IS_UNKNOWN = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
 # `__threadfence`, which a thread executes before others are to read what it stored
 FENCES = ("MEMBAR", "ERRBAR")

@@ -18,7 +18,7 @@ from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTE
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, TEXTURE_FETCHES, Kind, Site
 from profiler.analyse.causes.flow.addresses import base_of
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.carried import follows_itself
@@ -41,7 +41,6 @@ _NARROWEST_COPY = 32
 # What works for each element, or for each sector, has as much to do as before.
 _AS_MUCH_TO_MOVE = ("l2",)
 _AS_MUCH_WORK = (*_AS_MUCH_TO_MOVE, "fma", "alu", "fp64", "xu", "tensor")
-_TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
 # The most lanes of an access that one lane of each warp makes, such as that of the warp's sum; two lanes are an exchange already.
 _ONE_LANE = 1.5
 
@@ -261,7 +260,7 @@ def _exchanges_elements(evidence: Evidence) -> bool:
 
 def _fetches_textures(evidence: Evidence) -> bool:
     """Returns whether texture units fetch an element for each lane, of which none is wider than another."""
-    return any(site.instruction.name in _TEXTURE_FETCHES for site in evidence.of("global load"))
+    return any(site.instruction.name in TEXTURE_FETCHES for site in evidence.of("global load"))
 
 
 def _widths_text(widths: Sequence[int]) -> str:
