@@ -29,6 +29,10 @@ _WRITE_NO_REGISTER = frozenset({"BAR", "BRA", "BRX", "CALL", "JMX", "NANOSLEEP",
 _WRITE_PREDICATES = re.compile(r"U?[A-Z]SETP2?|FCHK")  # and compare the registers that follow
 _OF_TEXTURES = frozenset({"TEX", "TLD", "TLD4", "TXD"})
 _WHOLE_TEXEL = 0b1111
+# The dimensions of a texture stand behind its coordinates, which lie in as many registers from the one that is named: `TEX RZ, R8, R8,
+# R7, UR4, 0x0.ARRAY_2D, 0x1` takes the layer from R8, x from R9 and y from R10.
+_DIMENSIONS = re.compile(r"(?:^|\.)(ARRAY_)?(?:([123])D|CUBE)$")
+_OF_CUBE = 3
 _PAIRS = re.compile(
     r"^(D(ADD|FMA|MUL)|F(ADD|FMA|MUL)2|LEPC)\b|^([FI]2F|FRND)\.F64|^F2I\.[US]64|^CS2R(?!\.32)"
     r"|^IMNMX\.[SU]64|\.TRANS64\b|\.WIDE|\.64\b"
@@ -81,14 +85,19 @@ def use_of(text: str) -> RegisterUse:
         written = tuple(
             [word for place, words in places.items() for word in _words_in(operands[place], words)]
         )
+    values = frozenset(
+        [
+            name
+            for place, words in _words_read(opcode, operands).items()
+            if place < len(operands)
+            for name in _words_in_value(operands[place], words)
+        ]
+    )
     if written:
         others = {name for place, one in enumerate(names) if place not in places for name in one.registers}
-        alone = [name for place in places for name in names[place].registers if name not in others]
-        only_written = frozenset(alone)
-    named = frozenset([name for one in names for name in one.with_pairs])
-    for place, words in _words_read(opcode, operands).items():
-        if place < len(operands):
-            named = named.union(_words_in_value(operands[place], words))
+        alone = {name for place in places for name in names[place].registers if name not in others}
+        only_written = frozenset(alone - values)
+    named = frozenset([name for one in names for name in one.with_pairs]) | values
     inputs = named - only_written
     predicates = [one.predicates for one in names]
     read = _NO_NAMES.union(*predicates[2:])
@@ -153,6 +162,8 @@ def words_from(register: str, words: int) -> list[str]:
 def _words_read(opcode: str, operands: tuple[str, ...]) -> Mapping[int, int]:
     """Returns by its place how many registers an operand stands for, where it is more than the one that is named."""
     count = len(operands)
+    if opcode.partition(".")[0] in _OF_TEXTURES:
+        return {max(_words_written(opcode, operands), default=0) + 1: _count_coordinates(operands)}
     if pairs := [place for place, one in enumerate(operands) if _TWO_FLOATS in one]:
         return dict.fromkeys(pairs, 2)
     if not operands or _reads_single_words(opcode):
@@ -172,6 +183,12 @@ def _words_read(opcode: str, operands: tuple[str, ...]) -> Mapping[int, int]:
         return dict.fromkeys(range(1, count), 2)
     # Last is the sum to which a product of 64 bits, or its upper half, is added.
     return {1 if _FROM_PAIRS.match(opcode) else count - 1: 2}
+
+
+def _count_coordinates(operands: tuple[str, ...]) -> int:
+    """Returns how many coordinates a texture has, its layer included."""
+    found = next((found for one in operands if (found := _DIMENSIONS.search(one))), None)
+    return int(found[2] or _OF_CUBE) + bool(found[1]) if found else 1
 
 
 @lru_cache(maxsize=KEPT)

@@ -124,8 +124,11 @@ def test_the_registers_that_an_instruction_writes(text, written):
         ("IMNMX.S64 PT, PT, R6, R4, R8, !PT, !PT", "R4 R5 R6 R8 R9", "R6"),
         ("FFMA2 R4, R10.F32, R6.F32x2.HI_LO, R8.F32x2.HI_LO", "R4 R6 R7 R8 R9 R10", "R4"),
         ("FRND.F64 R4, R6", "R4 R6 R7", "R4"),
-        ("TEX R26, R28, R8, UR4, 2D", "R8 R26 R28 UR4", "R26 R28"),
-        ("TEX RZ, R8, R8, UR4, 2D, 0x3", "R8 UR4", ""),
+        ("TEX R26, R28, R8, UR4, 2D", "R8 R9 R26 R28 UR4", "R26 R28"),
+        ("TEX RZ, R8, R8, UR4, 2D, 0x3", "R8 R9 UR4", ""),
+        ("TEX.LL RZ, R13, R12, R7, UR4, 0x0.ARRAY_2D, 0x1", "R7 R12 R13 R14 UR4", ""),
+        ("TEX RZ, R15, R12, UR4, CUBE, 0x1", "R12 R13 R14 R15 UR4", "R15"),
+        ("TLD.LZ RZ, R7, R6, UR4, 0x0.1D, 0x1", "R6 R7 UR4", "R7"),
         ("HGMMA.64x8x16.F32 R24, R4, gdesc[UR8], R24, gsb0", "R4 R5 R6 R7 R24 R25 R26 R27 UR8", ""),
     ],
 )
