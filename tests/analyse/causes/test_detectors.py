@@ -469,11 +469,20 @@ def test_places_of_one_base_that_a_wide_access_brings_together_are_requested_onc
     assert names(narrow_accesses.detect_narrow, evidence) == found
 
 
-@pytest.mark.parametrize(("lines", "launched"), [((LOAD,), 0.75), ((LOAD, LOOP), 0.0)])
+@pytest.mark.parametrize(
+    ("lines", "launched"),
+    [
+        (("NOP", LOAD), 0.75),
+        (("NOP", (LOAD, 800.0), ("IADD3 R2, R2, 0x10, RZ", 800.0), (LOOP, 800.0)), 0.0),
+        (("NOP", LOAD, LOOP), 0.75),  # each thread makes one turn
+        (("NOP", LOAD, "EXIT", ("NOP", 0.0), ("@P1 BRA 0x30", 0.0)), 0.75),  # which does not run
+    ],
+)
 def test_without_a_loop_a_thread_takes_the_place_of_several_so_that_fewer_blocks_are_launched(
     lines, launched
 ):
-    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    sectors = 4.0 * (100.0 if isinstance(lines[1], str) else lines[1][1])
+    facts = {1: {"sectors": sectors, "ideal_sectors": sectors}}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources.get("launch", 0.0) == launched
 

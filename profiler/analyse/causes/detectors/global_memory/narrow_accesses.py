@@ -32,6 +32,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # Arithmetic and atomics are done for each element, however wide it is loaded.
@@ -88,11 +89,14 @@ def _widened(
     """Returns the effect of accesses of 16 bytes: a wider one carries more bytes with as many requests under way.
 
     Without a loop, a thread takes the place of several, and the number of all their instructions falls with it, except for accesses
-    that cannot be wider until their lanes are neighbours. In a loop, a turn takes the place of several, and there are fewer addresses.
+    that cannot be wider until their lanes are neighbours. So it does in a loop that strides across the grid, if blocks are so many
+    that each thread makes one turn: with fewer elements of 16 bytes, fewer threads are launched. In any other loop, a turn takes the place of several, and there are fewer addresses.
     A block that has a row needs fewer warps for it, and one at least; but there are as many rows, so that as many blocks are launched.
     """
     gain = 1 - _mean_width(sites) / WIDEST_BITS
-    has_loops = any(evidence.loops.values()) and not _has_row_each_turn(evidence, sites)
+    has_loops = any(
+        _goes_back(evidence, loop) for loops in evidence.loops.values() for loop in loops
+    ) and not _has_row_each_turn(evidence, sites)
     keeps_threads = has_loops or _exchanges_elements(evidence) or _fetches_textures(evidence)
     has_row = not keeps_threads and _has_row(evidence)
     if has_row and evidence.shape:
@@ -117,6 +121,15 @@ def _widened(
     warps = min(1.0, (1 - gain) * (evidence.find("waves") or 1.0)) if follows_itself(evidence) else 1.0
     keeps_blocks = keeps_threads or has_row
     return Effect(resources if keeps_blocks else {**resources, LAUNCH: gain}, waits, warps=warps)
+
+
+def _goes_back(evidence: Evidence, loop: Loop) -> bool:
+    """Returns whether a loop makes more turns than it is entered, as far as what stands before it says so."""
+    inside = evidence.inside(loop)
+    if not inside:
+        return False
+    before = evidence.last_before(inside[0].function, loop)
+    return before is None or inside[0].executed > before.executed
 
 
 def _has_row(evidence: Evidence) -> bool:
