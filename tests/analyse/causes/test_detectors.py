@@ -661,6 +661,34 @@ def test_a_place_in_shared_memory_that_other_threads_store_in_too_is_no_register
     ]
 
 
+@pytest.mark.parametrize(
+    ("between", "found"),
+    [
+        ("NOP", ["redundant-shared-accesses"]),
+        ("BAR.SYNC 0x0", []),  # after which another thread may have stored there
+        ("WARPSYNC.ALL", []),
+        ("LDS R7, [R2+0x40]", []),  # what another lane stored
+        ("STS [R2+0x40], R4", []),  # for another lane
+        ("ATOMS.ADD RZ, [R2], R4", []),
+    ],
+)
+def test_several_sums_that_a_thread_alone_keeps_in_shared_memory_could_be_registers(between, found):
+    sums = (
+        "LDS R4, [R2]",
+        "FADD R4, R4, R5",
+        "STS [R2], R4",
+        "LDS R6, [R3]",
+        "FADD R6, R6, R5",
+        "STS [R3], R6",
+    )
+    lines = [("MOV R2, RZ", 1), *[(line, 100) for line in (*sums, between, LOOP)]]
+    everything = shared_memory.detect_redundant_shared(evidence_of(*lines))
+    candidates = [one for one in everything if one.sentence.startswith("In every iteration")]
+    assert [one.name for one in candidates] == found
+    # Nobody else reads what is stored, so that loads and stores go.
+    assert [one.effect.resources["lsu"] for one in candidates] == [pytest.approx(99 / 100)] * len(found)
+
+
 @pytest.mark.parametrize(("integers", "found"), [(2, []), (3, ["integer-overhead"])])
 def test_two_integer_instructions_for_each_access_are_what_an_address_takes(integers, found):
     lines = ["IADD3 R2, R2, R8, RZ"] * integers

@@ -12,12 +12,14 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Site
 from profiler.analyse.causes.flow.addresses import address_of, base_of
 from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
     find_processing,
     has_fixed_address,
     makers_of_value,
     reach,
     sources_of,
 )
+from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES
 
 _BANK_BYTES = 4
@@ -110,30 +112,61 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
     fixed = {
         site: part for site in evidence.of("shared load") if (part := has_fixed_address(evidence, site)) > 0
     }
-    stores = [(evidence.innermost_loop(site), address_of(site)) for site in evidence.of("shared store")]
+    stores = {site: (evidence.innermost_loop(site), address_of(site)) for site in evidence.of("shared store")}
+    private = [loop for loop in evidence.loops_around(stores) if _is_private(evidence, loop)]
     # A thread that stores in several places writes those of others too, and they write its own.
-    alone = {loop for loop, _ in stores if len({place for one, place in stores if one is loop}) == 1}
+    alone = {
+        loop for loop, _ in stores.values() if len({at for one, at in stores.values() if one is loop}) == 1
+    }
     own = {
         site: part
         for site, part in fixed.items()
-        if (loop := evidence.innermost_loop(site)) in alone and (loop, address_of(site)) in stores
+        if (loop := evidence.innermost_loop(site)) in (*alone, *private)
+        and (loop, address_of(site)) in stores.values()
     }
     # Copies that need no registers store in shared memory too, although their kind is a load.
     writing = evidence.loops_around(site for site in evidence.sites if site.stores_in_shared)
     same = {site: part for site, part in fixed.items() if evidence.innermost_loop(site) not in writing}
     carried = bool(own)
     if loads := own or same:
+        unseen = {
+            site: has_fixed_address(evidence, site) for site, (loop, _) in stores.items() if loop in private
+        }
         yield Candidate(
             "redundant-shared-accesses",
             "In every iteration, a loop loads what the same thread stored in shared memory in the iteration before."
             if carried
             else "A loop loads the same place in shared memory in every iteration.",
             "Keep the value in a register while the loop runs.",
-            evidence.without(loads),
+            evidence.without(loads | unseen if carried else loads),
             {site: site.executed for site in loads},
         )
     yield from _find_overwritten(evidence)
     yield from _find_round_trips(evidence)
+
+
+def _is_private(evidence: Evidence, loop: Loop) -> bool:
+    """Returns whether no other thread has a part in what a loop stores in shared memory: it loads each of these places again, and no others beside them.
+
+    Without a barrier, what a thread loads where others store would depend on who comes first.
+    """
+    inside = evidence.inside(loop)
+    stores = [site for site in inside if site.stores_in_shared]
+    bases = {address_registers(site.instruction) for site in stores}
+    loaded = {
+        address_of(site)
+        for site in inside
+        if site.kind == "shared load" and address_registers(site.instruction) in bases
+    }
+    return (
+        loaded == {address_of(site) for site in stores}
+        and all(site.kind == "shared store" and has_fixed_address(evidence, site) > 0 for site in stores)
+        and not any(map(_meets_others, inside))
+    )
+
+
+def _meets_others(site: Site) -> bool:
+    return site.kind == "barrier" or site.instruction.name in _MEETINGS
 
 
 def _find_overwritten(evidence: Evidence) -> Iterable[Candidate]:
@@ -142,9 +175,7 @@ def _find_overwritten(evidence: Evidence) -> Iterable[Candidate]:
         loop
         for loop in evidence.loops_around(evidence.of("shared store"))
         if not any(
-            one.kind == "barrier"
-            or one.instruction.name in _MEETINGS
-            or (one.kind == "shared load" and has_fixed_address(evidence, one) > 0)
+            _meets_others(one) or (one.kind == "shared load" and has_fixed_address(evidence, one) > 0)
             for one in evidence.inside(loop)
         )
     ]
