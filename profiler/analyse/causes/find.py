@@ -74,6 +74,7 @@ _MOST_CAUSES = 6
 # How much surer a specific cause is. In four blind tests, the next version of a kernel changed the cause that would save most in
 # 86 % of the kernels where that was specific (73 of 85), and in 56 % of those where it was general (28 of 50).
 _WEIGHT_OF_GENERAL = 0.6
+_FUNCTIONS, _DOUBLES, _MOST_OF_IT = "special-functions", "fp64-arithmetic", 1 / 2
 _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report estimates for the same cause
 
 
@@ -144,7 +145,25 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
             best = {name: one for name, one in best.items() if _helps_at(ceiling, one)}
     estimates = _estimates(evidence)
     found = [_cause(evidence, candidate, saved[candidate], estimates) for candidate in best.values()]
-    return in_order(found)[:_MOST_CAUSES]
+    return put_digits_last(in_order(found), best)[:_MOST_CAUSES]
+
+
+def put_digits_last(causes: list[Cause], best: Mapping[str, Candidate]) -> list[Cause]:
+    """Puts double precision behind the functions that execute most of it, such as a power that products could replace.
+
+    Without them, the results keep their digits, and little double precision is left.
+    """
+    functions = best.get(_FUNCTIONS)
+    places = {one.cause: place for place, one in enumerate(causes)}
+    if (
+        functions is None
+        or functions.effect.resources.get("fp64", 0.0) <= _MOST_OF_IT
+        or not places.get(_DOUBLES, len(causes)) < places.get(_FUNCTIONS, 0)
+    ):
+        return causes
+    doubles = causes.pop(places[_DOUBLES])
+    causes.insert(places[_FUNCTIONS], doubles)
+    return causes
 
 
 def _helps_at(ceiling: Candidate, candidate: Candidate) -> bool:
