@@ -29,19 +29,52 @@ _PYTHON = ".py"  # a line of C++ may call its own `sum`
 # The CuTe DSL gives some instructions of a kernel, such as atomics, the first line of the function that launches it.
 _OF_LAUNCHER = re.compile(r"\s*@cute\.jit\b")
 _NEAR = 32  # instructions
+_CALLED = re.compile(r"CALL\.REL\S* (?:R\d+ )?(0x[0-9a-f]+)$")
 
 
 def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodePlace]:
     """Returns the source lines that contribute most to a cause; instructions, if no line is known."""
     total = sum(weights.values())
     groups: dict[object, dict[Site, float]] = {}
-    for site, weight in weights.items():
+    for site, weight in _at_calls(evidence, weights):
         if weight > 0:
             one = _written_by_the_user(evidence, site)
             group = groups.setdefault(one.instruction.place or one, {})
             group[one] = group.get(one, 0.0) + weight
     ranked = sorted(groups.values(), key=lambda group: -sum(group.values()))[:_MOST_PLACES]
     return [_place(group, total) for group in ranked]
+
+
+def _at_calls(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tuple[Site, float]]:
+    """Yields what each site weighs; the calls of a function share out what it weighs."""
+    calls = _find_calls(evidence)
+    for site, weight in weights.items():
+        for call, part in calls.get(site, {site: 1.0}).items():
+            yield call, weight * part
+
+
+@kept
+def _find_calls(evidence: Evidence) -> dict[Site, dict[Site, float]]:
+    """Returns by the instructions of functions of the compiler, such as pow, the calls of the function, each with its part of them.
+
+    These functions stand behind the last EXIT, and have no line but that of the kernel's end.
+    """
+    found: dict[Site, dict[Site, float]] = {}
+    for sites in evidence.by_function.values():
+        calls: dict[int, dict[Site, float]] = {}
+        for site in sites:
+            if target := _CALLED.search(site.instruction.text):
+                calls.setdefault(int(target[1], 16), {})[site] = site.executed
+        last = max((place for place, site in enumerate(sites) if site.instruction.name == "EXIT"), default=-1)
+        if not calls or last < 0:
+            continue
+        callers: dict[Site, float] = {}
+        for site in sites[last + 1 :]:
+            callers = calls.get(site.instruction.offset, callers)
+            if callers and site.instruction.place == sites[last].instruction.place:
+                whole = sum(callers.values())
+                found[site] = {call: times / whole for call, times in callers.items()}
+    return found
 
 
 def find_signature(evidence: Evidence) -> list[CodePlace]:

@@ -115,3 +115,14 @@ def test_of_a_report_with_its_source_a_cause_of_the_launch_names_a_line(reports)
     (place,) = cause.where
     assert (place.file, place.line, cause.where_is) == ("zoo.cu", 18, "kernel")
     assert place.text == "__global__ void scale(float* data, float factor) {"
+
+
+@pytest.mark.parametrize(("line", "places"), [(None, [(3, 75.0), (1, 25.0)]), (9, [(9, 100.0)])])
+def test_a_function_of_the_compiler_is_placed_at_its_calls_and_one_of_the_user_at_its_own_line(line, places):
+    """The compiler gives its own functions the line where the kernel ends."""
+    call = "CALL.REL.NOINC 0x50"
+    evidence = evidence_of(call, "FADD R4, R6, R7", (call, 300.0), "EXIT", "NOP", "DMUL R8, R8, R8", "RET.REL.NODEC R4 0x0")  # fmt: skip
+    end, function = evidence.sites[3], evidence.sites[5]
+    function.instruction = replace(function.instruction, line=line or end.instruction.line)
+    found = find_places(evidence, {function: 400.0})
+    assert [(one.line, one.share_pct) for one in found] == places
