@@ -25,7 +25,8 @@ def detect_own_values(evidence: Evidence) -> Iterable[Candidate]:
     """Names such loads, with the stores that nothing else reads."""
     loads: list[Site] = []
     stores: list[Site] = []
-    for sites in evidence.by_function.values():
+    functions = {site.function for site in evidence.of("shared store")}
+    for sites in (evidence.by_function[function] for function in functions):
         for _, group in groupby(sites, evidence.innermost_loop):
             for trip in _trips(list(group)):
                 loads += trip.loads
@@ -58,8 +59,19 @@ class _Trip:
     stored: dict[_Place, Site] = field(default_factory=dict)
     loads: list[Site] = field(default_factory=list)
     read: set[Site] = field(default_factory=set)
+    bases: set[str] = field(default_factory=set)  # the registers of these addresses
     has_met: bool = False
     is_whole: bool = True
+
+    def forget(self, written: set[str]) -> None:
+        """Drops the places whose registers now hold another address."""
+        self.stored = {
+            place: store
+            for place, store in self.stored.items()
+            if written.isdisjoint(address_registers(store.instruction))
+        }
+        self.bases -= written
+        self.is_whole = False
 
 
 def _trips(sites: Sequence[Site]) -> Iterator[_Trip]:
@@ -74,6 +86,7 @@ def _trips(sites: Sequence[Site]) -> Iterator[_Trip]:
                 trip = _Trip()
             if site.kind == "shared store" and site.instruction.predicate is None:
                 trip.stored[_place_of(site)] = site
+                trip.bases |= address_registers(site.instruction)
             else:
                 trip.is_whole = False
         elif site.kind == "shared load":
@@ -83,15 +96,8 @@ def _trips(sites: Sequence[Site]) -> Iterator[_Trip]:
                 trip.read.add(store)
             elif trip.has_met:
                 trip.is_whole = False
-        written = set(site.use.written)
-        changed = [
-            place
-            for place, store in trip.stored.items()
-            if not written.isdisjoint(address_registers(store.instruction))
-        ]
-        for place in changed:
-            del trip.stored[place]
-            trip.is_whole = False
+        if not trip.bases.isdisjoint(site.use.written):
+            trip.forget(set(site.use.written))
     trip.is_whole = (
         trip.is_whole and sites[-1].instruction.name == "EXIT"
     )  # a loop that follows may read more
