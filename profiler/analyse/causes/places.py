@@ -63,17 +63,18 @@ def _find_calls(evidence: Evidence) -> dict[Site, dict[Site, float]]:
     for sites in evidence.by_function.values():
         calls: dict[int, dict[Site, float]] = {}
         for site in sites:
-            if target := _CALLED.search(site.instruction.text):
+            if site.instruction.name == "CALL" and (target := _CALLED.search(site.instruction.text)):
                 calls.setdefault(int(target[1], 16), {})[site] = site.executed
         last = max((place for place, site in enumerate(sites) if site.instruction.name == "EXIT"), default=-1)
         if not calls or last < 0:
             continue
         callers: dict[Site, float] = {}
         for site in sites[last + 1 :]:
-            callers = calls.get(site.instruction.offset, callers)
+            if called := calls.get(site.instruction.offset):
+                whole = sum(called.values())
+                callers = {call: times / whole for call, times in called.items()}
             if callers and site.instruction.place == sites[last].instruction.place:
-                whole = sum(callers.values())
-                found[site] = {call: times / whole for call, times in callers.items()}
+                found[site] = callers
     return found
 
 
