@@ -101,7 +101,7 @@ def _uneven_launches(profile: Profile) -> Iterator[str]:
     if standard_deviation(values) > (1 - _WHOLE_STEP) * values.mean:
         yield (
             f"its {len(values)} launches take from {duration(min(values))} to {duration(max(values))}; "
-            "`prof show` gives their mean, and `prof compare` their geometric mean"
+            "`prof show` gives their mean, and `prof compare` their geometric mean; `--launch N` chooses one"
         )
 
 
