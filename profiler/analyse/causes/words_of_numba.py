@@ -61,10 +61,3 @@ NUMBA_SAYS = {
     "`__shfl_xor_sync`": "`cuda.shfl_xor_sync`",
     "Unroll less (`#pragma unroll 4`)": "Unroll less (give loops a number of turns that is an argument, and no constant)",
 }  # fmt: skip
-
-
-def say_in_numba(advice: str) -> str:
-    """Returns advice on CUDA C++ in the words of Numba."""
-    for in_cuda, in_numba in NUMBA_SAYS.items():
-        advice = advice.replace(in_cuda, in_numba)
-    return advice
