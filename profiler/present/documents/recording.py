@@ -58,6 +58,7 @@ _RATES = {"max_bandwidth_pct": "Max Bandwidth", "mem_pipes_busy_pct": "Mem Pipes
 _WIDTHS = (8, 16, 32, 64, 128)  # of one access, in bits
 _OCCUPANCY = {"occupancy_pct": "Achieved Occupancy", "occupancy_limit_pct": "Theoretical Occupancy"}
 _HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
+_ROUNDS_ABOVE_ALL = 100.05  # is printed as more than 100 %
 Fact = tuple[str, str]
 # What NVIDIA's rules write.
 _OF_THIS_KERNEL, _NARROWER = re.compile(r"\bthis (?:workload|kernel)\b", re.IGNORECASE), "This is further "
@@ -305,7 +306,7 @@ def memory_facts(metrics: Sequence[overview.SheetMetric]) -> list[Fact]:
     facts = [
         ("occupancy", ", ".join(_percentages(_OCCUPANCY, means))),
         ("memory", ", ".join([*throughput, *_percentages(_RATES, means)])),
-        ("caches", ", ".join(_percentages(_HITS, means))),
+        ("caches", ", ".join(_hit_rates(means))),
         ("accesses", "; ".join(_accesses(means))),
     ]
     return [fact for fact in facts if fact[1]]
@@ -313,6 +314,14 @@ def memory_facts(metrics: Sequence[overview.SheetMetric]) -> list[Fact]:
 
 def _percentages(names: Mapping[str, str], means: Mapping[str, float]) -> list[str]:
     return [f"{label} {means[name]:.1f} %" for name, label in names.items() if name in means]
+
+
+def _hit_rates(means: Mapping[str, float]) -> list[str]:
+    """Returns the hit rates; with one above 100 %, why that may be."""
+    shown = {name: value for name, value in means.items() if name in _HITS}
+    rates = _percentages(_HITS, shown)
+    above = any(value >= _ROUNDS_ABOVE_ALL for value in shown.values())
+    return [*rates, "hits and lookups are counted in different passes"] if above else rates
 
 
 def _accesses(means: Mapping[str, float]) -> list[str]:
