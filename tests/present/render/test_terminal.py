@@ -230,7 +230,9 @@ def test_a_figure_of_one_digit_stays_with_its_unit_and_not_with_the_word_before_
 
 def test_a_path_that_is_wider_than_the_window_leaves_no_caution_alone_on_its_line():
     path = "/" + 50 * "x"
-    lines = document_text(Document("", [[Caution(f"{path}: the clock moved")]]), Window(width=40)).splitlines()
+    lines = document_text(
+        Document("", [[Caution(f"{path}: the clock moved")]]), Window(width=40)
+    ).splitlines()
     assert lines == [f"caution: {path}:", "  the clock moved"]
     (line,) = document_text(Document("", [[Caution("the clock moved")]]), Window(width=40)).splitlines()
     assert line == "caution: the clock moved"
