@@ -174,13 +174,15 @@ def show(
     *others: Run | str | int | Path,
     kernel_name: str | None = None,
     nvtx: str | None = None,
+    launch: int | str | None = None,
 ) -> Sheet | Overview | ShownTriage:
     """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.to_pandas()` of one kernel.
 
     For several kernels, it is their `.index` by their share of the time, and `[0]` or `["name"]` is one of them, as
     is what `kernel_name` chooses. For a run of times alone, it is their `.timing`. `.sheets` has a sheet for each
     kernel. A folder means the reports in it; the kernels of several recordings, or of a list of them, are one index,
-    and `.errors` says which reports cannot be read. `nvtx` chooses the launches in the NVTX ranges of a name.
+    and `.errors` says which reports cannot be read. `nvtx` chooses the launches in the NVTX ranges of a name, and
+    `launch` those of a number, or of a range such as "4-6", counted from 0.
     """
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import recordings_meant, show_run, show_several
@@ -191,9 +193,9 @@ def show(
     given = [reference_of(one) for one in recordings]
     meant = recordings_meant(given, Settings())
     if len(meant) > 1:
-        several = show_several(meant, Settings(nvtx=nvtx), kernel_name=kernel_name, full=True)
+        several = show_several(meant, Settings(nvtx=nvtx, launch=launch), kernel_name=kernel_name, full=True)
         return ShownTriage.of_several(several)
-    run = run_of(recordings[0] if meant == given else meant[0], nvtx)
+    run = run_of(recordings[0] if meant == given else meant[0], nvtx, launch)
     found = show_run(run, Settings(), kernel_name, full=True)
     sheets = sorted(map(Sheet.of, found.sheets), key=lambda one: -(one.total_ns or 0.0))  # as in the index
     return sheets[0] if len(sheets) == 1 else Overview(run, sheets, found.timing)
@@ -207,6 +209,8 @@ def compare(
     kernel_name: str | None = None,
     other_kernel: str | None = None,
     nvtx: str | None = None,
+    launch: int | str | None = None,
+    other_launch: int | str | None = None,
     force: bool = False,
 ) -> Comparison | ShownComparisons:
     """Returns the comparison of two kernels: `.speedup`, `.causes`, `.to_pandas()`; of times alone unless both were profiled.
@@ -214,6 +218,8 @@ def compare(
     For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
     them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
     the second side, such as two of one report, and `nvtx` the launches of both in the NVTX ranges of a name.
+    `launch` and `other_launch` choose the launches of the first and the second side by a number, or a range such as "4-6"; one
+    alone is for both sides.
     A run alone, or its name, is compared with the last one before it of the same name, workload, arguments and GPU.
     """
     from profiler.analyse import findings
@@ -224,9 +230,11 @@ def compare(
     from profiler.python.named import reference_of, run_of
 
     if after is None:
-        left, right = open_with_the_one_before(reference_of(before), Settings(nvtx=nvtx), timed=True)
+        asked = Settings(nvtx=nvtx, launch=launch)
+        left, right = open_with_the_one_before(reference_of(before), asked, timed=True)
     else:
-        left, right = run_of(before, nvtx), run_of(after, nvtx)
+        other = launch if other_launch is None else other_launch
+        left, right = run_of(before, nvtx, launch), run_of(after, nvtx, other)
     found = compare_runs(
         left, right, Settings(), kernel_name=kernel_name, every=None, other_kernel=other_kernel, force=force
     )
@@ -320,13 +328,17 @@ def roofline(
 
 @_advised()
 def source_lines(
-    recording: Run | str | int | Path, *, kernel_name: str | None = None, nvtx: str | None = None
+    recording: Run | str | int | Path,
+    *,
+    kernel_name: str | None = None,
+    nvtx: str | None = None,
+    launch: int | str | None = None,
 ) -> SourceLines | None:
     """Returns the executed instructions and stall samples of each source line, or None if there are no lines."""
     from profiler.ask.show import find_lines
     from profiler.python.named import run_of
 
-    return find_lines(run_of(recording, nvtx), kernel_name)
+    return find_lines(run_of(recording, nvtx, launch), kernel_name)
 
 
 @_advised()
@@ -336,6 +348,7 @@ def sass(
     *,
     kernel_name: str | None = None,
     nvtx: str | None = None,
+    launch: int | str | None = None,
     whole: bool = False,
 ) -> ShownCode:
     """Returns the machine code of the hot loop of a kernel, or of two side by side; `whole` functions if asked.
@@ -348,7 +361,9 @@ def sass(
     from profiler.python.named import reference_of
 
     sides = (reference_of(before), None if after is None else reference_of(after))
-    return ShownCode(find_machine_code(*sides, Settings(nvtx=nvtx), kernel_name=kernel_name, whole=whole))
+    return ShownCode(
+        find_machine_code(*sides, Settings(nvtx=nvtx, launch=launch), kernel_name=kernel_name, whole=whole)
+    )
 
 
 def __dir__() -> list[str]:

@@ -235,6 +235,19 @@ def test_a_range_of_nvtx_leaves_only_its_launches(make_run, tmp_path):
             ask(before.path, nvtx="fowrard")
 
 
+def test_a_launch_is_chosen_by_its_number(make_run, tmp_path):
+    launches = [{"kernel": "k", "metrics": {"gpu__time_duration.sum": ns}} for ns in (10.0, 20.0, 30.0)]
+    make_run(*launches, name="sweep", root=tmp_path)
+    run = profiler.open_runs(tmp_path)["sweep"]
+    assert (profiler.show(run, launch=1).launches, profiler.show(run, launch=1).total_ns) == (1, 20.0)
+    assert profiler.show(str(run.path), launch="1-2").total_ns == 50.0
+    table = profiler.compare(run, run, launch=0, other_launch=2).to_pandas()
+    assert table.loc["duration_ns", ["before", "after"]].to_list() == [10.0, 30.0]
+    for ask in (profiler.show, profiler.sass, profiler.source_lines):
+        with pytest.raises(KernelNotFound, match="no launch has the number 3"):
+            ask(run.path, launch=3)
+
+
 SCRIPT = """
 import profiler as prof
 

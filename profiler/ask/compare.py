@@ -34,21 +34,23 @@ def compare(
     force: bool = False,
     other_gpu: str | None = None,
     other_kernel: str | None = None,
+    other_launch: str | int | None = None,
 ) -> list[ComparisonFinding]:
     """Returns one comparison, or one for `every` kernel that both sides have; of times alone unless both were profiled.
 
     If `every` is None, several kernels that both sides have are all compared; if it is False, they are refused. With
     `other_gpu`, the second side is from that GPU, and only the first from the GPU of the settings. With
-    `other_kernel`, `kernel_name` chooses only the kernel of the first side. Without `after`, the run that is named is
+    `other_kernel`, `kernel_name` chooses only the kernel of the first side, and with `other_launch`, the settings only its launches. Without `after`, the run that is named is
     compared with the one before it.
     """
     timed = not (kernel_name or every or metrics)  # each of these needs a profile
     if after is None:
         left, right = open_with_the_one_before(before, settings, timed=timed)
-    elif other_gpu is None:
+    elif other_gpu is None and other_launch is None:
         left, right = open_named([before, after], settings, timed=timed)
     else:
-        sides = ((before, settings), (after, replace(settings, gpu=other_gpu)))
+        launch = settings.launch if other_launch is None else other_launch
+        sides = ((before, settings), (after, replace(settings, gpu=other_gpu or settings.gpu, launch=launch)))
         left, right = (open_named([one], of, timed=timed)[0] for one, of in sides)
     with suggesting_a_choice([(before, left), (after or before, right)], settings):
         return compare_runs(

@@ -11,7 +11,7 @@ from typing import Any
 from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import find_climb
 from profiler.ask.named.ladders import open_ladder
-from profiler.ask.named.references import open_named, within_range
+from profiler.ask.named.references import open_named, with_launches
 from profiler.ask.named.settings import Settings
 from profiler.python.answers import ShowsItself
 from profiler.python.recordings import open_existing
@@ -25,16 +25,19 @@ def store_of(runs: RunStore | str | Path) -> RunStore:
     return runs if isinstance(runs, RunStore) else open_existing(runs)
 
 
-def run_of(recording: Run | str | int | Path, nvtx: str | None = None) -> Run:
-    """Returns the run, or the one that this name, number, id or path means; with `nvtx`, its launches in such a range."""
+def run_of(
+    recording: Run | str | int | Path, nvtx: str | None = None, launch: int | str | None = None
+) -> Run:
+    """Returns the run, or the one that this name, number, id or path means: its launches in such an NVTX range, and with such a number."""
+    settings = Settings(nvtx=nvtx, launch=launch)
     if isinstance(recording, (str, int, Path)):
-        return open_named([str(recording)], Settings(nvtx=nvtx), timed=True)[0]
+        return open_named([str(recording)], settings, timed=True)[0]
     if not isinstance(recording, Run):
         raise TypeError(
             f"{_called(recording)} is no recording: give the path of a report, the name, number or id of a run, or what "
             "`profiler.measure` or `profiler.read` returned"
         )
-    return recording if nvtx is None else within_range(recording, nvtx)
+    return with_launches(recording, settings.choice)
 
 
 def each_of(given: Iterable[object]) -> list[Any]:

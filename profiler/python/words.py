@@ -51,6 +51,7 @@ _WORDS = {
     r"with --runs": "with `runs`",
     r"with --baseline": "with `baseline`",
     r"--launches": "`launches`",
+    r"--launch N": "launch=N",
     r"--kernel-name": "kernel_name",
     r"--force": "force=True",
     r"--gpu": "gpu",

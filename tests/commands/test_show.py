@@ -237,3 +237,13 @@ def test_full_shows_the_metrics_of_the_catalogue_by_group_and_counts_the_raw_cou
     assert len(raw) == int(counted)
     everything = json.loads(prof_here("show", report, "--full", "--format", "json").stdout)
     assert len(everything["kernels"][0]["metrics"]) == len(table)
+
+
+@pytest.mark.parametrize(
+    ("version", "said"), [("", "of unknown version, CUDA 11.2"), ("2021.1", "2021.1, CUDA 11.2")]
+)
+def test_the_version_of_ncu_is_said_to_be_unknown_where_a_report_has_none(
+    prof_here, make_run, tmp_path, version, said
+):
+    make_run({"kernel": "k"}, name="old", root=tmp_path, ncu_version=version, cuda_version="11.2")
+    assert re.search(rf"^ncu +{said}$", prof_here("--runs", tmp_path, "show", "old").stdout, re.MULTILINE)

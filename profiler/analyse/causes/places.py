@@ -14,9 +14,11 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
 
 _MOST_PLACES = 3
-# Headers of CUDA and of C++, and the functions in Python that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`.
+# Headers of CUDA and of C++; the functions in Python that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`; and those
+# of Julia, whose own library has no folder in what it records (`int.jl`), of its packages, and of those that make kernels.
 _LIBRARIES = re.compile(
     r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/include/c\+\+/|/triton/language/|/torch/_inductor/runtime/"
+    r"|^(?:\./)?\w+\.jl$|/share/julia/|/\.julia/packages/|/(?:CUDA|LLVM|GPUCompiler|GPUArrays|KernelAbstractions)(?:\.jl)?/src/"
 )
 # The descriptor of memory as a whole, which accesses name before their address.
 _DESCRIPTOR = re.compile(r"desc\[(UR\d+)\]")

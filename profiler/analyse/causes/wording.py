@@ -1,33 +1,38 @@
 """Says what to change in the words of the language that a kernel is written in.
 
 A kernel's machine code says what is wrong, whatever wrote it. The change differs. Detectors advise in words of CUDA C++, and
-where a cause has several remedies, in words of Triton too. Numba has the threads and the shared memory of CUDA C++ by other
-names.
+where a cause has several remedies, in words of Triton too. Numba and Julia have the threads and the shared memory of CUDA C++ by
+other names.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.words_of_numba import IN_NUMBA, say_in_numba
+from profiler.analyse.causes.words_of_julia import IN_JULIA, JULIA_SAYS
+from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.recording.profile import Profile
 from profiler.store.tables.columns import rows_labelled
 
-Language = Literal["CUDA C++", "Triton", "Numba"]
+Language = Literal["CUDA C++", "Triton", "Numba", "Julia"]
 
-_PYTHON = ".py"
+_PYTHON, _JULIA = ".py", ".jl"
 # C++ mangles the names of kernels, and the CuTe DSL begins them so; Triton leaves them as they are.
 _NOT_OF_TRITON = ("_Z", "kernel_cutlass_")
 # Numba passes arrays of a type whose name holds how they lie in memory: mangled, or as C++ would write it. `mutable` is a keyword of
 # C++, so that no type of a kernel in C++ is called so.
 _ARRAY_OF_NUMBA = re.compile(
     r"5ArrayI\S*?1[ACF](?:7mutable|8readonly)(?:7aligned|9unaligned)E|Array<.+?, [ACF], (?:mutable|readonly), (?:un)?aligned>"
+)
+# CUDA.jl passes arrays of a type that has their dimensions and their memory as numbers.
+_ARRAY_OF_JULIA = re.compile(
+    r"13CuDeviceArrayI\S+?Li\d+ELi\d+EE|\bCuDeviceArray<.+?, \(int\)\d+, \(int\)\d+>"
 )
 
 
@@ -48,8 +53,18 @@ def advise(evidence: Evidence, candidate: Candidate) -> str:
     if language == "Triton":
         return candidate.in_triton or IN_TRITON.get(candidate.name, candidate.advice)
     if language == "Numba":
-        return IN_NUMBA.get(candidate.name) or say_in_numba(candidate.advice)
-    return on_gpu(candidate.advice, evidence.profile.compute_capability)
+        return IN_NUMBA.get(candidate.name) or say_in(NUMBA_SAYS, candidate.advice)
+    advice = on_gpu(candidate.advice, evidence.profile.compute_capability)
+    if language == "Julia":
+        return IN_JULIA.get(candidate.name) or say_in(JULIA_SAYS, advice)
+    return advice
+
+
+def say_in(words: Mapping[str, str], advice: str) -> str:
+    """Returns advice on CUDA C++ in the words that another language has for its own."""
+    for in_cuda, instead in words.items():
+        advice = advice.replace(in_cuda, instead)
+    return advice
 
 
 def on_gpu(advice: str, capability: str | None) -> str:
@@ -70,8 +85,10 @@ def _language_of(evidence: Evidence) -> Language:
     if any(map(_ARRAY_OF_NUMBA.search, names)):
         return "Numba"
     code = evidence.profile.code
-    files = {one.file for one in code.instructions} if code else set()
-    is_python = any(file and file.endswith(_PYTHON) for file in files)
+    files = {one.file or "" for one in code.instructions} if code else set()
+    if any(file.endswith(_JULIA) for file in files) or any(map(_ARRAY_OF_JULIA.search, names)):
+        return "Julia"
+    is_python = any(file.endswith(_PYTHON) for file in files)
     return (
         "Triton" if is_python and not any(name.startswith(_NOT_OF_TRITON) for name in names) else "CUDA C++"
     )

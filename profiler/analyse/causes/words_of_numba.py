@@ -38,6 +38,7 @@ NUMBA_SAYS = {
     "Then let each thread access 16 bytes at once": "Then let each thread access wider elements (`x.view(np.uint64)`)",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`cuda.popc(x)`",
     " (`curand_uniform4`)": "",
+    " (`curandStatePhilox4_32_10_t`)": "",
     "(a template parameter, or a constant)": "(a literal, or a global variable, which is a constant for Numba)",
     "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies": "Do four or more elements in each turn, with independent "
     "work: an inner loop over a constant number (`range(4)`) is unrolled whole",
@@ -61,10 +62,3 @@ NUMBA_SAYS = {
     "`__shfl_xor_sync`": "`cuda.shfl_xor_sync`",
     "Unroll less (`#pragma unroll 4`)": "Unroll less (give loops a number of turns that is an argument, and no constant)",
 }  # fmt: skip
-
-
-def say_in_numba(advice: str) -> str:
-    """Returns advice on CUDA C++ in the words of Numba."""
-    for in_cuda, in_numba in NUMBA_SAYS.items():
-        advice = advice.replace(in_cuda, in_numba)
-    return advice

@@ -51,5 +51,5 @@ IN_TRITON = {
     "shared-memory-limits-occupancy": "Use fewer `num_stages`, a smaller BLOCK_K or a narrower type, or more `num_warps` for the same tile.",
     "at-fma-rate": "Do less arithmetic, or let tensor cores multiply: `tl.dot` with an `input_precision` of \"tf32\" or \"tf32x3\", or with "
     "operands of 16 bits.",
-    "block-size-limits-occupancy": "Choose `num_warps` so that programs fill the 64 warps of an SM: 4, 8 or 16.",
+    "block-size-limits-occupancy": "Choose `num_warps` so that programs fill the warps of an SM: 4, 8 or 16.",
 }  # fmt: skip

@@ -22,6 +22,7 @@ from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_t
 from profiler.analyse.compare.why import why_of_pair
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import called_name
+from profiler.analyse.recording.launch_shapes import shape_alone
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
@@ -96,7 +97,7 @@ def compare_profiles(
 
 def _is_same_launch(before: Profile, after: Profile) -> bool:
     """Returns whether both had the same launch: grid, block, registers and shared memory, on the same GPU."""
-    one, other = ([structs.replace(shape, launches=0) for shape in side.shapes] for side in (before, after))
+    one, other = ([shape_alone(shape) for shape in side.shapes] for side in (before, after))
     return before.gpu == after.gpu and one == other != []
 
 

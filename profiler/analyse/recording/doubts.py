@@ -5,7 +5,7 @@ A `Profile` in; one line for each kind of doubt out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
@@ -100,9 +100,16 @@ def _uneven_launches(profile: Profile) -> Iterator[str]:
         return
     if standard_deviation(values) > (1 - _WHOLE_STEP) * values.mean:
         yield (
-            f"its {len(values)} launches take from {duration(min(values))} to {duration(max(values))}; "
-            "`prof show` gives their mean, and `prof compare` their geometric mean"
+            f"its {len(values)} launches take from {_with_launch(profile, values, min(values))} to {_with_launch(profile, values, max(values))}; "
+            "`prof show` gives their mean, and `prof compare` their geometric mean; `--launch N` chooses one"
         )
+
+
+def _with_launch(profile: Profile, times_ns: Sequence[float], time_ns: float) -> str:
+    """Returns the time with the number of the launch that took it, where each launch has a time."""
+    known = len(times_ns) == len(profile.numbers)
+    which = f" (launch {profile.numbers[times_ns.index(time_ns)]})" if known else ""
+    return f"{duration(time_ns)}{which}"
 
 
 def _moved_clock(profile: Profile) -> Iterator[str]:

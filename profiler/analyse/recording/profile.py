@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from profiler.analyse.code.code import Code, read_code
 from profiler.analyse.code.opcodes import derive_from_opcodes
-from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape, launch_shapes
+from profiler.analyse.recording.launch_shapes import SHAPE_COLUMNS, LaunchShape, group_launches
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, DURATION, OPCODES, TIMED_ALONE, Metric, nearest_hint
 from profiler.errors import MetricNotFound
@@ -68,7 +68,8 @@ class Profile:
     opcodes: Mapping[str, float]
     timings_ns: Readings = field(default_factory=Readings)
     raw: Mapping[str, Series] = field(default_factory=dict, repr=False)
-    shapes: list[LaunchShape] = field(default_factory=list)
+    shapes: list[LaunchShape] = field(default_factory=list)  # those that take most of the time first
+    groups: tuple[tuple[int, ...], ...] = ()  # the numbers of the launches of each of `shapes`
     run: Run | None = field(default=None, repr=False, compare=False)  # for what few analyses read
     numbers: tuple[int, ...] = ()  # of its launches within the run
     useful_bytes: float | None = None  # what the work has to move, where a ladder says so
@@ -114,6 +115,7 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
     gpus = {launch["gpu"] for launch in chosen if launch["gpu"]}
     raw = RecordedMetrics(run.columns("metrics", "launch", "metric", "value", "unit"), process_of)
     opcodes = _opcodes_by_launch(run, process_of)
+    groups = group_launches(chosen, raw.by_launch(BY_NAME[DURATION].ncu))
     return Profile(
         label=run.label,
         kernel=kernel,
@@ -125,7 +127,8 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
         opcodes=_mean_of(opcodes.values()),
         timings_ns=_timings_of_kernel(run, raw),
         raw=raw,
-        shapes=launch_shapes(chosen),
+        shapes=[shape for shape, _ in groups],
+        groups=tuple(numbers for _, numbers in groups),
         run=run,
         numbers=tuple(process_of),
         numberless=raw.numberless(),
@@ -196,12 +199,13 @@ class RecordedMetrics(Mapping[str, Series]):
         names = labels_of(metrics, "metric")
         values = metrics.column("value").to_pylist()
         self._unit_of = dict(zip(names, labels_of(metrics, "unit"), strict=True))
+        self._process_of = process_of
         self._launches: list[tuple[int, dict[str, float | None]]] = []
         for number, start, length in find_stretches(numbers):
             if number in process_of:
                 of_launch = slice(start, start + length)
                 recorded = dict(zip(names[of_launch], values[of_launch], strict=True))
-                self._launches.append((process_of[number], recorded))
+                self._launches.append((number, recorded))
         self._found: dict[str, Series | None] = {}
 
     def __getitem__(self, name: str) -> Series:
@@ -224,11 +228,20 @@ class RecordedMetrics(Mapping[str, Series]):
         without = {name: sum(name in recorded for _, recorded in self._launches) for name in unknown}
         return {name: launches for name, launches in without.items() if launches}
 
+    def by_launch(self, names: Sequence[str]) -> dict[int, float]:
+        """Returns the first of these metrics that a launch has, by the launch's number; what is not positive, or damaged, is left out."""
+        return {
+            number: value
+            for number, recorded in self._launches
+            for name in reversed(names)
+            if (value := recorded.get(name)) and 0 < value < _LARGEST_VALUE
+        }
+
     def _gathered(self, name: str) -> Series | None:
         """Returns the metric over the launches that have a number for it."""
         readings = [
-            (value, process)
-            for process, recorded in self._launches
+            (value, self._process_of[number])
+            for number, recorded in self._launches
             if (value := recorded.get(name)) is not None and abs(value) < _LARGEST_VALUE
         ]
         if not readings:

@@ -26,7 +26,7 @@ from profiler.store.runs.names import name_filter
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore, open_reports
 from profiler.store.tables.columns import labels_of
-from profiler.store.tables.launch_choice import LaunchChoice, rows_of_launches
+from profiler.store.tables.launch_choice import ALL_LAUNCHES, LaunchChoice, rows_of_launches
 from profiler.store.tables.schema import TABLES
 from profiler.text import counted, first_of
 
@@ -58,7 +58,7 @@ def open_named(
     reports = [one for one in references if one not in files and is_report_path(one, settings)]
     read = open_reports(list(map(Path, reports)), settings.progress) if reports else []
     opened = dict(zip(reports, read, strict=True)) | {one: open_code_file(Path(one)) for one in files}
-    timings_suffice = timed and settings.nvtx is None
+    timings_suffice = timed and settings.choice == ALL_LAUNCHES
     runs = [
         opened[one] if one in opened else _open_stored(one, settings, stored, timings_suffice)
         for one in references
@@ -70,7 +70,7 @@ def open_named(
         is_choice(*named, settings) for named in zip(references, runs, strict=True)
     ):
         raise no_choice(settings.size, references)
-    return runs if settings.nvtx is None else [within_range(run, settings.nvtx) for run in runs]
+    return [with_launches(run, settings.choice) for run in runs]
 
 
 def _only_report_in(reference: str, stored: Callable[[], RunStore]) -> str:
@@ -195,22 +195,36 @@ def _run_at(reference: str, settings: Settings) -> Run | None:
 _MOST_LISTED = 20
 
 
-def within_range(run: Run, pattern: str) -> Run:
-    """Returns the run with the launches that some NVTX range with a matching name encloses.
+def with_launches(run: Run, choice: LaunchChoice) -> Run:
+    """Returns the run with the launches that are chosen: in an NVTX range with a matching name, or with these numbers.
 
     Raises KernelNotFound if there are none. Times without the profiler are those of the whole program, so they
     are left out.
     """
+    if choice == ALL_LAUNCHES:
+        return run
     table = run.table("launches")
-    numbers = LaunchChoice(nvtx=pattern).launches(table)
+    numbers = choice.launches(table)
     if not numbers:
-        raise _nothing_inside(run, pattern)
+        raise _none_chosen(run, choice)
     kernels = Counter(labels_of(rows_of_launches(table, numbers), "kernel"))
     manifest = msgspec.structs.replace(
         run.manifest, kernels=[KernelCount(name, count) for name, count in kernels.items()]
     )
     return replace(
         run, manifest=manifest, _tables={name: rows_of_launches(run.table(name), numbers) for name in TABLES}
+    )
+
+
+def _none_chosen(run: Run, choice: LaunchChoice) -> KernelNotFound:
+    in_range = LaunchChoice(nvtx=choice.nvtx).launches(run.table("launches"))
+    if choice.nvtx is not None and not in_range:
+        return _nothing_inside(run, choice.nvtx)
+    where = f" in an NVTX range that matches '{choice.nvtx}'" if choice.nvtx is not None else ""
+    return KernelNotFound(
+        f"{run.label}: no launch{where} has the number {choice.numbers}",
+        remedy=f"Launches are counted from 0, as ncu does: these are {min(in_range)} to {max(in_range)}."
+        " `prof show --full` says which had which grid.",
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.project import find_declared
 from profiler.errors import RunNotFound, ThresholdsInvalid
+from profiler.store.tables.launch_choice import LaunchChoice
 
 if TYPE_CHECKING:
     from profiler.ask.named.reach import Reach
@@ -28,7 +29,7 @@ class Settings:
 
     With `gpu`, a part of a GPU's name, only runs that were recorded on it are meant; else those of the GPU that the
     project declares come first. With `size`, a number or a name means its newest run of this size, and a ladder is that of this size. With `nvtx`, only the
-    launches in NVTX ranges that match it count.
+    launches in NVTX ranges that match it count; with `launch`, only those with this number, or in this range of numbers.
     `progress` receives a line about what takes long, and an empty one at its end.
     """
 
@@ -38,9 +39,15 @@ class Settings:
     gpu: str | None = None
     size: str | int | None = None
     nvtx: str | None = None
+    launch: str | int | None = None
     reach: Reach | None = None  # limits references that an agent chose
     note: Callable[[str], None] = field(default=keep_silent, repr=False, compare=False)
     progress: Callable[[str], None] = field(default=keep_silent, repr=False, compare=False)
+
+    @property
+    def choice(self) -> LaunchChoice:
+        """Returns which launches of a recording are meant."""
+        return LaunchChoice(nvtx=self.nvtx, numbers=self.launch)
 
     @property
     def runs_folder(self) -> Location:

@@ -58,6 +58,10 @@ KernelPattern = Annotated[Pattern, Meta(description="Regular expression that cho
 OtherKernel = Annotated[Pattern, Meta(description="The kernel of `after`, if it is another one.")]
 OtherCandidate = Annotated[Pattern, Meta(description="The kernel of `candidate`, if it is another one.")]
 Nvtx = Annotated[Pattern, Meta(description="Only launches in NVTX ranges that match.")]
+Launch = Annotated[
+    int | Annotated[str, Meta(pattern="^[0-9]+(-[0-9]+)?$", max_length=20)],
+    Meta(description="Only the launch with this number, from 0, or a range such as 4-6."),
+]
 LadderSize = Annotated[
     int | LongestText,
     Meta(
@@ -107,6 +111,8 @@ class CompareInput(Input, frozen=True):
     kernel_name: KernelPattern | None = None
     other_kernel: OtherKernel | None = None
     nvtx: Nvtx | None = None
+    launch: Launch | None = None
+    other_launch: Annotated[Launch, Meta(description="The launches of `after`, if others.")] | None = None
     all: Annotated[bool, Meta(description="Compare every kernel that both recordings hold.")] = False
     metric: Annotated[list[str], Meta(description="Metrics to include, by prof's or ncu's name.")] = []
     force: Annotated[
@@ -135,6 +141,7 @@ class ShowInput(Input, frozen=True):
     size: RunSize | None = None
     kernel_name: KernelPattern | None = None
     nvtx: Nvtx | None = None
+    launch: Launch | None = None
     brief: Brief = False
 
 
@@ -144,6 +151,7 @@ class SassInput(Input, frozen=True, kw_only=True):
     size: RunSize | None = None
     kernel_name: KernelPattern | None = None
     nvtx: Nvtx | None = None
+    launch: Launch | None = None
     full: Annotated[bool, Meta(description="Return the whole function instead of its hot loop.")] = False
 
 
@@ -175,6 +183,7 @@ def _compare(given: CompareInput, settings: VerbSettings) -> str:
         metrics=given.metric,
         force=given.force,
         other_kernel=given.other_kernel,
+        other_launch=given.other_launch,
     )
     return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric, alone=given.brief)
 
@@ -273,7 +282,9 @@ class Tool:
             if settings.reach is not None and given.ladder != settings.ladder:
                 settings.reach.check_ladder(given.ladder)
             settings = replace(settings, ladder=given.ladder, ladder_given=True)
-        chosen: dict[str, Any] = {name: getattr(given, name, None) for name in ("gpu", "size", "nvtx")}
+        chosen: dict[str, Any] = {
+            name: getattr(given, name, None) for name in ("gpu", "size", "nvtx", "launch")
+        }
         return self.answer(given, replace(settings, **chosen))
 
 

@@ -33,7 +33,7 @@ def compare(
     after: Annotated[
         str | None,
         Argument(
-            help="The kernel to compare with it, named in the same ways [default: the same, with two --gpu or two -k; else the newest run named, compared with the one before it]."
+            help="The kernel to compare with it, named in the same ways [default: the same, with two --gpu, -k or --launch; else the newest run named, compared with the one before it]."
         ),
     ] = None,
     size: options.RunSizeOption = None,
@@ -46,6 +46,7 @@ def compare(
     ] = None,
     kernel_name: options.KernelNamesOption = None,
     nvtx: options.NvtxOption = None,
+    launch: options.LaunchesOption = None,
     every: Annotated[bool, Option("--all", help="Compare every kernel that both sides have.")] = False,
     metric: Annotated[
         list[str] | None,
@@ -72,7 +73,7 @@ def compare(
     and GPU: what your change did.
 
     If one side was only timed, and not profiled, `prof` compares the times alone. With two --gpu, it shows what the
-    other GPU changes for one kernel. With two -k, it compares two kernels of one report.
+    other GPU changes for one kernel. With two -k, it compares two kernels of one report, and with two --launch, two launches.
 
     Examples:
 
@@ -88,6 +89,8 @@ def compare(
 
       prof compare both.ncu-rep -k naive -k tiled
 
+      prof compare sweep.ncu-rep --launch 3 --launch 7
+
       prof compare 5 6 --format json
 
       prof compare 5 6 --chart what-changed.svg
@@ -101,7 +104,8 @@ def compare(
         return
     first_gpu, other_gpu = options.of_each_side("--gpu", gpu)
     first_kernel, other_kernel = options.of_each_side("-k", kernel_name)
-    if other_gpu is not None or other_kernel is not None:
+    first_launch, other_launch = options.of_each_side("--launch", launch)
+    if other_gpu is not None or other_kernel is not None or other_launch is not None:
         after = after or before
     if before is None or (after is None and _is_no_run(before)):
         raise Misuse(_two_of_a_folder(before) or _WHICH_TWO)
@@ -115,13 +119,14 @@ def compare(
     comparisons = ask(
         before,
         after,
-        replace(settings, gpu=first_gpu, size=size, nvtx=nvtx),
+        replace(settings, gpu=first_gpu, size=size, nvtx=nvtx, launch=first_launch),
         kernel_name=first_kernel,
         other_kernel=other_kernel,
         every=every or None,
         metrics=metric or (),
         force=force,
         other_gpu=other_gpu,
+        other_launch=other_launch,
     )
     if picture.path is not None and len(comparisons) > 1:
         raise Misuse(_ONE_PAIR)

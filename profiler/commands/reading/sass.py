@@ -34,6 +34,7 @@ def sass(
     size: options.RunSizeOption = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
+    launch: options.LaunchOption = None,
     full: Annotated[bool, Option("--full", help="Show the whole function instead of its hot loop.")] = False,
     listing: Annotated[
         bool, Option("--listing", help="Show every instruction instead of counts by opcode.")
@@ -79,7 +80,7 @@ def sass(
         )
     if listing and settings.format == "json":
         raise BadParameter("for programs there is --format csv --listing", param_hint="--listing")
-    chosen = replace(settings, size=size, nvtx=nvtx)
+    chosen = replace(settings, size=size, nvtx=nvtx, launch=launch)
     view = find_machine_code(before, after, chosen, kernel_name=kernel_name, whole=full)
     if reveal:
         _reveal(view, listing)

@@ -41,6 +41,7 @@ def show(
     size: options.RunSizeOption = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
+    launch: options.LaunchOption = None,
     full: Annotated[
         bool,
         Option(
@@ -67,6 +68,8 @@ def show(
 
       prof show mine.ncu-rep --kernel-name 'softmax'
 
+      prof show mine.ncu-rep --launch 12
+
       prof show *.ncu-rep
 
       prof show gemm-6-source --chart hot-lines.svg
@@ -77,7 +80,7 @@ def show(
     if not sources:
         raise Misuse("give a recording to show, as in `prof show 6` or `prof show mine.ncu-rep`")
 
-    settings = replace(settings, size=size, nvtx=nvtx)
+    settings = replace(settings, size=size, nvtx=nvtx, launch=launch)
     sources = recordings_meant(sources, settings)
     if len(sources) > 1:
         if picture.path is not None:

@@ -111,6 +111,20 @@ NvtxOption = Annotated[
         help="Use only the launches inside an NVTX range, a named part of the program, whose name matches.",
     ),
 ]
+LaunchOption = Annotated[
+    str | None,
+    Option(
+        metavar="N",
+        help="Use only the launch with this number, counted from 0 as ncu does, or a range of them such as 4-6.",
+    ),
+]
+LaunchesOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="N",
+        help="Use only the launch with this number, counted from 0 as ncu does, or a range of them such as 4-6. Give it twice for one on each side.",
+    ),
+]
 
 ChartOption = Annotated[
     Path | None, Option(metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file.")

@@ -15,7 +15,7 @@ from profiler.analyse.causes.headline import place_text
 from profiler.analyse.recording import overview
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.kernel_names import plain_name, without_tags
-from profiler.analyse.recording.launch_shapes import LaunchShape, shape_text
+from profiler.analyse.recording.launch_shapes import LaunchShape, launches_text, shape_text
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
 from profiler.present import document as doc
@@ -58,6 +58,7 @@ _RATES = {"max_bandwidth_pct": "Max Bandwidth", "mem_pipes_busy_pct": "Mem Pipes
 _WIDTHS = (8, 16, 32, 64, 128)  # of one access, in bits
 _OCCUPANCY = {"occupancy_pct": "Achieved Occupancy", "occupancy_limit_pct": "Theoretical Occupancy"}
 _HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
+_ROUNDS_ABOVE_ALL = 100.05  # is printed as more than 100 %
 Fact = tuple[str, str]
 # What NVIDIA's rules write.
 _OF_THIS_KERNEL, _NARROWER = re.compile(r"\bthis (?:workload|kernel)\b", re.IGNORECASE), "This is further "
@@ -150,7 +151,7 @@ def kernel_sections(
     A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`. Unless `full`,
     small causes and stalls, and the findings of Nsight Compute with the smallest estimates, are only counted.
     """
-    launched = [("launched", text) for text in shape_lines(sheet)]
+    launched = [("launched", text) for text in shape_lines(sheet, full=full)]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
     facts = [*launched, *nvtx, *memory_facts(sheet.metrics)]
     rules = [doc.Text(line) for line in rule_lines(sheet, full=full)]
@@ -197,17 +198,18 @@ def _timing_records(sheet: overview.TimingSheet) -> doc.Records:
     return doc.Records(_TIMING_HEADER, [[facts[name] for name in _TIMING_HEADER]])
 
 
-def shape_lines(sheet: overview.SheetFinding) -> list[str]:
-    """Returns the launch shapes in words.
+def shape_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
+    """Returns the launch shapes in words; unless `full`, only those that take most of the time, and how many others there are.
 
     For example `32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a
     block (17,920 with CUDA's)`.
     """
-    kept, rest = sheet.shapes[:_MOST_SHAPES], sheet.shapes[_MOST_SHAPES:]
+    most = len(sheet.shapes) if full else _MOST_SHAPES
+    kept, rest = sheet.shapes[:most], sheet.shapes[most:]
     several = len(sheet.shapes) > 1
     allocated = None if several else {one.name: one.mean for one in sheet.metrics}.get("shared_bytes")
     lines = [_shape_text(shape, several=several, allocated=allocated) for shape in kept]
-    return [*lines, f"and in {len(rest)} other ways"] if rest else lines
+    return [*lines, f"and in {counted(len(rest), 'other way', 'other ways')} with --full"] if rest else lines
 
 
 def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -> str:
@@ -219,7 +221,7 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
         reserved = f" ({allocated:,.0f} with CUDA's)" if is_more else ""
         facts.append(f"{shape.shared_bytes:,} bytes of shared memory a block{reserved}")
     if several:
-        facts.append(counted(shape.launches, "launch", "launches"))
+        facts.append(launches_text(shape))
     return ", ".join(facts)
 
 
@@ -304,7 +306,7 @@ def memory_facts(metrics: Sequence[overview.SheetMetric]) -> list[Fact]:
     facts = [
         ("occupancy", ", ".join(_percentages(_OCCUPANCY, means))),
         ("memory", ", ".join([*throughput, *_percentages(_RATES, means)])),
-        ("caches", ", ".join(_percentages(_HITS, means))),
+        ("caches", ", ".join(_hit_rates(means))),
         ("accesses", "; ".join(_accesses(means))),
     ]
     return [fact for fact in facts if fact[1]]
@@ -312,6 +314,14 @@ def memory_facts(metrics: Sequence[overview.SheetMetric]) -> list[Fact]:
 
 def _percentages(names: Mapping[str, str], means: Mapping[str, float]) -> list[str]:
     return [f"{label} {means[name]:.1f} %" for name, label in names.items() if name in means]
+
+
+def _hit_rates(means: Mapping[str, float]) -> list[str]:
+    """Returns the hit rates; with one above 100 %, why that may be."""
+    shown = {name: value for name, value in means.items() if name in _HITS}
+    rates = _percentages(_HITS, shown)
+    above = any(value >= _ROUNDS_ABOVE_ALL for value in shown.values())
+    return [*rates, "hits and lookups are counted in different passes"] if above else rates
 
 
 def _accesses(means: Mapping[str, float]) -> list[str]:

@@ -17,6 +17,7 @@ from profiler.present.render.cells import (
     weight_text,
 )
 from profiler.present.render.terminal_table import (
+    NO_BREAK,
     folded,
     render_sides,
     render_table,
@@ -103,7 +104,9 @@ class _Printer:
 
     @text.register
     def _(self, block: doc.Caution) -> str:
-        return self._painted(wrapped(printable(f"caution: {block.text}"), self.window.width), "yellow")
+        # A path that is wider than the window would leave the word alone on its line.
+        caution = f"caution:{NO_BREAK}{printable(block.text)}"
+        return self._painted(wrapped(caution, self.window.width), "yellow")
 
     @text.register
     def _(self, block: doc.Facts) -> str:

@@ -28,7 +28,7 @@ _LEAST_WIDTH = 20  # of what shrinks, before a column is left out that the other
 # Before a column is left out, the first one gives this part of its width: then only its longest names take two lines.
 _GIVEN_BY_NAMES = 0.25
 _READABLE_WIDTH = 100
-_NO_BREAK = "\u00a0"
+NO_BREAK = "\u00a0"
 _UNBREAKABLE = re.compile(
     r"(?:± )?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± \d|`[^`]+`"
 )
@@ -211,7 +211,7 @@ def _indents(cell: str) -> tuple[str, str]:
 def _parts(cell: str) -> list[str]:
     """Returns the parts between which a text may be broken; a figure stays with its unit."""
     whole = _kept_together(cell.strip(), _LONGEST_COMMAND)
-    return [part.replace(_NO_BREAK, " ") for part in _BREAK.split(whole)]
+    return [part.replace(NO_BREAK, " ") for part in _BREAK.split(whole)]
 
 
 def wrapped(sentence: str, width: int | None, indent: str = "  ") -> str:
@@ -234,13 +234,13 @@ def folded(sentence: str, width: int, indent: str) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
-    return "\n".join(lines).replace(_NO_BREAK, " ")
+    return "\n".join(lines).replace(NO_BREAK, " ")
 
 
 def _kept_together(text: str, longest: int) -> str:
     """Returns the text with spaces that do not break in figures with their units, and in what is quoted, unless it is longer."""
     return _UNBREAKABLE.sub(
-        lambda match: match[0] if len(match[0]) > longest else match[0].replace(" ", _NO_BREAK), text
+        lambda match: match[0] if len(match[0]) > longest else match[0].replace(" ", NO_BREAK), text
     )
 
 

@@ -1,12 +1,14 @@
-"""Chooses launches of a recording: by the kernel's name, or by the NVTX ranges around them."""
+"""Chooses launches of a recording: by the kernel's name, by the NVTX ranges around them, or by their numbers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from profiler.catalog.patterns import search_typed
+from profiler.errors import KernelNotFound
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,17 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LaunchChoice:
-    """Which launches are meant: those of kernels and in NVTX ranges whose names match; None for all."""
+    """Which launches are meant: those of kernels and in NVTX ranges whose names match, and with numbers such as 12 or 4-6; None for all."""
 
     kernels: str | None = None
     nvtx: str | None = None
+    numbers: str | int | None = None
 
     def __str__(self) -> str:
         named = (("kernels that match", self.kernels), ("NVTX ranges that match", self.nvtx))
         return " in ".join(f"{what} '{pattern}'" for what, pattern in named if pattern is not None)
 
     def launches(self, table: pa.Table) -> set[int]:
-        """Returns the numbers of the launches in the table `launches`; raises KernelNotFound for an invalid pattern."""
+        """Returns the numbers of the launches in the table `launches`; raises KernelNotFound for an invalid pattern or range."""
         from profiler.store.tables.columns import labels_of
 
         numbers = table.column("launch").to_pylist()
@@ -40,7 +43,21 @@ class LaunchChoice:
             names = list(dict.fromkeys(name for around in ranges for name in around))
             wanted = {name for name, fits in zip(names, search_typed(self.nvtx, names), strict=True) if fits}
             chosen &= {number for number, around in zip(numbers, ranges, strict=True) if wanted & set(around)}
+        if self.numbers is not None:
+            first, last = _ends(str(self.numbers))
+            chosen = {number for number in chosen if first <= number <= last}
         return chosen
+
+
+def _ends(numbers: str) -> tuple[int, int]:
+    """Returns the first and the last launch of a number or a range."""
+    match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", numbers.strip())
+    if match is None or int(match[2] or match[1]) < int(match[1]):
+        raise KernelNotFound(
+            f"launch '{numbers}' is no number and no range of them",
+            remedy="Give a number, counted from 0 as ncu does, or a range such as 4-6.",
+        )
+    return int(match[1]), int(match[2] or match[1])
 
 
 ALL_LAUNCHES = LaunchChoice()

@@ -162,6 +162,22 @@ def test_what_is_added_up_or_made_of_one_element_does_not_follow_itself(line, by
     assert not follows([changed.get(one, one) for one in FILTER])
 
 
+@pytest.mark.parametrize(("waits_inside", "does"), [(40, False), (60, True)])
+def test_one_filter_within_another_is_counted_once(waits_inside, does):
+    """An inner loop is a part of the outer one: what warps wait for there, they do not wait for twice."""
+    outer = [one.replace("P0", "P1") for one in FILTER]
+    after = (("LDG.E R40, desc[UR4][R41.64]", 10.0), ("FADD R42, R40, R42", 10.0), ("EXIT", 10.0))
+    waits = {2: waits_inside, 22: 100 - waits_inside}
+    evidence = evidence_of(
+        ("MOV R2, R8", 10.0),
+        *((line, 1000.0) for line in FILTER),
+        *((line, 100.0) for line in outer),
+        *after,
+        facts={place: {"waits": {"long_scoreboard": count}} for place, count in waits.items()},
+    )
+    assert follows_itself(evidence) is does
+
+
 # As nvcc 13 writes `h[t] = f[t] * x[t]; h[t] += (1 - f[t]) * h[t - 1];`, unrolled: pointers may point to the same, so that each turn
 # loads what the turn before has stored.
 STEPS = (

@@ -1,5 +1,7 @@
 """What a loop costs: the instructions that keep it going, and waiting that ends when its turns are computed beside each other."""
 
+import re
+
 import pytest
 from made_evidence import evidence_of
 
@@ -238,3 +240,19 @@ def test_an_inner_loop_whose_copies_make_all_of_its_turns_is_one_with_the_loop_a
     for kept in nests.values():
         texts = [site.instruction.text for site in kept if site.executed]
         assert texts == [lines[place] for place in (0, 1, 5, 8, 9, 11, 12, 13)]
+
+
+@pytest.mark.parametrize(("executed_after", "found"), [(1300, 1), (1500, 0)])
+def test_a_nest_within_a_nest_is_a_part_of_it_and_not_counted_again(executed_after, found):
+    """The outer loop executes 1,400 instructions; the one in it, in as many turns, 1,100 of these."""
+    inner = [re.sub("0x(.)0$", lambda at: f"0x{int(at[1], 16) + 1:x}0", one) for one in NEST_OF_COPIES]
+    evidence = evidence_of(
+        BEFORE,
+        ("MOV R40, R41", 100),
+        *((one, 0 if 2 <= place <= 4 else 100) for place, one in enumerate(inner)),
+        ("ISETP.NE.AND P5, PT, R30, R31, PT", 100),
+        ("@P5 BRA 0x10", 100),
+        ("FADD R9, R8, R7", executed_after),
+    )
+    assert len(loops.find_nests(evidence)) == 2
+    assert len(list(loops.detect_loop_overhead(evidence))) == found

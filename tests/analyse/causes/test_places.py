@@ -50,6 +50,20 @@ def test_code_of_the_standard_library_is_placed_where_its_operands_come_from(fil
     assert place_of("FADD R4, R6, R7", "FADD R9, R9, R9", "FMUL R5, R4, R4", last_file=file) == ("made.cu", 1)
 
 
+@pytest.mark.parametrize(
+    "file",
+    [
+        "int.jl",
+        "./range.jl",
+        "/opt/julia-1.10/share/julia/base/float.jl",
+        "/home/me/.julia/packages/LLVM/wnejv/src/interop/base.jl",
+        "/home/me/.julia/dev/CUDA/src/device/intrinsics/math.jl",
+    ],
+)
+def test_what_julia_compiles_in_is_placed_where_its_operands_come_from(file):
+    assert place_of("FADD R4, R6, R7", "FADD R9, R9, R9", "FMUL R5, R4, R4", last_file=file) == ("made.cu", 1)
+
+
 def test_a_load_of_a_header_is_placed_where_its_address_comes_from_and_not_where_memory_is_described():
     lines = ("IMAD.WIDE R2, R6, 0x4, R8", "ULDC.64 UR4, c[0x0][0x208]", "LDG.E R4, desc[UR4][R2.64]")
     assert place_of(*lines) == ("made.cu", 1)
@@ -96,7 +110,15 @@ def test_code_far_away_is_not_what_calls():
     assert place.line == 41
 
 
-@pytest.mark.parametrize("file", ["/home/me/triton/softmax.py", "/home/me/language/standard.py"])
+@pytest.mark.parametrize(
+    "file",
+    [
+        "/home/me/triton/softmax.py",
+        "/home/me/language/standard.py",
+        "/home/me/filter/int.jl",
+        "/home/me/.julia/dev/Filter/src/filter.jl",
+    ],
+)
 def test_code_of_the_user_is_placed_where_it_stands(file):
     assert place_of("FADD R4, R6, R7", "FMUL R5, R4, R4", last_file=file) == (Path(file).name, 2)
 

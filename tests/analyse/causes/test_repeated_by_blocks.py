@@ -52,6 +52,11 @@ def test_device_memory_delivers_once_what_all_of_them_load():
     assert held.effect.resources["dram"] == 0.0  # L2 serves all blocks but one
 
 
+def test_a_loop_within_such_a_loop_is_a_part_of_it_and_not_counted_again():
+    (one,) = found(next="IADD3 R4, R4, 0x4, RZ; @P2 BRA 0x50")
+    assert one.evidence["same_in_every_block_pct"] == pytest.approx(100 * 5 * 6400 / (5 * 6400 + 9 * 100))
+
+
 BROUGHT = "STS [R30], R8; BAR.SYNC.DEFER_BLOCKING 0x0; LDS R8, [R31]"
 COPIED = {"load": "LDGSTS.E.BYPASS.128 [R30], [R4]", "next": "IADD3 R4, R4, 0x80, RZ"}
 

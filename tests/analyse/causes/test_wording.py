@@ -15,8 +15,9 @@ from profiler.analyse.causes.detectors.global_memory import atomics
 from profiler.analyse.causes.detectors.instructions import integer_overhead, lanes
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.causes.wording import advise, on_gpu
-from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS, say_in_numba
+from profiler.analyse.causes.wording import advise, on_gpu, say_in
+from profiler.analyse.causes.words_of_julia import IN_JULIA, JULIA_SAYS
+from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
@@ -116,6 +117,10 @@ def test_what_numba_calls_it_is_said_of_recorded_kernels(runs, name, cause, word
         ("a::fill[abi:v1](Array<complex<float>, (int)1, C, mutable, aligned>)", None, "cuda.shfl_sync"),
         ("fill(Array<float, (int)1, C>)", "made.cu", "`__shfl_sync`"),  # of a class that its author calls so
         ("_Z4fill5ArrayIfLi1EE", "made.cu", "`__shfl_sync`"),
+        ("fill", "/home/me/fill.jl", "(`shfl_sync`"),
+        ("_Z10julia_fill13CuDeviceArrayI7Float32Li1ELi1EE", None, "(`shfl_sync`"),
+        ("julia_fill(CuDeviceArray<Float32, (int)1, (int)1>)", None, "(`shfl_sync`"),
+        ("julia_fill(float *)", "made.cu", "`__shfl_sync`"),  # an author may call a kernel so
         ("fill", "made.py", "tl.sum"),
         ("kernel_cutlass_fill___main__Fill_object_at__0", "made.py", "`__shfl_sync`"),  # of the CuTe DSL
         ("fill", "0123.cubin.cu", "`__shfl_sync`"),  # of CuPy
@@ -145,17 +150,29 @@ def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
                 yield node.value
 
 
-def test_no_detector_speaks_of_cuda_where_a_kernel_is_of_numba():
-    texts = [text for text in texts_of_detectors() if " " in text]
+@pytest.mark.parametrize(("says", "whole"), [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA)])
+def test_no_detector_speaks_of_cuda_where_a_kernel_is_of_another_language(says, whole):
+    texts = [text for text in texts_of_detectors(frozenset(whole)) if " " in text]
     assert any(ONLY_IN_CUDA.search(text) for text in texts)
-    assert [text for text in texts if ONLY_IN_CUDA.search(say_in_numba(text))] == []
+    assert [text for text in texts if ONLY_IN_CUDA.search(say_in(says, text))] == []
 
 
-def test_each_word_of_cuda_that_numba_says_otherwise_is_said_by_a_detector():
-    texts = list(texts_of_detectors())
-    assert [word for word in NUMBA_SAYS if not any(word in text for text in texts)] == []
-    assert not any(ONLY_IN_CUDA.search(text) for text in (*NUMBA_SAYS.values(), *IN_NUMBA.values()))
-    assert set(IN_NUMBA) <= set(BY_NAME)
+@pytest.mark.parametrize(("says", "whole"), [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA)])
+def test_each_word_of_cuda_that_a_language_says_otherwise_is_said_by_a_detector(says, whole):
+    texts = [*texts_of_detectors(frozenset(whole)), *(on_gpu(text, "7.5") for text in texts_of_detectors())]
+    assert [word for word in says if not any(word in text for text in texts)] == []
+    assert not any(ONLY_IN_CUDA.search(text) for text in (*says.values(), *whole.values()))
+    assert set(whole) <= set(BY_NAME)
+
+
+@pytest.mark.parametrize(
+    ("capability", "words"), [("8.6", "CG.memcpy_async"), ("7.5", "Load the next tile into registers")]
+)
+def test_kernels_of_julia_too_are_advised_nothing_that_their_gpu_lacks(monkeypatch, capability, words):
+    evidence = evidence_of("FADD R1, R1, R1", file="/home/me/fill.jl")
+    monkeypatch.setitem(vars(evidence.profile), "compute_capability", capability)
+    advice = "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. In registers, it may"
+    assert words in advise(evidence, Candidate("loads-not-overlapped", "", advice))
 
 
 def test_no_remedy_in_words_of_cuda_is_left_without_one_in_words_of_triton():

@@ -69,7 +69,9 @@ def test_launches_of_very_different_times_are_named_with_the_shortest_and_the_lo
     found = doubts_of("duration_ns", *values)
     assert len(found) == said
     if values[0] == 203_500.0:
-        assert found[0].startswith("made: its 2 launches take from 203.5 us to 408.4 us; `prof show`")
+        assert found[0].startswith(
+            "made: its 2 launches take from 203.5 us (launch 0) to 408.4 us (launch 1); `prof show`"
+        )
 
 
 @pytest.mark.parametrize("nothing", [math.nan, math.inf, None])

@@ -5,7 +5,7 @@ import pytest
 from profiler.analyse.code.machine_code import view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.recording.doubts import find_doubts
-from profiler.analyse.recording.launch_shapes import LaunchShape, shape_text
+from profiler.analyse.recording.launch_shapes import SAME_WORK, LaunchShape, group_launches, shape_text
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
@@ -38,7 +38,10 @@ def test_launches_of_one_name_may_be_of_several_programs_and_grids(store):
     profile = profile_kernel(store.find("triton_add_full", "gemm"), "add_kernel")
     assert sorted(shape.grid for shape in profile.shapes) == [(4096, 1, 1), (16384, 1, 1), (65536, 1, 1)]
     assert sorted(shape.registers for shape in profile.shapes) == [16, 26, 56]
-    assert any("3 launches of 3 shapes" in doubt for doubt in find_doubts(profile))
+    assert any(
+        "3 launches: grid, block, registers or shared memory differ in 3 ways" in doubt
+        for doubt in find_doubts(profile)
+    )
 
 
 def test_show_says_how_a_kernel_was_launched(prof_here, prof_recorded, store):
@@ -74,7 +77,7 @@ def test_every_figure_of_a_sheet_is_of_the_launches_that_its_headline_is_of(stor
     assert {one.launches for one in sheet.metrics} == {1}
     assert means["load_width_bits"] == 64, "as wide as this launch loads, and no mean of 64 and 128"
     assert any(
-        "all figures are of 1 of the 3 launches, those of 65,536 blocks" in one for one in sheet.cautions
+        "all figures are of 1 of the 3 launches, that of 65,536 blocks" in one for one in sheet.cautions
     )
     everything = profile_kernel(run, "add_kernel").series["duration_ns"].values
     assert (sheet.launches, sheet.total_ns) == (3, pytest.approx(sum(everything)))
@@ -106,3 +109,113 @@ def test_machine_code_is_of_the_launches_that_show_and_compare_take(store):
             assert any("all figures are of 1 of the 3 launches" in one for one in sheet.cautions)
     alone = view_machine_code([profile_kernel(run, "add_kernel", among=[large])])
     assert view_machine_code([everything]).regions == alone.regions
+
+
+GRID = {
+    "grid_x": 84, "grid_y": 1, "grid_z": 1, "block_x": 256, "block_y": 1, "block_z": 1,
+    "registers": 32, "shared_static_bytes": 0, "shared_dynamic_bytes": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("times_us", "groups"),
+    [
+        ([10.0, 62.0, 600.0, 6400.0], [(3,), (2,), (1,), (0,)]),  # a sweep over sizes, with one grid
+        ([1.0, SAME_WORK], [(0, 1)]),  # caches and clocks may do that
+        ([1.0, 1.01 * SAME_WORK], [(1,), (0,)]),
+        ([8.0, 1.9, 2.1, 2.0], [(0,), (1, 2, 3)]),  # cut in the gap, and not among launches alike
+        ([5.0, 1.0, 5.1, 1.0, 4.9], [(0, 2, 4), (1, 3)]),
+        ([1.0] * 12 + [5.0], [tuple(range(12)), (12,)]),  # many short ones take longer than one
+        ([3.0, 3.1, 2.9], [(0, 1, 2)]),
+    ],
+)
+def test_launches_of_one_shape_are_averaged_where_they_may_do_the_same_work(times_us, groups):
+    rows = [{"launch": number, **GRID} for number in range(len(times_us))]
+    found = group_launches(rows, {number: 1e3 * time for number, time in enumerate(times_us)})
+    assert [numbers for _, numbers in found] == groups
+    assert [(shape.first, shape.launches) for shape, _ in found] == [(one[0], len(one)) for one in groups]
+    assert group_launches(rows, {})[0][1] == tuple(range(len(times_us)))  # without times, all are one
+
+
+def sweep(make_run, *times_us, name="sweep", grids=None):
+    """A kernel that was launched with one grid, or these, and took so long each time; each launch has a figure of its own."""
+    launches = (
+        {
+            "kernel": "k",
+            "shape": {**GRID, "grid_x": grid},
+            "metrics": {"gpu__time_duration.sum": 1e3 * time, "smsp__inst_executed.sum": 100.0 * number},
+        }
+        for number, (time, grid) in enumerate(zip(times_us, grids or [84] * len(times_us), strict=True))
+    )
+    return make_run(*launches, name=name)
+
+
+def test_the_launch_that_takes_most_of_the_time_stands_alone(make_run):
+    run = sweep(make_run, 10.0, 62.0, 600.0, 6400.0)
+    sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
+    assert sheet.headline.what.startswith(
+        "k takes 6.400 ms under the profiler, in that one of its 4 launches"
+    )
+    assert {one.launches for one in sheet.metrics} == {1}
+    (caution,) = [one for one in sheet.cautions if "same work" in one]
+    assert caution.startswith(
+        "launches of one shape take from 10.00 us to 6.400 ms, which cannot be the same work"
+    )
+    assert "all figures are of 1 of the 4 launches" in caution
+    alike = sweep(make_run, 600.0, 610.0, 590.0, 605.0, name="alike")
+    sheet = derive_sheet(alike, profile_kernel(alike, "k"), full=False)
+    assert {one.launches for one in sheet.metrics} == {4}
+    assert not any("same work" in one for one in sheet.cautions)
+
+
+def test_a_comparison_takes_the_same_places_of_two_programs_that_launch_as_often(make_run):
+    """The change made the last launch, which took longest, shorter than the first."""
+    before = profile_kernel(sweep(make_run, 100.0, 10.0, 1000.0), "k")
+    after = profile_kernel(sweep(make_run, 100.0, 10.0, 20.0, name="after"), "k")
+    one, other, said = pair_of_main_shapes(before, after)
+    assert (one.numbers, other.numbers) == ((2,), (2,))
+    assert "1 of 3 and 1 of 3" in said[0]
+    assert [side.numbers for side in pair_of_main_shapes(after, before)[:2]] == [(0,), (0,)]
+    fewer = profile_kernel(
+        sweep(make_run, 100.0, 20.0, name="fewer"), "k"
+    )  # no launch is at the place of another
+    assert [side.numbers for side in pair_of_main_shapes(before, fewer)[:2]] == [(2,), (0,)]
+
+
+def test_launches_at_the_same_places_that_are_unlike_are_not_taken_for_the_same(make_run):
+    before = profile_kernel(sweep(make_run, 100.0, 110.0, 10.0), "k")
+    after = profile_kernel(sweep(make_run, 100.0, 10.0, 200.0, name="after", grids=[84, 85, 86]), "k")
+    one, other, _ = pair_of_main_shapes(before, after)
+    assert (one.numbers, other.numbers) == (
+        (2,),
+        (2,),
+    )  # that of the second side, as those of the first have two grids there
+
+
+def test_show_names_the_launches_so_that_one_can_be_asked_for(make_run, prof_here, tmp_path):
+    times = (10.0, 62.0, 600.0, 6400.0, 6410.0, 1.0)
+    launches = [
+        {"kernel": "k", "shape": GRID, "metrics": {"gpu__time_duration.sum": (1e3 * time, "ns")}}
+        for time in times
+    ]
+    make_run(*launches, name="sweep", root=tmp_path)
+    shown = prof_here("--runs", tmp_path, "show", "sweep").stdout
+    assert "2 launches of 6.405 ms (the first is launch 3)" in shown
+    assert "1 launch of 600.0 us (launch 2)" in shown
+    assert "and in 1 other way with --full" in shown
+    assert (
+        "1 launch of 1.000 us (launch 5)" in prof_here("--runs", tmp_path, "show", "sweep", "--full").stdout
+    )
+    assert prof_here("--runs", tmp_path, "show", "sweep", "--launch", "2").stdout.startswith(
+        "k takes 600.0 us"
+    )
+    both = prof_here("--runs", tmp_path, "compare", "sweep", "--launch", "1", "--launch", "2").stdout
+    assert "62.00 us -> 600.0 us" in both
+    for text, said in (
+        ("6", "no launch has the number 6"),
+        ("7-3", "launch '7-3' is no number"),
+        ("x", "is no number"),
+    ):
+        refused = prof_here("--runs", tmp_path, "show", "sweep", "--launch", text)
+        assert refused.returncode == 33
+        assert said in refused.stderr

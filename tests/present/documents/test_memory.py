@@ -33,6 +33,17 @@ def test_facts_about_memory_leave_out_metrics_that_were_not_recorded():
     }
 
 
+@pytest.mark.parametrize(
+    ("hits", "text"),
+    [
+        (100.04, "L2 Hit Rate 100.0 %"),
+        (100.31, "L2 Hit Rate 100.3 %, hits and lookups are counted in different passes"),
+    ],
+)
+def test_a_hit_rate_above_all_hits_says_how_that_may_be(hits, text):
+    assert facts(l2_hit_pct=hits) == {"caches": text}
+
+
 def test_a_width_that_no_access_has_is_said_to_be_an_average():
     assert facts(bulk_loads=0.0, load_width_bits=34.3, store_width_bits=32.0) == {
         "accesses": "bits per global access, on average: loads 34, stores 32"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from profiler.present.document import Column, Document, Facts, Folded, Row, Table, Text
+from profiler.present.document import Caution, Column, Document, Facts, Folded, Row, Table, Text
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.render.terminal import Window, document_text, wants_colour
 from profiler.present.render.terminal_table import render_table, styled, wrapped
@@ -226,3 +226,13 @@ def test_a_long_line_of_code_does_not_turn_the_quotes_of_what_follows_around():
 def test_a_figure_of_one_digit_stays_with_its_unit_and_not_with_the_word_before_it():
     assert wrapped("Warps of it spend 9 % of their time there.", 18).splitlines()[0] == "Warps of it spend"
     assert "  9 % of their" in wrapped("Warps of it spend 9 % of their time there.", 18)
+
+
+def test_a_path_that_is_wider_than_the_window_leaves_no_caution_alone_on_its_line():
+    path = "/" + 50 * "x"
+    lines = document_text(
+        Document("", [[Caution(f"{path}: the clock moved")]]), Window(width=40)
+    ).splitlines()
+    assert lines == [f"caution: {path}:", "  the clock moved"]
+    (line,) = document_text(Document("", [[Caution("the clock moved")]]), Window(width=40)).splitlines()
+    assert line == "caution: the clock moved"

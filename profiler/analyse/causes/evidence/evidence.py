@@ -153,7 +153,9 @@ class Evidence:
         return self._by_kinds[kinds]
 
     def share_executed(self, sites: Iterable[Site]) -> float:
-        return sum(site.executed for site in sites) / self.executed if self.executed else 0.0
+        """Returns the part of the executed instructions that these are, each counted once: loops may be nested."""
+        counted = dict.fromkeys(sites)
+        return sum(site.executed for site in counted) / self.executed if self.executed else 0.0
 
     def waiting_for(self, fractions: Mapping[Site, float], *reasons: str) -> dict[str, float]:
         """Returns the part of the waiting for each reason that goes when these parts of the waiting that the sites cause go."""

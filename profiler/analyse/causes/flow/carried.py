@@ -48,8 +48,11 @@ def follows_itself(evidence: Evidence) -> bool:
         if loop and has_fixed_address(evidence, store) == 0 and _stores_what_it_carries(evidence, store, loop)
     }
     loops |= {loop for loop, _ in stores if loop and _carries_through_memory(evidence, loop)}
-    inside = sum(evidence.charged[site].total for loop in loops for site in evidence.inside(loop))
-    return inside > sum(evidence.waits_by_reason.values()) / 2
+    inside = dict.fromkeys(
+        site for loop in loops for site in evidence.inside(loop)
+    )  # one loop may be in another
+    waiting = sum(evidence.charged[site].total for site in inside)
+    return waiting > sum(evidence.waits_by_reason.values()) / 2
 
 
 def _stores_what_it_carries(evidence: Evidence, store: Site, loop: Loop) -> bool:

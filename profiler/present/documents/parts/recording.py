@@ -36,7 +36,12 @@ def provenance_facts(manifest: Manifest, report: str | None, *, full: bool) -> l
         ("workload", size_text(manifest.workload or {})),
         ("verified", "" if facts.relative_error is None else f"relative error {facts.relative_error:.1e}"),
         ("library", _algorithms(facts)),
-        ("ncu", f"{manifest.ncu_version}, CUDA {manifest.cuda_version}" if manifest.has_counters else ""),
+        (
+            "ncu",
+            f"{manifest.ncu_version or 'of unknown version'}, CUDA {manifest.cuda_version}"
+            if manifest.has_counters
+            else "",
+        ),
         ("measured", _measured(manifest)),
         ("preset", _preset(manifest)),
         ("sections", ", ".join(manifest.sections)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import chain
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -109,8 +110,7 @@ def _hot_loops(evidence: Evidence, nests: Mapping[Site, Sequence[Site]]) -> list
         if parts.isdisjoint(inside) and len(_keeping(inside)) >= (1 - EIGHTFOLD) * len(inside)
     ]
     short += [nest for nest in whole if len(nests[nest[0]]) >= (1 - EIGHTFOLD) * len(nest)]
-    executed = sum(site.executed for inside in short for site in inside)
-    return short if executed > evidence.executed / 2 else []
+    return short if evidence.share_executed(chain.from_iterable(short)) > 1 / 2 else []
 
 
 def find_nests(evidence: Evidence) -> dict[Site, list[Site]]:

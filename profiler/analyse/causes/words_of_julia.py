@@ -1,0 +1,50 @@
+"""Advice in words of CUDA.jl, whose kernels have the threads, the blocks and the shared memory of CUDA C++ by names of Julia.
+
+Julia stores arrays by columns, tests each index unless `@inbounds` says otherwise, and its literals have 64 bits.
+"""
+
+from __future__ import annotations
+
+# Causes whose remedy is another one in Julia, whatever the detector says.
+IN_JULIA = {
+    "narrow-accesses": "Let each thread take several neighbouring elements, and load them as one: `reinterpret` the array to one of "
+    "`NTuple{4, VecElement{Float32}}`, whose elements have 16 bytes; or load all of them before the first use.",
+    "fp64-arithmetic": "Compute in `Float32`, if single precision is enough: arrays, and literals (`0.5f0`, or `T(0.5)`; 0.5 is a `Float64`, and makes "
+    "the whole expression so).",
+}  # fmt: skip
+
+# The words of CUDA C++ in advice, and what CUDA.jl has instead.
+JULIA_SAYS = {
+    "(`__reduce_add_sync`, shuffles)": "(`shfl_down_sync`)",
+    "(`__shfl_down_sync`)": "(`shfl_down_sync`)",
+    "(`__launch_bounds__`, `--maxrregcount`)": "(`maxregs`, `maxthreads` and `minblocks` of `@cuda`)",
+    "(`__launch_bounds__`, a smaller tile": "(`maxregs` of `@cuda`, a smaller tile",
+    "without -G (-lineinfo keeps the source lines), and without -O0 for ptxas": "by `julia -g1`, which keeps the source lines, and not by `-g2`",
+    " (`const … * __restrict__`)": " (`CUDA.Const(array)`)",
+    "; declare pointers `const … * __restrict__`, so that the compiler may": "; `CUDA.Const(array)` says that nobody stores there",
+    "at once, in up to 16 bytes (a vector type)": "as one wider element (`NTuple{4, VecElement{Float32}}`, by `reinterpret`)",
+    "at once (up to 16 bytes, a vector type)": "as one wider element (`NTuple{4, VecElement{Float32}}`, by `reinterpret`)",
+    "exchange the roles of the indices": "let `threadIdx().x` count along the first dimension of the array, whose elements are neighbours in memory",
+    "pass a tile through shared memory": "pass a tile through shared memory (`CuStaticSharedArray`)",
+    "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`count_ones(x)`",
+    " (`curand_uniform4`)": "",
+    " (`curandStatePhilox4_32_10_t`)": "",
+    "(a template parameter, or a constant)": "(`Val(n)`, or a constant)",
+    "(`#pragma unroll`)": "(`@unroll` of KernelAbstractions.Extras)",
+    "(`#pragma unroll 4`)": "(give loops a number of turns that is an argument, and no constant)",
+    "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn` or `__dmul_rn`), or write `fma(a, b, c)`": "Write `muladd(a, b, c)` or "
+    "`fma(a, b, c)`: Julia fuses nothing by itself without `@fastmath`",
+    "(`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`)": "(`@fastmath`, or `fastmath=true` of `@cuda`, and `CUDA.rsqrt`)",
+    "of powf": "of powers",
+    "__fdividef(1, x)": "@fastmath(1 / x)",
+    "rsqrtf(x)": "CUDA.rsqrt(x)",
+    "`sqrtf(x)": "`sqrt(x)",
+    "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants": "Use indices of 32 bits (`Int32`, and "
+    "`1i32` of CUDA.jl: literals have 64 bits), mark accesses `@inbounds`, and unroll so that offsets become constants",
+    "and use 32-bit indices": "and use indices of 32 bits (`Int32`, and `1i32` of CUDA.jl: literals have 64 bits)",
+    "12582912.0f": "12582912f0",
+    "asynchronous copies (cp.async)": "asynchronous copies (`CG.memcpy_async`)",
+    "asynchronously (cp.async)": "asynchronously (`CG.memcpy_async`)",
+    "(`__shfl_sync`, `__syncwarp`)": "(`shfl_sync`, `sync_warp`)",
+    "`__shfl_xor_sync`": "`shfl_xor_sync`",
+}  # fmt: skip
