@@ -8,6 +8,7 @@ from hypothesis import given, strategies as st
 
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.causes.evidence.evidence import gather
+from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
@@ -120,8 +121,35 @@ def test_whatever_is_missing_the_rest_is_judged(make_run, data):
     counters = counters_of(*data.draw(st.sampled_from(RECORDED)))
     kept = data.draw(st.sets(st.sampled_from(sorted(counters))))
     run = make_run({"kernel": "k", "metrics": {name: counters[name] for name in kept}})
-    diagnosis = diagnose(profile_kernel(run, "k"))
+    profile = profile_kernel(run, "k")
+    diagnosis = diagnose(profile)
     assert diagnosis.can_look or not diagnosis.causes
+    assert gather(profile).model.saved(Effect()) == pytest.approx(0, abs=1e-9)
+
+
+# A block for each SM fits, and for two there are warps; what else an `ncu` with its default sections records.
+HALF_FULL = {"duration_ns": 1e6, "issue_active_pct": 5.0, "occupancy_pct": 50.0, "occupancy_limit_pct": 50.0, "sms": 132.0,
+             "launch__occupancy_limit_warps": 2.0, "blocks_by_shared": 1.0}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        ({"waves": 20.0}, [("shared-memory-limits-occupancy", 50)]),
+        ({"waves": 20.0, "issue_active_pct": 90.0}, [("shared-memory-limits-occupancy", 10)]),
+        ({"waves": 0.95}, []),  # no SM has a second block to hold
+        ({"waves": 0.0}, []),
+    ],
+)
+def test_without_stall_reasons_more_warps_save_their_part_of_the_time_and_no_more(
+    diagnosis_of, figures, expected
+):
+    counters = {
+        BY_NAME[name].ncu[0] if name in BY_NAME else name: value
+        for name, value in {**HALF_FULL, **figures}.items()
+    }
+    found = diagnosis_of(counters).causes
+    assert [(one.cause, round(one.saves_pct.expected)) for one in found] == expected
 
 
 @pytest.mark.parametrize(("waves", "found"), [(9.75, []), (9.6, ["uneven-last-wave"])])

@@ -10,7 +10,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.latency import LAUNCH, UNNAMED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
@@ -60,7 +60,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     if not blocks or not sms or not waves or waves >= 1.0 or follows_itself(evidence):
         return
     idle = max(0.0, 1 - blocks / sms)
-    latency = evidence.model.wait_share(NO_WARP, *_LATENCY) * (1 - waves)
+    latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
     # Atomics of one address are served one after the other, from however many SMs they come.
     served_alone = evidence.time_of(evidence.of("atomic")) if evidence.atomics_are_contended else 0.0
     yield Candidate(
