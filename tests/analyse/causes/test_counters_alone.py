@@ -137,6 +137,10 @@ HALF_FULL = {"duration_ns": 1e6, "issue_active_pct": 5.0, "occupancy_pct": 50.0,
     [
         ({"waves": 20.0}, [("shared-memory-limits-occupancy", 50)]),
         ({"waves": 20.0, "issue_active_pct": 90.0}, [("shared-memory-limits-occupancy", 10)]),
+        (
+            {"waves": 20.0, "l1_throughput_pct": 90.0, "sm__cycles_active.avg": 100.0, "cycles": 100.0},
+            [("shared-memory-limits-occupancy", 10)],
+        ),
         ({"waves": 0.95}, []),  # no SM has a second block to hold
         ({"waves": 0.0}, []),
     ],
