@@ -45,6 +45,7 @@ from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
 from profiler.analyse.causes.places import find_places, find_signature
+from profiler.analyse.causes.shown import what_counters_show
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
@@ -88,6 +89,7 @@ def find_all(profile: Profile) -> Diagnosis:
         launches=evidence.profile.launches,
         sees=_find_seen(evidence),
         busy=dict(evidence.model.busy),
+        shown=what_counters_show(evidence),
         can_look=bool(evidence.model.busy or causes),
     )
 

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.causes.evidence.evidence import gather
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.headline import headline_of
+from profiler.analyse.causes.headline import NOTHING_FOUND, NOTHING_RECORDED, headline_of
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 
@@ -61,7 +61,10 @@ def test_a_headline_without_a_cause_says_what_was_not_recorded(make_run):
         make_run({"kernel": "k", "metrics": counters_of("bound", "shared_loads<8>")}), "k"
     )
     headline = headline_of(profile, diagnose(profile), profile.launches)
-    assert headline.why.endswith("Not recorded: which instructions ran how often, where warps wait.")
+    assert headline.why.endswith(
+        "Most causes cannot be looked for: it is not recorded which instructions ran how often and where warps wait."
+    )
+    assert NOTHING_FOUND not in headline.why
     assert headline.next == (
         "Record it with `prof collect --preset source --name NAME -- PROGRAM`, or with "
         "`ncu --set full --import-source yes -o NAME PROGRAM` where prof is not installed."
@@ -193,18 +196,71 @@ def test_double_precision_is_named_where_its_pipe_is_the_busiest_unit_and_works_
     assert ("fp64-arithmetic" in causes_in(diagnosis)) == found
 
 
+def headline_with(make_run, figures):
+    counters = {
+        BY_NAME[name].ncu[0] if name in BY_NAME else name: float(value) for name, value in figures.items()
+    }
+    profile = profile_kernel(
+        make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1e6, **counters}}), "k"
+    )
+    return headline_of(profile, diagnose(profile), 1)
+
+
 @pytest.mark.parametrize(
     ("l1", "said"),
     [
-        (98.0, "L1 is the busiest unit, at 98 % of the peak."),
-        (2.0, "Issue slots are the busiest unit, at 3 % of the peak."),
+        (100.0, "L1 is the busiest unit, at 100 % of the peak: without less of that work, no change saves any time."),
+        (98.0, "L1 is the busiest unit, at 98 % of the peak: without less of that work, no change saves more than 2 % of the time."),
+        (50.0, "L1 is the busiest unit, at 50 % of the peak: without less of that work, no change saves more than 50 % of the time."),
+        (49.0, "L1 is the busiest unit, at 49 % of the peak: for most of the time, warps wait or are missing."),
+        (2.0, "Issue slots are the busiest unit, at 3 % of the peak: for most of the time, warps wait or are missing."),
     ],
-)
+)  # fmt: skip
 def test_where_nothing_was_found_the_headline_names_the_busiest_unit(make_run, l1, said):
-    counters = {
-        "gpu__time_duration.sum": 1e6,
-        ISSUED: 3.0,
-        "l1tex__throughput.avg.pct_of_peak_sustained_active": l1,
-    }
-    profile = profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k")
-    assert said in headline_of(profile, diagnose(profile), 1).why
+    assert said in headline_with(make_run, {"issue_active_pct": 3.0, "l1_throughput_pct": l1}).why
+
+
+LIMITS = {"launch__occupancy_limit_blocks": 16.0, "launch__occupancy_limit_warps": 16.0,
+          "blocks_by_registers": 16.0, "blocks_by_shared": 16.0}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        ({"occupancy_pct": 99.9, "occupancy_limit_pct": 100.0}, "SMs hold 100 % of the warps that they could: hardly any more fit."),
+        ({"occupancy_pct": 89.0, "occupancy_limit_pct": 100.0}, "SMs hold 89 % of the warps that they could, and have room for 100 %."),
+        ({"occupancy_pct": 46.0, "occupancy_limit_pct": 50.0, **LIMITS, "blocks_by_registers": 8.0},
+         "SMs hold 46 % of the warps that they could, about as many as the registers of a thread allow."),
+        ({"occupancy_pct": 46.0, "occupancy_limit_pct": 50.0, **LIMITS, "blocks_by_shared": 8.0},
+         "SMs hold 46 % of the warps that they could, about as many as the shared memory of a block allows."),
+        ({"occupancy_pct": 46.0, "occupancy_limit_pct": 50.0}, "SMs hold 46 % of the warps that they could, about as many as their limits allow."),
+    ],
+)  # fmt: skip
+def test_where_nothing_was_found_the_headline_says_how_many_warps_sms_hold_and_why_not_more(
+    make_run, figures, said
+):
+    assert f" {said} " in headline_with(make_run, {"issue_active_pct": 3.0, "waves": 0.9, **figures}).why
+
+
+@pytest.mark.parametrize(
+    ("figures", "why"),
+    [
+        ({"occupancy_pct": 99.9, "occupancy_limit_pct": 100.0},
+         "SMs hold 100 % of the warps that they could: hardly any more fit. Causes cannot be looked for: it is not recorded how busy "
+         "memory and pipes are, which instructions ran how often and where warps wait."),
+        ({}, NOTHING_RECORDED),
+    ],
+)  # fmt: skip
+def test_what_is_recorded_is_said_where_no_cause_could_be_found_from_it(make_run, figures, why):
+    assert headline_with(make_run, figures).why == why
+
+
+@pytest.mark.parametrize(("waves", "is_weak"), [(9.2, True), (7.2, False)])
+def test_a_small_cause_is_no_answer_where_most_cannot_be_looked_for(make_run, waves, is_weak):
+    """The last of ten rounds leaves four fifths of its places empty, or the last of eight does."""
+    figures = {"issue_active_pct": 50.0, "occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": waves}
+    headline = headline_with(make_run, figures)
+    assert headline.why.startswith("Of the causes that can be looked for, none would save 10 %") == is_weak
+    assert ("Issue slots are the busiest unit" in headline.why) == is_weak
+    assert headline.next.startswith("Record it with") == is_weak
+    assert "Choose the work of a block so that the rounds are full" in headline.next
