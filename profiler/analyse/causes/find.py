@@ -41,7 +41,8 @@ from profiler.analyse.causes.detectors.waiting import (
     unoverlapped_loads,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
-from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
+from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, UNNAMED
+from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
 from profiler.analyse.causes.places import find_places, find_signature
@@ -113,9 +114,12 @@ def find_unseen(evidence: Evidence) -> list[str]:
         lacking.append(UNCOUNTED)
     elif not evidence.has_costs:
         lacking.append("the sectors and passes of each access (estimated from totals)")
-    if not evidence.has_samples:
-        estimated = " (estimated from how often instructions ran)" if evidence.sites else ""
-        lacking.append(f"where warps wait{estimated}")
+    if not evidence.has_samples and evidence.sites:
+        lacking.append("where warps wait (estimated from how often instructions ran)")
+    elif not evidence.has_samples:
+        # Counters of all stall reasons say for what warps wait.
+        is_counted = bool(evidence.model.waits.keys() - {NO_WARP, UNNAMED})
+        lacking.append("at which instruction warps wait" if is_counted else "where warps wait")
     return lacking
 
 

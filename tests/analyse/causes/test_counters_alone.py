@@ -62,7 +62,7 @@ def test_a_headline_without_a_cause_says_what_was_not_recorded(make_run):
     )
     headline = headline_of(profile, diagnose(profile), profile.launches)
     assert headline.why.endswith(
-        "Most causes cannot be looked for: it is not recorded which instructions ran how often and where warps wait."
+        "Most causes cannot be looked for: it is not recorded which instructions ran how often and at which instruction warps wait."
     )
     assert NOTHING_FOUND not in headline.why
     assert headline.next == (
@@ -264,3 +264,22 @@ def test_a_small_cause_is_no_answer_where_most_cannot_be_looked_for(make_run, wa
     assert ("Issue slots are the busiest unit" in headline.why) == is_weak
     assert headline.next.startswith("Record it with") == is_weak
     assert "Choose the work of a block so that the rounds are full" in headline.next
+
+
+@pytest.mark.parametrize(
+    ("stalls", "said"),
+    [
+        ({"long_scoreboard": 28.0, "barrier": 12.0, "wait": 2.0, "not_selected": 1.0, "selected": 1.0},
+         "Of their time, warps spend 64 % waiting for a result of global, local or texture memory and 27 % waiting for the other warps at a "
+         "barrier of the block. Causes cannot be looked for: it is not recorded how busy memory and pipes are, which instructions ran how "
+         "often and at which instruction warps wait."),
+        ({"wait": 40.0, "sleeping": 3.9, "selected": 1.0},
+         "Of their time, warps spend 89 % waiting on a fixed latency of the previous instruction. Causes cannot be looked for: it is not "
+         "recorded how busy memory and pipes are, which instructions ran how often and at which instruction warps wait."),
+        ({}, NOTHING_RECORDED),
+    ],
+)  # fmt: skip
+def test_counters_say_for_what_warps_wait_where_no_samples_say_at_which_instruction(make_run, stalls, said):
+    """Of all waiting, what is less than a tenth is left out."""
+    figures = {f"stall_{reason}": value for reason, value in stalls.items()}
+    assert headline_with(make_run, figures | {"warp_latency": sum(stalls.values())}).why == said
