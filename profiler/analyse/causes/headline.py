@@ -138,8 +138,10 @@ def why_text(causes: Sequence[Cause], unseen: Sequence[str] = ()) -> str:
     if not causes:
         return NOTHING_FOUND
     first = causes[0]
+    most = max(_expected(one) for one in causes)
+    which = "largest" if _expected(first) == most else "surest"
     weak = (
-        f"{_none_of_them(unseen)} would save {_WEAK_PCT} % of the time; the largest is "
+        f"{_none_of_them(unseen)} would save {_WEAK_PCT} % of the time; the {which} is "
         if _are_weak(causes)
         else ""
     )
@@ -151,8 +153,13 @@ def _none_of_them(unseen: Sequence[str]) -> str:
 
 
 def _are_weak(causes: Sequence[Cause]) -> bool:
-    """Returns whether no cause would save much, in whole percents, as they are printed."""
-    return bool(causes) and not causes[0].is_ceiling and round(causes[0].saves_pct.expected) < _WEAK_PCT
+    """Returns whether no cause would save much."""
+    return bool(causes) and not causes[0].is_ceiling and max(_expected(one) for one in causes) < _WEAK_PCT
+
+
+def _expected(cause: Cause) -> int:
+    """Returns the saving in whole percents, as it is printed."""
+    return round(cause.saves_pct.expected)
 
 
 def hidden_text(causes: Sequence[Cause], unseen: Sequence[str]) -> str:
@@ -189,7 +196,7 @@ def _foreign_text(causes: Sequence[Cause], profile: Profile | None) -> str:
 
 
 def saves_text(cause: Cause) -> str:
-    expected, at_most = round(cause.saves_pct.expected), round(cause.saves_pct.at_most)
+    expected, at_most = _expected(cause), round(cause.saves_pct.at_most)
     if expected >= _ALL_PCT:
         return "Likely to save nearly all of the time."
     more = f"more than {at_most} %" if at_most > expected else "more"
