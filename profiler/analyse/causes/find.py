@@ -50,7 +50,7 @@ from profiler.analyse.causes.shown import what_counters_show
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
-from profiler.catalog.causes import BY_NAME, GENERAL, LAST_WAVE
+from profiler.catalog.causes import BY_NAME, GENERAL, LAST_WAVE, TOO_SHORT
 from profiler.catalog.metrics import DURATION
 
 DETECTORS: tuple[Detector, ...] = (
@@ -73,6 +73,9 @@ _WITHOUT_COUNTERS: tuple[Detector, ...] = (grid.detect_short_launch,)
 # A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1
 _MOST_CAUSES = 6
+# Where starting and ending a launch takes over half of it, less than 3 us are left: time for a few round trips to device memory, of
+# 0.4 us each on an H200, and for instructions that no cache holds yet. Neither more blocks nor full warps shorten them.
+_MOSTLY_STARTING = 0.5
 # How much surer a specific cause is. In four blind tests, the next version of a kernel changed the cause that would save most in
 # 86 % of the kernels where that was specific (73 of 85), and in 56 % of those where it was general (28 of 50).
 _WEIGHT_OF_GENERAL = 0.6
@@ -143,6 +146,8 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
     for candidate in sorted(saved, key=lambda one: -saved[one]):
         if saved[candidate] >= WORTH_A_CHANGE or candidate.nothing_to_gain:
             best.setdefault(candidate.name, candidate)
+    if TOO_SHORT in best and saved[best[TOO_SHORT]] > _MOSTLY_STARTING:
+        best = {TOO_SHORT: best[TOO_SHORT]}
     for ceiling in [one for one in best.values() if one.nothing_to_gain]:
         if any(_is_better(one, ceiling, saved[one]) for one in best.values()):
             del best[ceiling.name]

@@ -180,6 +180,15 @@ def test_a_launch_that_is_too_short_is_known_from_its_duration_alone(diagnosis_o
     assert diagnosis.can_look == bool(found)
 
 
+@pytest.mark.parametrize(
+    ("duration_ns", "found"), [(5_900.0, []), (6_100.0, ["shared-memory-limits-occupancy"])]
+)
+def test_where_starting_takes_over_half_of_a_launch_nothing_else_is_named(diagnosis_of, duration_ns, found):
+    figures = {**HALF_FULL, "waves": 20.0, "duration_ns": duration_ns}
+    counters = {BY_NAME[name].ncu[0] if name in BY_NAME else name: value for name, value in figures.items()}
+    assert causes_in(diagnosis_of(counters)) == ["launch-too-short", *found]
+
+
 FP64 = "sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed"
 ISSUED = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
 DRAM = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"

@@ -33,6 +33,11 @@ _SOME_WAVES = 2.0
 # By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _FOR_MEMORY = ("long_scoreboard", "lg_throttle", "drain")
+_MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
+_LESS_EACH = (
+    "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
+    "blocks that share one result and add up their parts."
+)
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
 
@@ -71,7 +76,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             if idle > latency
             else f"{100 * (1 - waves):.0f} % of their places are empty."
         ),
-        "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts.",
+        _MORE_BLOCKS if blocks == _blocks(evidence) else _LESS_EACH,
         weights=_busiest_code(evidence),
         evidence={
             "blocks": blocks,
