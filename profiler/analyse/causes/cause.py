@@ -87,6 +87,7 @@ class Diagnosis(Struct, frozen=True):
     launches: int = 0
     sees: list[Seen] = []
     busy: dict[str, float] = {}
+    shown: str = ""  # what counters alone show, for a headline that has no cause to name
     can_look: bool = True  # False where nothing is recorded from which a cause could be found
 
     def could_show(self, cause: Cause, of: Diagnosis) -> bool:

@@ -42,14 +42,16 @@ from profiler.analyse.causes.detectors.waiting import (
     unoverlapped_loads,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
-from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
+from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, UNNAMED
+from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
 from profiler.analyse.causes.places import find_places, find_signature
+from profiler.analyse.causes.shown import what_counters_show
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
-from profiler.catalog.causes import BY_NAME, GENERAL, LAST_WAVE
+from profiler.catalog.causes import BY_NAME, GENERAL, LAST_WAVE, TOO_SHORT
 from profiler.catalog.metrics import DURATION
 
 DETECTORS: tuple[Detector, ...] = (
@@ -72,6 +74,9 @@ _WITHOUT_COUNTERS: tuple[Detector, ...] = (grid.detect_short_launch,)
 # A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
 _NOT_AT_A_CEILING = 0.1
 _MOST_CAUSES = 6
+# Where starting and ending a launch takes over half of it, less than 3 us are left: time for a few round trips to device memory, of
+# 0.4 us each on an H200, and for instructions that no cache holds yet. Neither more blocks nor full warps shorten them.
+_MOSTLY_STARTING = 0.5
 # How much surer a specific cause is. In four blind tests, the next version of a kernel changed the cause that would save most in
 # 86 % of the kernels where that was specific (73 of 85), and in 56 % of those where it was general (28 of 50).
 _WEIGHT_OF_GENERAL = 0.6
@@ -90,6 +95,7 @@ def find_all(profile: Profile) -> Diagnosis:
         launches=evidence.profile.launches,
         sees=_find_seen(evidence),
         busy=dict(evidence.model.busy),
+        shown=what_counters_show(evidence),
         can_look=bool(evidence.model.busy or causes),
     )
 
@@ -113,9 +119,12 @@ def find_unseen(evidence: Evidence) -> list[str]:
         lacking.append(UNCOUNTED)
     elif not evidence.has_costs:
         lacking.append("the sectors and passes of each access (estimated from totals)")
-    if not evidence.has_samples:
-        estimated = " (estimated from how often instructions ran)" if evidence.sites else ""
-        lacking.append(f"where warps wait{estimated}")
+    if not evidence.has_samples and evidence.sites:
+        lacking.append("where warps wait (estimated from how often instructions ran)")
+    elif not evidence.has_samples:
+        # Counters of all stall reasons say for what warps wait.
+        is_counted = bool(evidence.model.waits.keys() - {NO_WARP, UNNAMED})
+        lacking.append("at which instruction warps wait" if is_counted else "where warps wait")
     return lacking
 
 
@@ -139,6 +148,8 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
     for candidate in sorted(saved, key=lambda one: -saved[one]):
         if saved[candidate] >= WORTH_A_CHANGE or candidate.nothing_to_gain:
             best.setdefault(candidate.name, candidate)
+    if TOO_SHORT in best and saved[best[TOO_SHORT]] > _MOSTLY_STARTING:
+        best = {TOO_SHORT: best[TOO_SHORT]}
     for ceiling in [one for one in best.values() if one.nothing_to_gain]:
         if any(_is_better(one, ceiling, saved[one]) for one in best.values()):
             del best[ceiling.name]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from statistics import median
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline, where_is
-from profiler.analyse.causes.evidence.time_shares import UNITS, derive_figures
 from profiler.analyse.recording.doubts import PYTORCH, is_part_of_step
 from profiler.analyse.recording.kernel_names import short_name
 from profiler.analyse.recording.profile import Profile
@@ -56,13 +55,13 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
     else:
         what = f"How long {_name(profile)} takes on {profile.gpu} is not recorded."
     record_it = record_it_text("" if profile.manifest.kernel is not None else ANY_PROGRAM)
-    if not diagnosis.can_look:
-        return Headline(what, NOTHING_RECORDED, record_it)
     if not diagnosis.causes and diagnosis.unseen:
-        unseen = f"Not recorded: {', '.join(diagnosis.unseen)}."
-        return Headline(what, f"{NOTHING_FOUND}{_busiest_text(profile)} {unseen}", record_it)
-    why = why_text(diagnosis.causes) + hidden_text(diagnosis.causes, diagnosis.unseen)
-    return Headline(what, why, next_text(diagnosis.causes, profile))
+        return Headline(what, _without_cause(diagnosis), record_it)
+    why = why_text(diagnosis.causes, diagnosis.unseen)
+    next_ = next_text(diagnosis.causes, profile)
+    if _are_weak(diagnosis.causes) and UNCOUNTED in diagnosis.unseen:
+        why, next_ = f"{why} {diagnosis.shown}".rstrip(), f"{record_it} {next_}"
+    return Headline(what, why + hidden_text(diagnosis.causes, diagnosis.unseen), next_)
 
 
 def flag_of_lines(program: str) -> str:
@@ -75,21 +74,6 @@ def without_source(program: str = "") -> str:
     return (
         f"{NO_LINES}. If the kernel is yours, compile it with {flag_of_lines(program)}. If it comes from a library, "
         "change what you ask of it: the shapes, the layout or the type."
-    )
-
-
-def _busiest_text(profile: Profile) -> str:
-    """Returns a further sentence about the busiest unit, or "" where none is recorded.
-
-    How busy L1 is follows from other counters, for all of the time. Without these, what is known of it is a share of the time in
-    which its SM has a warp.
-    """
-    figures = derive_figures(profile)
-    l1 = figures.get("l1_pct", figures.get("l1_throughput_pct", 0.0))
-    busy = {name: figures[name] for name in UNITS if name in figures} | {"l1_pct": l1}
-    busiest = max(busy, key=lambda name: busy[name])
-    return (
-        f" {UNITS[busiest]} the busiest unit, at {busy[busiest]:.0f} % of the peak." if busy[busiest] else ""
     )
 
 
@@ -132,16 +116,50 @@ def _time(profile: Profile, diagnosis: Diagnosis, launches: int) -> str:
     return f"{took} {'under' if profile.manifest.has_counters else 'without'} the profiler{of}"
 
 
-def why_text(causes: Sequence[Cause]) -> str:
+def _without_cause(diagnosis: Diagnosis) -> str:
+    """Returns what is known where no cause was found in a recording that does not show all of them."""
+    if not diagnosis.can_look and not diagnosis.shown:
+        return NOTHING_RECORDED
+    if UNCOUNTED in diagnosis.unseen:
+        looked = "Most causes" if diagnosis.can_look else "Causes"
+        unseen = f"{looked} cannot be looked for: it is not recorded {_listed(diagnosis.unseen)}."
+        return f"{diagnosis.shown} {unseen}".lstrip()
+    return " ".join(
+        filter(None, [NOTHING_FOUND, diagnosis.shown, f"Not recorded: {', '.join(diagnosis.unseen)}."])
+    )
+
+
+def _listed(unseen: Sequence[str]) -> str:
+    *others, last = unseen
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def why_text(causes: Sequence[Cause], unseen: Sequence[str] = ()) -> str:
     if not causes:
         return NOTHING_FOUND
     first = causes[0]
+    most = max(_expected(one) for one in causes)
+    which = "largest" if _expected(first) == most else "surest"
     weak = (
-        f"No cause would save {_WEAK_PCT} % of the time; the largest is "
-        if not first.is_ceiling and round(first.saves_pct.expected) < _WEAK_PCT
+        f"{_none_of_them(unseen)} would save {_WEAK_PCT} % of the time; the {which} is "
+        if _are_weak(causes)
         else ""
     )
     return f"{weak}{name_and_place(first)}: {first.sentence}"
+
+
+def _none_of_them(unseen: Sequence[str]) -> str:
+    return "Of the causes that can be looked for, none" if UNCOUNTED in unseen else "No cause"
+
+
+def _are_weak(causes: Sequence[Cause]) -> bool:
+    """Returns whether no cause would save much."""
+    return bool(causes) and not causes[0].is_ceiling and max(_expected(one) for one in causes) < _WEAK_PCT
+
+
+def _expected(cause: Cause) -> int:
+    """Returns the saving in whole percents, as it is printed."""
+    return round(cause.saves_pct.expected)
 
 
 def hidden_text(causes: Sequence[Cause], unseen: Sequence[str]) -> str:
@@ -151,7 +169,7 @@ def hidden_text(causes: Sequence[Cause], unseen: Sequence[str]) -> str:
         return ""
     if first.saves_pct.expected >= _NO_BOUND_PCT:
         return ""
-    return f" Other causes may be hidden: it is not recorded {' and '.join(unseen)}."
+    return f" Other causes may be hidden: it is not recorded {_listed(unseen)}."
 
 
 def next_text(causes: Sequence[Cause], profile: Profile | None = None) -> str:
@@ -178,7 +196,7 @@ def _foreign_text(causes: Sequence[Cause], profile: Profile | None) -> str:
 
 
 def saves_text(cause: Cause) -> str:
-    expected, at_most = round(cause.saves_pct.expected), round(cause.saves_pct.at_most)
+    expected, at_most = _expected(cause), round(cause.saves_pct.at_most)
     if expected >= _ALL_PCT:
         return "Likely to save nearly all of the time."
     more = f"more than {at_most} %" if at_most > expected else "more"

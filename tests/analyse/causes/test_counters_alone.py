@@ -8,7 +8,8 @@ from hypothesis import given, strategies as st
 
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.causes.evidence.evidence import gather
-from profiler.analyse.causes.headline import headline_of
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.headline import NOTHING_FOUND, NOTHING_RECORDED, headline_of
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 
@@ -60,7 +61,10 @@ def test_a_headline_without_a_cause_says_what_was_not_recorded(make_run):
         make_run({"kernel": "k", "metrics": counters_of("bound", "shared_loads<8>")}), "k"
     )
     headline = headline_of(profile, diagnose(profile), profile.launches)
-    assert headline.why.endswith("Not recorded: which instructions ran how often, where warps wait.")
+    assert headline.why.endswith(
+        "Most causes cannot be looked for: it is not recorded which instructions ran how often and at which instruction warps wait."
+    )
+    assert NOTHING_FOUND not in headline.why
     assert headline.next == (
         "Record it with `prof collect --preset source --name NAME -- PROGRAM`, or with "
         "`ncu --set full --import-source yes -o NAME PROGRAM` where prof is not installed."
@@ -120,8 +124,39 @@ def test_whatever_is_missing_the_rest_is_judged(make_run, data):
     counters = counters_of(*data.draw(st.sampled_from(RECORDED)))
     kept = data.draw(st.sets(st.sampled_from(sorted(counters))))
     run = make_run({"kernel": "k", "metrics": {name: counters[name] for name in kept}})
-    diagnosis = diagnose(profile_kernel(run, "k"))
+    profile = profile_kernel(run, "k")
+    diagnosis = diagnose(profile)
     assert diagnosis.can_look or not diagnosis.causes
+    assert gather(profile).model.saved(Effect()) == pytest.approx(0, abs=1e-9)
+
+
+# A block for each SM fits, and for two there are warps; what else an `ncu` with its default sections records.
+HALF_FULL = {"duration_ns": 1e6, "issue_active_pct": 5.0, "occupancy_pct": 50.0, "occupancy_limit_pct": 50.0, "sms": 132.0,
+             "launch__occupancy_limit_warps": 2.0, "blocks_by_shared": 1.0}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("figures", "expected"),
+    [
+        ({"waves": 20.0}, [("shared-memory-limits-occupancy", 50)]),
+        ({"waves": 20.0, "issue_active_pct": 90.0}, [("shared-memory-limits-occupancy", 10)]),
+        (
+            {"waves": 20.0, "l1_throughput_pct": 90.0, "sm__cycles_active.avg": 100.0, "cycles": 100.0},
+            [("shared-memory-limits-occupancy", 10)],
+        ),
+        ({"waves": 0.95}, []),  # no SM has a second block to hold
+        ({"waves": 0.0}, []),
+    ],
+)
+def test_without_stall_reasons_more_warps_save_their_part_of_the_time_and_no_more(
+    diagnosis_of, figures, expected
+):
+    counters = {
+        BY_NAME[name].ncu[0] if name in BY_NAME else name: value
+        for name, value in {**HALF_FULL, **figures}.items()
+    }
+    found = diagnosis_of(counters).causes
+    assert [(one.cause, round(one.saves_pct.expected)) for one in found] == expected
 
 
 @pytest.mark.parametrize(("waves", "found"), [(9.75, []), (9.6, ["uneven-last-wave"])])
@@ -145,6 +180,15 @@ def test_a_launch_that_is_too_short_is_known_from_its_duration_alone(diagnosis_o
     assert diagnosis.can_look == bool(found)
 
 
+@pytest.mark.parametrize(
+    ("duration_ns", "found"), [(5_900.0, []), (6_100.0, ["shared-memory-limits-occupancy"])]
+)
+def test_where_starting_takes_over_half_of_a_launch_nothing_else_is_named(diagnosis_of, duration_ns, found):
+    figures = {**HALF_FULL, "waves": 20.0, "duration_ns": duration_ns}
+    counters = {BY_NAME[name].ncu[0] if name in BY_NAME else name: value for name, value in figures.items()}
+    assert causes_in(diagnosis_of(counters)) == ["launch-too-short", *found]
+
+
 FP64 = "sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed"
 ISSUED = "sm__issue_active.avg.pct_of_peak_sustained_elapsed"
 DRAM = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
@@ -161,18 +205,90 @@ def test_double_precision_is_named_where_its_pipe_is_the_busiest_unit_and_works_
     assert ("fp64-arithmetic" in causes_in(diagnosis)) == found
 
 
+def headline_with(make_run, figures):
+    counters = {
+        BY_NAME[name].ncu[0] if name in BY_NAME else name: float(value) for name, value in figures.items()
+    }
+    profile = profile_kernel(
+        make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1e6, **counters}}), "k"
+    )
+    return headline_of(profile, diagnose(profile), 1)
+
+
 @pytest.mark.parametrize(
     ("l1", "said"),
     [
-        (98.0, "L1 is the busiest unit, at 98 % of the peak."),
-        (2.0, "Issue slots are the busiest unit, at 3 % of the peak."),
+        (100.0, "L1 is the busiest unit, at 100 % of the peak: without less of that work, no change saves any time."),
+        (98.0, "L1 is the busiest unit, at 98 % of the peak: without less of that work, no change saves more than 2 % of the time."),
+        (50.0, "L1 is the busiest unit, at 50 % of the peak: without less of that work, no change saves more than 50 % of the time."),
+        (49.0, "L1 is the busiest unit, at 49 % of the peak: for most of the time, warps wait or are missing."),
+        (2.0, "Issue slots are the busiest unit, at 3 % of the peak: for most of the time, warps wait or are missing."),
     ],
-)
+)  # fmt: skip
 def test_where_nothing_was_found_the_headline_names_the_busiest_unit(make_run, l1, said):
-    counters = {
-        "gpu__time_duration.sum": 1e6,
-        ISSUED: 3.0,
-        "l1tex__throughput.avg.pct_of_peak_sustained_active": l1,
-    }
-    profile = profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k")
-    assert said in headline_of(profile, diagnose(profile), 1).why
+    assert said in headline_with(make_run, {"issue_active_pct": 3.0, "l1_throughput_pct": l1}).why
+
+
+LIMITS = {"launch__occupancy_limit_blocks": 16.0, "launch__occupancy_limit_warps": 16.0,
+          "blocks_by_registers": 16.0, "blocks_by_shared": 16.0}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("figures", "said"),
+    [
+        ({"occupancy_pct": 99.9, "occupancy_limit_pct": 100.0}, "SMs hold 100 % of the warps that they could: hardly any more fit."),
+        ({"occupancy_pct": 89.0, "occupancy_limit_pct": 100.0}, "SMs hold 89 % of the warps that they could, and have room for 100 %."),
+        ({"occupancy_pct": 46.0, "occupancy_limit_pct": 50.0, **LIMITS, "blocks_by_registers": 8.0},
+         "SMs hold 46 % of the warps that they could, about as many as the registers of a thread allow."),
+        ({"occupancy_pct": 46.0, "occupancy_limit_pct": 50.0, **LIMITS, "blocks_by_shared": 8.0},
+         "SMs hold 46 % of the warps that they could, about as many as the shared memory of a block allows."),
+        ({"occupancy_pct": 46.0, "occupancy_limit_pct": 50.0}, "SMs hold 46 % of the warps that they could, about as many as their limits allow."),
+    ],
+)  # fmt: skip
+def test_where_nothing_was_found_the_headline_says_how_many_warps_sms_hold_and_why_not_more(
+    make_run, figures, said
+):
+    assert f" {said} " in headline_with(make_run, {"issue_active_pct": 3.0, "waves": 0.9, **figures}).why
+
+
+@pytest.mark.parametrize(
+    ("figures", "why"),
+    [
+        ({"occupancy_pct": 99.9, "occupancy_limit_pct": 100.0},
+         "SMs hold 100 % of the warps that they could: hardly any more fit. Causes cannot be looked for: it is not recorded how busy "
+         "memory and pipes are, which instructions ran how often and where warps wait."),
+        ({}, NOTHING_RECORDED),
+    ],
+)  # fmt: skip
+def test_what_is_recorded_is_said_where_no_cause_could_be_found_from_it(make_run, figures, why):
+    assert headline_with(make_run, figures).why == why
+
+
+@pytest.mark.parametrize(("waves", "is_weak"), [(9.2, True), (7.2, False)])
+def test_a_small_cause_is_no_answer_where_most_cannot_be_looked_for(make_run, waves, is_weak):
+    """The last of ten rounds leaves four fifths of its places empty, or the last of eight does."""
+    figures = {"issue_active_pct": 50.0, "occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": waves}
+    headline = headline_with(make_run, figures)
+    assert headline.why.startswith("Of the causes that can be looked for, none would save 10 %") == is_weak
+    assert ("Issue slots are the busiest unit" in headline.why) == is_weak
+    assert headline.next.startswith("Record it with") == is_weak
+    assert "Choose the work of a block so that the rounds are full" in headline.next
+
+
+@pytest.mark.parametrize(
+    ("stalls", "said"),
+    [
+        ({"long_scoreboard": 28.0, "barrier": 12.0, "wait": 2.0, "not_selected": 1.0, "selected": 1.0},
+         "Of their time, warps spend 64 % waiting for a result of global, local or texture memory and 27 % waiting for the other warps at a "
+         "barrier of the block. Causes cannot be looked for: it is not recorded how busy memory and pipes are, which instructions ran how "
+         "often and at which instruction warps wait."),
+        ({"wait": 40.0, "sleeping": 3.9, "selected": 1.0},
+         "Of their time, warps spend 89 % waiting on a fixed latency of the previous instruction. Causes cannot be looked for: it is not "
+         "recorded how busy memory and pipes are, which instructions ran how often and at which instruction warps wait."),
+        ({}, NOTHING_RECORDED),
+    ],
+)  # fmt: skip
+def test_counters_say_for_what_warps_wait_where_no_samples_say_at_which_instruction(make_run, stalls, said):
+    """Of all waiting, what is less than a tenth is left out."""
+    figures = {f"stall_{reason}": value for reason, value in stalls.items()}
+    assert headline_with(make_run, figures | {"warp_latency": sum(stalls.values())}).why == said

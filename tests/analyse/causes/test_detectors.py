@@ -30,7 +30,7 @@ from profiler.analyse.causes.detectors.waiting import (
     instruction_cache,
     unoverlapped_loads,
 )
-from profiler.analyse.causes.evidence.latency import Places
+from profiler.analyse.causes.evidence.latency import UNNAMED, Places
 from profiler.analyse.causes.find import DETECTORS
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 
@@ -1373,6 +1373,14 @@ def test_a_launch_below_10_us_is_short(duration, found):
 def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
     evidence = evidence_of(LOAD, grid=64, figures={"waves": waves, "sms": 132.0})
     assert names(grid.detect_small_grid, evidence) == found
+
+
+@pytest.mark.parametrize(("waits", "saved"), [({UNNAMED: 1.0}, 0.8 * 0.9), ({"mio_throttle": 1.0}, 0.5)])
+def test_more_warps_hide_waiting_of_which_it_is_not_known_that_it_is_a_queue(waits, saved):
+    """Half of the SMs have a block, and a tenth of all places; the busiest unit works for a fifth of the time."""
+    figures = {"waves": 0.1, "sms": 132.0}
+    (candidate,) = grid.detect_small_grid(evidence_of(LOAD, grid=66, waits=waits, figures=figures))
+    assert candidate.saves == pytest.approx(saved)
 
 
 NEXT, STORED, FORWARD = "FFMA R7, R4, R7, R8", "STG.E [R10.64], R7", "IADD3 R10, R10, 0x4, RZ"

@@ -29,6 +29,24 @@ def test_a_cause_that_is_said_to_save_10_percent_is_not_called_smaller(expected,
 
 
 @pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], "No cause would save 10 % of the time; the largest is register-spills: "),
+        ([7.4, 3.0], "No cause would save 10 % of the time; the largest is register-spills: "),  # 7 % as well
+        ([8.0], "No cause would save 10 % of the time; the surest is register-spills: "),
+        ([9.6], "register-spills: "),
+    ],
+)
+def test_a_first_cause_that_is_not_the_largest_is_not_called_that(others, said):
+    """What is true of most kernels counts for less, and so stands behind a cause that saves less."""
+    first, *rest = (
+        Cause(name, "Warps wait.", "Wait less.", Savings(expected, 30.0), [], {})
+        for name, expected in [("register-spills", 7.0), *(("dependent-chain", one) for one in others)]
+    )
+    assert why_text([first, *rest]).startswith(said)
+
+
+@pytest.mark.parametrize(
     ("name", "line", "is_said"),
     [("barriers", None, True), ("barriers", 7, False), ("grid-too-small", None, False)],
 )

@@ -67,3 +67,18 @@ def test_a_division_that_chooses_the_lanes_is_no_result_of_theirs(back, idle):
     evidence = evidence_of(*lines, facts=facts, line=1)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.weights.get(evidence.sites[3], 0.0) / 100 == pytest.approx(idle)
+
+
+@pytest.mark.parametrize(
+    ("acting", "said"),
+    [
+        (0.04, "fewer than one of 32 lanes acts on average; 100 % of all issued lanes are wasted."),
+        (1.0, "1.0 of 32 lanes act; 97 % of all issued lanes are wasted."),
+    ],
+)
+def test_no_part_of_a_lane_acts(acting, said):
+    """Where most warps are past the end of the data, their predicate leaves no lane."""
+    facts = dict.fromkeys((0, 1), {"lanes": acting, "acting": acting} | ALIKE)
+    evidence = evidence_of("LDG.E R4, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R4", facts=facts)
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.sentence.endswith(f"where that happens, {said}")

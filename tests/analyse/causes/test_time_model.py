@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.analyse.causes.evidence.latency import Effect, Places
+from profiler.analyse.causes.evidence.latency import UNNAMED, Effect, Places
 from profiler.analyse.causes.evidence.time_model import (
     NO_WARP,
     TimeModel,
@@ -12,7 +12,7 @@ from profiler.analyse.causes.evidence.time_model import (
 )
 
 RESOURCES = ("dram", "l1", "fma", "issue")
-REASONS = ("long_scoreboard", "mio_throttle", "barrier", "wait")
+REASONS = ("long_scoreboard", "mio_throttle", "barrier", "wait", UNNAMED)
 fractions = st.floats(0, 1)
 
 
@@ -52,6 +52,20 @@ def test_the_next_resource_is_what_remains_when_the_busiest_is_gone():
 def test_a_kernel_without_a_busy_unit_shrinks_as_the_life_of_each_warp_does():
     model = TimeModel({"dram": 0.0}, {"wait": 0.75, "branch_resolving": 0.25}, issuing=0.2)
     assert model.saved(Effect(waits={"branch_resolving": 1.0})) == pytest.approx(0.8 * 0.25)
+
+
+@pytest.mark.parametrize(("busy", "saved"), [(0.1, 0.5), (0.8, 0.2), (1.0, 0.0)])
+def test_twice_the_warps_halve_the_time_unless_a_unit_is_full_before(busy, saved):
+    """By Little's law, where no reason is known why warps wait."""
+    model = TimeModel({"l1": busy}, {UNNAMED: 1.0})
+    assert model.saved(Effect(warps=2.0)) == pytest.approx(saved, abs=0.005)
+
+
+@pytest.mark.parametrize(("busy", "saved"), [(0.2, 0.2), (0.9, 0.9)])
+def test_without_a_name_warps_queue_for_as_long_as_the_busiest_unit_works(busy, saved):
+    model = TimeModel({"fp64": busy, "issue": 0.05}, {UNNAMED: 1.0})
+    assert model.saved(Effect({"fp64": 1.0})) == pytest.approx(saved, abs=0.02)
+    assert model.saved(Effect({"issue": 1.0})) == pytest.approx(0.0, abs=0.02)
 
 
 def test_savings_leave_the_time_that_the_busiest_unit_needs():

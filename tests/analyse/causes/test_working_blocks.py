@@ -31,6 +31,7 @@ def test_only_blocks_that_go_on_fill_the_gpu():
     evidence = launched()
     assert list(grid.detect_last_wave(evidence)) == []
     (candidate,) = grid.detect_small_grid(evidence)
+    assert candidate.advice.startswith("Let each block that has work take less of it")
     assert candidate.sentence.startswith(
         "250 of 1,000 blocks have work, for 100 SMs, which hold 800 at once: 69 %"
     )
@@ -52,6 +53,11 @@ def test_all_blocks_count_where_none_ends_at_once(evidence):
     assert list(grid.detect_small_grid(evidence)) == []
     (candidate,) = grid.detect_last_wave(evidence)
     assert candidate.evidence["waves"] == 1.25
+
+
+def test_where_all_blocks_have_work_more_of_them_are_launched():
+    (candidate,) = grid.detect_small_grid(launched(going_on=4000.0, waves=0.5))
+    assert candidate.advice.startswith("Split the work into more blocks")
 
 
 def test_a_round_of_those_that_have_work_may_be_uneven_too():

@@ -24,6 +24,7 @@ NOT_SELECTED = "not_selected"  # ready to issue, while another warp does
 DISPATCH = "dispatch"
 BARRIER = "barrier"
 NO_INSTRUCTION = "no_instruction"  # the next one is not in the instruction cache
+UNNAMED = "unnamed"  # all waiting of a recording that does not say for what
 # Where warps queue for a unit. Requests to memory pile up from device memory through L2 and L1 to the queue of the load/store
 # pipe, which shared memory and the special-function unit share.
 _PIPES = ("fma", "fma_heavy", "alu", "fp64", "tensor")
@@ -34,7 +35,9 @@ _QUEUES: Mapping[str, tuple[str, ...]] = {
     "math_pipe_throttle": _PIPES, NOT_SELECTED: (ISSUE,),
 }  # fmt: skip
 # Waiting for a result has both: a latency, and queues on the way.
-_RESULTS: Mapping[str, tuple[str, ...]] = {"long_scoreboard": _MEMORY, "short_scoreboard": _MIO}
+_RESULTS: Mapping[str, tuple[str, ...]] = {
+    "long_scoreboard": _MEMORY, "short_scoreboard": _MIO, UNNAMED: (ISSUE, *_PIPES, *_MIO),
+}  # fmt: skip
 # Each scheduler of an SM has its own of these, and its own warps (CUDA C++ Programming Guide, "Compute Capability").
 _OF_A_SCHEDULER = (ISSUE, *_PIPES, "xu")
 SCHEDULERS = 4
@@ -144,7 +147,7 @@ class Circle:
             if reason == NOT_SELECTED:
                 requests = min(requests, fewer_issued)
             units = _QUEUES.get(reason) or _RESULTS.get(reason, ())
-            latency = self.places.unloaded.get(reason, 0.0) if reason in _RESULTS else float(not units)
+            latency = self._latency(reason) if reason in _RESULTS else float(not units)
             work = min(requests, 1.0 - effect.lighter.get(reason, 0.0))
             of_some = share * latency * self.places.of_some.get(reason, 0.0)
             unloaded += share * latency * requests * (effect.warps if reason == DISPATCH else 1.0)
@@ -209,7 +212,7 @@ class Circle:
         found: dict[str, float] = {}
         for reason, share in self.waits.items():
             units = _QUEUES.get(reason) or _RESULTS.get(reason, ())
-            queued = share * (1.0 - self.places.unloaded.get(reason, 0.0) * (reason in _RESULTS))
+            queued = share * (1.0 - self._latency(reason) * (reason in _RESULTS))
             weights = {
                 unit: self.busy[unit] * _queue(self._sharing(unit), self.busy[unit])
                 for unit in units
@@ -219,6 +222,14 @@ class Circle:
                 if weight:
                     found[unit] = found.get(unit, 0.0) + queued * weight / sum(weights.values())
         return found
+
+    def _latency(self, reason: str) -> float:
+        """Returns the part of the waiting for results that is latency. Without a name for it, warps queue for as long as the busiest unit works."""
+        if reason == UNNAMED:
+            return 1.0 - max(
+                (self.busy[unit] for unit in _RESULTS[UNNAMED] if unit in self.busy), default=0.0
+            )
+        return self.places.unloaded.get(reason, 0.0)
 
     def _sharing(self, unit: str) -> float:
         """Returns how many warps share a unit: those of an SM, or of its scheduler."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.blame import Waits
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, count_waits
-from profiler.analyse.causes.evidence.latency import SCHEDULERS, Places
+from profiler.analyse.causes.evidence.latency import SCHEDULERS, UNNAMED, Places
 from profiler.analyse.causes.evidence.sites import FP64_LANES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import avoidable_part
 from profiler.analyse.causes.evidence.time_model import (
@@ -135,7 +135,7 @@ def _avoidable(
 
 
 def share_stalls(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[str, float]:
-    """Returns the share of the waiting warps for each reason, from the counters or else from the samples."""
+    """Returns the share of the waiting warps for each reason, from the counters or else from the samples; without either, all have one."""
     stalls = {
         name.removeprefix("stall_"): value
         for name, value in figures.items()
@@ -147,7 +147,7 @@ def share_stalls(figures: Mapping[str, float], sites: Iterable[Site]) -> dict[st
             sampled.update(site.waits)
         stalls = {reason: float(count) for reason, count in sampled.items()}
     total = sum(stalls.values())
-    return {reason: value / total for reason, value in stalls.items()} if total else {}
+    return {reason: value / total for reason, value in stalls.items()} if total else {UNNAMED: 1.0}
 
 
 def _waits(figures: Mapping[str, float], stalls: Mapping[str, float]) -> dict[str, float]:

@@ -21,17 +21,26 @@ def _busiest_of_memory(figures: Figures) -> float:
     )
 
 
+def _active_part(figures: Figures) -> float:
+    """Returns the part of the time in which a scheduler has a warp; where that is not recorded, in which its SM has one."""
+    if "active_pct" in figures:
+        return figures["active_pct"] / 100
+    return figures["sm_active_cycles"] / figures["cycles"]
+
+
 # The figures that say how busy a unit is, of its peak, and what they are figures of, as the start of a sentence.
 UNITS: Mapping[str, str] = {
     "dram_throughput_pct": "Device memory is", "l2_pct": "L2 is", "l1_pct": "L1 is", "lsu_pipe_pct": "The LSU pipe is",
     "issue_active_pct": "Issue slots are", "fma_pipe_pct": "The FMA pipe is", "alu_pipe_pct": "The ALU pipe is",
     "fp64_pipe_pct": "The FP64 pipe is", "xu_pipe_pct": "The special-function unit is", "tensor_pipe_pct": "The tensor pipe is",
 }  # fmt: skip
-# What the GPU has. Older versions of ncu record it as an attribute of the device only.
-_OF_GPU: Mapping[str, tuple[str, ...]] = {
+# What the catalogue does not hold: what the GPU has, which older versions of ncu record as an attribute of the device only, and the
+# cycles in which an SM has a warp.
+_UNCATALOGUED: Mapping[str, tuple[str, ...]] = {
     "sms": ("launch__sm_count", "device__attribute_multiprocessor_count"),
     "warps_of_sm": ("device__attribute_max_warps_per_multiprocessor",),  # that it holds
     "shared_of_sm": ("device__attribute_max_shared_memory_per_multiprocessor",),  # bytes
+    "sm_active_cycles": ("sm__cycles_active.avg",),
 }
 # In this order: each may use those above it. A scheduler issues in `issue_active_pct` of the time, has no warp at all in
 # `empty_pct`, and in the rest, `stalled_pct`, has warps of which none can issue.
@@ -42,7 +51,7 @@ _DERIVED: tuple[tuple[str, Callable[[Figures], float]], ...] = (
     ("stalled_pct", lambda figures: figures["active_pct"] - figures["issue_active_pct"]),
     ("sm_cycles", lambda figures: figures["cycles"] * figures["sms"]),
     # L1, which shared memory is a part of, is measured in the cycles in which its SM has a warp.
-    ("l1_pct", lambda figures: figures["l1_throughput_pct"] * figures["active_pct"] / 100),
+    ("l1_pct", lambda figures: figures["l1_throughput_pct"] * _active_part(figures)),
     # Of all SMs: instructions executed, by their rate per SM and cycle, are their cycles.
     ("l1_cycles", lambda figures: figures["l1_pct"] / 100 * figures["inst_executed"] / figures["inst_per_cycle"]),
     ("l1_cycles_per_access", lambda figures: figures["l1_pct"] / figures["lsu_pipe_pct"]),
@@ -57,7 +66,7 @@ _DERIVED: tuple[tuple[str, Callable[[Figures], float]], ...] = (
 
 def derive_figures(profile: Profile) -> dict[str, float]:
     figures = {name: series.mean for name, series in profile.series.items()}
-    for name, recorded_as in _OF_GPU.items():
+    for name, recorded_as in _UNCATALOGUED.items():
         found = next(filter(None, map(profile.find, recorded_as)), None)
         if found is not None:
             figures[name] = found.mean

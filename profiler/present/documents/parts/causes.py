@@ -112,7 +112,7 @@ def _not_recorded(
     if any(_OF_CUPY.search(place.file or "") for one in causes for place in one.where):
         blocks.append(Text(_COUNTED_BY_CUPY))
     if unseen:
-        is_said = next_ in (record_it_text(), record_it_text(""))
+        is_said = next_.startswith((record_it_text(), record_it_text("")))
         how = "" if is_said else f". {what_records_source()}."
         blocks.append(Caution(f"not recorded: {'; '.join(unseen)}{how}"))
     return blocks

@@ -87,11 +87,12 @@ def _wasting(
     """Returns the cause of which these parts of the instructions' lanes do nothing."""
     wasted = 100 * sum(part * site.executed for site, part in fractions.items()) / evidence.executed
     lanes = _mean_lanes(fractions)
+    act = f"{lanes:.1f} of 32 lanes act" if lanes >= 1 else "fewer than one of 32 lanes acts on average"
     effect = _for_acting_lanes(evidence, fractions)
     alone = _time_after_others(evidence, fractions)
     return Candidate(
         name,
-        f"{sentence}: where that happens, {lanes:.1f} of 32 lanes act; {wasted:.0f} % of all issued lanes are wasted.",
+        f"{sentence}: where that happens, {act}; {wasted:.0f} % of all issued lanes are wasted.",
         advice,
         effect,
         {site: part * site.executed for site, part in fractions.items()},

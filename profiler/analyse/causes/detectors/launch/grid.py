@@ -10,7 +10,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.latency import LAUNCH, UNNAMED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
@@ -33,6 +33,11 @@ _SOME_WAVES = 2.0
 # By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _FOR_MEMORY = ("long_scoreboard", "lg_throttle", "drain")
+_MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
+_LESS_EACH = (
+    "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
+    "blocks that share one result and add up their parts."
+)
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
 
@@ -60,7 +65,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     if not blocks or not sms or not waves or waves >= 1.0 or follows_itself(evidence):
         return
     idle = max(0.0, 1 - blocks / sms)
-    latency = evidence.model.wait_share(NO_WARP, *_LATENCY) * (1 - waves)
+    latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
     # Atomics of one address are served one after the other, from however many SMs they come.
     served_alone = evidence.time_of(evidence.of("atomic")) if evidence.atomics_are_contended else 0.0
     yield Candidate(
@@ -71,7 +76,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             if idle > latency
             else f"{100 * (1 - waves):.0f} % of their places are empty."
         ),
-        "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts.",
+        _MORE_BLOCKS if blocks == _blocks(evidence) else _LESS_EACH,
         weights=_busiest_code(evidence),
         evidence={
             "blocks": blocks,
