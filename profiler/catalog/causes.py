@@ -231,7 +231,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "idle-lanes",
             "Lanes have nothing to do while their warp executes.",
-            "Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to memory; loops of which all threads of a block make every turn with the same values, or some warps only turns that others store, or that go on after the end of the data; tiles of which less than half is there; or warps that do not store what they compute from shared memory.",
+            "Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to memory; loops of which all threads of a block make every turn with the same values, or some warps only turns that others store, or that go on after the end of the data; tiles of which less than half is there, so that nothing is added up or zeros are multiplied; or warps that do not store what they compute from shared memory.",
             "if (tid < s) in a reduction: half of the threads only watch from the first step on.",
             "Give every lane work: let each thread take more elements, and end idle warps early.",
             ("dram", "tensor"),
