@@ -146,7 +146,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "Values go through shared memory that a register or a shuffle could carry.",
             "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between, or of what the same thread stored last; a loop that takes "
             "every value through shared memory in each turn, for one or two operations; or one that adds up over the threads in each turn, only to "
-            "add that to a sum, to scale a sum of exponentials, or for a single thread.",
+            "add that to a sum, to scale a sum of exponentials, for a single thread, or to find what one of them holds for the turn's number.",
             "An accumulator in shared memory: s[t] += x in a loop.",
             "Keep the value in a register, or exchange it with `__shfl_sync`.",
             ("dram", "fma", "tensor", "fp64"),
@@ -231,7 +231,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "idle-lanes",
             "Lanes have nothing to do while their warp executes.",
-            "Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to memory; loops of which all threads of a block make every turn with the same values, or some warps only turns that others store, or that go on after the end of the data; tiles of which less than half is there; or warps that do not store what they compute from shared memory.",
+            "Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to memory; loops of which all threads of a block make every turn with the same values, or some warps only turns that others store, or that go on after the end of the data; tiles of which less than half is there, so that nothing is added up or zeros are multiplied; or warps that do not store what they compute from shared memory.",
             "if (tid < s) in a reduction: half of the threads only watch from the first step on.",
             "Give every lane work: let each thread take more elements, and end idle warps early.",
             ("dram", "tensor"),

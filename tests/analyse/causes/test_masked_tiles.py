@@ -3,7 +3,10 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions.masked_tiles import detect_masked_tiles
+from profiler.analyse.causes.detectors.instructions.masked_tiles import (
+    detect_masked_tiles,
+    detect_tiles_of_zeros,
+)
 
 TILE = (
     "ISETP.LT.U32.AND P0, PT, R10, UR12, PT",
@@ -57,3 +60,47 @@ def test_a_tile_of_which_half_is_there_has_no_size_that_fits_better():
 )
 def test_loads_that_act_seldom_are_no_tile(replaced):
     assert parts_in(replaced=replaced) == [0.0] * len(TILE)
+
+
+COPIES = (
+    "LEA R8, P3, R10, R3, 0x4",
+    "LDGSTS.E.BYPASS.128 [R23], desc[UR4][R8.64], P1",
+    "LDGSTS.E.BYPASS.128 [R24], desc[UR4][R14.64], P2",
+    "HMMA.16816.F32 R40, R28, R32, R40",
+    "@P0 BRA 0x10",
+)
+GATHERED, WEIGHTS = 2, 3  # the places of the two copies
+
+
+def zeros_in(gathered, weights=16.0, **replaced):
+    """Returns the causes that are named in a loop whose two copies touch so many of 16 sectors."""
+    lines = [(replaced.get(f"at_{place}", line), 6400.0) for place, line in enumerate(COPIES, 1)]
+    facts = {GATHERED: {"sectors": 6400 * gathered}, WEIGHTS: {"sectors": 6400 * weights}}
+    return list(detect_tiles_of_zeros(evidence_of("MOV R1, R2", *lines, "EXIT", facts=facts)))
+
+
+def test_what_copies_fill_with_zeros_is_multiplied_for_nothing():
+    (one,) = zeros_in(6.0)
+    assert [site.instruction.text for site in one.weights] == [COPIES[GATHERED - 1]]
+    assert one.evidence["elements_there_pct"] == pytest.approx(100 * 6 / 16)
+    assert one.effect.resources["tensor"] == pytest.approx(0.5)  # by tiles of half the size
+    assert one.regrouped["tensor"] == pytest.approx(10 / 16)
+    assert one.effect.resources["l2"] == 0.0  # which delivered only what is there
+    assert zeros_in(3.0)[0].effect.resources["tensor"] == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"gathered": 9.0},  # over half is there
+        {"gathered": 6.0, "weights": 7.0},  # no tile has anything in turns past the end
+        {
+            "gathered": 6.0,
+            "at_2": "LDGSTS.E.BYPASS.128 [R23], desc[UR4][R8.64]",
+        },  # lanes that copy the same data
+        {"gathered": 6.0, "at_2": "LDGSTS.E [R23], desc[UR4][R8.64], P1"},  # so may those of indices
+        {"gathered": 6.0, "at_4": "FFMA R40, R28, R32, R40"},
+    ],
+)
+def test_other_copies_bring_what_is_multiplied(changed):
+    assert zeros_in(**changed) == []

@@ -95,9 +95,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         return
     share = 100 * evidence.share_executed(sites)
     registers = evidence.find("registers")
-    spilled = evidence.find("local_spill_inst")
-    if spilled is None:
-        spilled = float(all(address_registers(site.instruction) <= _STACK for site in sites))
+    spilled = has_spills(evidence)
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     with_registers = f", with {registers:.0f} registers a thread." if registers else "."
     yield Candidate(
@@ -112,6 +110,14 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
     )
+
+
+def has_spills(evidence: Evidence) -> bool:
+    """Returns whether local memory holds spilled registers, and not an array alone."""
+    sites, spilled = evidence.of("local"), evidence.find("local_spill_inst")
+    if spilled is None:
+        spilled = float(all(address_registers(site.instruction) <= _STACK for site in sites))
+    return bool(sites) and spilled > 0
 
 
 def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.addresses import is_of_one_place
-from profiler.analyse.causes.flow.dataflow import (
-    find_depending,
-)
+from profiler.analyse.causes.flow.dataflow import find_address_work, find_depending
 from profiler.analyse.code.registers import predicates_in
-from profiler.catalog.metrics import LANES
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # Sizes of tiles are powers of two: a tile of which less than half is there could be half as large.
 _HALF = 0.5
+_COPY = "LDGSTS"
+_PREDICATE = re.compile(r"!?U?P\d")
 _TESTS = ("ISETP", "UISETP")
 _COMPARED = 3  # operands of a test: two results, and what is compared with the bound
 _ADDING: tuple[Kind, ...] = ("fp32", "fp64")
@@ -54,6 +56,63 @@ def detect_masked_tiles(evidence: Evidence) -> Iterable[Candidate]:
         in_triton="Make the block as small as the data mostly is, with fewer `num_warps`, or let a program take several lists at once: what "
         "`mask` leaves out costs as much as what is there.",
     )
+
+
+def detect_tiles_of_zeros(evidence: Evidence) -> Iterable[Candidate]:
+    """Names tiles that a loop copies to shared memory, of which less than half is there: the copy fills in zeros, which are multiplied as all else.
+
+    Rows that have an element for the same turn fit into tiles of half the size. These take half of the copies, of their addresses and of the
+    products; what they are multiplied with is loaded as before.
+    """
+    if not evidence.has_costs:
+        return
+    spared: dict[Site, float] = {}
+    there: dict[Site, float] = {}
+    for loop in evidence.loops_around(evidence.of("tensor")):
+        inside = evidence.inside(loop)
+        if not (copied := _copies_with_zeros(inside)):
+            continue
+        addresses = find_address_work(evidence, copied)
+        others = [site for site in inside if site.kind in ACCESSES and site not in copied]
+        work = {*copied, *(addresses - find_address_work(evidence, others))} & {*inside}
+        part = max(sum(copied.values()) / len(copied), 1 / LANES)
+        halved = 1 - 2.0 ** math.ceil(math.log2(part))
+        spared |= {site: halved for site in inside if site in work or site.kind == "tensor"}
+        there |= copied
+    if not there:
+        return
+    part = sum(site.executed * one for site, one in there.items()) / sum(site.executed for site in there)
+    yield Candidate(
+        "idle-lanes",
+        f"Only {100 * part:.2g} % of the elements of a tile are there: copies to shared memory fill in zeros for the rest, which are multiplied as "
+        "all others are.",
+        "Sort or group the rows by what they have, so that whole tiles without an element are left out, or make the tile smaller.",
+        smaller(evidence, spared),
+        {site: (1 - one) * site.executed for site, one in there.items()},
+        {"elements_there_pct": 100 * part},
+        regrouped={"tensor": 1 - part},
+        in_triton="Sort or group the rows by what they have, and let a program go through a list of those turns for which its tile has an element; or "
+        "make the tile smaller (BLOCK_M).",
+    )
+
+
+def _copies_with_zeros(inside: Iterable[Site]) -> dict[Site, float]:
+    """Returns the copies to shared memory that bring less than half of their elements, and the part that they bring.
+
+    The copies of 16 bytes of two lanes share a sector; those that bring nothing touch none. Compilers let all copies bring nothing in turns
+    past the end, as where tiles are copied several turns ahead: the fullest copy of the loop says how many turns that leaves.
+    """
+    parts = {
+        site: site.sectors * SECTOR_BYTES / (site.executed * LANES * site.width / 8)
+        for site in inside
+        if site.instruction.name == _COPY and site.width == WIDEST_BITS and site.sectors is not None
+    }
+    most = max(parts.values(), default=0.0)
+    return {
+        site: part / most
+        for site, part in parts.items()
+        if part < _HALF * most and _PREDICATE.fullmatch(site.instruction.operands[-1])
+    }
 
 
 def _passages(evidence: Evidence) -> Iterable[list[Site]]:

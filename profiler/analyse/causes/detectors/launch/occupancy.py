@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import (
     ENOUGH_THREADS,
+    MOST_REGISTERS,
     REGISTERS_AT_ONCE,
     Candidate,
     blocks_with,
 )
+from profiler.analyse.causes.detectors.instructions.compilation import detect_spills, has_spills
 from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_loads_beside, find_lonely_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -39,10 +42,15 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         return
     name = min(known, key=lambda one: known[one])
     if name == "registers-limit-occupancy":
-        if close := _find_close_limit(evidence, known):
+        is_beyond = _holds_too_much(evidence)
+        if not is_beyond and (close := _find_close_limit(evidence, known)):
             yield _with_few_registers_less(evidence, known[name], *close)
             return
         if _holds_sums(evidence):
+            return
+        if is_beyond:
+            more = _with_more_warps(evidence, known, name)
+            yield from (_with_warps(one, limit, more) for one in detect_spills(evidence))
             return
     yield Candidate(
         name,
@@ -50,6 +58,25 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         _LIMIT_ADVICE[name],
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
+    )
+
+
+def _holds_too_much(evidence: Evidence) -> bool:
+    """Returns whether the values of a thread do not fit into the most registers that one can have.
+
+    To limit it to fewer registers would spill more of them. With fewer values, it needs fewer registers, and spills none: one change
+    removes both causes.
+    """
+    return (evidence.find("registers") or 0.0) >= MOST_REGISTERS and has_spills(evidence)
+
+
+def _with_warps(spills: Candidate, limit: float, more: Effect) -> Candidate:
+    """Returns the cause of spilled values with the warps that an SM has room for without them."""
+    return replace(
+        spills,
+        sentence=f"{spills.sentence} So many registers leave room for {limit:.0f} % of the warps that an SM could hold.",
+        effect=Effect(spills.effect.resources, spills.effect.waits, warps=more.warps),
+        evidence={**spills.evidence, "occupancy_limit_pct": limit},
     )
 
 
