@@ -1768,10 +1768,11 @@ def test_other_instructions_take_cycles_of_the_fma_pipe_and_none_of_the_tensor_p
 
 
 @pytest.mark.parametrize(("resource", "said"), [("dram", True), ("fma", False)])
-def test_without_instructions_the_same_bytes_may_be_moved_again_and_again(resource, said):
+def test_without_instructions_more_bytes_may_be_moved_than_are_used(resource, said):
     for lines, unseen in (((), said), ((LOAD,), False)):
         (candidate,) = ceilings.detect_ceilings(evidence_of(*lines, busy={resource: 0.95}))
-        assert ("does not say whether blocks could share" in candidate.advice) == unseen
+        assert ("does not say whether all bytes that move are used" in candidate.advice) == unseen
+        assert (": to move as many bytes would still take 95 % of the time" in candidate.sentence) == unseen
 
 
 def test_without_instructions_lanes_that_lie_apart_may_be_what_fills_l2():

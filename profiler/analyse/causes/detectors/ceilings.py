@@ -23,7 +23,7 @@ _CEILINGS = (
     ("at-xu-rate", "xu", _AT_PIPE, "The special-function unit", "Evaluate fewer functions, look values up, or let FMAs compute a part of them."),
     ("at-l2-bandwidth", "l2", AT_MEMORY, "L2", "Keep what is used again in shared memory or registers."),
 )  # fmt: skip
-_UNSEEN = " The recording does not say whether blocks could share bytes that are moved again and again."
+_UNSEEN = " The recording does not say whether all bytes that move are used, nor whether blocks could share those that move again and again."
 
 
 def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
@@ -41,12 +41,15 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
         # Accesses whose lanes lie apart fill L2 as well, and only those that are recorded can be told from them.
         if resource == "l2" and (not evidence.sites or busy <= used.get("dram", 0.0)):
             continue
+        # Lanes that lie apart use a part of what moves, which only accesses that are recorded show.
+        unseen = resource == "dram" and not evidence.sites
+        same = "to move as many bytes" if unseen else "the same work"
         is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, busy)
         yield Candidate(
             name,
-            f"{what} is {is_at}: the same work would still take {'at least ' if mixed else ''}{100 * busy:.0f} % of the time."
+            f"{what} is {is_at}: {same} would still take {'at least ' if mixed else ''}{100 * busy:.0f} % of the time."
             + (f" While rounds of blocks are full, it is at {100 * while_full:.0f} %." if unfilled else ""),
-            f"{advice}{'' if evidence.sites or resource != 'dram' else _UNSEEN}",
+            f"{advice}{_UNSEEN if unseen else ''}",
             evidence={f"{resource}_of_reachable_pct": 100 * busy, **figures},
             saves=0.0,
             at_most=1 - busy,
