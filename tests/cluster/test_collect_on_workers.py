@@ -47,6 +47,7 @@ def collect(farm, prof_here, reader_without_code, monkeypatch, tmp_path):
     signal.signal(signal.SIGTERM, before)
 
 
+@pytest.mark.slow
 def test_a_cluster_s_runs_are_those_of_one_gpu_and_nothing_is_shared(farm, hosts, cluster, collect, tmp_path):
     done = collect("--scheduler", cluster.address)
 

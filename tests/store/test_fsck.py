@@ -360,6 +360,7 @@ def test_a_folder_that_is_new_or_has_another_name_is_nobodys_leftover(temporary,
     assert find_left_scratch() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [12, pytest.param(1, marks=pytest.mark.campaign)])
 def test_a_repair_that_is_killed_anywhere_loses_no_whole_run(packed, temporary, tmp_path, step):
     """Kills it at each change of the disk in turn, or at every twelfth. The next repair then ends what that one began."""

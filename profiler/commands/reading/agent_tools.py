@@ -59,14 +59,11 @@ OtherKernel = Annotated[Pattern, Meta(description="The kernel of `after`, if it 
 OtherCandidate = Annotated[Pattern, Meta(description="The kernel of `candidate`, if it is another one.")]
 Nvtx = Annotated[Pattern, Meta(description="Only launches in NVTX ranges that match.")]
 Launch = Annotated[
-    int | Annotated[str, Meta(pattern="^[0-9]+(-[0-9]+)?$", max_length=20)],
-    Meta(description="Only the launch with this number, from 0, or a range such as 4-6."),
+    str, Meta(pattern="^[0-9]+(-[0-9]+)?$", max_length=20, description="Only launch 3, or launches 4-6.")
 ]
 LadderSize = Annotated[
     int | LongestText,
-    Meta(
-        description="Size of the workload, if not the one that most rungs share: 4096, or one number for each dimension, 512x4096x1024."
-    ),
+    Meta(description="Size of the workload, if not the one that most rungs share: 4096 or 512x4096x1024."),
 ]
 AskedView = Annotated[
     LadderView, Meta(description="Show the counters of kernels that compute, or of kernels that move bytes.")
@@ -77,20 +74,20 @@ MostSlower = Annotated[
 ListedName = Annotated[
     LongestText | int,
     Meta(
-        description="List every run of this kernel number, of exactly this name, or of the names that match a shell pattern.",
+        description="List every run of this kernel number, of this name, or of names that match a shell pattern.",
         examples=[6, "gemm-6", "gemm-6*"],
     ),
 ]
 RunSize = Annotated[
     LongestText | int,
-    Meta(description="The newest run of this size, such as 2048 or 512x4096x1024, instead of any size."),
+    Meta(description="The newest run of this size: 2048 or 512x4096x1024."),
 ]
-LadderName = Annotated[LongestText, Meta(description="The ladder of kernel numbers, if not the server's.")]
-GpuName = Annotated[LongestText, Meta(description="Only runs of this GPU: a part of its name, such as h200.")]
+LadderName = Annotated[LongestText, Meta(description="Ladder of kernel numbers, if not the server's.")]
+GpuName = Annotated[LongestText, Meta(description="Only runs of this GPU, by a part of its name.")]
 Full = Annotated[bool, Meta(description="Everything, not the most important 8 KB.")]
 
 
-Brief = Annotated[bool, Meta(description="Return the headline alone, with what to doubt: 1 KB.")]
+Brief = Annotated[bool, Meta(description="The headline alone, with what to doubt: 1 KB.")]
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -112,7 +109,6 @@ class CompareInput(Input, frozen=True):
     other_kernel: OtherKernel | None = None
     nvtx: Nvtx | None = None
     launch: Launch | None = None
-    other_launch: Annotated[Launch, Meta(description="The launches of `after`, if others.")] | None = None
     all: Annotated[bool, Meta(description="Compare every kernel that both recordings hold.")] = False
     metric: Annotated[list[str], Meta(description="Metrics to include, by prof's or ncu's name.")] = []
     force: Annotated[
@@ -129,9 +125,7 @@ class LadderInput(Input, frozen=True):
     view: AskedView | None = None
     ideas: Annotated[
         bool,
-        Meta(
-            description="Return instead what each idea was worth: the claimed gain, the measured one, and whether the claim holds."
-        ),
+        Meta(description="Return what each idea was worth: the gain claimed, and that measured."),
     ] = False
     brief: Brief = False
 
@@ -151,7 +145,6 @@ class SassInput(Input, frozen=True, kw_only=True):
     size: RunSize | None = None
     kernel_name: KernelPattern | None = None
     nvtx: Nvtx | None = None
-    launch: Launch | None = None
     full: Annotated[bool, Meta(description="Return the whole function instead of its hot loop.")] = False
 
 
@@ -183,7 +176,6 @@ def _compare(given: CompareInput, settings: VerbSettings) -> str:
         metrics=given.metric,
         force=given.force,
         other_kernel=given.other_kernel,
-        other_launch=given.other_launch,
     )
     return json_answer(answer_of(comparisons, every=given.all), given.full, given.metric, alone=given.brief)
 

@@ -349,7 +349,6 @@ def elsewhere(ladder: Ladder, name: str) -> Ladder:
     return read_ladder(kernels / ladder.name / "ladder.toml")
 
 
-@pytest.mark.slow
 @pytest.mark.needs("g++", "nvcc")
 def test_the_real_compiler_builds_a_program(ladder):
     toolchain = find_toolchain()

@@ -195,6 +195,7 @@ ANSWERS = {
 }
 
 
+@pytest.mark.slow
 def test_an_answer_of_a_reader_that_was_taken_over_is_refused(reports):
     """It is never unpickled, a table counts only when all of it is valid, and the next report is read by another."""
     code = f"""
