@@ -51,7 +51,7 @@ def detect_own_values(evidence: Evidence) -> Iterable[Candidate]:
 
 @dataclass
 class _Trip:
-    """What a thread stored between two barriers, and how it is loaded until threads store again.
+    """The values that a thread stored between two barriers, and the loads that read them before threads store again.
 
     It is `whole` if nothing else is loaded past the barrier, so that nobody but the thread itself reads what it stored.
     """

@@ -87,7 +87,7 @@ def _parts_of_address(
 
 
 class _Origin(NamedTuple):
-    """What the value of a register is computed from."""
+    """The sources of a register's value: what it is computed from."""
 
     shifted: list[
         tuple[str, int]
