@@ -55,6 +55,8 @@ def record_tables() -> str:
             _others(record),
             "### Kernels of which several causes were removed",
             alone_table(record["alone"]),
+            "### Kernels of which two causes were removed together",
+            together_table(record["together"]),
             "### Failures",
             _failures(record),
         )
@@ -183,6 +185,22 @@ def alone_table(listed: Sequence[Row]) -> str:
         + f". What the removals were expected to save is wrong by {mean_error([one for row in listed for one in row['removals']]):.1f} points on average."
     )
     header = ("kernel", "named first", "expected, %", "saved, %", "what removing another cause saved, %")
+    return f"{said}\n\n{table_text(header, rows, right=(2, 3))}"
+
+
+def together_table(listed: Sequence[Row]) -> str:
+    """What it saved to remove two causes of a kernel, against what was expected of each by itself and of both together."""
+    rows = [
+        (
+            f"`{row['kernel']}`",
+            ", ".join(f"`{name}` {_points(saved)}" for name, saved in row["removed"].items()),
+            _points(row["expected"]),
+            _points(row["saved"]),
+        )
+        for row in listed
+    ]
+    said = f"What both were expected to save together is wrong by {mean_error(listed):.1f} points on average."
+    header = ("kernel", "expected of each, %", "of both, %", "saved, %")
     return f"{said}\n\n{table_text(header, rows, right=(2, 3))}"
 
 

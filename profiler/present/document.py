@@ -160,19 +160,23 @@ class Checks(Struct, frozen=True):
 
 
 class Item(Struct, frozen=True):
-    """One entry of a list by weight. `weight_pct` is its share, or None of what limits the others."""
+    """One entry of a list by weight. `weight_pct` is its share, or None of what limits the others.
+
+    `with_above_pct` is its share together with the entries above it, where it has one.
+    """
 
     weight_pct: float | None
     name: str
     sentence: str
+    with_above_pct: float | None = None
 
 
 class Items(Struct, frozen=True):
-    """A list by weight, the heaviest entry first. `titles` name the three parts of an entry."""
+    """A list by weight, the heaviest entry first. `titles` name the parts of an entry: both weights, the name and the sentence."""
 
     title: str
     rows: Sequence[Item]
-    titles: tuple[str, str, str]
+    titles: tuple[str, str, str, str]
 
 
 class Accesses(Struct, frozen=True):

@@ -42,6 +42,12 @@ class Savings(Struct, frozen=True):
     limited_by: Annotated[
         str | None, Meta(description="The resource that needs the rest, such as dram or fma, where one does.")
     ] = None
+    together: Annotated[
+        float | None,
+        Meta(
+            description="An estimate for this change and those of the causes before it, where there are any."
+        ),
+    ] = None
 
 
 class Cause(Struct, frozen=True):

@@ -5,7 +5,9 @@ A `Profile` in; a `Diagnosis` out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, Seen, where_is
 from profiler.analyse.causes.detectors import ceilings, larger_tiles, own_values, picked_values, shared_memory
@@ -48,6 +50,7 @@ from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
 from profiler.analyse.causes.places import find_places, find_signature
 from profiler.analyse.causes.shown import what_counters_show
+from profiler.analyse.causes.together import saved_together
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
@@ -86,7 +89,7 @@ _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report
 
 def find_all(profile: Profile) -> Diagnosis:
     """Returns the diagnosis of a kernel that was launched. Questions call `diagnose` instead."""
-    evidence = add_shares(atomics.add_retries(add_lookups(gather(profile))))
+    evidence = look_at(profile)
     causes = _find_unoptimised(evidence) or _find_causes(evidence)
     return Diagnosis(
         causes=causes,
@@ -98,6 +101,11 @@ def find_all(profile: Profile) -> Diagnosis:
         shown=what_counters_show(evidence),
         can_look=bool(evidence.model.busy or causes),
     )
+
+
+def look_at(profile: Profile) -> Evidence:
+    """Returns what the detectors look at."""
+    return add_shares(atomics.add_retries(add_lookups(gather(profile))))
 
 
 def _find_seen(evidence: Evidence) -> list[Seen]:
@@ -141,13 +149,20 @@ def _estimates(evidence: Evidence) -> dict[str, float]:
     return find_estimates(run, evidence.profile.numbers) if run else {}
 
 
-def _find_causes(evidence: Evidence) -> list[Cause]:
+def find_candidates(evidence: Evidence) -> dict[Candidate, float]:
+    """Returns the best candidate of each cause that is worth a change, or at its ceiling, and what each is expected to save by itself."""
     detectors = DETECTORS if evidence.model.busy else _WITHOUT_COUNTERS
     saved = {candidate: _saves(evidence, candidate) for detect in detectors for candidate in detect(evidence)}
     best: dict[str, Candidate] = {}
     for candidate in sorted(saved, key=lambda one: -saved[one]):
         if saved[candidate] >= WORTH_A_CHANGE or candidate.nothing_to_gain:
             best.setdefault(candidate.name, candidate)
+    return {one: saved[one] for one in best.values()}
+
+
+def _find_causes(evidence: Evidence) -> list[Cause]:
+    saved = find_candidates(evidence)
+    best = {one.name: one for one in saved}
     if TOO_SHORT in best and saved[best[TOO_SHORT]] > _MOSTLY_STARTING:
         best = {TOO_SHORT: best[TOO_SHORT]}
     for ceiling in [one for one in best.values() if one.nothing_to_gain]:
@@ -157,7 +172,25 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
             best = {name: one for name, one in best.items() if _helps_at(ceiling, one)}
     estimates = _estimates(evidence)
     found = [_cause(evidence, candidate, saved[candidate], estimates) for candidate in best.values()]
-    return put_digits_last(in_order(found), best)[:_MOST_CAUSES]
+    causes = put_digits_last(in_order(found), best)[:_MOST_CAUSES]
+    return list(_add_up(evidence, causes, best, saved))
+
+
+def _add_up(
+    evidence: Evidence,
+    causes: Iterable[Cause],
+    best: Mapping[str, Candidate],
+    saved: Mapping[Candidate, float],
+) -> Iterator[Cause]:
+    """Yields the causes with what each saves together with those before it, if there are any that save time."""
+    added: dict[Candidate, float] = {}
+    for one in causes:
+        if one.is_ceiling:
+            yield one
+            continue
+        added[best[one.cause]] = saved[best[one.cause]]
+        together = round(100 * saved_together(evidence.model, added), 1) if len(added) > 1 else None
+        yield replace(one, saves_pct=replace(one.saves_pct, together=together))
 
 
 def put_digits_last(causes: list[Cause], best: Mapping[str, Candidate]) -> list[Cause]:

@@ -18,6 +18,9 @@ from profiler.text import duration, short_place
 _NO_BOUND_PCT = 90
 _WEAK_PCT = 10
 _ALL_PCT = 100
+# Causes hide each other where removing both saves so much more than each would save of what the other leaves: each kind of
+# work alone needs nearly all of the time.
+_HIDDEN_PCT = 10
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
@@ -141,7 +144,7 @@ def why_text(causes: Sequence[Cause], unseen: Sequence[str] = ()) -> str:
     most = max(_expected(one) for one in causes)
     which = "largest" if _expected(first) == most else "surest"
     weak = (
-        f"{_none_of_them(unseen)} would save {_WEAK_PCT} % of the time; the {which} is "
+        f"{_none_of_them(unseen)} by itself would save {_WEAK_PCT} % of the time; the {which} is "
         if _are_weak(causes)
         else ""
     )
@@ -185,7 +188,9 @@ def _change_text(causes: Sequence[Cause]) -> str:
     open_ones = [one for one in causes if not one.is_ceiling]
     if causes and causes[0] not in open_ones:
         return f"prof knows no change of this kernel alone that saves much. {causes[0].try_}"
-    return f"{open_ones[0].try_} {saves_text(open_ones[0])}" if open_ones else ""
+    if not open_ones:
+        return ""
+    return " ".join(filter(None, [open_ones[0].try_, saves_text(open_ones[0]), _hiding_text(open_ones)]))
 
 
 def _foreign_text(causes: Sequence[Cause], profile: Profile | None) -> str:
@@ -201,6 +206,18 @@ def saves_text(cause: Cause) -> str:
         return "Likely to save nearly all of the time."
     more = f"more than {at_most} %" if at_most > expected else "more"
     return f"Likely to save {expected} % of the time{f', and never {more}' if has_bound(cause) else ''}."
+
+
+def _hiding_text(causes: Sequence[Cause]) -> str:
+    """Returns what the first causes save together, if they hide each other."""
+    left = 1.0
+    for others, one in enumerate(causes):
+        left *= 1 - one.saves_pct.expected / 100
+        together = one.saves_pct.together or 0.0
+        if together - 100 * (1 - left) >= _HIDDEN_PCT:
+            rest = name_and_place(one) if others == 1 else f"the next {others} causes"
+            return f"With {rest} removed as well, likely to save {together:.0f} %: they hide each other."
+    return ""
 
 
 def has_bound(cause: Cause) -> bool:

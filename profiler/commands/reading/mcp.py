@@ -222,7 +222,8 @@ Repeat this loop. Change one thing at a time, so that each difference has one re
 2. **Read the cause.** `prof show before.ncu-rep --format json`. Read `headline` first: `what`, `why` and `next`. Of several
    kernels, `index` lists all by their share of the time: work on the first, and choose it with `-k NAME`. Each of its
    `causes` has `where` (file and line), `try` (what to change) and `saves_pct` (`expected` and `at_most`, in percent of
-   the time). Take the cause with the largest `expected`. If none would save 5 %, stop: say so.
+   the time). Take the cause with the largest `expected`. If the `together` of the next one is far more, they hide each
+   other: change both before you compare. If neither figure is 5 %, stop: say so.
 3. **Change.** Do what `try` says at the line in `where`, and nothing else. Check that the result is still correct.
 4. **Compare.** Record again under another name, then `prof compare before.ncu-rep after.ncu-rep --format json`; or type
    the same `prof collect` again, then `prof compare before --format json`, which compares with the run before it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from profiler.present.document import Cell, Column, KernelName, Linked, Marked, Nested, Table, ValueKind
+from profiler.present.document import Cell, Column, Item, KernelName, Linked, Marked, Nested, Table, ValueKind
 from profiler.text import (
     duration,
     half_width,
@@ -91,6 +91,11 @@ def kernel_text(kernel: KernelName, width: int | None = None) -> str:
 def weight_text(weight_pct: float | None) -> str:
     """Returns a share as a list by weight prints it; what has none is the limit of the others."""
     return "limit" if weight_pct is None else f"{weight_pct:.0f} %"
+
+
+def with_above_text(item: Item) -> str:
+    """Returns the share of an entry together with those above it; nothing for the first."""
+    return "" if item.with_above_pct is None else weight_text(item.with_above_pct)
 
 
 def access_text(bits: int) -> str:

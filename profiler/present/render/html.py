@@ -16,7 +16,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from profiler.present import document as doc
-from profiler.present.render.cells import CHECK_MARKS, CHECK_WORDS, capital, weight_text
+from profiler.present.render.cells import CHECK_MARKS, CHECK_WORDS, capital, weight_text, with_above_text
 from profiler.present.render.html_table import code_html, table_html, text_html
 from profiler.store.tables.decoding import decodable
 from profiler.text import printable, shortened
@@ -152,9 +152,11 @@ class _Writer:
         rows = Markup("\n").join(
             Markup(
                 '<li><span class="weight">{}</span><svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" '
-                'aria-hidden="true"><rect width="{}" height="1"/></svg>\n<p><strong>{}</strong> {}</p></li>'
+                'aria-hidden="true"><rect class="together" width="{}" height="1"/><rect width="{}" height="1"/></svg>\n'
+                "<p><strong>{}{}</strong> {}</p></li>"
             ).format(
-                text_html(weight_text(one.weight_pct)), min(one.weight_pct or 0, 100), one.name, text_html(one.sentence)
+                text_html(weight_text(one.weight_pct)), *map(_of_bar, (one.with_above_pct, one.weight_pct)), one.name, _with_above(one),
+                text_html(one.sentence),
             )
             for one in block.rows
         )  # fmt: skip
@@ -232,3 +234,12 @@ def _text(block: doc.Block) -> str:
 def _element(tag: str, text: str, style: str = "") -> Markup:
     start = Markup('<{} class="{}">').format(tag, style) if style else Markup("<{}>").format(tag)
     return Markup("{}{}</{}>").format(start, text_html(text), tag)
+
+
+def _of_bar(pct: float | None) -> float:
+    return min(pct or 0.0, 100.0)
+
+
+def _with_above(item: doc.Item) -> Markup:
+    said = with_above_text(item)
+    return Markup(" <small>{}, with those above</small>").format(text_html(said)) if said else Markup("")

@@ -15,6 +15,7 @@ from profiler.present.render.cells import (
     kernel_text,
     table_texts,
     weight_text,
+    with_above_text,
 )
 from profiler.text import printable
 
@@ -136,8 +137,8 @@ def _(block: doc.Checks) -> str:
 
 @block_markdown.register
 def _(block: doc.Items) -> str:
-    rows = [(weight_text(one.weight_pct), one.name, one.sentence) for one in block.rows]
-    return f"{_bold(capital(block.title))}\n\n{markdown_table(block.titles, rows, right=(0,))}"
+    rows = [(weight_text(one.weight_pct), with_above_text(one), one.name, one.sentence) for one in block.rows]
+    return f"{_bold(capital(block.title))}\n\n{markdown_table(block.titles, rows, right=(0, 1))}"
 
 
 @block_markdown.register

@@ -15,6 +15,7 @@ from profiler.present.render.cells import (
     kernel_text,
     table_texts,
     weight_text,
+    with_above_text,
 )
 from profiler.present.render.terminal_table import (
     NO_BREAK,
@@ -153,8 +154,11 @@ class _Printer:
     @text.register
     def _(self, block: doc.Items) -> str:
         lines = [wrapped(printable(block.title), self.window.width)]
+        adds_up = any(one.with_above_pct is not None for one in block.rows)
         for one in block.rows:
-            lines.append(f"{weight_text(one.weight_pct):>{_WEIGHT_WIDTH}}  {self._styled(one.name, 'bold')}")
+            together = f"{with_above_text(one):>{_WEIGHT_WIDTH}}  " if adds_up else ""
+            weight = f"{weight_text(one.weight_pct):>{_WEIGHT_WIDTH}}  "
+            lines.append(f"{weight}{together}{self._styled(one.name, 'bold')}")
             lines.append(wrapped(_ITEM + printable(one.sentence), self.window.width, _ITEM))
         return "\n".join(lines)
 

@@ -20,6 +20,7 @@ import tarfile
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,10 @@ sys.path[:0] = [str(ROOT), str(HERE)]
 from pairs import read_pairs  # noqa: E402
 
 from profiler.analyse.causes.cause import Cause  # noqa: E402
+from profiler.analyse.causes.detectors.candidate import Candidate  # noqa: E402
 from profiler.analyse.causes.diagnose import diagnose  # noqa: E402
+from profiler.analyse.causes.find import find_candidates, look_at  # noqa: E402
+from profiler.analyse.causes.together import saved_together  # noqa: E402
 from profiler.analyse.causes.witness import causes_of_rule  # noqa: E402
 from profiler.analyse.recording.profile import profile_kernel  # noqa: E402
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports  # noqa: E402
@@ -260,6 +264,36 @@ def _judge_removal(
     }
 
 
+def judge_together(listed: Mapping[str, Any], runs: Mapping[str, Run]) -> Iterator[dict[str, Any]]:
+    """Yields each kernel of which two causes were removed one after the other: what was expected of both together, and saved."""
+    steps = {
+        (one["before"], other["after"]): (one, other)
+        for one in listed["pair"]
+        for other in listed["pair"]
+        if one["after"] == other["before"] and not set(one["causes"]) & set(other["causes"])
+    }
+    for (before, after), pairs in steps.items():
+        run = runs[before.lower()]
+        evidence = look_at(profile_kernel(run, kernel_of(run)))
+        candidates = find_candidates(evidence)
+        found = [
+            _best([one for one in candidates if one.name in pair["causes"]], candidates) for pair in pairs
+        ]
+        both = {one: candidates[one] for one in found if one is not None}
+        left = prod(1 - _saved(pair, runs) / 100 for pair in pairs)
+        yield {
+            "kernel": before,
+            "after": after,
+            "removed": {one.name: round(100 * saved, 1) for one, saved in both.items()},
+            "expected": round(100 * saved_together(evidence.model, both), 1),
+            "saved": round(100 * (1 - left), 1),
+        }
+
+
+def _best(named: Iterable[Candidate], saved: Mapping[Candidate, float]) -> Candidate | None:
+    return max(named, key=lambda one: saved[one], default=None)
+
+
 def judge_others(listed: Mapping[str, Any], runs: Mapping[str, Run], like: Run) -> dict[str, Any]:
     """Returns the record of the kernels with nothing to gain, and of those that only look like a cause."""
     found: dict[str, Any] = {}
@@ -289,6 +323,7 @@ def measure(runs: Mapping[str, Run], full: Mapping[str, Run]) -> dict[str, Any]:
     return {
         "pairs": list(judge_pairs(listed["pair"], runs, full, like)),
         "alone": list(judge_alone(listed, runs)),
+        "together": list(judge_together(listed, runs)),
         **judge_others(listed, runs, like),
     }
 

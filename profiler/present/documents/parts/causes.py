@@ -22,8 +22,9 @@ from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
 
-_TITLES = ("could save", "cause", "why")
-_MEANING = "what causes {}, and what a change is likely to save (savings overlap)"
+_TITLES = ("could save", "with those above", "cause", "why")
+_MEANING = "what causes {}, and what a change is likely to save"
+_TOGETHER = ": by itself, and with those above it"
 _ORDER = (
     "Faults of the code stand above waiting and too little work under way, even if these may save somewhat more: "
     "mending a fault is surer to help."
@@ -82,7 +83,8 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
     shared = _shared_bounds(shown)
     items = [_item(one, said, quoted, shared) for one in shown]
     if items := [one for one in items if one.weight_pct is not None or one.sentence != _SAID_ABOVE]:
-        blocks.append(Items(_MEANING.format(what), items, _TITLES))
+        meaning = _MEANING.format(what) + (_TOGETHER if len(items) > 1 else "")
+        blocks.append(Items(meaning, items, _TITLES))
         blocks += [Text(text) for text in (*shared.values(), *_why_later(causes))]
     if others:
         named = ", ".join(f"{name_and_place(one)} ({one.saves_pct.expected:.0f} %)" for one in others)
@@ -181,7 +183,7 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
         "" if has_advice else f"Try: {cause.try_}{saves}",
     ]
     weight = None if cause.is_ceiling else cause.saves_pct.expected
-    return Item(weight, cause.cause, " ".join(filter(None, parts)))
+    return Item(weight, cause.cause, " ".join(filter(None, parts)), cause.saves_pct.together)
 
 
 def _beginning(cause: Cause, quoted: set[str]) -> str:

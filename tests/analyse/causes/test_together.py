@@ -1,0 +1,109 @@
+"""What several changes save together: more than each by itself, and where two units are busy, more than their sum."""
+
+import pytest
+import track_record
+from hypothesis import given, strategies as st
+
+from profiler.analyse.causes.cause import Cause, CodePlace, Savings
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.latency import UNNAMED, Effect
+from profiler.analyse.causes.evidence.time_model import TimeModel
+from profiler.analyse.causes.find import find_candidates, look_at
+from profiler.analyse.causes.headline import next_text
+from profiler.analyse.causes.together import combine, saved_together
+from profiler.analyse.recording.profile import profile_kernel
+
+UNITS = ("l1", "fp64")
+fractions = st.floats(0, 1)
+
+
+def candidate(effect=None, saves=None):
+    return Candidate("barriers", "Why.", "Change.", effect or Effect(), saves=saves)
+
+
+def saved_by(model, *candidates):
+    return {one: model.saved(one.effect) if one.saves is None else one.saves for one in candidates}
+
+
+def cause(name, expected, together=None, line=None):
+    where = [CodePlace("LDG", 16, 100.0, "kernel.cu", line)] if line else []
+    return Cause(name, "Why.", "Change it.", Savings(expected, 90.0, None, together), where, {}, "line" if line else "kernel")  # fmt: skip
+
+
+def test_of_two_units_that_are_both_busy_each_hides_what_the_other_costs():
+    model = TimeModel(dict.fromkeys(UNITS, 0.95), {UNNAMED: 1.0})
+    changes = [candidate(Effect({unit: 0.8})) for unit in UNITS]
+    each = saved_by(model, *changes)
+    assert max(each.values()) <= 0.05
+    assert saved_together(model, each) == pytest.approx(0.8, abs=0.05)
+
+
+def test_two_changes_that_end_the_same_waiting_save_what_one_does():
+    model = TimeModel({"l1": 0.1}, {"wait": 1.0})
+    one, other = (candidate(Effect(waits={"wait": 1.0})) for _ in range(2))
+    each = saved_by(model, one, other)
+    assert saved_together(model, each) == pytest.approx(each[one])
+
+
+def test_each_change_removes_its_part_of_what_the_others_leave():
+    both = combine(
+        [Effect({"l1": 0.5}, {"wait": 0.2}, warps=2.0), Effect({"l1": 0.5}, lighter={"wait": 0.1})]
+    )
+    assert both == Effect({"l1": 0.75}, {"wait": pytest.approx(0.2)}, {"wait": pytest.approx(0.1)}, 2.0)
+
+
+@given(st.lists(fractions, min_size=1, max_size=3), fractions)
+def test_what_the_model_does_not_know_of_is_a_part_of_the_time_that_is_left(parts, busy):
+    model = TimeModel({"l1": busy}, {"wait": 1.0})
+    left = 1.0
+    for part in parts:
+        left *= 1 - part
+    each = saved_by(model, *(candidate(saves=part) for part in parts))
+    assert saved_together(model, each) == pytest.approx(1 - left)
+
+
+@given(
+    st.dictionaries(st.sampled_from(UNITS), fractions, min_size=1),
+    st.lists(st.tuples(st.sampled_from(UNITS), fractions, fractions), min_size=2, max_size=4),
+)
+def test_a_further_change_never_saves_less_and_nothing_saves_more_than_all(busy, changes):
+    model = TimeModel(busy, {"wait": 0.5, "long_scoreboard": 0.5}, issuing=0.1)
+    each = saved_by(model, *(candidate(Effect({unit: part}, {"wait": wait})) for unit, part, wait in changes))
+    fewer = dict(list(each.items())[:-1])
+    assert max(each.values()) <= saved_together(model, each) <= 1.0
+    assert saved_together(model, fewer) <= saved_together(model, each) + 1e-9
+
+
+def test_a_kernel_whose_two_causes_hide_each_other_says_so():
+    """By itself, neither saves a tenth of the time; the version without both takes 38 % of it."""
+    run = track_record.open_kernels({"samples_both"})["samples_both"]
+    evidence = look_at(profile_kernel(run, track_record.kernel_of(run)))
+    first, second, *_ = track_record.causes_of(run)
+    assert {first.cause, second.cause} == {"uncoalesced-loads", "fp64-arithmetic"}
+    assert max(first.saves_pct.expected, second.saves_pct.expected) < 10
+    assert (first.saves_pct.together, second.saves_pct.together) == (None, pytest.approx(62, abs=3))
+    named = {
+        one: saved
+        for one, saved in find_candidates(evidence).items()
+        if one.name in (first.cause, second.cause)
+    }
+    assert second.saves_pct.together == pytest.approx(100 * saved_together(evidence.model, named), abs=0.1)
+
+
+@pytest.mark.parametrize(("together", "is_said"), [(51.1, False), (51.3, True)])
+def test_the_next_step_names_what_hides_it_only_if_both_save_a_tenth_more_than_one_after_the_other(
+    together, is_said
+):
+    """30 % of the 84 % that are left after 16 % leave 58.8 %: one after the other, 41.2 %."""
+    causes = [cause("bank-conflicts", 16.0), cause("fp64-arithmetic", 30.0, together, line=7)]
+    said = "With fp64-arithmetic at kernel.cu:7 removed as well, likely to save 51 %: they hide each other."
+    assert (said in next_text(causes)) == is_said
+
+
+def test_where_more_than_two_hide_each_other_the_next_step_counts_them():
+    causes = [
+        cause("bank-conflicts", 5.0),
+        cause("idle-lanes", 5.0, 11.0),
+        cause("fp64-arithmetic", 5.0, 60.0),
+    ]
+    assert "With the next 2 causes removed as well, likely to save 60 %" in next_text(causes)
