@@ -26,6 +26,9 @@ _GENERAL = {
 }  # fmt: skip
 _WIDTH = 60
 _BEFORE_DIFFERENCE = 20  # characters shown of what two long names have in common
+_LEAST_ROOM = (
+    16  # characters for the argument in which two names differ, however long the function's own name is
+)
 _MOST_WORDS = 8  # of a name, in a pattern that chooses it
 
 
@@ -56,10 +59,18 @@ def short_names(kernel: str, other: str) -> tuple[str, str]:
         return one, two
     left, right = _unscoped(plain_name(kernel)), _unscoped(plain_name(other))
     alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
-    start = left.rfind(" ", 0, max(0, alike - _BEFORE_DIFFERENCE)) + 1
     base = base_name(kernel)
-    first, second = (f"{base}<…{cut(text[start:], _WIDTH - len(base) - 2)}" for text in (left, right))
+    room = max(_LEAST_ROOM, _WIDTH - len(base) - len("<…"))
+    start = _start_before(left, alike, room // 2)
+    first, second = (f"{base}<…{cut(text[start:], room)}" for text in (left, right))
     return first, second
+
+
+def _start_before(name: str, difference: int, most: int) -> int:
+    """Returns where to begin to show a name, at most so many characters before what differs: at an argument, a word, or there."""
+    argument = name.rfind(" ", 0, max(0, difference - _BEFORE_DIFFERENCE)) + 1
+    word = len(re.sub(r"\w+$", "", name[:difference]))
+    return next((place for place in (argument, word) if difference - place <= most), difference)
 
 
 def _unscoped(name: str) -> str:

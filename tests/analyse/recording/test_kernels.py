@@ -196,6 +196,20 @@ def test_two_long_names_are_shortened_to_where_their_templates_differ():
     assert short_names("void f<(int)1>(int)", "void f<(int)2>(int)") == ("f<1>", "f<2>")
 
 
+def test_a_long_function_name_leaves_room_for_where_two_templates_differ():
+    """The names that PyTorch's own kernels have, which differ behind many characters without a space."""
+    name = "void at::native::distribution_elementwise_grid_stride_kernel<float, (int)4, void {}>(T1)"
+    uniform, normal = (
+        name.format(f"at::native::templates::cuda::{one}_and_transform<float>")
+        for one in ("uniform", "normal")
+    )
+    one, other = short_names(uniform, normal)
+    assert one.startswith("distribution_elementwise_grid_stride_kernel<…uniform_and")
+    assert other.startswith("distribution_elementwise_grid_stride_kernel<…normal_and")
+    one, other = short_names(name.format("a" * 90 + "1"), name.format("a" * 90 + "2"))
+    assert one != other
+
+
 @pytest.mark.parametrize("unnamed", ["(anonymous namespace)", "<unnamed>"])
 def test_a_namespace_without_a_name_is_no_part_of_a_function_s_name(unnamed):
     kernel = f"void at::native::{unnamed}::fill_kernel<float, at::Functor<(int)4>>(long, T3)"
