@@ -166,6 +166,11 @@ def test_what_is_shown_names_arguments_and_no_options_of_the_commands(reports, r
     )
     assert told("`prof compare 9 10` says why") == "`profiler.compare(9, 10)` says why"
     assert told("`prof compare 1 2 --ladder sum` says why") == "`profiler.compare('sum-1', 'sum-2')` says why"
+    assert "--full" not in told("these are 0 to 7. `prof show --full` says which had which grid.")
+    about = " shows all about it."  # a rung, which a ladder cannot be asked for by its place
+    assert told(f"`prof show 20`{about}") == f"`profiler.show(20)`{about}"
+    assert told(f"`prof show 20 --gpu 'H100 80GB HBM3'`{about}") == f"`profiler.show(20)`{about}"
+    assert told(f"`prof show 2 --ladder sum`{about}") == f"`profiler.show('sum-2')`{about}"
 
 
 @pytest.fixture

@@ -32,7 +32,12 @@ _WORDS = {
     r"`--full` adds how it was": "`.manifest` adds how it was",
     r"`--full` names them": "`.missing` names them",
     r"`prof show [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.show(..., kernel_name='\1\2')`",
+    r"`prof show (\d+)(?: --gpu [^`]+)?` shows all about it": r"`profiler.show(\1)` shows all about it",
+    r"`prof show (\d+) --ladder ([\w.-]+)(?: --gpu [^`]+)?` shows all about it": (
+        r"`profiler.show('\2-\1')` shows all about it"
+    ),
     r"`prof show [^`]+` shows all about it": "`[0]` shows all about it",
+    r"`prof show --full` says which had which grid": "`.shapes` of `profiler.show(...)` says which had which grid",
     r"`prof compare [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.compare(..., kernel_name='\1\2')`",
     r"both sides with `prof collect`": "both sides with `profiler.measure(..., profile=True)`",
     r"`prof collect --launches 5 --processes 5 ...`": "`profiler.measure(..., launches=5, processes=5)`",
