@@ -192,6 +192,9 @@ def test_a_folder_of_reports_is_shown_as_one_index_as_the_command_does(folder):
     assert "left out: " in " ".join(repr(found).split())  # a long path stands on a line of its own
     with pytest.raises(AttributeError, match=r"it is about 4 kernels: \[0\]"):
         _ = found.causes
+    with pytest.raises(IndexError, match=r"2 recordings: \[4\] is none of 4 kernels, counted from 0"):
+        found[4]
+    assert found[-4] is found[0]
 
 
 def test_several_recordings_are_shown_together_and_one_alone_as_ever(folder, runs, monkeypatch):

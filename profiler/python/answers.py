@@ -294,7 +294,12 @@ def _all_answer(document: Document) -> Document:
 def chosen(label: str, answers: Sequence[_Answer], kernels: Sequence[str], wanted: int | str) -> _Answer:
     """Returns the answer about the kernel at a place, with a name, or with a name of which this is the only part."""
     if not isinstance(wanted, str):
-        return answers[index(wanted)]  # also of NumPy's integers; a slice is refused
+        place = index(wanted)  # also of NumPy's integers; a slice is refused
+        if not -len(answers) <= place < len(answers):
+            raise IndexError(
+                f"{label}: [{place}] is none of {counted(len(answers), 'kernel')}, counted from 0"
+            )
+        return answers[place]
     found = [place for place, name in enumerate(kernels) if name == wanted]
     found = found or [place for place, fits in enumerate(search_typed(wanted, kernels)) if fits]
     if len(found) != 1:
