@@ -216,7 +216,7 @@ class LadderInvalid(LadderError, exit_code=45):
     remedy = "`kernels/README.md` describes the file, with a complete example."
 
 class RungNotFound(LadderError, exit_code=46):
-    remedy = "`prof list` shows the kernels of the ladder."
+    remedy = "`prof list --kernels` shows the kernels of the ladder, and `--ladder NAME` those of another."
 
 class WorkloadInvalid(LadderError, exit_code=47):
     remedy = "Sizes are whole numbers from 1: `--size 4096`, or one parameter each: `--set-param m=4096`."
