@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -31,6 +32,9 @@ from profiler.store.tables.schema import TABLES
 from profiler.text import counted, first_of
 
 _MOST_NAMED = 6
+_TWO_NUMBERS = re.compile(
+    r"(\d+)(?:-|,|\.\.|:)(\d+)"
+)  # as other commands take several kernels: `--kernel 5-6`
 
 
 def open_named(
@@ -115,8 +119,10 @@ def _open_stored(
 
 
 def _rung_meant(reference: str, settings: Settings) -> str:
-    """Returns the kernels of the ladder that a person may have meant by a part of their names; "" where there are none."""
-    ladder = readable_ladder(settings)
+    """Returns the kernels of the ladder that a person may have meant by a part of their names, or by two numbers in one word; else ""."""
+    if two := _TWO_NUMBERS.fullmatch(reference):
+        return f"Give each kernel in a word of its own: `prof compare {two[1]} {two[2]}`."
+    ladder = readable_ladder(settings) if reference else None
     named = [one for one in ladder.kernels if reference.lower() in one.name.lower()] if ladder else []
     if not named or not ladder or reference.isdecimal():
         return ""

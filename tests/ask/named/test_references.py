@@ -80,6 +80,19 @@ def test_a_report_at_a_url_must_be_stored_first_and_no_secret_of_the_url_is_prin
         assert "s3cret" not in done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("typed", ["5-6", "5,6", "5..6"])
+def test_two_numbers_in_one_word_are_answered_with_a_word_for_each(prof_here, make_run, tmp_path, typed):
+    make_run({"kernel": "k"}, name="gemm-5", root=tmp_path / "runs")
+    done = prof_here("compare", typed, cwd=tmp_path)
+    assert done.returncode == 21
+    assert "Give each kernel in a word of its own: `prof compare 5 6`." in done.stderr
+
+
+def test_a_part_of_a_rung_s_name_is_answered_with_its_number_and_an_empty_name_is_not(prof_here):
+    assert "named by their number: 1 (naive)." in prof_here("show", "naive").stderr
+    assert "named by their number" not in prof_here("show", "").stderr
+
+
 def test_a_folder_with_one_report_means_that_report_unless_a_run_has_its_name(
     prof_here, reports, make_run, tmp_path
 ):
