@@ -45,7 +45,10 @@ import pytest
         ("pull gemm-6", "prof export gemm-6"),
         ("compare 5 6 7", "prof report 5 6 7"),
         ("show 5 6", "prof compare 5 6"),
+        ("compare 5 vs 6", "leave out the word between the two: prof compare 5 6"),
+        ("compare a.ncu-rep with b.ncu-rep", "prof compare a.ncu-rep b.ncu-rep"),
         ("ladder sum", "prof ladder --ladder sum"),
+        ("ladder gem", "prof ladder --ladder gem (nearest: gemm"),
         ("ladder nosuch --view memory", "prof ladder --ladder nosuch --view memory"),
         ("ladder kernels/sum/ladder.toml", "prof ladder --ladder kernels/sum/ladder.toml"),
         ("ladder --view memory sum", "prof ladder --ladder sum --view memory"),
@@ -87,6 +90,7 @@ import pytest
         ("show --color 6", "the variable FORCE_COLOR does that, as in `FORCE_COLOR=1 prof show 6`"),
         ("-i a.ncu-rep", "prof show a.ncu-rep"),
         ("show --import a.ncu-rep", "name a report without an option"),
+        ("list --name gemm", "name the runs without an option"),
         ("query select kernel from launches", "put the SQL into quotes, as one word: prof query"),
         (
             "query select(1) a.ncu-rep",

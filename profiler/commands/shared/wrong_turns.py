@@ -66,6 +66,7 @@ _OTHER_FORMATS = {
 }
 _TAKES = {"show": 1, "compare": 2}  # so many reports or kernels
 _BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
+_BETWEEN_TWO = ("vs", "vs.", "versus", "against", "and", "with", "to")
 _OF_A_RUNG = ("show", "compare", "report", "export")  # take rungs by their number
 
 
@@ -115,6 +116,8 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
         return f"there is no {option}: {meant} does that"
     if option in _IMPORTS:
         return f"there is no {option}: name a report without an option"
+    if option == "--name" and verb == "list":
+        return f"there is no {option}: name the runs without an option, as in `prof list gemm-6`"
     if option in _COLOURS:
         place = next(number for number, word in enumerate(words) if word.startswith(option))
         return _by_variable([verb, *words], place + 1)
@@ -199,13 +202,21 @@ def _instead_of_a_ladder(word: str, rest: str) -> str:
         return f"prof ladder shows every rung; look at one with: prof show {word}"
     if word.endswith(REPORT_SUFFIXES):
         return f"prof ladder takes no reports; look at them with: prof report {word} {rest}".rstrip()
-    return f"name a ladder by an option: prof ladder --ladder {word} {rest}".rstrip()
+    from difflib import get_close_matches
+
+    near = [] if _is_ladder(word) else get_close_matches(word, _ladders_here())
+    nearest = f" (nearest: {', '.join(near)})" if near else ""
+    return f"name a ladder by an option: prof ladder --ladder {word} {rest}".rstrip() + nearest
 
 
 def _is_ladder(word: str) -> bool:
+    return word.endswith(".toml") or word in _ladders_here()
+
+
+def _ladders_here() -> list[str]:
     from profiler.catalog.ladders.ladder import known_ladders
 
-    return word.endswith(".toml") or word in known_ladders(Path.cwd())
+    return known_ladders(Path.cwd())
 
 
 def _unquoted(sql: Sequence[str]) -> str:
@@ -253,6 +264,8 @@ def _too_many(verb: str, words: Sequence[str]) -> str | None:
     """Returns the hint where a verb got more reports or kernels than it takes, or a kernel's name beside a report without its option."""
     from profiler.store.reports.near import REPORT_SUFFIXES
 
+    if verb == "compare" and len(words) == _TAKES[verb] + 1 and words[1].lower() in _BETWEEN_TWO:
+        return f"leave out the word between the two: prof compare {_typed([words[0], words[2]])}"
     reports = [word for word in words if word.endswith(REPORT_SUFFIXES)]
     named = _typed(reports)
     if verb == "compare" and len(reports) > _TAKES[verb]:
