@@ -175,13 +175,16 @@ def of_terminal(document: Document) -> str:
 
 def of_markdown(document: Document) -> str:
     tokens = MarkdownIt("commonmark").enable("table").parse(document_markdown(document))
-    inline = [
-        "".join(" " if child.type.endswith("break") else child.content for child in token.children)
-        for token in tokens
-        if token.type == "inline"
-    ]
+    inline = ["".join(map(_as_written, token.children)) for token in tokens if token.type == "inline"]
     shown = " ".join(inline).replace("\u200b", "")  # which keeps @P0 from being a mention
     return in_a_row(shown.replace("· ", ""))
+
+
+def _as_written(part) -> str:
+    """Returns a part of a line of Markdown as the document has it: code between backticks."""
+    return {"code_inline": f"`{part.content}`", "softbreak": " ", "hardbreak": " "}.get(
+        part.type, part.content
+    )
 
 
 def of_page(document: Document) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import singledispatch
-from itertools import groupby
+from itertools import chain, groupby
 
 from profiler.present import document as doc
 from profiler.present.render.cells import (
@@ -22,6 +22,8 @@ from profiler.text import printable
 _ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
 # GitHub looks for people and issues in the text that it shows, whatever was escaped; a space of no width ends them.
 _MENTION = re.compile(r"(?<=&#64;)(?=\w)|(?<=\\#)(?=\d)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
+# As documents write code in their sentences. Markdown acts on nothing within it, but for what divides the columns of a table.
+_CODE = re.compile(r"`([^`]+)`")
 _ADDRESS = re.compile(r"://|\bwww\.", re.IGNORECASE)
 
 
@@ -50,12 +52,22 @@ def _parts(section: doc.Section) -> Iterator[str]:
 
 
 def markdown_table(
-    header: Sequence[str], rows: Iterable[Sequence[doc.Plain]], right: Iterable[int] = ()
+    header: Sequence[str],
+    rows: Iterable[Sequence[doc.Plain]],
+    right: Iterable[int] = (),
+    sentences: Iterable[int] = (),
 ) -> str:
-    """Returns a pipe table; columns in `right` are aligned right, and None is an empty cell."""
-    aligned = set(right)
+    """Returns a pipe table; columns in `right` are aligned right, those in `sentences` may hold code, and None is an empty cell."""
+    aligned, prose = set(right), set(sentences)
     texts = [["" if cell is None else str(cell) for cell in line] for line in (header, *rows)]
-    written = ["| " + " | ".join(map(markdown_text, line)) + " |" for line in texts]
+    cells = [
+        [
+            markdown_sentence(text, in_table=True) if place in prose else markdown_text(text)
+            for place, text in enumerate(line)
+        ]
+        for line in texts
+    ]
+    written = ["| " + " | ".join(line) + " |" for line in cells]
     rule = "| " + " | ".join("---:" if place in aligned else "---" for place in range(len(header))) + " |"
     return "\n".join([written[0], rule, *written[1:]])
 
@@ -67,6 +79,14 @@ def markdown_text(text: str) -> str:
         safe = safe.replace(character, f"\\{character}" if character not in "<>&@" else _ENTITY[character])
     safe = _MENTION.sub("&#8203;", safe)
     return _ADDRESS.sub(lambda match: match[0].replace(":", "&#58;").replace(".", "&#46;"), safe)  # no links
+
+
+def markdown_sentence(text: str, *, in_table: bool = False) -> str:
+    """Returns a text escaped for Markdown, of which what stands between backticks is code."""
+    parts = _CODE.split(printable(text))  # texts and code take turns
+    column = "\\|" if in_table else "|"
+    code = [f"`{part.replace('|', column)}`" for part in parts[1::2]]
+    return "".join(chain.from_iterable(zip(map(markdown_text, parts[::2]), [*code, ""], strict=True)))
 
 
 @singledispatch
@@ -92,18 +112,18 @@ def _(_: doc.Chart) -> str:
 @block_markdown.register
 def _(block: doc.Folded) -> str:
     if block.instead is not None:
-        return markdown_text(block.instead)
+        return markdown_sentence(block.instead)
     return _joined(block.blocks)
 
 
 @block_markdown.register
 def _(block: doc.Text) -> str:
-    return _bold(block.text) if block.strong else markdown_text(block.text)
+    return _bold(block.text) if block.strong else markdown_sentence(block.text)
 
 
 @block_markdown.register
 def _(block: doc.Caution) -> str:
-    return f"> **Caution:** {markdown_text(block.text)}"
+    return f"> **Caution:** {markdown_sentence(block.text)}"
 
 
 @block_markdown.register
@@ -124,7 +144,7 @@ def _(block: doc.Table) -> str:
 
 @block_markdown.register
 def _(block: doc.Legend) -> str:
-    return markdown_text("; ".join(one.shown() for one in block.entries))
+    return markdown_sentence("; ".join(one.shown() for one in block.entries))
 
 
 @block_markdown.register
@@ -138,13 +158,14 @@ def _(block: doc.Checks) -> str:
 @block_markdown.register
 def _(block: doc.Items) -> str:
     rows = [(weight_text(one.weight_pct), with_above_text(one), one.name, one.sentence) for one in block.rows]
-    return f"{_bold(capital(block.title))}\n\n{markdown_table(block.titles, rows, right=(0, 1))}"
+    table = markdown_table(block.titles, rows, right=(0, 1), sentences=(3,))
+    return f"{_bold(capital(block.title))}\n\n{table}"
 
 
 @block_markdown.register
 def _(block: doc.Accesses) -> str:
     drawn = " -> ".join(" ".join(map(access_text, side)) for side in block.sides)
-    return f"* {markdown_text(block.sentence)}" + (f"\n\n  {drawn}" if drawn else "")
+    return f"* {markdown_sentence(block.sentence)}" + (f"\n\n  {drawn}" if drawn else "")
 
 
 @block_markdown.register
@@ -165,4 +186,4 @@ def _(block: doc.CodeBlock) -> str:
 
 
 def _bold(text: str) -> str:
-    return f"**{markdown_text(text)}**"
+    return f"**{markdown_sentence(text)}**"

@@ -14,7 +14,7 @@ from profiler.present.document import Column, Records, Row, Table
 from profiler.present.render.csv import records_csv
 from profiler.present.render.html_table import table_html, text_html
 from profiler.present.render.json import to_json
-from profiler.present.render.markdown import markdown_table, markdown_text
+from profiler.present.render.markdown import markdown_sentence, markdown_table, markdown_text
 from profiler.text import printable
 
 
@@ -127,6 +127,24 @@ def test_text_outside_of_a_table_is_text_as_well(text):
     tokens = markdown.parse(f"### {markdown_text('x' + text)}")
     assert [token.type for token in tokens] == ["heading_open", "inline", "heading_close"]
     assert {child.type for child in tokens[1].children} <= {"text", "text_special"}
+
+
+@given(any_text)
+def test_a_sentence_is_text_and_code_whatever_names_are_in_it(text):
+    tokens = markdown.parse(f"### {markdown_sentence('x' + text)}")
+    assert [token.type for token in tokens] == ["heading_open", "inline", "heading_close"]
+    assert {child.type for child in tokens[1].children} <= {"text", "text_special", "code_inline"}
+
+
+@pytest.mark.parametrize("in_table", [False, True])
+def test_what_stands_between_backticks_is_code_to_the_letter(in_table):
+    text = "Use `__launch_bounds__(256)` or `a|b*c`, not x_1*y_2; one ` alone is itself."
+    sentence = markdown_sentence(text, in_table=in_table)
+    page = f"| why |\n| --- |\n| {sentence} |" if in_table else sentence
+    shown = next(token for token in reversed(markdown.parse(page)) if token.type == "inline").children
+    assert [one.content for one in shown if one.type == "code_inline"] == ["__launch_bounds__(256)", "a|b*c"]
+    seen = "".join(f"`{one.content}`" if one.type == "code_inline" else one.content for one in shown)
+    assert seen == text
 
 
 @pytest.mark.parametrize(
