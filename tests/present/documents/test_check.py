@@ -16,7 +16,7 @@ from profiler.present.render.csv import records_csv
 from profiler.present.render.junit import check_junit
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
-from profiler.text import printable
+from profiler.text import printable, shortened
 
 markdown = MarkdownIt("commonmark").enable("table")
 
@@ -323,14 +323,10 @@ def test_any_name_is_well_formed_xml_and_reads_back_as_printable_text(name):
     limited = pair(checks=[metric(metric=name)])
     root = junit(derive_finding([refused, limited], [], removed=[AcceptedRemoval("gone", name)]))
     case, other, gone = root.iter("testcase")
-    assert case.attrib["classname"] == _cut(printable(name[:60]))
+    assert case.attrib["classname"] == shortened(name[:60], 60)
     assert case.find("error").attrib["message"] == printable(name)
     assert other.attrib["name"] == printable(name)
     assert gone.find("skipped").attrib["message"].endswith(printable(name))
-
-
-def _cut(name):
-    return name if len(name) <= 60 else f"{name[:39]}…{name[-20:]}"
 
 
 def test_names_from_anywhere_stay_text(hostile_names):
