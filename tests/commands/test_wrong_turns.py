@@ -192,6 +192,17 @@ def test_a_misspelt_report_is_answered_with_the_nearest(prof_here, reports, tmp_
     assert "no such file; nearest: several.ncu-rep" in done.stderr
 
 
+def test_a_folder_of_folders_of_reports_is_answered_with_those_that_hold_any(prof_here, reports, tmp_path):
+    for folder in ("old", "new", "empty"):
+        (tmp_path / folder).mkdir()
+    for name in ("new/a", "new/b", "old/a"):
+        shutil.copy(reports / "several.ncu-rep", tmp_path / f"{name}.ncu-rep")
+    (tmp_path / "link").symlink_to(tmp_path / "new")
+    held = "holds no reports, but its folders do: new (2), old (1)\n"
+    assert held in prof_here("show", tmp_path).stderr
+    assert held in prof_here("show", tmp_path / "a.ncu-rep").stderr
+
+
 def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
     prof_here, reports, tmp_path, monkeypatch
 ):

@@ -59,5 +59,20 @@ def _stem(name: str, endings: Sequence[str]) -> str:
 
 def _held(folder: Path, endings: Sequence[str], one: str, many: str) -> str:
     names = [file.name for file in files_in(folder, endings)]
-    held = f"{counted(len(names), one, many)}: {first_of(names, _MOST_LISTED)}" if names else f"no {many}"
+    if names:
+        held = f"{counted(len(names), one, many)}: {first_of(names, _MOST_LISTED)}"
+    elif below := _counts_below(folder, endings):
+        held = f"no {many}, but its folders do: {first_of(below, _MOST_LISTED)}"
+    else:
+        held = f"no {many}"
     return f"{'this folder' if folder == Path() else folder} holds {held}"
+
+
+def _counts_below(folder: Path, endings: Sequence[str]) -> list[str]:
+    """Returns each folder in this one that holds such files, with their number. A link may lead anywhere, so it is left out."""
+    counts: dict[str, int] = {}
+    with suppress(OSError):
+        for inner in sorted(folder.iterdir()):
+            if inner.is_dir() and not inner.is_symlink():
+                counts[inner.name] = len(files_in(inner, endings))
+    return [f"{name} ({count})" for name, count in counts.items() if count]
