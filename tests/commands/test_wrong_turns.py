@@ -90,6 +90,8 @@ import pytest
         ("show --color 6", "the variable FORCE_COLOR does that, as in `FORCE_COLOR=1 prof show 6`"),
         ("-i a.ncu-rep", "prof show a.ncu-rep"),
         ("show --import a.ncu-rep", "name a report without an option"),
+        ("ingest", "Missing argument 'REPORT...'. For example: `prof ingest before.ncu-rep after.ncu-rep`"),
+        ("export", "For example: `prof export 6`"),
         ("list --name gemm", "name the runs without an option"),
         ("query select kernel from launches", "put the SQL into quotes, as one word: prof query"),
         (

@@ -80,6 +80,13 @@ class Verb(TyperCommand):
         elif option := next((one for one in self.params if name in one.opts), None):
             takes = f"{option.make_metavar(ctx)}. {getattr(option, 'help', '')}"
             error.message, error.ctx = f"{error.message.rstrip('.')}: {takes}", ctx
+        elif hasattr(error, "param_type") and (example := self._first_example()):  # an argument is missing
+            error.message = f"{error.message} For example: `{example}`".lstrip()
+
+    def _first_example(self) -> str:
+        """Returns the first of the examples in the help; "" without any."""
+        lines = (line.strip() for line in (self.help or "").partition("Examples:")[2].splitlines())
+        return next(filter(None, lines), "")
 
     def _hint_for_option(self, ctx: Any, error: Any, typed: list[str]) -> str | None:
         known = [name for one in self.params for name in one.opts]
