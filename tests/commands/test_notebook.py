@@ -99,11 +99,11 @@ def test_a_notebook_starts_from_the_reports_that_were_named(prof_here, reports, 
     monkeypatch.chdir(tmp_path)
     paths = [shutil.copy(reports / f"gemm_{number}.ncu-rep", tmp_path) for number in (5, 6)]
     result = prof_here("notebook", *paths)
-    assert (result.returncode, result.stderr) == (0, "Wrote gemm_6.ipynb\n")
+    assert (result.returncode, result.stderr) == (0, "Wrote gemm_5-to-gemm_6.ipynb\n")
     again = prof_here("notebook", *paths)
     assert again.returncode != 0
     assert "exists already" in again.stderr
-    shown = shown_without_a_kernel(tmp_path / "gemm_6.ipynb")
+    shown = shown_without_a_kernel(tmp_path / "gemm_5-to-gemm_6.ipynb")
     for words in ("gemm_6 is 1.879x as fast as gemm_5", "Next: ", "four-way confirmed", "13 % fewer"):
         assert words in shown, words
     assert "register-bank-conflicts" in shown, "the causes that went away"
@@ -113,10 +113,10 @@ def test_a_notebook_starts_from_the_reports_that_were_named(prof_here, reports, 
 def test_a_notebook_starts_from_stored_runs_too_wherever_it_is_opened(prof_recorded, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = prof_recorded("notebook", "5", "6")
-    assert (result.returncode, result.stderr) == (0, "Wrote gemm-6.ipynb\n")
+    assert (result.returncode, result.stderr) == (0, "Wrote gemm-5-to-gemm-6.ipynb\n")
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
-    shown = shown_without_a_kernel(tmp_path / "gemm-6.ipynb")
+    shown = shown_without_a_kernel(tmp_path / "gemm-5-to-gemm-6.ipynb")
     for words in ("gemm 6 is ", " as fast as gemm 5", "Next: "):
         assert words in shown, words
 

@@ -58,7 +58,7 @@ def notebook(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write a notebook to this file [default for a recording: its name, with .ipynb].",
+            help="Write a notebook to this file [default: the recording's name, or A-to-B for two, with .ipynb].",
         ),
     ] = None,
     size: options.LadderSizeOption = None,
@@ -96,7 +96,7 @@ def notebook(
                 "--set-param is for a notebook over a ladder; --size chooses among the runs of a name"
             )
         recordings = _recordings(names, settings)
-        path = output or Path(f"{_name_of(recordings[-1])}{_SUFFIX}")
+        path = output or Path(f"{'-to-'.join(map(_name_of, recordings))}{_SUFFIX}")
         _write(path, settings, force, lambda folder: _about_recordings(folder, recordings))
         return
     if output is not None:
