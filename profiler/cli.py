@@ -14,7 +14,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
-from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
@@ -23,7 +22,7 @@ from typer.main import get_command
 
 from profiler.commands.shared.misuse import show_within_window
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
-from profiler.commands.shared.plain_signs import PLAIN_SIGNS
+from profiler.commands.shared.streams import Unwritable, discard_output, has_answered, prepare_streams
 from profiler.commands.shared.verb import Verb, with_its_options
 from profiler.commands.shared.window import folded_for_terminal
 from profiler.commands.shared.wrong_turns import WrongTurn, hint_for
@@ -129,7 +128,7 @@ def _quiet_pipe() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
-        _discard_output()
+        discard_output()
         raise typer.Exit(_BROKEN_PIPE) from None
 
 
@@ -199,7 +198,7 @@ def _leave_the_garbage() -> None:
 
 def main() -> NoReturn:
     """Runs a verb; prints any error as one message and exits with its code."""
-    _prepare_streams()
+    prepare_streams()
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, _terminate)  # as any error: what is unfinished is removed
     gc.set_threshold(_GC_THRESHOLD)
@@ -222,7 +221,7 @@ def main() -> NoReturn:
             sys.stdout.flush()
             sys.stderr.flush()
     except BrokenPipeError:
-        _discard_output()
+        discard_output()
         sys.exit(_BROKEN_PIPE)
     except KeyboardInterrupt:
         _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
@@ -232,7 +231,7 @@ def main() -> NoReturn:
         _fail(mistyped, _USAGE, verbose=False)
     except Exception as error:
         failure = _failure(error)
-        if not _has_answered():
+        if not has_answered():
             _print_as_json(failure, words, failure.exit_code)
         _fail(failure, failure.exit_code, verbose)
     sys.exit(0)
@@ -240,8 +239,8 @@ def main() -> NoReturn:
 
 def _failure(error: Exception) -> ProfError:
     """Returns the error to report: a failure of the output, a current folder that is gone or a limit of this process explains every other error."""
-    if isinstance(error, _Unwritable):
-        _discard_output()
+    if isinstance(error, Unwritable):
+        discard_output()
         return OutputNotWritable(str(error.strerror), remedy="Check the disk or the program that it goes to.")
     if not isinstance(error, ProfError) and not _has_folder():
         return PathUnusable(
@@ -262,11 +261,6 @@ def _failure(error: Exception) -> ProfError:
     return InternalError(f"{type(error).__name__}: {error}").with_traceback(error.__traceback__)
 
 
-def _has_answered() -> bool:
-    """Returns whether anything stands on standard output: a check that fails has printed its finding."""
-    return sys.stdout.has_text if isinstance(sys.stdout, _Stream) else sys.stdout.tell() > 0
-
-
 def _print_as_json(failure: ProfError, words: list[str], exit_code: int) -> None:
     if any("json" in word for word in words):  # spares every other failure the import
         from profiler.commands.shared.failure import print_failure
@@ -280,59 +274,6 @@ def _has_folder() -> bool:
     except OSError:
         return False
     return True
-
-
-class _Unwritable(OSError):
-    """A standard stream takes no more text. The message says why."""
-
-
-class _Stream(TextIOWrapper):
-    """A standard stream whose own errors differ from those of files. A name that the locale cannot write is no error."""
-
-    def __init__(self, number: int, given: TextIOWrapper | None) -> None:
-        """`given` is Python's own stream; None when the caller closed it."""
-        binary = given.buffer if given else open(number, "wb", closefd=False)  # noqa: SIM115 - open until the end
-        encoding, by_line = (given.encoding, given.line_buffering) if given else ("utf-8", False)
-        super().__init__(binary, encoding, PLAIN_SIGNS, line_buffering=by_line)
-        self.has_text = False
-
-    def write(self, text: str) -> int:
-        self.has_text = True
-        with self._explained():
-            return super().write(text)
-
-    def flush(self) -> None:
-        with self._explained():
-            super().flush()
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except (BrokenPipeError, _Unwritable):
-            raise
-        except OSError as error:
-            name = "output" if self.fileno() == 1 else "error"
-            raise _Unwritable(error.errno, f"standard {name} cannot be written: {error.strerror}") from None
-
-
-def _prepare_streams() -> None:
-    """Opens the standard streams that the caller closed, so that no file of ours takes their numbers.
-
-    Writing to standard output then fails, since somebody would miss it; standard error is discarded, and standard input
-    is empty.
-    """
-    for number, mode in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.dup2(os.open(os.devnull, mode), number)
-    if sys.stdin is None:
-        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - open until the end
-    for number, name in ((1, "stdout"), (2, "stderr")):
-        given = getattr(sys, name)
-        if given is None or type(given) is TextIOWrapper:  # else a test has replaced it
-            setattr(sys, name, _Stream(number, given))
 
 
 def _terminate(number: int, frame: object) -> None:  # noqa: ARG001
@@ -362,11 +303,6 @@ def _valued_options(command: Any) -> set[str]:
     """Returns the options that take the next word as their value."""
     options = [one for one in command.params if one.param_type_name == "option" and not one.is_flag]
     return {name for one in options for name in one.opts}
-
-
-def _discard_output() -> None:
-    """Sends the rest of the output to the null device, so that Python exits without an error."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(error: ProfError, exit_code: int, verbose: bool) -> NoReturn:
