@@ -32,7 +32,7 @@ _Point = TypeVar("_Point")
 
 
 class Options(TypedDict, total=False):
-    """The options of `profiler.measure`; those after `runs` are what `FunctionPlan` says of them."""
+    """The options of `profiler.measure`. `FunctionPlan` describes those after `runs`."""
 
     kernel_name: str | None
     reference: Callable[..., Any] | None

@@ -28,7 +28,7 @@ def store_of(runs: RunStore | str | Path) -> RunStore:
 def run_of(
     recording: Run | str | int | Path, nvtx: str | None = None, launch: int | str | None = None
 ) -> Run:
-    """Returns the run, or the one that this name, number, id or path means: its launches in such an NVTX range, and with such a number."""
+    """Returns the given run, or the one that a name, a number, an id or a path means, with only the launches of this range and number."""
     settings = Settings(nvtx=nvtx, launch=launch)
     if isinstance(recording, (str, int, Path)):
         return open_named([str(recording)], settings, timed=True)[0]

@@ -134,7 +134,7 @@ def open_pack(place: Place, name: str) -> layout.Pack:
 
 
 def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, FoundRun | ProfError]]:
-    """Yields the id of each run with the run, or with what is wrong with its line.
+    """Yields each run's id, with the run or with the error that its line has.
 
     Where the index is damaged, every line is a run, and its own seal says whether it is whole.
     """

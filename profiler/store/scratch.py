@@ -94,7 +94,7 @@ def find_left_scratch() -> list[Path]:
 
 
 def remove_left_scratch(among: Container[Path] | None = None) -> None:
-    """Removes what this user's killed processes left, or of that what is `among` these folders."""
+    """Removes the folders that killed processes of this user left; with `among`, only those of them."""
     for folder in _own_folders():
         if among is None or folder in among:
             with suppress(OSError), _held_if_left(folder) as is_left:

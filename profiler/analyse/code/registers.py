@@ -110,7 +110,7 @@ def use_of(text: str) -> RegisterUse:
 
 
 class _Names(NamedTuple):
-    """The registers that a text names, the same with all of those that it names as pairs, such as R4 and R5 of R4.64, and predicates."""
+    """The registers and the predicates that a text names. `with_pairs` has both registers of a pair: R4 and R5 for R4.64."""
 
     registers: tuple[str, ...]
     with_pairs: tuple[str, ...]
@@ -126,14 +126,14 @@ def _names_in(text: str) -> _Names:
 
 @lru_cache(maxsize=KEPT)
 def _words_in(operand: str, words: int) -> list[str]:
-    """Returns the registers that an operand stands for, of which it names the first one."""
+    """Returns the registers of an operand that takes so many; it names the first of them."""
     first = REGISTER.match(operand)
     return words_from(first.group(), words) if first else []
 
 
 @lru_cache(maxsize=KEPT)
 def _words_in_value(operand: str, words: int) -> list[str]:
-    """Returns the registers that a value of so many words takes, of which an operand names the first one, perhaps with a sign; an address is none."""
+    """Returns the registers of a value that takes so many; its operand names the first, perhaps behind a sign. An address has none."""
     first = REGISTER.search(operand)
     return words_from(first.group(), words) if first and "[" not in operand else []
 

@@ -161,7 +161,7 @@ def _with_change(change: CauseChange) -> str:
 
 
 def _factors(attribution: Attribution | None, is_faster: bool) -> tuple[str, str]:
-    """Returns a sentence of what changed most, for the change first; or else one of what works against it."""
+    """Returns the sentence of the factors that changed most, and "". If all of these work against the change, returns "" and their sentence."""
     moved = [one for one in _moved(attribution) if one.name in _FACTORS][:_MOST_FACTORS]
     for_it = " and ".join(_factor_text(one) for one in moved if (one.ratio > 1) is is_faster)
     against = " and ".join(_factor_text(one) for one in moved if (one.ratio > 1) is not is_faster)

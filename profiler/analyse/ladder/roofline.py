@@ -40,7 +40,7 @@ class Ceiling(Struct, frozen=True):
 
 
 class Point(Struct, frozen=True):
-    """One rung under the ceilings: the lowest one that binds what it does is `ceiling`, at `attainable_gflops`.
+    """One rung under the ceilings. `ceiling` is the lowest that it could reach, which is at `attainable_gflops`.
 
     `arithmetic` is what most of its executed operations are. Without counters of the L2 cache its
     figures are null, and without a ceiling so is what follows from it.

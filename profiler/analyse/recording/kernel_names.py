@@ -47,7 +47,7 @@ def called_name(kernel: str) -> str:
 
 
 def short_name(kernel: str) -> str:
-    """Returns the plain name if it is short, and what a long one is called."""
+    """Returns the plain name if it is short, or else the function's own name."""
     plain = plain_name(kernel)
     return plain if len(plain) <= _WIDTH else called_name(kernel)
 

@@ -120,7 +120,7 @@ def mixed_shapes_text(shapes: Sequence[LaunchShape]) -> str:
 
 
 def differences_text(shapes: Sequence[LaunchShape]) -> str:
-    """Returns in what groups of launches differ: in their shapes, in their work, or in both."""
+    """Returns how the launches differ: in their shapes, in the work that they do, or in both."""
     alike: dict[LaunchShape, list[float]] = {}
     for shape in shapes:
         alike.setdefault(shape_alone(shape), []).append(shape.mean_ns or 0.0)

@@ -46,9 +46,9 @@ def pair_of_main_shapes(before: Profile, after: Profile) -> tuple[Profile, Profi
 
 
 def _at_same_places(before: Profile, after: Profile) -> tuple[Profile, Profile] | None:
-    """Returns the launches that take most of the time on one side, and those at the same places on the other, if these are alike, too.
+    """Returns the launches that take most of the time on one side, with those at the same places on the other; None unless these are alike, too.
 
-    A program that launches a kernel as often does the same work at the same place, and a change may have made other launches the longest.
+    If a program still launches a kernel as often, each place has the same work as before, even if other launches are the longest now.
     """
     if before.launches != after.launches:
         return None

@@ -217,7 +217,7 @@ def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
 
 
 def _program(function: object, name: str) -> tuple[str, ...]:
-    """Returns the words that stand for the function: its file, whose hash is recorded, and its name."""
+    """Returns a command line that a run can record for the function: its file, which is hashed, and its name. Nothing executes it."""
     inner = getattr(function, "fn", getattr(function, "__wrapped__", function))
     file = getattr(sys.modules.get(getattr(inner, "__module__", "")), "__file__", None)
     words = [os.path.relpath(file)] if file and not os.path.relpath(file).startswith("..") else []

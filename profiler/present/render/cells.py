@@ -89,7 +89,7 @@ def kernel_text(kernel: KernelName, width: int | None = None) -> str:
 
 
 def weight_text(weight_pct: float | None) -> str:
-    """Returns a share as a list by weight prints it; what has none is the limit of the others."""
+    """Returns the share of an entry in a list by weight; an entry without one is what limits the others."""
     return "limit" if weight_pct is None else f"{weight_pct:.0f} %"
 
 

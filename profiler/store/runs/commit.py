@@ -152,7 +152,7 @@ class Staging:
 
 
 def damaged_folders() -> Iterator[str]:
-    """Yields the folders for what is set aside: the next one is for a name that is in those before it."""
+    """Yields the folders for damaged runs, without end: `damaged/2` is for a name that `damaged` holds already, and so on."""
     yield DAMAGED_FOLDER
     yield from (f"{DAMAGED_FOLDER}/{number}" for number in count(2))
 
