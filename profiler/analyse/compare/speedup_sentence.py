@@ -67,8 +67,8 @@ def ratio_sentence(
 
 
 def _spread(pct: float) -> str:
-    """Returns how far two times may be apart from what is said of them; no interval is zero."""
-    return f"{pct:.{1 if pct >= 0.1 else 2}f} %"
+    """Returns half the width of an interval, at least 0.01 %: no measurement is exact, as 0.00 % would say."""
+    return f"{max(pct, 0.01):.{1 if pct >= 0.1 else 2}f} %"
 
 
 def _ratio(ratio: float) -> str:
