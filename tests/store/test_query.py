@@ -480,4 +480,5 @@ def test_a_metric_by_our_name_that_finds_no_rows_gets_a_hint_with_ncus_name(prof
     assert ours.returncode == 0
     assert "no rows: the tables have ncu's names; duration_ns is 'gpu__time_duration.sum'" in ours.stderr
     assert prof_recorded("query", of_metric.format("gpu__time_duration.sum")).stderr == ""
-    assert prof_recorded("query", of_metric.format("nothing")).stderr == ""
+    assert prof_recorded("query", of_metric.format("nothing")).stderr == "no rows\n"
+    assert prof_recorded("--quiet", "query", of_metric.format("nothing")).stderr == ""

@@ -81,18 +81,18 @@ def query(
                 print(text, end="")
         else:
             _print_tables(answer, settings.format)
-    if output is None and not answer.has_rows:
-        _hint_at_names(sql)
+    if output is None and not answer.has_rows and not settings.quiet:
+        print(*map(folded_for_terminal, _why_no_rows(sql)), sep="\n", file=sys.stderr)
     store.require_whole()
 
 
-def _hint_at_names(sql: str) -> None:
-    """Says under which names the table has the metrics that the statement names as prof does."""
-    for name in re.findall(r"'(\w+)'", sql):
-        if name in BY_NAME and BY_NAME[name].ncu:
-            ncu = " or ".join(f"'{one}'" for one in BY_NAME[name].ncu)
-            told = f"no rows: the tables have ncu's names; {name} is {ncu} there"
-            print(folded_for_terminal(told), file=sys.stderr)
+def _why_no_rows(sql: str) -> list[str]:
+    """Returns a line for each metric that the statement names as prof does, with the names that the tables have; else one line."""
+    named = [name for name in re.findall(r"'(\w+)'", sql) if name in BY_NAME and BY_NAME[name].ncu]
+    ncus = {name: " or ".join(f"'{one}'" for one in BY_NAME[name].ncu) for name in named}
+    return [f"no rows: the tables have ncu's names; {name} is {ncu} there" for name, ncu in ncus.items()] or [
+        "no rows"
+    ]
 
 
 def _write(answer: Answer, path: Path) -> None:
