@@ -46,6 +46,9 @@ _WORDS = {
     r"(more cautions?) without --brief": r"\1 in a notebook",
     r"-k PATTERN, or all that both have with --all": "kernel_name=PATTERN",
     r"-k PATTERN \(--kernel-name\)": "kernel_name=PATTERN",
+    r"`prof compare` and `prof check` take one for each side, as in `-k '?([^`]+?)'? -k '?([^`]+?)'?`": (
+        r"`profiler.compare(..., kernel_name='\1', other_kernel='\2')` takes one for each side"
+    ),
     r"-k PATTERN": "kernel_name=PATTERN",
     r"`prof show` lists (them|the names)": r"`profiler.read(...).top()` lists \1",
     r"`prof list(?: [^`]+)?` shows": "`profiler.open_runs().to_pandas()` shows",

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
-from profiler.analyse.recording.kernel_names import base_name, plain_name
+from profiler.analyse.recording.kernel_names import base_name, choice_of, plain_name
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelAmbiguous, KernelNotFound
 from profiler.store.runs.manifest import KernelCount
@@ -22,6 +22,10 @@ from profiler.text import cut
 _NAME_WIDTH = 200  # templates have thousands of characters, and an error is read on a terminal
 # Of a file of machine code, which no other command reads.
 _ONE_OF_A_FILE = "Choose one with -k PATTERN; `prof check --sass` compares all of two files."
+_ONE_OF_EACH = (
+    "Choose one on each side with -k PATTERN (--kernel-name); `prof compare` and `prof check` take one for each side, as in "
+    "`{}`. `prof show` lists them."
+)
 _ONE_OR_ALL = "Choose one on each side with -k PATTERN, or all that both have with --all."
 _PART_OF_WORD = re.compile(r"[^\W_]{4,}|(?:[A-Z][a-z]+){2}|[A-Z]?[a-z]{3,}")
 
@@ -97,7 +101,9 @@ def match_kernels(before: Run, after: Run, pattern: str | None, *, every: bool) 
     pairs = pair_kernels(before, after, pattern).pairs
     if len(pairs) == 1 or (pairs and every):
         return pairs
-    remedy = _ONE_OR_ALL if pairs else None
+    sides = choose_kernels([before, after], pattern)
+    example = " ".join(choice_of(kernels[0], kernels) for kernels in sides)
+    remedy = _ONE_OR_ALL if pairs else _ONE_OF_EACH.format(example)
     raise KernelAmbiguous(
         "it is not clear which kernel to compare",
         details=[line for run in (before, after) for line in (run.label, *_listing(run, pattern))],
