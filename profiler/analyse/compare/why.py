@@ -105,7 +105,7 @@ def _is_same(speedup: Speedup) -> bool:
 
 def _without_a_reason(changed: ChangedCauses) -> str:
     if changed.undecided:
-        return _UNDECIDED.format(", ".join(one.cause for one in changed.undecided[:_MOST_SUBJECTS]))
+        return _sentence((one.cause for one in changed.undecided), _UNDECIDED)
     if any(one.cause == UNOPTIMISED for one in changed.kept):
         return _UNOPTIMISED
     return _NO_CAUSE if changed.is_known else _NOT_KNOWN

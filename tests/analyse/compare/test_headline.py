@@ -162,6 +162,10 @@ def test_a_cause_is_gone_only_if_the_other_recording_could_have_shown_it():
     assert (found.new, [one.cause for one in found.undecided]) == ([], ["barriers"])
     assert compare_causes(seen, msgspec.structs.replace(blind, sees=full)).gone == seen.causes
     assert "Whether barriers went or came is not known" in said_of(2.0, found)
+    found = compare_causes(
+        blind, msgspec.structs.replace(diagnosed(100.0, barriers=30, bank_conflicts=20), sees=full)
+    )
+    assert "Whether barriers and bank-conflicts went or came is not known" in said_of(2.0, found)
 
 
 @pytest.mark.parametrize(("after", "gone"), [(0.89, 0), (0.5, 1)])
