@@ -51,7 +51,7 @@ from profiler.present.documents.report import (
 from profiler.present.documents.rungs import built_document, timed_document, verified_document
 from profiler.present.documents.sweep import sweep_document
 from profiler.present.render import render
-from profiler.present.render.cells import kernel_text, table_texts, weight_text
+from profiler.present.render.cells import kernel_text, table_texts, weight_text, with_above_text
 from profiler.present.render.html import Picture, document_html
 from profiler.present.render.html_table import values_first
 from profiler.present.render.markdown import block_markdown, document_markdown
@@ -127,7 +127,10 @@ def _(block: blocks.Checks, _: bool) -> Iterator[str]:
 def _(block: blocks.Items, _: bool) -> Iterator[str]:
     yield block.title
     for one in block.rows:
-        yield f"{weight_text(one.weight_pct)} {one.name} {one.sentence}"
+        yield weight_text(one.weight_pct)
+        yield with_above_text(one)
+        yield one.name
+        yield one.sentence
 
 
 @phrases.register
