@@ -144,7 +144,7 @@ def why_text(causes: Sequence[Cause], unseen: Sequence[str] = ()) -> str:
     most = max(_expected(one) for one in causes)
     which = "largest" if _expected(first) == most else "surest"
     weak = (
-        f"{_none_of_them(unseen)} by itself would save {_WEAK_PCT} % of the time; the {which} is "
+        f"{_none_of_them(unseen)} alone would save {_WEAK_PCT} % of the time; the {which} is "
         if _are_weak(causes)
         else ""
     )

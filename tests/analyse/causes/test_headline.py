@@ -25,18 +25,18 @@ from profiler.analyse.causes.headline import (
 def test_a_cause_that_is_said_to_save_10_percent_is_not_called_smaller(expected, is_weak):
     """The saving is printed in whole percents, in the next sentence."""
     cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(expected, 30.0), [], {})
-    assert why_text([cause]).startswith("No cause by itself would save 10 % of the time") == is_weak
+    assert why_text([cause]).startswith("No cause alone would save 10 % of the time") == is_weak
 
 
 @pytest.mark.parametrize(
     ("others", "said"),
     [
-        ([], "No cause by itself would save 10 % of the time; the largest is register-spills: "),
+        ([], "No cause alone would save 10 % of the time; the largest is register-spills: "),
         (
             [7.4, 3.0],
-            "No cause by itself would save 10 % of the time; the largest is register-spills: ",
+            "No cause alone would save 10 % of the time; the largest is register-spills: ",
         ),  # 7 % as well
-        ([8.0], "No cause by itself would save 10 % of the time; the surest is register-spills: "),
+        ([8.0], "No cause alone would save 10 % of the time; the surest is register-spills: "),
         ([9.6], "register-spills: "),
     ],
 )

@@ -24,7 +24,7 @@ from profiler.present.document import Block, Caution, Facts, Folded, Item, Items
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
-_TOGETHER = ": by itself, and with those above it"
+_ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
 _ORDER = (
     "Faults of the code stand above waiting and too little work under way, even if these may save somewhat more: "
     "mending a fault is surer to help."
@@ -83,8 +83,8 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
     shared = _shared_bounds(shown)
     items = [_item(one, said, quoted, shared) for one in shown]
     if items := [one for one in items if one.weight_pct is not None or one.sentence != _SAID_ABOVE]:
-        meaning = _MEANING.format(what) + (_TOGETHER if len(items) > 1 else "")
-        blocks.append(Items(meaning, items, _TITLES))
+        meaning = _ADDED_UP if len(items) > 1 else _MEANING
+        blocks.append(Items(meaning.format(what), items, _TITLES))
         blocks += [Text(text) for text in (*shared.values(), *_why_later(causes))]
     if others:
         named = ", ".join(f"{name_and_place(one)} ({one.saves_pct.expected:.0f} %)" for one in others)
