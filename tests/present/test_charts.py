@@ -221,7 +221,7 @@ def test_without_what_warps_wait_for_nobody_knows_where_the_time_went(compared):
     [
         (("5", "6"), ["instructions"]),
         (("2", "3"), ["instructions"]),
-        (("1", "2"), ["cycles"]),
+        (("1", "2"), ["mean_cycles"]),
         (("textbook-5", "textbook-6"), ["warps_in_use"]),
         (("9", "14"), ["sm_active"]),  # stall_barrier does more, which stall_short_scoreboard undoes
         (("10", "11"), ["tensor_pipe_pct"]),
