@@ -186,7 +186,7 @@ def of_markdown(document: Document) -> str:
 
 def of_page(document: Document) -> str:
     html = document_html(document, "", (), lambda chart: Picture(chart.name, "", "<svg></svg>"))
-    plain = unescape(re.sub("<[^>]+>", " ", re.sub("<wbr>|</?code>", "", html)))
+    plain = unescape(re.sub("<[^>]+>", " ", re.sub("<wbr>|</?(?:code|span)[^>]*>", "", html)))
     return in_a_row(plain.replace("→", "->"))  # which never ends a line within it
 
 
