@@ -218,8 +218,7 @@ def compare(
     For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
     them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
     the second side, such as two of one report, and `nvtx` the launches of both in the NVTX ranges of a name.
-    `launch` and `other_launch` choose the launches of the first and the second side by a number, or a range such as "4-6"; one
-    alone is for both sides.
+    `launch` chooses those of a number, or of a range such as "4-6", and `other_launch` those of the second side.
     A run alone, or its name, is compared with the last one before it of the same name, workload, arguments and GPU.
     """
     from profiler.analyse import findings
@@ -276,6 +275,7 @@ def report(
     title: str | None = None,
     kernel_name: str | None = None,
     nvtx: str | None = None,
+    launch: int | str | None = None,
     force: bool = False,
 ) -> Path:
     """Writes a page to send to somebody, one HTML file with everything in it, and returns its path.
@@ -287,7 +287,7 @@ def report(
     from profiler.python.pages import write_page
 
     given = [reference_of(one) for one in each_of((recording, *others))]
-    settings = Settings(nvtx=nvtx)
+    settings = Settings(nvtx=nvtx, launch=launch)
     return write_page(given, output, settings, title=title, kernel_name=kernel_name, force=force)
 
 

@@ -553,7 +553,7 @@ def make_run() -> Callable[..., Run]:
     """`make_run({"kernel": "k", "metrics": {name: value}}, ...)`: a run of made-up launches.
 
     A launch may also give `process`, `gpu`, `nvtx` (names), `opcodes` (counts, as Nsight Compute
-    counts them), `instructions` (pairs of opcode and count), `rules` (messages) and its `shape`;
+    counts them), `instructions` (opcode and count, and perhaps file, line and function), `rules` (messages) and its `shape`;
     anything else by keyword goes into the manifest, but `timings` and the folder `root`
     to store it in.
     """
@@ -623,9 +623,11 @@ def _add_launch(builders: dict[str, TableBuilder], number: int, launch: dict[str
             id_name=opcode,
             value=float(count),
         )
-    for index, (opcode, count) in enumerate(launch.get("instructions", ())):
+    for index, (opcode, count, *place) in enumerate(launch.get("instructions", ())):
+        file, line, function = place or (None, None, 0)
         builders["instructions"].append(
-            launch=number, function_index=0, index=index, offset=16 * index, opcode=opcode, sass=opcode, executed=count
+            launch=number, function_index=function, index=index, offset=16 * index, opcode=opcode, sass=opcode, executed=count,
+            file=file, line=line,
         )  # fmt: skip
     for message in launch.get("rules", ()):
         builders["rules"].append(

@@ -254,6 +254,8 @@ def test_a_launch_is_chosen_by_its_number(make_run, tmp_path):
     for ask in (profiler.show, profiler.sass, profiler.source_lines):
         with pytest.raises(KernelNotFound, match="no launch has the number 3"):
             ask(run.path, launch=3)
+    with pytest.raises(KernelNotFound, match="no launch has the number 3"):
+        profiler.report(run.path, launch=3, output=tmp_path / "page.html")
 
 
 SCRIPT = """

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KernelFindings:
-    """One kernel of one recording; `anchor` is how pairs refer to it.
+    """One kernel of one recording; `anchor` is how pairs refer to it. `called` is its name where there is little room.
 
     Timings alone have no `sheet` and no `profile`; without execution counts, there is no `code`. If there are
     very many kernels, the sheets hold the catalogue's metrics, and count the others as `metrics_left_out`.
@@ -45,6 +45,7 @@ class KernelFindings:
     code: CodeView | None
     lines: SourceLines | None
     metrics_left_out: int
+    called: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
 from profiler.analyse.recording.kernel_choice import choose_kernels, match_kernels
-from profiler.analyse.recording.kernel_names import base_name, plain_name, words_of
+from profiler.analyse.recording.kernel_names import base_name, called_name, plain_name, words_of
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.overview import TimingSheet, derive_sheet
 from profiler.analyse.recording.profile import Profile
@@ -167,7 +167,8 @@ def _named(recordings: Sequence[_Recording], settings: Settings) -> Iterator[Ker
         timing = timing_of(run, settings) if run.table("timings").num_rows else None
         for kernel, profile in one.profiles.items():
             name = _title(run, rung) if _is_single(run) else shortened(plain_name(kernel), _NAME_WIDTH)
-            yield _kernel(one.anchors[kernel], name, rung, run, profile, timing, full=full)
+            found = _kernel(one.anchors[kernel], name, rung, run, profile, timing, full=full)
+            yield found if _is_single(run) else replace(found, called=called_name(kernel))
 
 
 def _matches(before: Run, after: Run, pattern: str | None) -> list[tuple[str, str]]:

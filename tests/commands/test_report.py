@@ -322,6 +322,13 @@ def test_a_page_is_not_written_into_a_file_that_says_it_is_something_else(prof_h
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_chooses_launches_needs_a_recording_to_choose_from(prof_here, tmp_path):
+    for option in ("--launch", "--nvtx", "-k"):
+        refused = prof_here("report", option, "4", "-o", tmp_path / "page.html")
+        assert refused.returncode == 2
+        assert "name the recordings that -k, --nvtx or --launch choose from" in refused.stderr
+
+
 def test_a_file_that_cannot_be_written_is_an_error_at_once(prof_here, tmp_path):
     result = prof_here("report", "no-such-run", "-o", tmp_path / "no" / "page.html")
     assert result.returncode == 82

@@ -20,6 +20,7 @@ from profiler.catalog.metrics import CATALOGUE
 from profiler.errors import MetricsMissing
 from profiler.present import charts, style
 from profiler.present.charts.render import chart_spec, title_of
+from profiler.store.cache import open_pictures
 from tests.profiles import profile_in
 
 PAIRS = [("5", "6"), ("6", "5"), ("4", "5"), ("9", "10"), ("textbook-5", "textbook-6")]
@@ -220,7 +221,7 @@ def test_without_what_warps_wait_for_nobody_knows_where_the_time_went(compared):
     [
         (("5", "6"), ["instructions"]),
         (("2", "3"), ["instructions"]),
-        (("1", "2"), ["cycles"]),
+        (("1", "2"), ["mean_cycles"]),
         (("textbook-5", "textbook-6"), ["warps_in_use"]),
         (("9", "14"), ["sm_active"]),  # stall_barrier does more, which stall_short_scoreboard undoes
         (("10", "11"), ["tensor_pipe_pct"]),
@@ -260,6 +261,12 @@ def test_the_same_twice_is_neither_faster_nor_different(compared):
     assert title_of(charts.deltas_chart(same)) == "0 of 7 metrics differ beyond the noise"
     assert charts.instructions_chart(same) is None
     assert chart_spec(charts.comparison_chart(same))
+
+
+def test_of_single_launches_no_chart_says_that_nothing_differs(make_run):
+    times = [{"kernel": "k", "metrics": {"gpu__time_duration.sum": ns}} for ns in (1e6, 5e4)]
+    comparison = profiler.compare(*(make_run(one) for one in times))
+    assert title_of(charts.deltas_chart(comparison)) == "Too few launches to tell which metrics differ"
 
 
 def test_the_title_is_about_the_rung_that_the_headline_names(ladder):
@@ -401,7 +408,7 @@ def test_the_pictures_are_what_their_suffix_says(compared):
 
 
 def test_the_page_asks_nobody_for_anything(compared):
-    page = charts.render(charts.comparison_chart(compared("5", "6")), ".html").decode()
+    page = charts.render(charts.comparison_chart(compared("5", "6")), ".html", kept=open_pictures()).decode()
     assert "default-src 'none'" in page
     assert "unsafe-eval" not in page
     assert (
@@ -411,12 +418,25 @@ def test_the_page_asks_nobody_for_anything(compared):
     assert len(page) < 3_000_000
 
 
+class Shelf(dict):
+    put = dict.__setitem__
+
+
+def test_vega_is_bundled_once_for_all_pages_where_it_is_kept(compared):
+    chart, shelf = charts.comparison_chart(compared("5", "6")), Shelf()
+    page = charts.render(chart, ".html", kept=shelf).decode()
+    ((key, bundle),) = shelf.items()
+    assert len(bundle) > len(page) / 2
+    shelf[key] = b"/* kept */"
+    assert "\n/* kept */\n" in charts.render(chart, ".html", kept=shelf).decode()
+
+
 def test_names_from_reports_are_text_wherever_they_stand(hostile_store, rows_of):
     before, after = (hostile_store.find(name, ladder="gemm") for name in ("before", "after"))
     name = before.manifest.kernels[0].name
     comparison = profiler.compare(before, after, kernel_name=re.escape(name), force=True)
     chart = charts.comparison_chart(comparison)
-    page = charts.render(chart, ".html").decode()
+    page = charts.render(chart, ".html", kept=open_pictures()).decode()
     assert "<script>alert" not in page
     assert page.count("</script>") == 3
     assert "<script>alert" not in charts.render(chart, ".svg").decode()

@@ -21,6 +21,7 @@ from profiler.errors import MetricsMissing
 from profiler.present import charts, style
 from profiler.present.charts import roofline as roof
 from profiler.present.charts.render import chart_spec, title_of
+from profiler.store.cache import open_pictures
 from profiler.text import duration
 from tests.profiles import profile_in
 
@@ -594,7 +595,7 @@ def test_names_from_reports_and_sources_are_text_wherever_they_stand(hostile_sto
         hostile_names[0], "k", hostile_names[0], 1, 10.0 * len(source), 3 * len(source), source
     )
     chart = charts.recording_chart(profile, {"stall_barrier": 1.0}, lines)
-    page = charts.render(chart, ".html").decode()
+    page = charts.render(chart, ".html", kept=open_pictures()).decode()
     assert "<script>alert" not in page
     assert page.count("</script>") == 3
     assert "<script>alert" not in charts.render(chart, ".svg").decode()

@@ -192,7 +192,7 @@ def _as_written(part) -> str:
 
 def of_page(document: Document) -> str:
     html = document_html(document, "", (), lambda chart: Picture(chart.name, "", "<svg></svg>"))
-    plain = unescape(re.sub("<[^>]+>", " ", re.sub("<wbr>|</?code>", "", html)))
+    plain = unescape(re.sub("<[^>]+>", " ", re.sub("<wbr>|</?(?:code|span)[^>]*>", "", html)))
     return in_a_row(plain.replace("→", "->"))  # which never ends a line within it
 
 

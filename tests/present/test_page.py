@@ -4,9 +4,11 @@ import base64
 import hashlib
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
 import vl_convert
+from markupsafe import Markup
 
 from profiler.analyse.code.machine_code import view_machine_code
 from profiler.analyse.compare.compare import compare_profiles
@@ -22,6 +24,7 @@ from profiler.present.document import (
     Checks,
     Column,
     Document as Blocks,
+    Heading,
     Linked,
     Marked,
     Nested,
@@ -32,12 +35,12 @@ from profiler.present.document import (
 from profiler.present.documents import comparison as words
 from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.present.documents.parts.code_rows import LoopSource, source_code
-from profiler.present.documents.report import recordings_document
+from profiler.present.documents.report import kernel_document, recordings_document
 from profiler.present.page.drawing import Drawing, derive_look
-from profiler.present.page.page import Page, View
+from profiler.present.page.page import Page, View, draw_page
 from profiler.present.render.cells import table_texts
 from profiler.present.render.html import document_html
-from profiler.present.render.html_table import table_html, values_first
+from profiler.present.render.html_table import table_html, text_html, values_first
 from profiler.present.style import STALLS
 from profiler.store.cache import Cache
 from profiler.text import printable
@@ -419,3 +422,37 @@ def test_a_page_opens_on_its_pair_unless_there_are_other_kernels(kernels, opens_
     ]
     views.append(View("0-1", "pair", nothing, "", "0", "1"))
     assert Page("", [], views, "Overview").first.kind == opens_on
+
+
+def test_the_navigation_tells_kernels_of_one_namespace_apart(make_run, tmp_path):
+    names = [
+        f"void cub::CUB_200301_520_NS::DeviceMergeSort{part}Kernel<(bool)0, cub::CUB_200301_520_NS::NullType>(T1)"
+        for part in ("BlockSort", "Merge")
+    ]
+    times = {"gpu__time_duration.sum": (1e6, "ns")}
+    launches = ({"kernel": name, "metrics": times} for name in (*names, "short(int)"))
+    make_run(*launches, name="sort", root=tmp_path)
+    settings = Settings(runs=tmp_path, ladder="gemm", ladder_given=False)
+    report = report_named(["sort"], settings, None, kernel_name=None, force=False)
+    page = draw_page(report, SimpleNamespace(ask=lambda *_, **__: None))
+    assert [view.name for view in page.of_kind("kernel")] == [
+        "DeviceMer…SortKernel",
+        "DeviceMer…ergeKernel",
+        "short",
+    ]
+
+
+def test_the_code_of_a_kernel_without_a_loop_is_not_called_one(reports, tmp_path):
+    settings = Settings(runs=tmp_path, ladder="gemm", ladder_given=False)
+    several = str(reports / "several.ncu-rep")
+    (scale,) = report_named([several], settings, None, kernel_name="scale", force=False).kernels
+    blocks = [block for section in kernel_document(scale, ()).sections for block in section]
+    headings = [block.text for block in blocks if isinstance(block, Heading)]
+    assert "Whole function" in headings
+    assert "Hot loop" not in headings
+
+
+def test_an_option_is_never_broken_at_its_hyphens():
+    assert text_html("add `ncu --set full -o x`, or a-b -- c") == Markup(
+        'add <code>ncu <span class="option">--set</span> full <span class="option">-o</span> x</code>, or a-b -- c'
+    )

@@ -80,13 +80,13 @@ def without_source(program: str = "") -> str:
     )
 
 
-def _instead_of_editing(profile: Profile) -> str:
+def instead_of_editing(kernel: str) -> str:
     """Returns what to do about a kernel that a library brings along, or that `torch.compile` writes anew each time; nothing for others."""
-    if _OF_TORCH.match(short_name(profile.kernel)):
+    if _OF_TORCH.match(short_name(kernel)):
         return WRITTEN_BY_TORCH
-    if PYTORCH in profile.kernel:
+    if PYTORCH in kernel:
         return BROUGHT_BY_PYTORCH
-    return BROUGHT_BY_NVIDIA if _OF_NVIDIA.search(profile.kernel) else ""
+    return BROUGHT_BY_NVIDIA if _OF_NVIDIA.search(kernel) else ""
 
 
 def record_it_text(program: str = ANY_PROGRAM) -> str:
@@ -180,7 +180,7 @@ def next_text(causes: Sequence[Cause], profile: Profile | None = None) -> str:
 
     Whose kernel it is, and so who can change it, the `profile` says.
     """
-    instead = _instead_of_editing(profile) if profile else ""
+    instead = instead_of_editing(profile.kernel) if profile else ""
     return " ".join(filter(None, [_change_text(causes), instead or _foreign_text(causes, profile)]))
 
 

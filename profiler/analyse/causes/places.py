@@ -12,14 +12,9 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.analyse.code.libraries import is_of_library
 
 _MOST_PLACES = 3
-# Headers of CUDA and of C++; the functions in Python that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`; and those
-# of Julia, whose own library has no folder in what it records (`int.jl`), of its packages, and of those that make kernels.
-_LIBRARIES = re.compile(
-    r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/include/c\+\+/|/triton/language/|/torch/_inductor/runtime/"
-    r"|^(?:\./)?\w+\.jl$|/share/julia/|/\.julia/packages/|/(?:CUDA|LLVM|GPUCompiler|GPUArrays|KernelAbstractions)(?:\.jl)?/src/"
-)
 # The descriptor of memory as a whole, which accesses name before their address.
 _DESCRIPTOR = re.compile(r"desc\[(UR\d+)\]")
 # The functions of Triton in Python by which warps exchange values, or which a line calls for each element. The compiler puts
@@ -137,12 +132,7 @@ def _sources(evidence: Evidence, site: Site) -> Iterator[Site]:
 
 
 def _is_library(site: Site) -> bool:
-    return _is_of_library(site.instruction.file or "") or bool(_OF_LAUNCHER.match(site.text or ""))
-
-
-@lru_cache(maxsize=1024)
-def _is_of_library(file: str) -> bool:
-    return bool(_LIBRARIES.search(file.replace("\\", "/")))
+    return is_of_library(site.instruction.file or "") or bool(_OF_LAUNCHER.match(site.text or ""))
 
 
 def _place(group: Mapping[Site, float], total: float) -> CodePlace:

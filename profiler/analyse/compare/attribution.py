@@ -176,7 +176,7 @@ def _by_cycles(sides: _Sides, bound: _Bound) -> Attributed:
     clock = _measured_clock(sides, duration) if duration else None
     if not (duration and clock):
         return None, _missing(sides, ("duration_ns", "sm_frequency_hz"))
-    terms = [_Term("cycles", "cycle", clock.times(duration)), _Term("clock", "GHz", clock, is_rate=True)]
+    terms = [_Term("mean_cycles", "cycle", clock.times(duration)), _Term("clock", "GHz", clock, is_rate=True)]
     return _attribution(bound, duration, terms), []
 
 

@@ -171,7 +171,7 @@ def _factors(attribution: Attribution | None, is_faster: bool) -> tuple[str, str
 
 
 def main_factors(attribution: Attribution | None) -> list[Factor]:
-    """Returns the factors that changed the time most, also such as `cycles`, for which a sentence has no words."""
+    """Returns the factors that changed the time most, also such as `mean_cycles`, for which a sentence has no words."""
     return _moved(attribution)[:_MOST_FACTORS]
 
 

@@ -18,6 +18,7 @@ from profiler.analyse.causes.headline import (
     NOTHING_RECORDED,
     has_place,
     hidden_text,
+    instead_of_editing,
     record_it_text,
     whole_place_text,
 )
@@ -149,5 +150,7 @@ def _why(name: str, entry: IndexEntry, top: Indexed) -> str:
 
 
 def _next(label: str, choice: str, top: Indexed) -> str:
-    try_ = top.causes[0].try_ if top.causes else top.headline.next if top.headline else ""
+    try_ = top.headline.next if top.headline else ""
+    if top.causes:
+        try_ = f"{top.causes[0].try_} {instead_of_editing(top.kernel)}".rstrip()
     return f"{try_} `prof show {shlex.quote(label)}{choice}` shows all about it.".lstrip()

@@ -2,7 +2,7 @@
 
 A `Run` and a kernel name in; a `SourceLines` out, or None without line information. The machine code is the
 one that most launches ran, as in `code.py`: executions are per launch, and samples are from all of these
-launches.
+launches. Code of a library that is compiled in counts on the author's line before it, which no library can hide.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, to_builtins
 
 from profiler.analyse.code.code import place_of, read_instructions
+from profiler.analyse.code.libraries import is_of_library
 from profiler.analyse.findings import SCHEMA_VERSION
 from profiler.catalog.metrics import STALLS_AS_SAMPLED
 from profiler.text import short_place, shortened
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from profiler.store.runs.run import Run
 
 _MOST_SHOWN, _TEXT_WIDTH = 5, 60
-_COLUMNS = ["file", "line", "source", "executed", "samples", "stalls"]
+_PLACE = ["file", "line", "source"]
+_FUNCTION = ["launch", "function_index"]
+_COLUMNS = [*_PLACE, "executed", "samples", "stalls"]
 
 
 class SourceLine(Struct, frozen=True):
@@ -96,10 +99,11 @@ def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
     """Returns what each line of a kernel executed, as a mean over launches, and its samples; None if no line is recorded."""
     import pyarrow as pa
 
-    tables, _ = read_instructions(run, kernel, _COLUMNS)
+    tables, _ = read_instructions(run, kernel, [*_COLUMNS, *_FUNCTION])
     if not tables:
         return None
-    table = pa.concat_tables([one.select(_COLUMNS) for one in tables]).unify_dictionaries().combine_chunks()
+    joined = pa.concat_tables([one.select([*_COLUMNS, *_FUNCTION]) for one in tables])
+    table = _at_the_author(joined.unify_dictionaries().combine_chunks())
     tallies = _tally(table)
     lines = [
         SourceLine(
@@ -124,6 +128,28 @@ def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
         samples=sum(tally.samples for tally in tallies.values()),
         lines=sorted(lines, key=lambda line: (line.file, line.line)),
     )
+
+
+def _at_the_author(table: pa.Table) -> pa.Table:
+    """Returns the instructions, those of libraries with the place of the nearest one before them in their function that is of none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    table, function = table.select(_COLUMNS), table.select(_FUNCTION)
+    files = pc.cast(table.column("file"), pa.string())
+    libraries = [one for one in pc.unique(files).to_pylist() if one is not None and is_of_library(one)]
+    if not libraries:
+        return table
+    rows = pa.array(range(table.num_rows), pa.int64())
+    is_library = pc.is_in(files, pa.array(libraries))
+    is_own = pc.and_not(files.is_valid(), is_library)
+    before = pc.coalesce(pc.fill_null_forward(pc.if_else(is_own, rows, pa.scalar(None, pa.int64()))), rows)
+    others = function.take(before)
+    alike = [pc.equal(function.column(name), others.column(name)) for name in _FUNCTION]
+    places = table.select(_PLACE).take(pc.if_else(pc.and_(is_library, pc.and_(*alike)), before, rows))
+    for place, name in enumerate(_PLACE):
+        table = table.set_column(place, name, places.column(name))
+    return table.combine_chunks()
 
 
 def _tally(table: pa.Table) -> dict[tuple[str, int] | None, _Tally]:

@@ -27,7 +27,7 @@ from profiler.store.runs.names import name_filter
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore, open_reports
 from profiler.store.tables.columns import labels_of
-from profiler.store.tables.launch_choice import ALL_LAUNCHES, LaunchChoice, rows_of_launches
+from profiler.store.tables.launch_choice import ALL_LAUNCHES, LaunchChoice, rows_of_launches, there_are
 from profiler.store.tables.schema import TABLES
 from profiler.text import counted, first_of
 
@@ -229,8 +229,7 @@ def _none_chosen(run: Run, choice: LaunchChoice) -> KernelNotFound:
     where = f" in an NVTX range that matches '{choice.nvtx}'" if choice.nvtx is not None else ""
     return KernelNotFound(
         f"{run.label}: no launch{where} has the number {choice.numbers}",
-        remedy=f"Launches are counted from 0, as ncu does: these are {min(in_range)} to {max(in_range)}."
-        " `prof show --full` says which had which grid.",
+        remedy=f"{there_are(in_range)} `prof show --full` says which had which grid.",
     )
 
 

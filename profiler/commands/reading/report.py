@@ -14,6 +14,7 @@ from profiler.analyse.report import PageFindings
 from profiler.ask.report import report_ladder, report_named
 from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending
+from profiler.commands.shared.misuse import Misuse
 from profiler.errors import LadderNotFound, OutputNotWritable
 from profiler.present.documents.ladder import missing_lines
 from profiler.store.cache import open_pictures
@@ -39,6 +40,7 @@ def report(
     ] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
+    launch: options.LaunchOption = None,
     force: options.ForceComparisonOption = False,
     settings: options.FileSettings,
 ) -> None:
@@ -56,15 +58,19 @@ def report(
       prof report mine.ncu-rep --title 'Softmax on an H200'
 
       prof report reports/ -o all.html
+
+      prof report sweep.ncu-rep --launch 4-6
     """
     from profiler.present.page.writing import make_page
 
+    if not sources and not kernel_name is nvtx is launch is None:
+        raise Misuse("name the recordings that -k, --nvtx or --launch choose from; a ladder is shown whole")
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
 
     def find() -> PageFindings:
         if sources:
-            chosen = replace(settings, nvtx=nvtx)
+            chosen = replace(settings, nvtx=nvtx, launch=launch)
             return report_named(sources, chosen, title, kernel_name=kernel_name, force=force)
         try:
             return report_ladder(settings, title)

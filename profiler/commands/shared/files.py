@@ -11,11 +11,14 @@ from typer import BadParameter
 
 from profiler.commands.shared import options
 from profiler.commands.shared.verb import OfOptions
+from profiler.store.cache import open_pictures
 from profiler.store.scratch import write_whole
 from profiler.text import printable
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
+
+    from profiler.present.style import Scheme
 
 
 def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
@@ -38,7 +41,8 @@ class ChartFile:
         if self.path is not None:
             from profiler.present import charts
 
-            picture = charts.render(chart(charts), self.path.suffix.lower(), "dark" if self.dark else "light")
+            scheme: Scheme = "dark" if self.dark else "light"
+            picture = charts.render(chart(charts), self.path.suffix.lower(), scheme, open_pictures())
             write_whole(picture, self.path)
 
     def report(self, settings: options.VerbSettings) -> None:

@@ -41,6 +41,7 @@ def ingest(
     ] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
+    launch: options.LaunchOption = None,
     copy: Annotated[
         bool, Option("--copy/--reference", help="Keep a compressed copy of the report, or only its path.")
     ] = True,
@@ -93,7 +94,7 @@ def ingest(
         copy=copy,
         jobs=min(jobs, len(reports)) if jobs else None,
         timeout_s=timeout,
-        choice=LaunchChoice(kernel_name, nvtx),
+        choice=LaunchChoice(kernel_name, nvtx, launch),
     )
     outcomes = []
     store = settings.open_store(settings.runs_folder)

@@ -1,7 +1,7 @@
 """Writes charts in file formats: SVG, PNG, self-contained HTML, and the Vega-Lite spec itself.
 
 A chart and a scheme come in, bytes go out. The HTML page follows the reader's own scheme. Its policy forbids
-every request; the copy of Vega that comes with vl-convert draws the chart.
+every request; the copy of Vega that comes with vl-convert draws the chart. Bundling it takes two seconds, so it can be kept.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 from functools import cache
 from html import escape
+from importlib.metadata import version
 from typing import Any
 
 import altair as alt
 import vl_convert
 
 from profiler.present import style
+from profiler.present.kept import Kept
 from profiler.present.render.markdown import markdown_text
 
 SUFFIXES = (".svg", ".png", ".html", ".json")
@@ -76,8 +78,10 @@ def description_of(spec: dict[str, Any]) -> str:
     return ". ".join(filter(None, [str(title["text"]), "; ".join(lines)]))
 
 
-def render(chart: alt.TopLevelMixin, suffix: str, scheme: style.Scheme = "light") -> bytes:
-    """Returns the content of a file with that suffix."""
+def render(
+    chart: alt.TopLevelMixin, suffix: str, scheme: style.Scheme = "light", kept: Kept | None = None
+) -> bytes:
+    """Returns the content of a file with that suffix. A copy of Vega that is `kept` is not bundled again."""
     spec = chart_spec(chart, scheme)
     if suffix == ".svg":
         svg: str = vl_convert.vegalite_to_svg(spec, allowed_base_urls=[])
@@ -89,7 +93,7 @@ def render(chart: alt.TopLevelMixin, suffix: str, scheme: style.Scheme = "light"
     if suffix == ".json":
         return (json.dumps(spec, indent=2, sort_keys=True) + "\n").encode()
     if suffix == ".html":
-        return _page(chart).encode()
+        return _page(chart, kept).encode()
     raise ValueError(f"{suffix}: the suffix must be one of {', '.join(SUFFIXES)}")
 
 
@@ -130,7 +134,7 @@ draw();
 """
 
 
-def _page(chart: alt.TopLevelMixin) -> str:
+def _page(chart: alt.TopLevelMixin, kept: Kept | None) -> str:
     schemes: dict[style.Scheme, dict[str, Any]] = {one: style.configuration(one) for one in ("light", "dark")}
     bare = {key: value for key, value in chart_spec(chart).items() if key != "config"}
     return _PAGE % {
@@ -139,7 +143,7 @@ def _page(chart: alt.TopLevelMixin) -> str:
         "dark": schemes["dark"]["background"],
         "spec": _inert(bare),
         "schemes": _inert(schemes),
-        "vega": _vega(),
+        "vega": _vega(kept),
     }
 
 
@@ -148,7 +152,16 @@ def _inert(value: object) -> str:
     return json.dumps(value, sort_keys=True).replace("<", "\\u003c")
 
 
-@cache
-def _vega() -> str:
-    bundle: str = vl_convert.javascript_bundle(_DRAW)
+def _vega(kept: Kept | None) -> str:
+    key = repr(("vega", version("vl-convert-python"), _DRAW))
+    found = None if kept is None else kept.get(key)
+    bundle = found.decode() if found else _bundled()
+    if kept is not None and not found:
+        kept.put(key, bundle.encode())
     return bundle.replace("</script", "<\\/script")
+
+
+@cache
+def _bundled() -> str:
+    bundle: str = vl_convert.javascript_bundle(_DRAW)
+    return bundle

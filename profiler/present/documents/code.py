@@ -149,8 +149,12 @@ def figures_table(code: MachineCode, titles: Sequence[str]) -> doc.Table:
     """Returns each figure of the loops, with a column for each side."""
     sides = [doc.Column(title, "count", missing="-") for title in titles]
     rows = [doc.Row((name, *values)) for name, values in figures(code)]
-    of = "hot loop" if code.kernels[0].scope == "loop" else "whole function"
-    return doc.Table([doc.Column(f"{of}, per thread"), *sides], rows)
+    return doc.Table([doc.Column(f"{code_heading(code).lower()}, per thread"), *sides], rows)
+
+
+def code_heading(code: MachineCode) -> str:
+    """Returns what the code is: not every kernel has a loop."""
+    return "Hot loop" if code.kernels[0].scope == "loop" else "Whole function"
 
 
 def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:

@@ -21,7 +21,7 @@ from profiler.analyse.recording.triage import likely_saves_ns, triage
 from profiler.analyse.report import KernelFindings, PairFindings, headline_of_steps
 from profiler.catalog.metrics import DURATION
 from profiler.present import document as doc
-from profiler.present.documents.code import code_sections
+from profiler.present.documents.code import code_heading, code_sections
 from profiler.present.documents.comparison import claim_text, comparison_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.documents.parts.causes import headline_blocks, why_and_next
@@ -210,7 +210,7 @@ def _step(pair: PairFindings | None) -> doc.Linked | None:
 
 def kernel_document(found: KernelFindings, headline: Sequence[str]) -> doc.Document:
     """Returns one kernel of one recording: its times, its findings, its code and its origin."""
-    code = doc.under("Hot loop", code_sections(found.code)) if found.code else []
+    code = doc.under(code_heading(found.code.finding), code_sections(found.code)) if found.code else []
     code.append(_source_section([found], found.code))
     if found.lines is not None and found.lines.samples:
         code.append([doc.Heading("Hot source lines"), doc.Chart("source_lines_chart", found.lines)])

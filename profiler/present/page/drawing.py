@@ -18,12 +18,13 @@ from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 from pebble import ProcessPool
 
 from profiler.machine import available_cores, leave_with_parent, require_memory
+from profiler.present.kept import Kept
 from profiler.present.render.html import Picture
 from profiler.spawned import SpawnedContext
 
@@ -63,14 +64,6 @@ class _Sketch:
     desk: dict[str, Any]
     phone: dict[str, Any]
     variables: dict[str, str]
-
-
-class Kept(Protocol):
-    """Keeps each picture under a key, as bytes. A cache is one."""
-
-    def get(self, key: str) -> bytes | None: ...
-
-    def put(self, key: str, data: bytes) -> None: ...
 
 
 class Drawing:

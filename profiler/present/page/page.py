@@ -49,11 +49,15 @@ class View:
     idea: str = ""
     before: str = ""
     after: str = ""
+    called: str = ""  # a kernel whose title's ends are a namespace and a type, which others share
 
     @property
     def name(self) -> str:
-        """The name that stands beside the number in the navigation."""
-        title = self.document.title.removeprefix(self.anchor).strip()
+        """The name that stands beside the number in the navigation. Related functions differ in their last words."""
+        half = _NAVIGATED_WIDTH // 2
+        if len(self.called) > _NAVIGATED_WIDTH:
+            return f"{self.called[: half - 1]}…{self.called[-half:]}"
+        title = self.called or self.document.title.removeprefix(self.anchor).strip()
         return shortened(title.removesuffix(".ncu-rep"), _NAVIGATED_WIDTH)
 
 
@@ -103,7 +107,8 @@ def draw_page(report: PageFindings, drawing: Drawing) -> Page:
     found, kernels = {}, []
     for one in report.kernels:
         found[one.anchor] = one
-        kernels.append(drawn(View(one.anchor, "kernel", kernel_document(one, report.headline), one.idea)))
+        document = kernel_document(one, report.headline)
+        kernels.append(drawn(View(one.anchor, "kernel", document, one.idea, called=one.called)))
     compared, pairs = [], []
     for pair in report.pairs:
         compared.append(pair)

@@ -37,18 +37,23 @@ _CHANGE = re.compile("(\\d(?:\N{NO-BREAK SPACE}[^\\s\\d]{1,8})?) → (?=\\d)")
 # The space between a figure and its unit, where no line may end.
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[munμ]?s|[kMG]?Hz|[kMGT]?(?:B|FLOP)(?:/s)?)(?!\w))")
 
+_OPTION = re.compile(
+    r"(?<![\w-])--?[a-z][\w-]{0,24}(?![\w-])"
+)  # which a browser would break after each hyphen
+
 
 def text_html(text: str) -> Markup:
     """Returns a text with its `code` marked.
 
-    No line ends between a figure and its unit, within an arrow or from one count to the next. A long word
-    breaks only between its parts.
+    No line ends between a figure and its unit, within an arrow or from one count to the next, nor within an option. A
+    long word breaks only between its parts.
     """
     shown = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text).replace(" -> ", " → "))
     shown = _CHANGE.sub("\\1\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}", shown).replace(
         "± ", "±\N{NO-BREAK SPACE}"
     )
     marked = _CODE.sub(r"<code>\1</code>", str(escape(shown)))
+    marked = _OPTION.sub(r'<span class="option">\g<0></span>', marked)
     return Markup(_LONG.sub(lambda long: _WITHIN_LONG.sub("<wbr>", long[0]), marked))
 
 

@@ -25,6 +25,7 @@ _GAP = 2
 _FOLDED_WIDTH = 20
 _SHRUNK_WIDTH = 24
 _LEAST_WIDTH = 20  # of what shrinks, before a column is left out that the others need
+_LAST_WIDTH = 12  # of what shrinks, where all that is kept is still wider than the window
 # Before a column is left out, the first one gives this part of its width: then only its longest names take two lines.
 _GIVEN_BY_NAMES = 0.25
 _READABLE_WIDTH = 100
@@ -73,9 +74,9 @@ def render_table(
     shrink = next((place for place, column in enumerate(columns) if column.shrinks), None)
     if shrink is not None and texts[shrink].natural <= _SHRUNK_WIDTH:
         shrink = None  # too short to get shorter, so it folds as other names do
-    widths = {place: one.natural for place, one in enumerate(texts)}
+    widths, wide_enough = {place: one.natural for place, one in enumerate(texts)}, 0
     if width is not None and texts:
-        widths = _fitting(columns, texts, shrink, width)
+        widths, wide_enough = _fitting(columns, texts, shrink, width)
     if shrink in widths:
         for row in cells:
             row[shrink] = shortened(row[shrink], widths[shrink])
@@ -94,15 +95,17 @@ def render_table(
     return DrawnTable(
         drawn(header, "dim"),
         [drawn(row, style) for row, style in zip(cells, styles, strict=True)],
-        _note_on([name for place, name in enumerate(header) if name and place not in widths], width),
+        _note_on(
+            [name for place, name in enumerate(header) if name and place not in widths], width, wide_enough
+        ),
         [header[place] for place in widths],
     )
 
 
-def _note_on(hidden: Sequence[str], width: int | None) -> str:
-    """Returns which columns had no room; "" if all had."""
+def _note_on(hidden: Sequence[str], width: int | None, wide_enough: int) -> str:
+    """Returns which columns had no room, and how wide a window shows them; "" if all had."""
     which = "the column" if len(hidden) == 1 else "the columns"
-    note = f"no room for {which} {', '.join(hidden)}: widen the window, or --format markdown"
+    note = f"no room for {which} {', '.join(hidden)}: widen the window to {wide_enough} characters, or --format markdown"
     return wrapped(note, width) if hidden else ""
 
 
@@ -130,8 +133,11 @@ class _Texts:
 
 def _fitting(
     columns: Sequence[Column], texts: Sequence[_Texts], shrink: int | None, width: int
-) -> dict[int, int]:
-    """Returns the columns to show with their widths, which exceed the window only if what is kept does."""
+) -> tuple[dict[int, int], int]:
+    """Returns the columns to show with their widths, and how wide a window shows all columns.
+
+    The widths exceed the window only if what is kept does.
+    """
     fold = next((place for place, one in enumerate(columns) if one.folds), None)
     stays = {place: one.stays for place, one in enumerate(columns) if one.stays is not None}
     optional = sorted(stays, key=lambda place: stays[place])
@@ -144,7 +150,7 @@ def _fitting(
     shown = list(range(len(texts)))
     widths, lack = _given_way(texts, shown, first, width)
     if lack <= 0:
-        return widths
+        return widths, width
     names = [] if 0 in (fold, shrink) else [(0, texts[0].readable)]
     by_width = sorted(set(shown) - {fold, shrink}, key=lambda place: -texts[place].natural)
     broken = [(place, texts[place].narrowest) for place in by_width]
@@ -155,13 +161,15 @@ def _fitting(
     attempts: list[tuple[int | None, list[tuple[int, int]]]] = [(None, first + names)]
     attempts += [(place, first + names) for place in optional]
     attempts += [(place, first + broken) for place in (None, *others)]
+    attempts += [(None, [*first, *broken, (shrink, _LAST_WIDTH)])] if shrink is not None else []
+    _, wide_enough = _given_way(texts, shown, first + (names if optional else broken), 0)
     for gone, giving in attempts:
         if gone is not None:
             shown.remove(gone)
         widths, lack = _given_way(texts, shown, giving, width)
         if lack <= 0:
             break
-    return widths
+    return widths, wide_enough
 
 
 def _given_way(
@@ -265,12 +273,24 @@ _BETWEEN = "  │  "
 def render_sides(code: CodeBlock, colour: bool, width: int | None) -> str:
     """Returns the sides next to each other if they fit, otherwise below each other.
 
-    Columns that no row fills are left out.
+    Columns that no row fills are left out, and a line below names those that had no room.
     """
     shown = _columns_that_fit(code, width)
-    if shown is None:
-        sides = (_one_side(code, side) for side in range(len(code.titles)))
-        return "\n\n".join(render_sides(side, colour, width) for side in sides)
+    if shown is not None:
+        sides, fits = [code], [shown]
+    else:
+        sides = [_one_side(code, side) for side in range(len(code.titles))]
+        fits = [_columns_that_fit(side, width) or side.filled for side in sides]
+    hidden = {place for side, fit in zip(sides, fits, strict=True) for place in set(side.filled) - set(fit)}
+    note = _note_on(
+        [code.columns[place].title for place in sorted(hidden)], width, _code_span(code, code.filled)
+    )
+    text = "\n\n".join(_beside_each_other(*side, colour) for side in zip(sides, fits, strict=True))
+    return f"{text}\n{note}" if note else text
+
+
+def _beside_each_other(code: CodeBlock, shown: Sequence[int], colour: bool) -> str:
+    """Returns these columns of all sides, next to each other."""
     widths = _code_widths(code, shown)
     spans = [_span(side) for side in widths]
 
@@ -304,11 +324,10 @@ def _columns_that_fit(code: CodeBlock, width: int | None) -> list[int] | None:
     shown = code.filled
     giving = sorted((order, index) for index in shown if (order := code.columns[index].gives_way) is not None)
     while width is not None:
-        spans = [_span(side) for side in _code_widths(code, shown)]
-        if sum(spans) + len(_BETWEEN) * (len(spans) - 1) <= width:
+        if _code_span(code, shown) <= width:
             break
         if not giving:
-            return shown if len(spans) == 1 else None  # one side is wider than the window, but whole
+            return shown if len(code.titles) == 1 else None  # one side is wider than the window, but whole
         shown.remove(giving.pop(0)[1])
     return shown
 
@@ -316,6 +335,12 @@ def _columns_that_fit(code: CodeBlock, width: int | None) -> list[int] | None:
 def _code_widths(code: CodeBlock, shown: Sequence[int]) -> list[list[int]]:
     """Returns how wide the columns of each side are."""
     return [[_code_width(code, side, index) for index in shown] for side in range(len(code.titles))]
+
+
+def _code_span(code: CodeBlock, shown: Sequence[int]) -> int:
+    """Returns how wide all sides are, next to each other."""
+    spans = [_span(side) for side in _code_widths(code, shown)]
+    return sum(spans) + len(_BETWEEN) * (len(spans) - 1)
 
 
 def _span(widths: Sequence[int]) -> int:

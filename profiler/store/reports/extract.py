@@ -37,7 +37,7 @@ from profiler.store.runs.manifest import (
 from profiler.store.runs.run_id import RunId, content_sha256, report_file
 from profiler.store.tables.columns import TableBuilder, labels_of
 from profiler.store.tables.contradictions import find_contradictions
-from profiler.store.tables.launch_choice import rows_of_launches
+from profiler.store.tables.launch_choice import rows_of_launches, there_are
 from profiler.store.tables.schema import SCHEMA_VERSION
 from profiler.text import shortened
 
@@ -101,8 +101,11 @@ def _keep_chosen(request: Request, decoded: DecodedReport) -> None:
     if not launches:
         names = dict.fromkeys(labels_of(table, "kernel"))
         raise KernelNotFound(
-            f"{request.report}: no launch of {request.choice}",
+            f"{request.report}: holds no {request.choice}",
             details=[f"  {shortened(name or '', _NAME_WIDTH)}" for name in list(names)[:_MOST_NAMES]],
+            remedy=there_are(table.column("launch").to_pylist())
+            if request.choice.numbers is not None
+            else None,
         )
     decoded.tables.update({name: rows_of_launches(one, launches) for name, one in decoded.tables.items()})
 

@@ -24,7 +24,11 @@ class LaunchChoice:
 
     def __str__(self) -> str:
         named = (("kernels that match", self.kernels), ("NVTX ranges that match", self.nvtx))
-        return " in ".join(f"{what} '{pattern}'" for what, pattern in named if pattern is not None)
+        parts = [f"{what} '{pattern}'" for what, pattern in named if pattern is not None]
+        if self.numbers is not None:
+            numbers = str(self.numbers).strip()
+            parts.append(f"launches {numbers}" if "-" in numbers else f"launch {numbers}")
+        return " in ".join(parts)
 
     def launches(self, table: pa.Table) -> set[int]:
         """Returns the numbers of the launches in the table `launches`; raises KernelNotFound for an invalid pattern or range."""
@@ -61,6 +65,11 @@ def _ends(numbers: str) -> tuple[int, int]:
 
 
 ALL_LAUNCHES = LaunchChoice()
+
+
+def there_are(numbers: Collection[int]) -> str:
+    """Returns which launches there are to choose from, for an error message."""
+    return f"Launches are counted from 0, as ncu does: these are {min(numbers)} to {max(numbers)}."
 
 
 def rows_of_launches(table: pa.Table, launches: Collection[int]) -> pa.Table:

@@ -388,7 +388,7 @@ def test_the_tensor_pipe_or_the_cycles_explain_kernels_that_seldom_issue(attribu
     )
     found, _ = attributed(*(one | {"tensor_pipe_pct": 0.0} for one in tensor))
     assert found.view == "cycles"
-    assert ratios(found.factors) == pytest.approx({"cycles": 9 / 8, "clock": 1.0})
+    assert ratios(found.factors) == pytest.approx({"mean_cycles": 9 / 8, "clock": 1.0})
     assert "12 % of the cycles" in found.why
 
 

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 import profiler
+from profiler.analyse.causes.headline import BROUGHT_BY_NVIDIA
 from profiler.analyse.recording.index import headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import base_name, plain_name, without_tags
 from profiler.analyse.recording.overview import derive_sheet
@@ -183,3 +184,21 @@ def test_the_time_of_all_is_said_of_those_alone_that_were_timed(make_run, untime
     ]
     headline = headline_of_index("made.ncu-rep", index_of(sheets), sheets, has_counters=True)
     assert headline.what == f"1 kernel takes 2.000 ms under the profiler in 1 launch. {said} is not recorded."
+
+
+@pytest.mark.parametrize(
+    ("longest", "is_said"), [("ampere_sgemm_128x64_nn", True), ("my_ampere_sgemm_128(float *)", False)]
+)
+def test_who_can_change_the_longest_kernel_is_said_as_of_one_alone(make_run, longest, is_said):
+    launches = [
+        {"kernel": name, "metrics": {BY_NAME["duration_ns"].ncu[0]: ns}}
+        for name, ns in ((longest, 2.1e3), ("mine", 2e3))
+    ]
+    run = make_run(*launches)
+    sheets = [
+        derive_sheet(run, profile_kernel(run, kernel.name), full=False) for kernel in run.manifest.kernels
+    ]
+    assert sheets[0].causes, "each launch is too short"
+    headline = headline_of_index("made.ncu-rep", index_of(sheets), sheets, has_counters=True)
+    assert (BROUGHT_BY_NVIDIA in headline.next) == is_said
+    assert (BROUGHT_BY_NVIDIA in sheets[0].headline.next) == is_said

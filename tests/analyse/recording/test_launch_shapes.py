@@ -211,6 +211,9 @@ def test_show_names_the_launches_so_that_one_can_be_asked_for(make_run, prof_her
     )
     both = prof_here("--runs", tmp_path, "compare", "sweep", "--launch", "1", "--launch", "2").stdout
     assert "62.00 us -> 600.0 us" in both
+    page = tmp_path / "page.html"
+    assert prof_here("--runs", tmp_path, "report", "sweep", "--launch", "2", "-o", page).returncode == 0
+    assert "k takes 600.0\N{NO-BREAK SPACE}us" in page.read_text()
     for text, said in (
         ("6", "no launch has the number 6"),
         ("7-3", "launch '7-3' is no number"),

@@ -56,3 +56,25 @@ def test_without_line_information_there_is_nothing_to_say(make_run):
     bare = make_run({"kernel": "k", "instructions": [("FFMA", 10)]})
     assert profiler.source_lines(bare) is None
     assert profiler.source_lines(make_run({"kernel": "k"}, name="no-code")) is None
+
+
+def test_code_of_a_library_counts_on_the_line_of_the_author_before_it(make_run):
+    """As in Julia, whose standard library is compiled into each kernel; what nothing of the author's precedes stays there."""
+    code = [
+        ("S2R", 1, "boot.jl", 1, 0),
+        ("IMAD", 2, "/home/one/k.jl", 7, 0),
+        ("FADD", 4, "float.jl", 9, 0),
+        ("FMUL", 8, "/usr/local/cuda-12.4/include/cuda_fp16.hpp", 9, 0),
+        ("NOP", 16, None, None, 0),
+        ("LDG", 32, "/home/one/k.jl", 8, 0),
+        ("RET", 64, "float.jl", 9, 1),
+    ]
+    run = make_run(*({"kernel": "k", "instructions": code} for _ in range(2)))
+    found = profiler.source_lines(run)
+    assert [(one.file, one.line, one.executed) for one in found.lines] == [
+        ("boot.jl", 1, 1),
+        ("float.jl", 9, 64),
+        ("k.jl", 7, 14),
+        ("k.jl", 8, 32),
+    ]
+    assert found.executed == 127

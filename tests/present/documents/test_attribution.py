@@ -165,6 +165,16 @@ def test_instructions_are_said_to_be_those_of_one_scheduler(gemm, page):
 
 
 @pytest.mark.slow
+def test_no_two_figures_of_a_comparison_have_one_name(prof_here, recorded):
+    """Rungs 1 and 2 issue so rarely that their times are split by cycles, of which there is a metric as well."""
+    text = prof_here("compare", "1", "2", "--full", "--runs", recorded.root).stdout
+    named = [line.split()[0] for line in text.splitlines() if "cycles" in line.split("  ")[0]]
+    assert {"cycles", "mean_cycles"} <= set(named)
+    assert named.count("cycles") == 1
+    assert "mean_cycles: of all SMs, on average; `cycles` is the highest of any SM" in text
+
+
+@pytest.mark.slow
 def test_a_dispatch_stall_that_counts_is_explained(recorded, page):
     found = compare_profiles(*profiles_in(recorded, "5", "6")).attribution
     assert found.stalls[0].name == "stall_dispatch"

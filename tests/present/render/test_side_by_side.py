@@ -44,11 +44,19 @@ def test_rows_that_belong_together_are_on_one_line():
 
 def test_columns_give_way_in_order_and_numbers_stay_whole():
     wide, narrower, narrow = (page(width) for width in (None, 85, 70))
-    assert "source" in wide
-    assert "source" not in narrower
-    assert "executed" in narrower
-    assert "executed" not in narrow
+    titles = [text.splitlines()[1].split() for text in (wide, narrower, narrow)]
+    assert ["source" in one for one in titles] == [True, False, False]
+    assert ["executed" in one for one in titles] == [True, True, False]
     assert max(map(len, narrow.splitlines())) <= 70
+
+
+def test_columns_without_room_are_named_with_the_width_that_shows_them():
+    needed = max(map(len, page().splitlines()))
+    assert "no room" not in page(width=needed)
+    for width, names in ((needed - 1, "the column source"), (70, "the columns executed, source")):
+        assert f"no room for {names}: widen the window to {needed} characters" in " ".join(
+            page(width).split()
+        )
 
 
 def test_two_sides_too_wide_for_the_window_follow_each_other_with_all_columns_and_no_gaps():

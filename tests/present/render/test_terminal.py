@@ -112,7 +112,8 @@ def test_at_last_other_columns_are_left_out_the_last_first_but_never_the_verdict
         "     6  3.629 ms  correct",
         "no room for the columns",
         "  threshold, seed: widen the",
-        "  window, or --format markdown",
+        "  window to 42 characters, or",
+        "  --format markdown",
     ]
 
 
@@ -152,9 +153,25 @@ def test_the_foldable_column_gives_way_first_then_the_optional_one_goes():
     assert len(wide.splitlines()) > 3
     narrow = table_text(HEADER, ROWS, fold=3, optional=(1,), width=45)
     assert "unit" not in words(narrow.splitlines()[0])
-    assert "no room for the column unit: widen the window" in " ".join(narrow.split())
+    assert "no room for the column unit: widen the window to 48 characters" in " ".join(narrow.split())
     assert max(map(len, wide.splitlines())) <= 60
     assert max(map(len, narrow.splitlines())) <= 45
+
+
+@pytest.mark.parametrize("optional", [(), (1,)])
+def test_the_width_that_a_note_names_shows_every_column_and_one_less_does_not(optional):
+    said = " ".join(table_text(HEADER, ROWS, right=(2,), optional=optional, width=30).split())
+    enough = int(re.search(r"widen the window to (\d+) characters", said)[1])
+    assert "no room" not in table_text(HEADER, ROWS, right=(2,), optional=optional, width=enough)
+    assert "no room" in table_text(HEADER, ROWS, right=(2,), optional=optional, width=enough - 1)
+
+
+def test_names_get_shorter_than_they_should_before_a_line_is_wider_than_the_window():
+    rows = [("63 %", "a_kernel_with_a_very_long_name", "registers-limit-occupancy")]
+    header = ("share", "kernel", "cause")
+    table = table_text(header, rows, shrink=1, kept=(1, 2), width=46)
+    assert max(map(len, table.splitlines())) <= 46
+    assert "no room" not in table
 
 
 def test_plain_rows_have_their_figures_on_the_right():

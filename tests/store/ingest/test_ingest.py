@@ -427,8 +427,10 @@ def test_the_launches_asked_for_are_a_run_of_their_own_beside_the_whole_report(r
 @pytest.mark.slow
 def test_a_choice_that_means_no_launch_names_the_kernels_and_stores_nothing(reports, tmp_path):
     store = RunStore(tmp_path / "runs")
-    for choice in ({"kernels": "no_such_kernel"}, {"nvtx": "no such range"}):
+    for choice in ({"kernels": "no_such_kernel"}, {"nvtx": "no such range"}, {"numbers": "7-9"}):
         outcome = chosen(reports / "several.ncu-rep", store, **choice)
         assert isinstance(outcome.error, KernelNotFound)
         assert "  offset(float *, float)" in outcome.error.details
+    assert outcome.error.message.endswith("several.ncu-rep: holds no launches 7-9")
+    assert "these are 0 to 6" in outcome.error.remedy
     assert store.ids() == []

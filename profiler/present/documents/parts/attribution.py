@@ -38,12 +38,13 @@ _PHRASES = {
     "bandwidth": ("higher bandwidth", "lower bandwidth", "bandwidth"),
     "tensor_work": ("less tensor work", "for more tensor work", "tensor work"),
     "tensor_pipe_pct": ("busier tensor pipe", "less busy tensor pipe", "use of the tensor pipe"),
-    "cycles": ("fewer cycles", "for more cycles", "cycles"),
+    "mean_cycles": ("fewer cycles", "for more cycles", "cycles"),
 }
 # Factors that are sums, if they have no factors themselves, and the unit of their parts.
 _SUMS = {"wait_per_issue": "cycle/issue", "bytes_moved": "byte", "moved_per_useful_byte": "byte"}
 _DISPATCH = "stall_dispatch"
 _OF_A_SCHEDULER = "instructions: of one scheduler, on average"
+_OF_ALL_SMS = "mean_cycles: of all SMs, on average; `cycles` is the highest of any SM"
 _HELD_BACK = f"{_DISPATCH}: held back at dispatch, since operands of arithmetic share a register bank"
 _NO_USEFUL_BYTES = "the useful share of the bytes is unknown, because no ladder declares what the work needs"
 _NO_STALLS = "the stall reasons are left out, because their sum is far from wait_per_issue"
@@ -215,6 +216,7 @@ def attribution_notes(comparison: findings.ComparisonFinding, attribution: findi
         (True, _closure(attribution)),
         (True, _MEANING),
         (any(factor.name == "instructions" for factor in attribution.factors), _OF_A_SCHEDULER),
+        (view == "cycles", _OF_ALL_SMS),
         (attribution.bandwidth_from, f"bandwidth: follows the {attribution.bandwidth_from}"),
         (any(not _is_same(part.ratio) for part in dispatch), _HELD_BACK),
         (timed, "these are factors of the duration under the profiler, not of the one without it"),

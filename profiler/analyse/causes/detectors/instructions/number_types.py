@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate, blocks_with
+from profiler.analyse.causes.detectors.instructions.constant_powers import doubles_by_products
 from profiler.analyse.causes.detectors.instructions.integer_overhead import find_dividing
 from profiler.analyse.causes.detectors.instructions.redundant_instructions import NEAR
 from profiler.analyse.causes.detectors.instructions.special_functions import EVALUATING, find_spare
@@ -167,12 +168,17 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
     widened = [site for site in converting if site.opcode.startswith(_WIDENED)]
     mixed = " Values are converted from float for it." if widened else ""
+    of_powers, by_products = doubles_by_products(evidence)
+    if 2 * of_powers > sum(site.executed for site in sites):
+        advice = f"{by_products} If single precision is enough, compute in float."
+    elif widened:
+        advice = "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough."
+    else:
+        advice = "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
     yield Candidate(
         "fp64-arithmetic",
         f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
-        "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough."
-        if widened
-        else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf).",
+        advice,
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
