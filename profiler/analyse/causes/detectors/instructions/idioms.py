@@ -1,4 +1,4 @@
-"""Detects what integer instructions do together: bits that are counted one by one, and random numbers that are made and dropped."""
+"""Detects bits that integer instructions count one by one, where one instruction counts all of a word."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.dataflow import reach, readers_behind, sources_of, written_by_any
+from profiler.analyse.causes.flow.dataflow import sources_of, written_by_any
 from profiler.catalog.metrics import LANES
 
 # Bits are summed in pairs, in fours and in bytes; a multiplication then adds up the bytes of a word. No other arithmetic needs all of
@@ -207,90 +207,3 @@ def _takes_lowest_bit(site: Site) -> bool:
 def _is_own_sum(site: Site) -> bool:
     first, *others = site.instruction.operands
     return first in others
-
-
-# The factors of Philox, the generator of cuRAND, PyTorch and Triton (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011):
-# 0xD2511F53 and 0xCD9E8D57, as machine code writes them.
-_FACTORS = ({"-0x2daee0ad", "0xd2511f53"}, {"-0x326172a9", "0xcd9e8d57"})
-# Each of ten rounds takes two products of 64 bits. Up to three of the twenty products are constant or unused in the first and last rounds.
-_PRODUCTS = 18
-_MADE = 4  # numbers by these rounds
-_ALL_USED = 3.5  # between whole counts
-
-
-def detect_dropped_numbers(evidence: Evidence) -> Iterable[Candidate]:
-    """Names the rounds of a generator of random numbers of which some results are dropped."""
-    rounds: dict[Site, None] = {}
-    users: dict[Site, float] = {}
-    used = products = 0.0
-    for code in evidence.by_function.values():
-        if not all(any(_multiplies_by(site, factor) for site in code) for factor in _FACTORS):
-            continue
-        multiplying = [site for site in code if _is_product(site)]
-        upper = [site for site in multiplying if _makes_upper_half(site)]
-        mixing = [
-            one
-            for site in upper
-            for one in readers_behind(evidence, site, site.use.written[-1:])
-            if _mixes(one)
-        ]
-        numbers = [site for site in mixing if not _is_multiplied(evidence, site)]
-        numbers += [site for site in multiplying if _is_lower_half_used(evidence, site)]
-        rounds |= dict.fromkeys([*multiplying, *mixing])
-        products += sum(site.executed for site in upper)
-        used += sum(site.executed for site in numbers)
-        users |= {one: one.executed for site in numbers for one in _users_elsewhere(evidence, site)}
-    each = used * _PRODUCTS / products if products else _MADE
-    if not used or each >= _ALL_USED:
-        return
-    yield Candidate(
-        "redundant-instructions",
-        f"Philox makes {_MADE} random numbers in ten rounds, of which about {each:.1f} are used.",
-        "Use all four: let each thread take four elements, and make their numbers by one call (`curand_uniform4`).",
-        evidence.without(dict.fromkeys(rounds, 1 - each / _MADE)),
-        users or {site: site.executed for site in rounds},
-        {"used_of_four_numbers": each},
-        in_triton="Use all four: make the numbers of four elements by one call (`tl.rand4x`, `tl.randint4x`), with a quarter of the offsets.",
-    )
-
-
-def _is_product(site: Site) -> bool:
-    return any(_multiplies_by(site, factor) for factor in _FACTORS)
-
-
-def _multiplies_by(site: Site, factor: set[str]) -> bool:
-    instruction = site.instruction
-    is_product = instruction.name == "IMAD" and not factor.isdisjoint(instruction.operands)
-    return is_product and bool(site.use.written)
-
-
-def _makes_upper_half(product: Site) -> bool:
-    return product.opcode.startswith("IMAD.HI") or len(product.use.written) > 1
-
-
-def _mixes(site: Site) -> bool:
-    """Returns whether an instruction mixes words, as each round does with an upper half of a product and two others."""
-    return site.instruction.name == "LOP3"
-
-
-def _is_multiplied(evidence: Evidence, mixing: Site) -> bool:
-    """Returns whether a mixed word is multiplied in another round, and is no number yet."""
-    return any(_is_product(one) for one in readers_behind(evidence, mixing))
-
-
-def _is_lower_half_used(evidence: Evidence, product: Site) -> bool:
-    """Returns whether the lower half of a product is a number: another round would only mix it."""
-    if product.opcode.startswith("IMAD.HI"):
-        return False
-    lower = product.use.written[:1]
-    return any(not _mixes(one) for one in readers_behind(evidence, product, lower))
-
-
-def _users_elsewhere(evidence: Evidence, number: Site) -> list[Site]:
-    """Returns the first instructions of other files that use a number: the generator may be a function of a library."""
-
-    def is_here(site: Site) -> bool:
-        return site.instruction.file == number.instruction.file
-
-    made = reach([number], lambda site: filter(is_here, readers_behind(evidence, site)))
-    return [one for site in made for one in readers_behind(evidence, site) if not is_here(one)]
