@@ -7,12 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
-from profiler.analyse.causes.detectors.global_memory.redundant_loads import (
-    MOST_REUSE,
-    OFTEN,
-    count_times_requested,
-    without_loads,
-)
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.measured_time import sooner_from_l2
@@ -265,33 +260,6 @@ def _part(some: float, rest: float) -> float:
 
 def bytes_of(site: Site) -> float:
     return site.executed * (site.acting or LANES) * site.width / 8
-
-
-def detect_served_by_l2(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads that several blocks repeat and that L2 serves to each, such as the keys of a group of heads.
-
-    A block that computes for several of these blocks loads their data once. What L1 holds is not counted: one block uses it again.
-    """
-    loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
-    shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site, True)) > 1}
-    requested, of_shared = (sum(site.sectors or 0.0 for site in sites) for sites in (loads, shared))
-    # If only few loads are shared, L2 serves them while warps wait for the others.
-    if not of_shared or 2 * of_shared < requested or count_times_requested(evidence) <= OFTEN:
-        return
-    missing = evidence.missing_l1
-    blocks = sum((site.sectors or 0.0) * count for site, count in shared.items()) / of_shared
-    again = {site: missing * (1 - 1 / min(count, MOST_REUSE)) for site, count in shared.items()}
-    yield Candidate(
-        "redundant-global-loads",
-        f"{blocks:,.0f} blocks load the same data, because the addresses do not depend on the whole index of the block: L2 serves "
-        f"{100 * missing * of_shared / requested:.0f} % of what loads request, to one block after the other.",
-        "Let a block compute for several of the blocks that load the same data, such as all heads of a group, and load it once for all.",
-        without_loads(evidence, again),
-        {site: site.sectors or 0.0 for site in shared},
-        {"blocks_alike": blocks},
-        in_triton="Let a program compute for several of the programs that load the same data, such as all heads of a group, and load it once for "
-        "all (another dimension of its block, which `tl.dot` can multiply).",
-    )
 
 
 def detect_scattered_tiles(evidence: Evidence) -> Iterable[Candidate]:
