@@ -65,8 +65,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "narrow-accesses",
             "Each thread loads or stores 1 to 8 bytes at a time, so that few bytes are under way and many instructions are needed.",
-            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it; or tiles that pass through "
-            "registers, because their loads are narrower than any asynchronous copy.",
+            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it.",
             "A copy of floats one by one moves 64 % of what float4 moves.",
             "Load and store 16 bytes a thread (float4, or a vector of the narrow type), with a scalar tail.",
             ("dram", "tensor", "fp64"),

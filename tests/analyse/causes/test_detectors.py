@@ -369,47 +369,6 @@ def test_accesses_are_narrow_if_they_move_most_bytes(stored, found):
     assert names(narrow_accesses.detect_narrow, evidence_of(*lines, facts=facts)) == found
 
 
-@pytest.mark.parametrize(
-    ("load", "each", "found"),
-    [
-        ("LDG.E.U16", 2, ["narrow-accesses"]),
-        ("LDG.E.U16", 1, []),  # the thread has no neighbouring element that it could take along
-        ("LDG.E.U8", 4, ["narrow-accesses"]),
-        ("LDG.E.U8", 3, []),
-        ("LDG.E", 2, []),  # wide enough to be copied asynchronously
-    ],
-)
-def test_tiles_are_loaded_too_narrowly_if_wider_pieces_could_be_copied_asynchronously(load, each, found):
-    rows = [(f"{load} R{4 + row}, [R{20 + 2 * row}.64]", 100.0) for row in range(each)]
-    stores = [(f"STS.U16 [R{40 + row}], R{4 + row}", 100.0) for row in range(each)]
-    evidence = evidence_of("NOP", *rows, *stores, LOOP, line=7)  # of one statement
-    assert names(narrow_accesses.detect_narrow_tiles, evidence) == found
-
-
-@pytest.mark.parametrize(("loop", "found"), [(LOOP, ["narrow-accesses"]), ("EXIT", [])])
-def test_narrow_tiles_are_those_of_a_loop_whose_next_turn_could_be_loaded_ahead(loop, found):
-    lines = (
-        "NOP",
-        "LDG.E.U16 R4, [R2.64]",
-        "LDG.E.U16 R5, [R8.64]",
-        "STS.U16 [R6], R4",
-        "STS.U16 [R7], R5",
-        loop,
-    )
-    evidence = evidence_of(*lines, line=7)
-    assert names(narrow_accesses.detect_narrow_tiles, evidence) == found
-
-
-def test_wide_copies_pass_no_registers_and_need_fewer_addresses():
-    loads = [f"LDG.E.U16 R{row}, [R2.64]" for row in range(4, 8)]
-    stores = [f"STS.U16 [R9], R{row}" for row in range(4, 8)]
-    other = "IMAD R30, R20, R21, R22"
-    evidence = evidence_of("NOP", "IMAD R2, R20, R21, R22", *loads, *stores, other, LOOP, line=7)
-    (candidate,) = narrow_accesses.detect_narrow_tiles(evidence)
-    assert candidate.effect.resources["lsu"] == pytest.approx((4 * 0.75 + 4) / 8)
-    assert candidate.effect.resources["fma_heavy"] == pytest.approx(0.75 / 2)
-
-
 @pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
 def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_the_others_are(
     store,
