@@ -7,18 +7,15 @@ from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
-from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
-from profiler.analyse.causes.evidence.measured_time import sooner_from_l2
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses import base_of, offset_of
-from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, count_sharing_blocks, merge_blocks
+from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
 from profiler.analyse.causes.flow.dataflow import is_gathered
-from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
-from profiler.text import counted, unit_for_people
+from profiler.text import counted
 
 MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
@@ -260,48 +257,6 @@ def _part(some: float, rest: float) -> float:
 
 def bytes_of(site: Site) -> float:
     return site.executed * (site.acting or LANES) * site.width / 8
-
-
-def detect_scattered_tiles(evidence: Evidence) -> Iterable[Candidate]:
-    """Names tiles that device memory delivers to one block after the other, because the blocks that run at once share few of them.
-
-    Blocks that compute a square of tiles share most: each row of tiles of A serves as many blocks as the square has columns.
-    """
-    staged = [site for site in evidence.of("global load") if feeds_shared_memory(evidence, site)]
-    shared = {site: count for site in staged if (count := count_blocks_alike(evidence, site)) > 1}
-    waves, read = evidence.find("waves") or 0.0, evidence.find("dram_bytes_read") or 0.0
-    touched = sum(site.sectors or 0.0 for site in shared)
-    # In the only round, all blocks load the same tiles at about the same time, whatever their order.
-    if not touched or evidence.shape is None or waves <= 1:
-        return
-    at_once = evidence.shape.blocks / waves
-    side = math.sqrt(at_once)
-    least = SECTOR_BYTES * sum((site.sectors or 0.0) / min(count, side) for site, count in shared.items())
-    delivered = evidence.delivered_to(shared)
-    if delivered <= OFTEN * least:
-        return
-    spared = delivered - least
-    requested = SECTOR_BYTES * evidence.sectors
-    part = min(1.0, spared / (SECTOR_BYTES * touched))
-    sooner = dict.fromkeys(shared, part * sooner_from_l2(evidence.figures))
-    written = evidence.find("dram_bytes_written") or 0.0
-    divisor, unit = unit_for_people("byte", delivered)
-    yield Candidate(
-        "redundant-global-loads",
-        f"Blocks load tiles that others load too, and device memory delivers {delivered / divisor:.3g} {unit} for them: {delivered / least:,.0f} times "
-        f"what it would if the {at_once:,.0f} blocks that run at once computed a square of results.",
-        "Let blocks that run at the same time share tiles, so that L2 still holds them: number the blocks in groups of 8 or 16 rows of tiles, column "
-        "after column, instead of row after row.",
-        # What is delivered is also stored in L2, besides being requested from it.
-        Effect(
-            {"dram": spared / (read + written), "l2": spared / (read + requested)},
-            evidence.waiting_for(sooner, "long_scoreboard"),
-        ),
-        {site: site.sectors or 0.0 for site in shared},
-        {"delivered_again": delivered / least, "blocks_at_once": at_once},
-        in_triton="Let programs that run at the same time share tiles, so that L2 still holds them: number them in groups of 8 or 16 rows of tiles, "
-        "column after column, instead of row after row (GROUP_SIZE_M, or `tl.swizzle2d`).",
-    )
 
 
 def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:

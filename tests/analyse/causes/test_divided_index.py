@@ -1,9 +1,8 @@
-"""Tiles that are counted by one index of the block, and that device memory delivers to one block after the other."""
+"""Blocks whose index is divided, so that those with one quotient load the same, and copies to shared memory."""
 
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.global_memory import layout
 from profiler.analyse.causes.evidence.charging import count_waits
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import address_registers
@@ -69,65 +68,6 @@ def test_how_often_a_quotient_is_corrected_says_how_many_there_are(facts, alike)
     lines = ("MOV R20, 0x100", "MOV R21, 0x100", "IMAD.WIDE R12, R3, 0x80, R20", "LDG.E R14, [R12.64]")
     evidence = divided(*lines, facts=facts)
     assert count_blocks_alike(evidence, evidence.sites[-1]) == alike
-
-
-A_TILE = (
-    "ULDC.64 UR4, c[0x0][0x208]",
-    "MOV R20, 0x100",
-    "MOV R21, 0x100",
-    "MOV R30, 0x10",
-    "IMAD.WIDE R12, R3, 0x80, R20",
-    "IMAD.WIDE R16, R10, 0x80, R20",
-    "LDGSTS.E.BYPASS.128 [R30], desc[UR4][R12.64]",
-    "LDGSTS.E.BYPASS.128 [R30+0x800], desc[UR4][R16.64]",
-    "DEPBAR.LE SB0, 0x0",
-    "EXIT",
-)
-ROWS, COLUMNS, WAIT = (len(DIVISION) + place for place in (6, 7, 8))
-SECTORS = 1e6  # of each of the two
-# Of 64 blocks at once, 8 load the same: a square of results needs an eighth of what is requested.
-IN_A_SQUARE = 2 * SECTORS * 32 / 8
-
-
-@pytest.mark.parametrize(
-    ("read", "waves", "others", "is_named"),
-    [
-        (SECTORS * 32, 64.0, 0.0, True),  # one of the two is delivered to each block
-        (1.9 * IN_A_SQUARE, 64.0, 0.0, False),  # L2 holds most
-        (SECTORS * 32, 1.0, 0.0, False),  # all blocks run at once
-        (SECTORS * 32, 64.0, SECTORS, False),  # other loads may be what is delivered
-    ],
-)
-def test_tiles_that_device_memory_delivers_to_one_block_after_the_other_want_another_order(
-    read, waves, others, is_named
-):
-    facts = {
-        ROWS: {"sectors": SECTORS, "ideal_sectors": SECTORS},
-        COLUMNS: {"sectors": SECTORS, "ideal_sectors": SECTORS},
-        WAIT: {"waits": {"long_scoreboard": 9}},
-        WAIT + 1: {"sectors": others, "ideal_sectors": others},
-    }
-    lines = (*A_TILE[:-1], "LDG.E R40, [R42.64]", "EXIT")
-    figures = {"dram_bytes_read": read, "waves": waves}
-    evidence = divided(*lines, facts=facts, figures=figures, busy={"dram": 0.9})
-    found = list(layout.detect_scattered_tiles(evidence))
-    assert bool(found) == is_named
-    for one in found:
-        assert one.effect.resources["dram"] == pytest.approx(1 - IN_A_SQUARE / read)
-        assert set(one.weights) == {evidence.sites[ROWS], evidence.sites[COLUMNS]}
-
-
-def test_tiles_of_which_each_block_has_its_own_are_in_no_wrong_order():
-    own = [line.replace("R3, 0x80", "R8, 0x80").replace("R10, 0x80", "R8, 0x80") for line in A_TILE]
-    facts = {place: {"sectors": SECTORS, "ideal_sectors": SECTORS} for place in (ROWS, COLUMNS)}
-    evidence = divided(*own, facts=facts, figures={"dram_bytes_read": 2 * SECTORS * 32, "waves": 64.0})
-    assert not list(layout.detect_scattered_tiles(evidence))
-
-
-def test_where_sectors_were_not_counted_nothing_is_said_of_the_order():
-    figures = {"waves": 64.0, "dram_bytes_read": SECTORS * 32, "l2_hit_pct": 50.0}
-    evidence = divided(*A_TILE, figures=figures)
-    assert list(layout.detect_scattered_tiles(evidence)) == []
 
 
 def test_warps_wait_for_copies_to_shared_memory_where_they_say_so():
