@@ -143,9 +143,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "redundant-shared-accesses",
             "Values go through shared memory that a register or a shuffle could carry.",
-            "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between, or of what the same thread stored last; or a loop "
-            "that adds up over the threads in each turn, only to "
-            "add that to a sum, to scale a sum of exponentials, for a single thread, or to find what one of them holds for the turn's number.",
+            "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between, or of what the same thread stored last; "
+            "or a loop that adds up over the threads in each turn, only to add that to a sum, to scale a sum of exponentials, for a single thread, or to find what one of them holds for the turn's number.",
             "An accumulator in shared memory: s[t] += x in a loop.",
             "Keep the value in a register, or exchange it with `__shfl_sync`.",
             ("dram", "fma", "tensor", "fp64"),

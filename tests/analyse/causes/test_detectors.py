@@ -1051,26 +1051,6 @@ def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_eve
     assert (candidate.effect.waits["barrier"] > 0) == saved
 
 
-@pytest.mark.parametrize(
-    ("warps", "values", "saved"),
-    [(10.0, 8, 0.7 * 31 / 32 * 6 / 8), (60.0, 8, 0.0), (10.0, 2, 0.0)],
-)
-def test_what_few_lanes_do_when_the_rest_of_their_block_has_ended_takes_its_part_of_the_samples(
-    warps, values, saved
-):
-    """Of 100 warps; seven samples in ten find one of these. What two values take, nobody could share."""
-    lines = ("FADD R6, R6, R7", "BAR.SYNC.DEFER_BLOCKING 0x0", "@P0 EXIT", *[("LDS R6, [R4]", warps)] * values, ("FADD R6, R6, R7", warps))  # fmt: skip
-    whole = {"lanes": 32.0, "acting": 32.0}
-    facts = {place: {"lanes": 1.0, "acting": 1.0} for place in range(3, values + 4)}
-    facts |= {0: whole, 1: whole, 2: whole | {"waits": {"wait": 30}}}
-    facts[values + 3] |= {"waits": {"wait": 70}}
-    evidence = evidence_of(*lines, facts=facts, waits={"long_scoreboard": 1.0})
-    (candidate,) = lanes.detect_idle_lanes(evidence)
-    model = evidence.model.saved(candidate.effect)
-    assert candidate.saves == (pytest.approx(saved) if saved > model else None)
-    assert (saved > model) == (saved > 0)
-
-
 TREE_STEP = ("ISETP.GT.AND P0, PT, R0, 0x7, PT", "@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0")
 
 
