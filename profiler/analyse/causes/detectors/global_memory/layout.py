@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
@@ -15,7 +15,6 @@ from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, mer
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
 from profiler.analyse.causes.flow.dataflow import is_gathered
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
-from profiler.text import counted
 
 MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
@@ -120,44 +119,15 @@ def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
     sites = [site for site in misaligned if base_of(site) not in aligned]
     if sites:
         request, needed = _per_request(sites)
-        narrow = _kept_narrow(evidence, sites)
         yield Candidate(
             "misaligned-accesses",
             f"The lanes of a warp are neighbours but start inside a sector: {request:.1f} sectors a request, where "
-            f"{needed:.1f} would do."
-            + (f" That also keeps {counted(len(narrow), 'access', 'accesses')} narrow." if narrow else ""),
-            "Start rows and offsets at multiples of 32 bytes: pad the rows, or shift the first index."
-            + (" Then let each thread access 16 bytes at once." if narrow else ""),
-            _with_fewer(cheaper_accesses(evidence, sites), evidence.without(narrow)),
+            f"{needed:.1f} would do.",
+            "Start rows and offsets at multiples of 32 bytes: pad the rows, or shift the first index.",
+            cheaper_accesses(evidence, sites),
             {site: site.excess_sectors for site in sites},
             {"sectors_per_request": request, "ideal_sectors_per_request": needed},
         )
-
-
-def _kept_narrow(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, float]:
-    """Returns the part of the accesses that go if rows are aligned, because the hardware refuses wide ones at other addresses.
-
-    A block that takes a row in pieces, an element a thread of each, could as well take several elements a thread. The
-    pieces lie as many bytes apart as all threads access at once.
-    """
-    threads = evidence.shape.threads if evidence.shape else 0
-    pieces: dict[object, list[Site]] = {}
-    for site in sites:
-        if threads and 0 < site.width < WIDEST_BITS and offset_of(site) % (threads * site.width // 8) == 0:
-            pieces.setdefault((base_of(site), site.width, site.executed), []).append(site)
-    return {
-        site: 1 - max(site.width / WIDEST_BITS, 1 / len(ones))
-        for ones in pieces.values()
-        if len({offset_of(one) for one in ones}) > 1
-        for site in ones
-    }
-
-
-def _with_fewer(cheaper: Effect, fewer: Effect) -> Effect:
-    """Returns the effect of accesses that are both fewer and cheaper; fewer of them move as much."""
-    moved = ("dram", "l2", "l1")
-    saved = {name: part for name, part in fewer.resources.items() if name not in moved}
-    return Effect(saved | dict(cheaper.resources), fewer.waits, cheaper.lighter)
 
 
 def find_side_by_side(evidence: Evidence) -> set[Site]:
