@@ -171,7 +171,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "spelled-out-instructions",
             "Several instructions count the bits of a word, for which there is one.",
-            "The masks by which bits are summed in pairs, fours and bytes, or single bits of one word that are added up: eight and more one by one, or in a loop of their own.",
+            "The masks by which bits are summed in pairs, fours and bytes, or single bits of one word that are added up: eight and more one by one.",
             "count += x >> k & 1 for each k from 0 to 31.",
             "Use the instruction: `__popc(x)`, or `__popcll(x)` for 64 bits.",
             ("dram", "tensor", "fp64"),

@@ -141,38 +141,3 @@ LOWEST, SHIFTED, ADDED = (
     "SHF.R.U32.HI R3, RZ, 0x1, R3",
     "IMAD.IADD R7, R2, 0x1, R7",
 )
-
-
-def turns_of(*lines):
-    """A loop of twenty turns for each word, until nothing is left of it."""
-    body = (*lines, "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x20")
-    return find(
-        ("LDG.E R3, [R8.64]", 100.0), ("MOV R7, RZ", 100.0), *((line, 2000.0) for line in body), "EXIT"
-    )
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        (LOWEST, SHIFTED, ADDED),
-        ("SHF.R.U32.HI R4, RZ, R5, R3", "VIADD R5, R5, 0x1", "LOP3.LUT R4, R4, 0x1, RZ, 0xc0, !PT", "IADD3 R7, R4, R7, RZ"),
-    ],
-)  # fmt: skip
-def test_a_loop_that_only_adds_up_single_bits_counts_them(lines):
-    (candidate,) = turns_of(*lines)
-    assert candidate.evidence["instructions_per_word"] == 20 * (len(lines) + 2)
-    assert "a shift for each bit" in candidate.sentence
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        (LOWEST, SHIFTED, "ISETP.NE.U32.AND P1, PT, R2, 0x1, PT", "SEL R4, R5, 0x1, !P1", "IMAD R7, R4, R7, RZ"),  # a power
-        (LOWEST, SHIFTED, "IMAD.MOV R5, RZ, RZ, -R2", "LOP3.LUT R3, R3, 0xd0000001, R5, 0x78, !PT", ADDED),  # random bits
-        (LOWEST, SHIFTED, "LDG.E R5, [R10.64]", ADDED),
-        (LOWEST, "IADD3 R3, R3, R9, RZ", ADDED),  # odd numbers
-        (LOWEST, SHIFTED, "IMAD.IADD R7, R2, 0x1, R9"),  # no sum
-    ],
-)  # fmt: skip
-def test_a_loop_that_does_more_with_single_bits_computes_something_else(lines):
-    assert turns_of(*lines) == []

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
-from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.dataflow import sources_of, written_by_any
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.catalog.metrics import LANES
 
 # Bits are summed in pairs, in fours and in bytes; a multiplication then adds up the bytes of a word. No other arithmetic needs all of
@@ -25,20 +24,18 @@ _COUNTS = ("IADD3", "VIADD", "IMAD.IADD")
 _FEWEST_BITS = 8
 _HIGHEST_BITS = {"0x19": "0x7", "0x11": "0xf", "0x1": "0x1f"}
 _WORD_BITS = 32
-_TURNING: tuple[Kind, ...] = ("integer", "control", "other")
 
 
 def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
     """Names bits that are counted by several instructions for each word, where `__popc` is one."""
     masked, by_masks = _find_masks(evidence)
     shifted, by_shifts = _find_single_bits(evidence)
-    turning, by_turns = _find_counting_loops(evidence)
-    sites = dict.fromkeys([*masked, *shifted, *turning])
-    words = by_masks + by_shifts + by_turns
+    sites = dict.fromkeys([*masked, *shifted])
+    words = by_masks + by_shifts
     if not sites or not words:
         return
     executed = sum(site.executed for site in sites)
-    how = "masks and sums" if by_masks >= by_shifts + by_turns else "a shift for each bit"
+    how = "masks and sums" if by_masks >= by_shifts else "a shift for each bit"
     share = 100 * evidence.share_executed(sites)
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     issue = fewer.resources.get(ISSUE, 0.0) * (1 - min(1.0, words / executed))
@@ -174,36 +171,3 @@ def _adds_one(adder: Site, taking: Site) -> bool:
     if not bit:
         return True
     return adder.opcode.startswith("LEA.HI") and adder.instruction.operands[-1] == hex(_WORD_BITS - bit)
-
-
-def _find_counting_loops(evidence: Evidence) -> tuple[list[Site], float]:
-    """Returns the instructions of loops that do nothing but add up single bits of a word that they shift, and how many words they count."""
-    found: list[Site] = []
-    words = 0.0
-    for inside in find_innermost_loops(evidence):
-        loop = evidence.innermost_loop(inside[0]) if inside else None
-        before = evidence.last_before(inside[0].function, loop) if loop else None
-        if before and all(site.kind in _TURNING for site in inside) and _only_counts(inside):
-            found += inside
-            words += before.executed
-    return found, words
-
-
-def _only_counts(inside: Sequence[Site]) -> bool:
-    """Returns whether a loop takes the lowest bit of what it shifts and adds it to a sum, and to nothing else."""
-    taking = [site for site in inside if _takes_lowest_bit(site)]
-    shifted = written_by_any(site for site in inside if site.opcode.startswith("SHF.R."))
-    if not any(not shifted.isdisjoint(site.use.inputs) for site in taking):
-        return False
-    bits = written_by_any(taking)
-    reading = [site for site in inside if site not in taking and not bits.isdisjoint(site.use.inputs)]
-    return bool(reading) and all(site.opcode.startswith(_COUNTS) and _is_own_sum(site) for site in reading)
-
-
-def _takes_lowest_bit(site: Site) -> bool:
-    return _is_masked(site) and site.instruction.operands[2] == "0x1"
-
-
-def _is_own_sum(site: Site) -> bool:
-    first, *others = site.instruction.operands
-    return first in others
