@@ -134,10 +134,3 @@ def test_the_highest_bit_of_a_byte_needs_no_mask():
     assert len(find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R3, R7, RZ, 0x19", STORE)) == 1
     assert find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R3, R7, RZ, 0x18", STORE) == []
     assert find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R9, R7, RZ, 0x19", STORE) == []
-
-
-LOWEST, SHIFTED, ADDED = (
-    "LOP3.LUT R2, R3, 0x1, RZ, 0xc0, !PT",
-    "SHF.R.U32.HI R3, RZ, 0x1, R3",
-    "IMAD.IADD R7, R2, 0x1, R7",
-)
