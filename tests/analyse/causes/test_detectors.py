@@ -385,26 +385,6 @@ def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_t
 
 
 @pytest.mark.parametrize(
-    ("latency", "sectors", "gone"),
-    [
-        (0.9, 3200.0, 0.75 * (1 - 0.1 * 2800 / 3600)),
-        (0.1, 3200.0, 0.75 * (1 - 0.9 * 2800 / 3600)),
-        (0.1, 400.0, 0.75),
-    ],
-)
-def test_loads_that_queue_behind_sectors_that_no_lane_uses_wait_no_less_for_being_wide(
-    latency, sectors, gone
-):
-    """Of 3,600 sectors, 2,800 are of no use: the loads wait for these in queues, and beyond that for their own latency."""
-    neighbours = {"sectors": 400.0, "ideal_sectors": 400.0}
-    facts = {0: neighbours, 1: neighbours | {"sectors": sectors}, 2: {"waits": {"long_scoreboard": 90}}}
-    lines = (LOAD, "STG.E [R8.64], R9", "FADD R5, R5, R4")
-    evidence = evidence_of(*lines, facts=facts, places=Places({"long_scoreboard": latency}))
-    (candidate,) = narrow_accesses.detect_narrow(evidence)
-    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone)
-
-
-@pytest.mark.parametrize(
     ("address", "saved"),
     [("[R2.64+0x1]", 0.875), ("[R2.64+-0x1]", 0.875), ("[R6.64+0x1]", 0.4375)],
 )

@@ -16,7 +16,7 @@ from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
 from profiler.analyse.causes.flow.dataflow import is_gathered
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
-MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
+_MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
 # places of 32 banks need 3.5 on average: so many fall into the fullest bank.
 _PASSES_AT_RANDOM = 3.5
@@ -216,7 +216,7 @@ def cheaper_accesses(evidence: Evidence, sites: Sequence[Site]) -> Effect:
             "l1": of_l1,
             "dram": evidence.wasted_dram * wasted / evidence.sectors,
         },
-        lighter=evidence.waiting_for(fetched, *MEMORY_WAITS)
+        lighter=evidence.waiting_for(fetched, *_MEMORY_WAITS)
         | evidence.waiting_for(lookups, "lg_throttle", "mio_throttle"),
     )
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.layout import (
-    MEMORY_WAITS,
     bytes_of,
     find_side_by_side,
     is_misaligned,
@@ -73,15 +72,13 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         f"{100 * moved / total:.0f} % of the data moves in accesses of {_widths_text(widths)} a thread, "
         f"{LANES * width / 8:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
         f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
-        _widened(evidence, sites, bases, side_by_side),
+        _widened(evidence, sites, bases),
         {site: bytes_of(site) for site in sites},
         {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
     )
 
 
-def _widened(
-    evidence: Evidence, sites: Sequence[Site], bases: Set[object], side_by_side: Collection[Site]
-) -> Effect:
+def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> Effect:
     """Returns the effect of accesses of 16 bytes: a wider one carries more bytes with as many requests under way.
 
     Without a loop, a thread takes the place of several, and the number of all their instructions falls with it, except for accesses
@@ -110,13 +107,10 @@ def _widened(
     fewer = evidence.without(dict.fromkeys([*sites, *addresses] if keeps_threads else of_fewer_threads, gain))
     kept = _AS_MUCH_WORK if not keeps_threads else _AS_MUCH_TO_MOVE
     resources = {name: part for name, part in fewer.resources.items() if name not in kept}
-    waits = dict(fewer.waits)
-    for reason in waits.keys() & MEMORY_WAITS:
-        waits[reason] *= 1 - _queued_behind_others(evidence, side_by_side)
     # A thread that takes the elements of several does the work of several loops: fewer threads are left.
     warps = min(1.0, (1 - gain) * (evidence.find("waves") or 1.0)) if follows_itself(evidence) else 1.0
     keeps_blocks = keeps_threads or has_row
-    return Effect(resources if keeps_blocks else {**resources, LAUNCH: gain}, waits, warps=warps)
+    return Effect(resources if keeps_blocks else {**resources, LAUNCH: gain}, fewer.waits, warps=warps)
 
 
 def _goes_back(evidence: Evidence, loop: Loop) -> bool:
@@ -214,13 +208,6 @@ def _fetches_textures(evidence: Evidence) -> bool:
 def _widths_text(widths: Sequence[int]) -> str:
     """Returns `4 bytes`, or `4 or 8 bytes` where accesses differ."""
     return f"{' or '.join(map(str, widths))} {'byte' if widths == [1] else 'bytes'}"
-
-
-def _queued_behind_others(evidence: Evidence, used: Collection[Site] = ()) -> float:
-    """Returns the part of the waiting for memory that is spent in queues behind sectors that no lane uses, in `used` neither with another access."""
-    queued = 1 - evidence.model.places.unloaded.get("long_scoreboard", 0.0)
-    unused = evidence.excess_sectors - sum(site.excess_sectors for site in used)
-    return queued * unused / evidence.sectors if evidence.sectors else 0.0
 
 
 def _is_alone(evidence: Evidence, site: Site) -> bool:
