@@ -15,11 +15,12 @@ from profiler.analyse.causes.detectors.waiting.barriers import find_own_part
 from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_loads_beside
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.measured_time import latency_of_hits
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.addresses import address_of, base_of, offset_of
-from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
+    COMPUTED,
     find_address_work,
     find_repeated_loads,
     has_fixed_address,
@@ -30,12 +31,15 @@ from profiler.catalog.metrics import SECTOR_BYTES
 
 OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
+# What a thread does once, however many rows it computes.
+_ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 
 
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
     yield from _find_passes(evidence)
     loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
+    yield from _find_shared_by_rows(evidence, loads)
     # A flag that is polled is loaded again on purpose.
     repeatable = [site for site in loads if ".STRONG" not in site.opcode]
     fixed = {site: share for site in repeatable if (share := has_fixed_address(evidence, site)) > 0}
@@ -129,6 +133,36 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         in_triton="Load the whole row as one block (BLOCK of the next power of two, with more `num_warps`) and keep it. If it is too long, do in "
         "one loop what the loops do (a sum beside the sum of squares, an exponential that is rescaled when the maximum grows).",
     )
+
+
+def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterable[Candidate]:
+    """Yields loads that the rows of a block make alike, with the addresses and the arithmetic that do not depend on the row either.
+
+    A thread that computes several rows does all of that once for them. It leaves fewer threads, of which two rounds fill the GPU.
+    """
+    block, waves = evidence.shape.block if evidence.shape else (1, 1, 1), evidence.find("waves") or 0.0
+    for axis, rows in zip("YZ", block[1:], strict=True):
+        together = min(rows, MOST_REUSE, waves / SOME_WAVES)
+        if together <= 1.0:
+            continue
+        alike = [
+            site for site in find_block_independent(evidence, f"SR_TID.{axis}") if site.kind in _ONCE_FOR_ALL
+        ]
+        loaded = [site for site in alike if site in loads]
+        if not loaded:
+            continue
+        fewer = evidence.without(dict.fromkeys(alike, 1 - 1 / together))
+        share = 100 * evidence.share_executed(alike)
+        yield Candidate(
+            "redundant-global-loads",
+            f"The {rows} rows of a block load the same data, because these addresses do not depend on threadIdx.{axis.lower()}: {share:.0f} % of the "
+            "executed instructions are the same for all rows.",
+            f"Let each thread compute several rows (a loop over what threadIdx.{axis.lower()} counts), and load once for all of them; or let one row "
+            "load into shared memory.",
+            fewer,
+            {site: site.sectors or 0.0 for site in loaded},
+            {"rows_alike": float(rows), "same_in_every_row_pct": share},
+        )
 
 
 def without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
