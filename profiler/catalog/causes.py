@@ -83,7 +83,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "redundant-global-loads",
             "The same data is loaded from global memory many times, and served by the caches.",
             "Bytes that loads request, against bytes that device memory delivers, while loads hold the kernel up; "
-            "a load whose address does not change in the loop that repeats it; a loop that reads, from the same address on, what a loop before it has read; addresses that several blocks compute alike; or loads that all rows of a block make alike.",
+            "a load whose address does not change in the loop that repeats it; a loop that reads, from the same address on, what a loop before it has read; addresses that several blocks compute alike; loads that all rows of a block make alike; or matrices by which cuRAND skips ahead to the sequence of each thread.",
             "A naive matrix product loads each element of A once for each column of the result.",
             "Keep what is used again in registers or shared memory: tile the loop, or hoist the load out of it (`__restrict__` lets the compiler do it).",
             ("dram", "fma", "tensor", "fp64"),

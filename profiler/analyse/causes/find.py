@@ -14,6 +14,7 @@ from profiler.analyse.causes.detectors.global_memory import (
     atomics,
     layout,
     narrow_accesses,
+    random_sequences,
     redundant_loads,
     redundant_stores,
 )
@@ -55,7 +56,7 @@ from profiler.catalog.metrics import DURATION
 DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
     layout.detect_uncoalesced, layout.detect_misaligned, narrow_accesses.detect_narrow,
-    redundant_loads.detect_redundant_loads, redundant_stores.detect_redundant_stores, compilation.detect_spills, atomics.detect_atomics,
+    redundant_loads.detect_redundant_loads, random_sequences.detect_skipping_ahead, redundant_stores.detect_redundant_stores, compilation.detect_spills, atomics.detect_atomics,
     layout.detect_divergent_constants, shared_memory.detect_bank_conflicts, larger_tiles.detect_too_little_reuse, shared_memory.detect_redundant_shared, own_values.detect_own_values,
     integer_overhead.detect_integer_overhead, idioms.detect_spelled_out, redundant_instructions.detect_redundant_instructions, redundant_instructions.detect_repeated_by_blocks, loops.detect_loop_overhead, sums_across_threads.detect_sums_across_threads, sums_across_threads.detect_trees_in_turns, picked_values.detect_picked_values,
     number_types.detect_conversions, number_types.detect_fp64, special_functions.detect_special_functions,

@@ -27,6 +27,7 @@ JULIA_SAYS = {
     "exchange the roles of the indices": "let `threadIdx().x` count along the first dimension of the array, whose elements are neighbours in memory",
     "pass a tile through shared memory": "pass a tile through shared memory (`CuStaticSharedArray`)",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`count_ones(x)`",
+    " (`curandStatePhilox4_32_10_t`)": "",
     "(a template parameter, or a constant)": "(`Val(n)`, or a constant)",
     "(`#pragma unroll`)": "(`@unroll` of KernelAbstractions.Extras)",
     "(`#pragma unroll 4`)": "(give loops a number of turns that is an argument, and no constant)",

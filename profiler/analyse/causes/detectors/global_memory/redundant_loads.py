@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.global_memory.random_sequences import find_skipping_ahead
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import (
     is_read_past_barrier,
     part_overwritten,
@@ -38,12 +39,18 @@ _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
     yield from _find_passes(evidence)
-    loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
+    # A tile does not help who skips ahead to a sequence of random numbers: that is a cause by itself.
+    skipping = find_skipping_ahead(evidence)
+    loads = [
+        site
+        for site in evidence.of("global load")
+        if site not in skipping and not feeds_shared_memory(evidence, site)
+    ]
     yield from _find_shared_by_rows(evidence, loads)
     # A flag that is polled is loaded again on purpose.
     repeatable = [site for site in loads if ".STRONG" not in site.opcode]
     fixed = {site: share for site in repeatable if (share := has_fixed_address(evidence, site)) > 0}
-    fixed |= dict.fromkeys(find_repeated_loads(evidence), 1.0)
+    fixed |= {site: 1.0 for site in find_repeated_loads(evidence) if site not in skipping}
     if fixed:
         stored = _stored_back(evidence, fixed)
         kept = {(address_of(site), evidence.innermost_loop(site)) for site in stored}
@@ -63,7 +70,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.executed for site in fixed},
             in_triton="Load the value once, before the loop, and keep it in a variable.",
         )
-    if (times := count_times_requested(evidence)) > OFTEN:
+    if (times := count_times_requested(evidence, leave_out=skipping)) > OFTEN:
         # What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places.
         yield Candidate(
             "redundant-global-loads",
@@ -290,14 +297,16 @@ def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     )
 
 
-def count_times_requested(evidence: Evidence, together: bool = False) -> float:
-    """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers.
+def count_times_requested(
+    evidence: Evidence, together: bool = False, leave_out: Collection[Site] = ()
+) -> float:
+    """Returns how often loads that do not fill shared memory, but those to `leave_out`, ask for each byte that device memory delivers.
 
     With `together`, loads of one base count as one.
     """
     asked: dict[object, float] = {}
     for site in evidence.of("global load"):
-        if not feeds_shared_memory(evidence, site):
+        if site not in leave_out and not feeds_shared_memory(evidence, site):
             base, sectors = base_of(site), site.ideal_sectors or 0.0
             asked[base] = max(asked.get(base, 0.0), sectors) if together else asked.get(base, 0.0) + sectors
     delivered = evidence.find("dram_bytes_read")
