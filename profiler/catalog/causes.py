@@ -65,8 +65,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "narrow-accesses",
             "Each thread loads or stores 1 to 8 bytes at a time, so that few bytes are under way and many instructions are needed.",
-            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it; or tiles that pass through "
-            "registers, because their loads are narrower than any asynchronous copy.",
+            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it.",
             "A copy of floats one by one moves 64 % of what float4 moves.",
             "Load and store 16 bytes a thread (float4, or a vector of the narrow type), with a scalar tail.",
             ("dram", "tensor", "fp64"),
@@ -84,7 +83,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "redundant-global-loads",
             "The same data is loaded from global memory many times, and served by the caches.",
             "Bytes that loads request, against bytes that device memory delivers, while loads hold the kernel up; "
-            "a load whose address does not change in the loop that repeats it; a loop that reads, from the same address on, what a loop before it has read; addresses that several blocks compute alike, as of tiles that the blocks that run at once do not share; loads that all rows of a block make alike; copies to shared memory whose lanes take the same data; or matrices by which cuRAND skips ahead to the sequence of each thread.",
+            "a load whose address does not change in the loop that repeats it; a loop that reads, from the same address on, what a loop before it has read; addresses that several blocks compute alike; loads that all rows of a block make alike; or matrices by which cuRAND skips ahead to the sequence of each thread.",
             "A naive matrix product loads each element of A once for each column of the result.",
             "Keep what is used again in registers or shared memory: tile the loop, or hoist the load out of it (`__restrict__` lets the compiler do it).",
             ("dram", "fma", "tensor", "fp64"),
@@ -144,9 +143,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "redundant-shared-accesses",
             "Values go through shared memory that a register or a shuffle could carry.",
-            "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between, or of what the same thread stored last; a loop that takes "
-            "every value through shared memory in each turn, for one or two operations; or one that adds up over the threads in each turn, only to "
-            "add that to a sum, to scale a sum of exponentials, for a single thread, or to find what one of them holds for the turn's number.",
+            "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between, or of what the same thread stored last; "
+            "or a loop that adds up over the threads in each turn, only to add that to a sum, to scale a sum of exponentials, for a single thread, or to find what one of them holds for the turn's number.",
             "An accumulator in shared memory: s[t] += x in a loop.",
             "Keep the value in a register, or exchange it with `__shfl_sync`.",
             ("dram", "fma", "tensor", "fp64"),
@@ -173,7 +171,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "spelled-out-instructions",
             "Several instructions count the bits of a word, for which there is one.",
-            "The masks by which bits are summed in pairs, fours and bytes, or single bits of one word that are added up: eight and more one by one, or in a loop of their own.",
+            "The masks by which bits are summed in pairs, fours and bytes, or single bits of one word that are added up: eight and more one by one.",
             "count += x >> k & 1 for each k from 0 to 31.",
             "Use the instruction: `__popc(x)`, or `__popcll(x)` for 64 bits.",
             ("dram", "tensor", "fp64"),
@@ -181,8 +179,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "redundant-instructions",
             "The same computation is made again with the same inputs.",
-            "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; loops that all lanes of a warp run on the same data, or all blocks along a dimension of "
-            "the grid; powers that an inner loop multiplies together from the start in each turn of an outer one; or rounds of Philox, which make four random numbers, of which some are dropped.",
+            "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; loops that all blocks along a dimension of "
+            "the grid run on the same data; or powers that an inner loop multiplies together from the start in each turn of an outer one.",
             "sin(angle) of a constant angle for every element.",
             "Compute it once, before the loop or on the host, and keep the result.",
             ("dram", "tensor"),

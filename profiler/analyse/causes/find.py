@@ -19,7 +19,6 @@ from profiler.analyse.causes.detectors.global_memory import (
     random_sequences,
     redundant_loads,
     redundant_stores,
-    repeated_copies,
 )
 from profiler.analyse.causes.detectors.instructions import (
     alike,
@@ -59,12 +58,12 @@ from profiler.catalog.metrics import DURATION
 
 DETECTORS: tuple[Detector, ...] = (
     ceilings.detect_ceilings,
-    layout.detect_uncoalesced, layout.detect_misaligned, narrow_accesses.detect_narrow, narrow_accesses.detect_narrow_tiles,
-    redundant_loads.detect_redundant_loads, random_sequences.detect_skipping_ahead, repeated_copies.detect_repeated_copies, layout.detect_served_by_l2, layout.detect_scattered_tiles, redundant_stores.detect_redundant_stores, compilation.detect_spills, atomics.detect_atomics,
+    layout.detect_uncoalesced, layout.detect_misaligned, narrow_accesses.detect_narrow,
+    redundant_loads.detect_redundant_loads, random_sequences.detect_skipping_ahead, redundant_stores.detect_redundant_stores, compilation.detect_spills, atomics.detect_atomics,
     layout.detect_divergent_constants, shared_memory.detect_bank_conflicts, larger_tiles.detect_too_little_reuse, shared_memory.detect_redundant_shared, own_values.detect_own_values,
-    integer_overhead.detect_integer_overhead, idioms.detect_spelled_out, redundant_instructions.detect_redundant_instructions, redundant_instructions.detect_repeated_by_blocks, idioms.detect_dropped_numbers, loops.detect_loop_overhead, sums_across_threads.detect_sums_across_threads, sums_across_threads.detect_trees_in_turns, picked_values.detect_picked_values,
+    integer_overhead.detect_integer_overhead, idioms.detect_spelled_out, redundant_instructions.detect_redundant_instructions, redundant_instructions.detect_repeated_by_blocks, loops.detect_loop_overhead, sums_across_threads.detect_sums_across_threads, sums_across_threads.detect_trees_in_turns, picked_values.detect_picked_values,
     number_types.detect_conversions, number_types.detect_fp64, special_functions.detect_special_functions,
-    lanes.detect_idle_lanes, lanes.detect_lanes_without_thread, alike.detect_repeated_by_threads, alike.detect_repeated_by_warps, alike.detect_warps_without_elements, results_not_stored.detect_results_not_stored, masked_tiles.detect_masked_tiles, masked_tiles.detect_tiles_of_zeros, turns_past_end.detect_turns_past_end,
+    lanes.detect_idle_lanes, lanes.detect_lanes_without_thread, alike.detect_repeated_by_threads, alike.detect_repeated_by_warps, results_not_stored.detect_results_not_stored, masked_tiles.detect_masked_tiles, masked_tiles.detect_tiles_of_zeros, turns_past_end.detect_turns_past_end,
     unoverlapped_loads.detect_unoverlapped_loads, dependent_chains.detect_dependent_chain, barriers.detect_barriers,
     compilation.detect_register_banks, instruction_cache.detect_instruction_cache,
     grid.detect_short_launch, grid.detect_small_grid, grid.detect_last_wave, grid.detect_imbalance,

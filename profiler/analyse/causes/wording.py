@@ -42,7 +42,6 @@ _BEFORE = {
     "into registers, or by asynchronous copies (cp.async) into a second buffer in shared memory": "into registers",
     "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. In registers, it may": "Load the "
     "next tile into registers while this one is used. It may",
-    " takes neighbours, and copy them asynchronously (cp.async)": " takes neighbours",
     "(`__reduce_add_sync`, shuffles)": "(`__shfl_down_sync`)",
 }  # fmt: skip
 

@@ -27,7 +27,6 @@ JULIA_SAYS = {
     "exchange the roles of the indices": "let `threadIdx().x` count along the first dimension of the array, whose elements are neighbours in memory",
     "pass a tile through shared memory": "pass a tile through shared memory (`CuStaticSharedArray`)",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`count_ones(x)`",
-    " (`curand_uniform4`)": "",
     " (`curandStatePhilox4_32_10_t`)": "",
     "(a template parameter, or a constant)": "(`Val(n)`, or a constant)",
     "(`#pragma unroll`)": "(`@unroll` of KernelAbstractions.Extras)",

@@ -35,9 +35,7 @@ NUMBA_SAYS = {
     "exchange the roles of the indices": "let the first index of `cuda.grid`, which counts neighbouring threads, be the last of the array",
     "pass a tile through shared memory": "pass a tile through shared memory (`cuda.shared.array`)",
     "(a grid-stride loop": "(a loop in steps of `cuda.gridsize(1)`",
-    "Then let each thread access 16 bytes at once": "Then let each thread access wider elements (`x.view(np.uint64)`)",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`cuda.popc(x)`",
-    " (`curand_uniform4`)": "",
     " (`curandStatePhilox4_32_10_t`)": "",
     "(a template parameter, or a constant)": "(a literal, or a global variable, which is a constant for Numba)",
     "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies": "Do four or more elements in each turn, with independent "

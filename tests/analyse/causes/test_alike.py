@@ -6,7 +6,6 @@ from made_evidence import evidence_of
 from profiler.analyse.causes.detectors.instructions.alike import (
     detect_repeated_by_threads,
     detect_repeated_by_warps,
-    detect_warps_without_elements,
 )
 
 THREAD = "S2R R0, SR_TID.X"
@@ -141,48 +140,3 @@ def test_warps_without_a_loop_have_too_little_to_do():
     lines = [THREAD, "LOP3.LUT P1, RZ, R0, 0x60, RZ, 0xc0, !PT", *TURN[:3], "EXIT"]
     facts = {4: {"acting": 8.0, "lanes": 32.0}}
     assert not list(detect_repeated_by_warps(evidence_of(*lines, facts=facts, block=128)))
-
-
-ROW = (
-    "@!P1 LDG.E R4, [R2.64]",
-    "SHFL.BFLY PT, R5, R4, 0x1, 0x1f",
-    "FADD R4, R4, R5",
-    "@!P2 STS [R9], R4",
-    "BAR.SYNC.DEFER_BLOCKING 0x0",
-    "LDS R6, [R10]",
-    "@!P1 STG.E [R2.64], R6",
-)
-
-
-def without_elements(acting=8.0, replaced=None, more=()):
-    """Each block has four warps, of which one loads and stores, and all add up what they have."""
-    lines = (THREAD, "SHF.R.U32.HI R1, RZ, 0x5, R0", "ISETP.NE.U32.AND P1, PT, R1, RZ, PT")
-    lines += tuple((replaced or {}).get(place, line) for place, line in enumerate(ROW))
-    accesses = {"lanes": 32.0, "sectors": 100.0, "ideal_sectors": 100.0}
-    facts = {3: {"acting": acting, **accesses}, 9: {"acting": acting, **accesses}, 6: {"acting": 1.0}}
-    evidence = evidence_of(*lines, *more, "EXIT", facts=facts, block=128)
-    return evidence, list(detect_warps_without_elements(evidence))
-
-
-def test_warps_without_an_element_only_meet_with_the_others():
-    evidence, (candidate,) = without_elements()
-    assert candidate.sentence.startswith("75 % of the warps have no element")
-    assert candidate.weights[evidence.sites[4]] == pytest.approx(75)
-    assert candidate.effect.resources["issue"] == pytest.approx(0.75)
-    assert candidate.effect.resources["l2"] == 0.0
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        {"acting": 17.0},  # with more than half of the warps, no smaller block would do
-        {"replaced": {0: "LDG.E.64 R4, [R2.64]"}},  # all of them load
-        {"replaced": {6: "STG.E [R2.64], R6"}},  # or store
-        {"replaced": {0: "NOP"}},  # what they work on was made here
-        {"replaced": {3: "STS [R9], R4", 1: "NOP", 2: "NOP"}},  # others work on what one warp has loaded
-        {"replaced": {4: "NOP"}},  # nothing keeps them
-        {"more": (("LDS R7, [R10]", 900.0), ("FADD R8, R8, R7", 900.0), ("@P0 BRA 0xa0", 900.0))},
-    ],
-)
-def test_a_warp_that_has_something_to_do_needs_no_element(made):
-    assert not without_elements(**made)[1]

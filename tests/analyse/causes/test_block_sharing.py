@@ -3,7 +3,6 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.global_memory import layout
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
@@ -44,38 +43,3 @@ def test_shared_memory_holds_what_was_stored_before_the_last_barrier(stores, ali
     lines = ("S2R R5, SR_CTAID.X", "MOV R9, 0x100", BARRIER, *stores, "LDS R2, [R7]", "LDG.E R4, [R2]")
     evidence = evidence_of(*lines, grid=64)
     assert count_blocks_alike(evidence, evidence.sites[-1], through_memory=True) == alike
-
-
-@pytest.mark.parametrize(
-    ("shift", "l1_misses", "of_others", "saved"),
-    [
-        (3, 1.0, 0.0, 7 / 8),
-        (2, 1.0, 0.0, 3 / 4),
-        (3, 0.5, 0.0, 7 / 16),  # L1 holds the rest: its block could keep it
-        (3, 1.0, 200.0, None),  # the others' loads ask for more
-    ],
-)
-def test_loads_that_l2_serves_to_several_blocks_are_made_once_by_one_that_computes_for_all(
-    shift, l1_misses, of_others, saved
-):
-    lines = ("S2R R8, SR_CTAID.X", f"SHF.R.U32.HI R2, RZ, {shift:#x}, R8", "LDG.E R4, [R2]", "FADD R5, R5, R4", "LDG.E R6, [R30]")  # fmt: skip
-    facts = {
-        2: {"sectors": 160.0, "ideal_sectors": 160.0},
-        3: {"waits": {"long_scoreboard": 9}},
-        4: {"sectors": of_others, "ideal_sectors": of_others},
-    }
-    figures = {
-        "dram_bytes_read": 160 * 32 / 8,
-        "l1_hit_pct": 100 * (1 - l1_misses),
-        "l2_sectors": 160 * l1_misses,
-    }
-    evidence = evidence_of(*lines, "EXIT", facts=facts, figures=figures, grid=64)
-    found = list(layout.detect_served_by_l2(evidence))
-    assert [one.effect.waits["long_scoreboard"] for one in found] == ([] if saved is None else [pytest.approx(saved)])  # fmt: skip
-
-
-def test_loads_of_which_no_sector_was_counted_are_served_by_nobody():
-    lines = ("S2R R8, SR_CTAID.X", "SHF.R.U32.HI R2, RZ, 0x3, R8", "LDG.E R4, [R2]", "EXIT")
-    facts = {2: {"sectors": 0.0, "ideal_sectors": 160.0}}
-    evidence = evidence_of(*lines, facts=facts, figures={"dram_bytes_read": 160.0}, grid=64)
-    assert not list(layout.detect_served_by_l2(evidence))

@@ -178,57 +178,6 @@ def test_one_filter_within_another_is_counted_once(waits_inside, does):
     assert follows_itself(evidence) is does
 
 
-# As nvcc 13 writes `h[t] = f[t] * x[t]; h[t] += (1 - f[t]) * h[t - 1];`, unrolled: pointers may point to the same, so that each turn
-# loads what the turn before has stored.
-STEPS = (
-    "LDG.E R14, desc[UR6][R12.64]",
-    "LDG.E R15, desc[UR6][R8.64]",
-    "FFMA R27, R14, R15, R30",
-    "STG.E desc[UR6][R6.64], R27",
-    "LDG.E R9, desc[UR6][R6.64]",
-    "FFMA R25, R14, R9, R30",
-    "STG.E desc[UR6][R16.64], R25",
-    "LDG.E R7, desc[UR6][R16.64]",
-    "FFMA R15, R14, R7, R30",
-    "STG.E desc[UR6][R4.64], R15",
-    "IADD3 R12, R12, 0x4, RZ",
-    "IADD3 R8, R8, 0xc, RZ",
-    "IADD3 R6, R6, 0xc, RZ",
-    "IADD3 R16, R16, 0xc, RZ",
-    "IADD3 R4, R4, 0xc, RZ",
-    "@P1 BRA 0x10",
-)
-
-
-def test_turns_that_load_what_the_turn_before_has_stored_follow_from_each_other():
-    assert follows(STEPS)
-
-
-@pytest.mark.parametrize(
-    ("line", "by"),
-    [
-        # The last one starts from an input: only two of them stand in a row, as the two steps of one turn do.
-        ("LDG.E R7, desc[UR6][R16.64]", "LDG.E R7, desc[UR6][R18.64]"),
-        # It loads another place.
-        ("LDG.E R9, desc[UR6][R6.64]", "LDG.E R9, desc[UR6][R6.64+0x4]"),
-        # What was loaded again has no part in what is stored.
-        ("FFMA R15, R14, R7, R30", "FFMA R15, R14, R20, R30"),
-    ],
-)
-def test_two_steps_of_one_turn_do_not_make_the_turns_follow_from_each_other(line, by):
-    assert not follows([by if one == line else one for one in STEPS])
-
-
-def test_a_step_that_updates_its_own_place_does_not_make_the_turns_follow_from_each_other():
-    again = [one.replace("R16.64", "R6.64").replace("R4.64", "R6.64") for one in STEPS]
-    assert not follows(again)
-
-
-def test_the_same_registers_name_another_place_after_one_of_them_has_changed():
-    load = STEPS.index("LDG.E R9, desc[UR6][R6.64]")
-    assert not follows((*STEPS[:load], "IADD3 R6, R6, 0x4, RZ", *STEPS[load:]))
-
-
 # As Triton 3.6 writes a row of bfloat16: what it takes the upper of two values into keeps half of what it was used for last, here a
 # result of the turn before.
 HALVES = (

@@ -5,8 +5,9 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import shared_memory
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses
+from profiler.analyse.causes.evidence.charging import count_waits
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
-from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart
+from profiler.analyse.causes.flow.dataflow import address_registers, find_loads_kept_apart
 
 COPY = "LDGSTS.E [R8], [R2.64]"
 
@@ -44,3 +45,22 @@ def test_a_fetch_of_a_texture_is_made_for_each_element_however_wide_the_stores_a
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=known))
     assert ("launch" in candidate.effect.resources) == fewer_blocks
     assert candidate.effect.resources["lsu"] == pytest.approx(3 / 4 if fewer_blocks else 3 / 8)
+
+
+def test_warps_wait_for_copies_to_shared_memory_where_they_say_so():
+    """A sample at an instruction between two copies is of a register that the first has not read yet."""
+    copies = ("LDGSTS.E [R30], [R12.64]", "IADD3 R30, R30, 0x10, RZ", "LDGSTS.E [R30], [R12.64]")
+    facts = {1: {"waits": {"long_scoreboard": 1}}}
+    assert _waits(evidence_of(*copies, "DEPBAR.LE SB0, 0x0", "EXIT", facts=facts)) == 100
+    loads = [line.replace("LDGSTS.E [R30]", "LDG.E R31") for line in copies]
+    assert _waits(evidence_of(*loads, "DEPBAR.LE SB0, 0x0", "EXIT", facts=facts)) == 200
+    assert _waits(evidence_of(*copies, "EXIT", facts=facts)) == 200  # they are waited for in another way
+
+
+def _waits(evidence):
+    return count_waits(evidence.sites, "long_scoreboard", ("global load",))
+
+
+def test_of_a_copy_only_the_address_in_global_memory_has_64_bits():
+    copy = evidence_of("LDGSTS.E [R30+0x10], desc[UR4][R12.64+0x80]").sites[0].instruction
+    assert address_registers(copy) == {"R30", "R12", "R13", "UR4"}

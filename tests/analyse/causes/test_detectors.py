@@ -369,47 +369,6 @@ def test_accesses_are_narrow_if_they_move_most_bytes(stored, found):
     assert names(narrow_accesses.detect_narrow, evidence_of(*lines, facts=facts)) == found
 
 
-@pytest.mark.parametrize(
-    ("load", "each", "found"),
-    [
-        ("LDG.E.U16", 2, ["narrow-accesses"]),
-        ("LDG.E.U16", 1, []),  # the thread has no neighbouring element that it could take along
-        ("LDG.E.U8", 4, ["narrow-accesses"]),
-        ("LDG.E.U8", 3, []),
-        ("LDG.E", 2, []),  # wide enough to be copied asynchronously
-    ],
-)
-def test_tiles_are_loaded_too_narrowly_if_wider_pieces_could_be_copied_asynchronously(load, each, found):
-    rows = [(f"{load} R{4 + row}, [R{20 + 2 * row}.64]", 100.0) for row in range(each)]
-    stores = [(f"STS.U16 [R{40 + row}], R{4 + row}", 100.0) for row in range(each)]
-    evidence = evidence_of("NOP", *rows, *stores, LOOP, line=7)  # of one statement
-    assert names(narrow_accesses.detect_narrow_tiles, evidence) == found
-
-
-@pytest.mark.parametrize(("loop", "found"), [(LOOP, ["narrow-accesses"]), ("EXIT", [])])
-def test_narrow_tiles_are_those_of_a_loop_whose_next_turn_could_be_loaded_ahead(loop, found):
-    lines = (
-        "NOP",
-        "LDG.E.U16 R4, [R2.64]",
-        "LDG.E.U16 R5, [R8.64]",
-        "STS.U16 [R6], R4",
-        "STS.U16 [R7], R5",
-        loop,
-    )
-    evidence = evidence_of(*lines, line=7)
-    assert names(narrow_accesses.detect_narrow_tiles, evidence) == found
-
-
-def test_wide_copies_pass_no_registers_and_need_fewer_addresses():
-    loads = [f"LDG.E.U16 R{row}, [R2.64]" for row in range(4, 8)]
-    stores = [f"STS.U16 [R9], R{row}" for row in range(4, 8)]
-    other = "IMAD R30, R20, R21, R22"
-    evidence = evidence_of("NOP", "IMAD R2, R20, R21, R22", *loads, *stores, other, LOOP, line=7)
-    (candidate,) = narrow_accesses.detect_narrow_tiles(evidence)
-    assert candidate.effect.resources["lsu"] == pytest.approx((4 * 0.75 + 4) / 8)
-    assert candidate.effect.resources["fma_heavy"] == pytest.approx(0.75 / 2)
-
-
 @pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
 def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_the_others_are(
     store,
@@ -423,26 +382,6 @@ def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_t
         evidence_of(LOAD, "STG.E [R8.64], R4", facts={0: neighbours, 1: neighbours | {"waits": {"lg_throttle": 90}}})
     )  # fmt: skip
     assert candidate.effect.waits["lg_throttle"] == 0.75
-
-
-@pytest.mark.parametrize(
-    ("latency", "sectors", "gone"),
-    [
-        (0.9, 3200.0, 0.75 * (1 - 0.1 * 2800 / 3600)),
-        (0.1, 3200.0, 0.75 * (1 - 0.9 * 2800 / 3600)),
-        (0.1, 400.0, 0.75),
-    ],
-)
-def test_loads_that_queue_behind_sectors_that_no_lane_uses_wait_no_less_for_being_wide(
-    latency, sectors, gone
-):
-    """Of 3,600 sectors, 2,800 are of no use: the loads wait for these in queues, and beyond that for their own latency."""
-    neighbours = {"sectors": 400.0, "ideal_sectors": 400.0}
-    facts = {0: neighbours, 1: neighbours | {"sectors": sectors}, 2: {"waits": {"long_scoreboard": 90}}}
-    lines = (LOAD, "STG.E [R8.64], R9", "FADD R5, R5, R4")
-    evidence = evidence_of(*lines, facts=facts, places=Places({"long_scoreboard": latency}))
-    (candidate,) = narrow_accesses.detect_narrow(evidence)
-    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(gone)
 
 
 @pytest.mark.parametrize(
@@ -1090,26 +1029,6 @@ def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_eve
     facts = {0: {"lanes": 32.0, "acting": acting}, 1: whole, 2: whole | {"waits": {"barrier": 10}}}
     (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, facts=facts))
     assert (candidate.effect.waits["barrier"] > 0) == saved
-
-
-@pytest.mark.parametrize(
-    ("warps", "values", "saved"),
-    [(10.0, 8, 0.7 * 31 / 32 * 6 / 8), (60.0, 8, 0.0), (10.0, 2, 0.0)],
-)
-def test_what_few_lanes_do_when_the_rest_of_their_block_has_ended_takes_its_part_of_the_samples(
-    warps, values, saved
-):
-    """Of 100 warps; seven samples in ten find one of these. What two values take, nobody could share."""
-    lines = ("FADD R6, R6, R7", "BAR.SYNC.DEFER_BLOCKING 0x0", "@P0 EXIT", *[("LDS R6, [R4]", warps)] * values, ("FADD R6, R6, R7", warps))  # fmt: skip
-    whole = {"lanes": 32.0, "acting": 32.0}
-    facts = {place: {"lanes": 1.0, "acting": 1.0} for place in range(3, values + 4)}
-    facts |= {0: whole, 1: whole, 2: whole | {"waits": {"wait": 30}}}
-    facts[values + 3] |= {"waits": {"wait": 70}}
-    evidence = evidence_of(*lines, facts=facts, waits={"long_scoreboard": 1.0})
-    (candidate,) = lanes.detect_idle_lanes(evidence)
-    model = evidence.model.saved(candidate.effect)
-    assert candidate.saves == (pytest.approx(saved) if saved > model else None)
-    assert (saved > model) == (saved > 0)
 
 
 TREE_STEP = ("ISETP.GT.AND P0, PT, R0, 0x7, PT", "@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0")

@@ -5,9 +5,6 @@ from dataclasses import replace
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions.redundant_instructions import (
-    detect_redundant_instructions,
-)
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.flow.lane_values import (
     add_shares,
@@ -137,18 +134,6 @@ def test_bounds_do_not_count_what_lanes_could_share_out():
     assert avoidable["fma"] == pytest.approx(1 - 12800 / 32 / 12900)  # beside the product before the loop
     bounds = [one.model.bound(Effect(), ("fma",))[0] for one in (evidence, add_shares(evidence))]
     assert bounds == [0.9, pytest.approx(1 - 0.1 * 12800 / 32 / 12900)]
-
-
-@pytest.mark.parametrize(
-    ("before", "found"),
-    [
-        ("IMAD R2, R1, 0x200, RZ", ["redundant-instructions"]),  # each block has a row
-        ("MOV R2, 0x200", []),  # all blocks prepare the same, which is a cause of its own
-    ],
-)
-def test_turns_that_all_lanes_repeat_are_redundant_unless_every_block_makes_them(before, found):
-    evidence = evidence_of(BLOCK, before, *SUM)
-    assert [one.name for one in detect_redundant_instructions(evidence)] == found
 
 
 # A row that a block of four warps holds, one element a thread: its sum, and what all threads then make of the sum.

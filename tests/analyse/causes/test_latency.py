@@ -5,7 +5,7 @@ from hypothesis import given, strategies as st
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.evidence.latency import Circle, Effect, Places, find_root
-from profiler.analyse.causes.evidence.measured_time import hits_of_loads_in_l2, sooner_from_l2
+from profiler.analyse.causes.evidence.measured_time import hits_of_loads_in_l2, latency_of_hits
 
 LOADED = {"long_scoreboard": 1.0}
 FEW, MANY = Places(warps=4), Places(warps=64)
@@ -157,7 +157,7 @@ def test_stores_are_no_hits_of_loads(hit_pct, stored, of_loads):
 
 def test_a_load_that_misses_l2_beside_stores_waits_for_device_memory():
     """Half of what a copy looks up are stores, and a load of it takes 698 cycles rather than the mean of 287 and 698."""
-    counted = {"l2_hit_pct": 50.0}
-    of_a_copy = sooner_from_l2(counted | {"l2_hits_of_loads_pct": 0.0})
-    assert of_a_copy == pytest.approx((698 - 287) / 698)
-    assert sooner_from_l2(counted) == pytest.approx((698 - 287) / ((698 + 287) / 2))
+    counted = {"l1_hit_pct": 50.0, "l2_hit_pct": 50.0}
+    of_a_copy = latency_of_hits(counted | {"l2_hits_of_loads_pct": 0.0})
+    assert of_a_copy == pytest.approx(40 / (40 + 698))
+    assert latency_of_hits(counted) == pytest.approx(40 / (40 + (698 + 287) / 2))

@@ -107,15 +107,6 @@ def test_the_tests_that_are_combined_for_the_branch_back_keep_the_loop_going_too
 
 
 @pytest.mark.parametrize(
-    ("load", "step", "joined"),
-    [("LDS R8, [R4]", "0x4", 3 / 4), ("LDS.64 R8, [R4]", "0x8", 1 / 2), ("LDS R8, [R4]", "0x80", 0.0), ("LDS.128 R8, [R4]", "0x10", 0.0)],
-)  # fmt: skip
-def test_loads_that_go_on_by_their_own_width_become_one_wide_load(load, step, joined):
-    (candidate,) = loops.detect_loop_overhead(loop_of(load, f"IADD3 R4, R4, {step}, RZ", "FADD R5, R5, R8"))
-    assert candidate.effect.resources["lsu"] == pytest.approx(joined)
-
-
-@pytest.mark.parametrize(
     ("line", "gone"),
     [("FADD R5, R4, R7", 3 / 4), ("FADD R5, R5, R7", 0.0), ("FFMA R5, R5, R5, R6", 0.0)],
 )

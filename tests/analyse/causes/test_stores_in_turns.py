@@ -51,13 +51,6 @@ def test_loads_of_unrolled_turns_that_are_issued_together_wait_as_long_as_the_sl
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(saved)
 
 
-@pytest.mark.parametrize(("sectors", "named"), [(800.0, True), (3200.0, False)])
-def test_a_value_that_all_lanes_load_is_no_neighbour_of_what_each_of_them_stores(sectors, named):
-    lines = ("MOV R4, RZ", *((line, 800.0) for line in (*TURN, "@P0 BRA 0x10")))
-    facts = {1: {"sectors": sectors}, 3: {"sectors": 3200.0}}
-    assert bool(find_stores(*lines, facts=facts)) == named
-
-
 @pytest.mark.parametrize(("stored", "saved"), [("[R8.64]", 7 / 8), ("[R10.64]", 7 / 16)])
 def test_a_value_that_a_loop_keeps_in_memory_is_neither_loaded_nor_stored_in_a_register(stored, saved):
     """Half of the accesses are loads and half are stores, of which the last remains."""

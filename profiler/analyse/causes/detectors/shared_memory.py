@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Site
-from profiler.analyse.causes.flow.addresses import address_of, base_of
+from profiler.analyse.causes.evidence.sites import FENCES, Site
+from profiler.analyse.causes.flow.addresses import address_of
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
-    find_processing,
     has_fixed_address,
-    makers_of_value,
-    reach,
-    sources_of,
 )
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES
@@ -26,9 +22,6 @@ _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
 _MEETINGS = ("WARPSYNC", *FENCES, "CALL")  # after which other threads may read what was stored
-# A trip through shared memory loads each value once; counts of a stencil, a scan or a tree are two and more. With four turns, there
-# are two that can be joined, twice. Up to two operations on a value take less than its trip: an address, a load and a store.
-_LOADS_OF_A_TRIP, _TURNS_TO_JOIN, _ARITHMETIC_OF_A_TRIP = 1.5, 4, 2.0
 
 
 def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
@@ -142,7 +135,6 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.executed for site in loads},
         )
     yield from _find_overwritten(evidence)
-    yield from _find_round_trips(evidence)
 
 
 def _is_private(evidence: Evidence, loop: Loop) -> bool:
@@ -192,73 +184,6 @@ def _find_overwritten(evidence: Evidence) -> Iterable[Candidate]:
             evidence.without(repeated),
             {site: site.executed for site in repeated},
         )
-
-
-def _find_round_trips(evidence: Evidence) -> Iterable[Candidate]:
-    """Yields loops in which all values go to shared memory and back between two barriers, for little arithmetic.
-
-    Two turns at once, on twice as many values in each thread's registers, take half of the trips, with their addresses and barriers.
-    """
-    loops = {evidence.innermost_loop(site): site for site in evidence.of("barrier")}
-    computing = find_processing(evidence)
-    for loop, barrier in loops.items():
-        if loop is None or (turns := evidence.turns(barrier, loop)) < _TURNS_TO_JOIN:
-            continue
-        inside = evidence.inside(loop)
-        loads, stores = (
-            [site for site in inside if site.kind == kind] for kind in ("shared load", "shared store")
-        )
-        if not _are_round_trips(evidence, loads, stores, inside):
-            continue
-        processing = sum(site.executed for site in inside if site in computing)
-        per_store = processing / sum(site.executed for site in stores)
-        if per_store > _ARITHMETIC_OF_A_TRIP:
-            continue
-        yield Candidate(
-            "redundant-shared-accesses",
-            f"In each of {turns:.0f} turns of a loop, every value goes to shared memory and back for "
-            f"{per_store:.1f} operations.",
-            "Do two turns at once, on twice as many values in the registers of each thread (such as butterflies of radix 4), or let "
-            "turns inside a warp exchange values by `__shfl_xor_sync`.",
-            _with_half_the_trips(evidence, [site for site in inside if site not in computing]),
-            {site: site.executed for site in (*loads, *stores)},
-            {"operations_per_trip": per_store},
-        )
-
-
-def _are_round_trips(
-    evidence: Evidence, loads: Sequence[Site], stores: Sequence[Site], inside: Sequence[Site]
-) -> bool:
-    """Returns whether all that a loop stores was in shared memory before, and comes back to other threads with every turn.
-
-    Partners at a distance that changes meet in groups of four. At one that does not, each has another partner in every turn.
-    """
-    read, written = (sum(site.executed for site in sites) for sites in (loads, stores))
-    if not stores or read > _LOADS_OF_A_TRIP * written or len({base_of(site) for site in loads}) == 1:
-        return False
-    return all(_was_in_shared(evidence, site, inside) for site in stores)
-
-
-def _with_half_the_trips(evidence: Evidence, sites: Sequence[Site]) -> Effect:
-    """Returns the effect of executing these sites half as often.
-
-    Each thread then makes twice as many accesses in a row, which queue behind each other: the waiting for them stays. The values lie
-    twice as far from those of its neighbours. Where lanes meet in the same banks, twice as many do, so that the passes for that stay.
-    """
-    fewer = evidence.without(dict.fromkeys(sites, 1 / 2))
-    apart = {site: 1 / 2 / _ways(site) for site in sites}
-    waits = {reason: part for reason, part in fewer.waits.items() if reason not in _WAITS}
-    return Effect({**fewer.resources, "l1": evidence.part_of_l1(apart)}, waits)
-
-
-def _was_in_shared(evidence: Evidence, store: Site, inside: Sequence[Site]) -> bool:
-    """Returns whether arithmetic of this loop makes what is stored from what the loop loads from shared memory."""
-    within = set(inside)
-    makers = reach(
-        within.intersection(makers_of_value(evidence, store)),
-        lambda site: () if site.kind in ACCESSES else within.intersection(sources_of(evidence, site)),
-    )
-    return any(site.kind == "shared load" for site in makers)
 
 
 def _ways(site: Site) -> float:

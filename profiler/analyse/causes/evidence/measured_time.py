@@ -256,11 +256,6 @@ def latency_of_hits(figures: Mapping[str, float]) -> float:
     return hits / (hits + misses)
 
 
-def sooner_from_l2(figures: Mapping[str, float]) -> float:
-    """Returns the part of the mean latency of a load by which a load is faster if L2 serves it, and not device memory."""
-    return (_DRAM_CYCLES - _L2_CYCLES) / sum(_cycles_to_load(figures))
-
-
 def _unloaded(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the part of the waiting for results that is their latency in an idle GPU; the rest is queueing."""
     cycles = {"long_scoreboard": sum(_cycles_to_load(figures)), "short_scoreboard": _SHARED_CYCLES}

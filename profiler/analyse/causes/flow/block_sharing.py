@@ -2,13 +2,12 @@
 
 Addresses of the same data do not depend on every dimension of the grid.
 In a product, the rows of A depend on one index of the block and the columns of B on the other, so that all blocks along the
-other dimension load the same. So do blocks whose index is divided, such as the heads of a group that share keys and values, or tiles
-that are counted by one index.
+other dimension load the same. So do blocks whose index is divided by a power of two, such as the heads of a group that share keys and
+values.
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -25,7 +24,6 @@ from profiler.analyse.causes.flow.dataflow import (
     find_depending,
     find_writers,
 )
-from profiler.analyse.causes.flow.divided_index import IndexPart, count_values, find_parts, never_acts
 from profiler.catalog.metrics import LANES
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
@@ -47,21 +45,16 @@ def count_blocks_alike(evidence: Evidence, site: Site, through_memory: bool = Fa
 
     With `through_memory`, loaded values count as what their own addresses depend on: a table of pages has one entry for all.
     """
-    if evidence.shape is None or (depends := _parts_of_address(evidence, site, through_memory)) is None:
+    if evidence.shape is None or (depends := _bits_dropped(evidence, site, through_memory)) is None:
         return 1
-    shifted, parts = depends
     alike = 1
     for name, blocks in zip(_DIMENSIONS, evidence.shape.grid, strict=True):
-        values = math.prod(count_values(evidence, part) for part in parts if part.dimension == name)
-        kept = min(blocks, 2 ** shifted[name]) if name in shifted else blocks
-        alike *= max(1, math.floor(kept / values))
+        alike *= min(blocks, 2 ** depends[name]) if name in depends else blocks
     return alike
 
 
-def _parts_of_address(
-    evidence: Evidence, site: Site, through_memory: bool
-) -> tuple[dict[str, int], set[IndexPart]] | None:
-    """Returns what of the block's index an address depends on: dimensions, with how many of the lowest bits do not count, and their quotients and rests.
+def _bits_dropped(evidence: Evidence, site: Site, through_memory: bool) -> dict[str, int] | None:
+    """Returns the dimensions of the block's index on which an address depends, and how many of the lowest bits of each do not count.
 
     It is None if memory holds a part of it, if its writer is unknown, or if no register is known to hold it: coordinates of a
     texture stand in no brackets.
@@ -71,7 +64,6 @@ def _parts_of_address(
     if not wanted:
         return None
     shifted: dict[str, int] = {}
-    parts: set[IndexPart] = set()
     seen = set(wanted)
     while wanted:
         origin = _origin_of(evidence, site.function, *wanted.pop(), through_memory)
@@ -79,11 +71,10 @@ def _parts_of_address(
             return None
         for name, bits in origin.shifted:
             shifted[name] = min(shifted.get(name, bits), bits)
-        parts |= origin.parts
         new = origin.sources - seen
         seen |= new
         wanted += new
-    return shifted, parts
+    return shifted
 
 
 class _Origin(NamedTuple):
@@ -92,7 +83,6 @@ class _Origin(NamedTuple):
     shifted: list[
         tuple[str, int]
     ]  # dimensions of the block's index, and how many of their lowest bits are dropped
-    parts: set[IndexPart]  # what a division of the block's index leaves
     sources: set[_Value]  # other registers, which have to be looked up in turn
 
 
@@ -102,16 +92,10 @@ def _origin_of(
 ) -> _Origin | None:
     """Returns what the value of a register at a place is made of; None if that is unknown. The addresses of many loads have a part in common."""
     sites = evidence.by_function[function]
-    known = find_parts(evidence, function)
-    origin = _Origin([], set(), set())
+    origin = _Origin([], set())
     writers = find_writers(evidence, sites, index, register)
     for writer in writers:
         one = sites[writer]
-        if never_acts(evidence, one):
-            continue
-        if (part := known.get(writer)) is not None and part.of is not None:
-            origin.parts.add(part)
-            continue
         sources = _sources(sites, writer, through_memory)
         if sources is None:
             return None

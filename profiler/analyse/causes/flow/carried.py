@@ -7,10 +7,8 @@ from functools import lru_cache
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
-from profiler.analyse.causes.flow.addresses import address_of
 from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
     has_fixed_address,
     makers_of_value,
     reach,
@@ -41,13 +39,13 @@ def follows_itself(evidence: Evidence) -> bool:
     It stores the result of each turn, so that the turns cannot be shared out and added up as those of a sum can: more blocks
     would have no work.
     """
-    stores = [(evidence.innermost_loop(store), store) for store in evidence.of("global store")]
     loops = {
         loop
-        for loop, store in stores
-        if loop and has_fixed_address(evidence, store) == 0 and _stores_what_it_carries(evidence, store, loop)
+        for store in evidence.of("global store")
+        if (loop := evidence.innermost_loop(store))
+        and has_fixed_address(evidence, store) == 0
+        and _stores_what_it_carries(evidence, store, loop)
     }
-    loops |= {loop for loop, _ in stores if loop and _carries_through_memory(evidence, loop)}
     inside = dict.fromkeys(
         site for loop in loops for site in evidence.inside(loop)
     )  # one loop may be in another
@@ -79,35 +77,6 @@ def _is_scaled(evidence: Evidence, site: Site) -> bool:
     return any(
         one.kind in _RESULTS and is_carried(evidence, one) for one in sources_of(evidence, site, factors)
     )
-
-
-def _carries_through_memory(evidence: Evidence, loop: Loop) -> bool:
-    """Returns whether turns that the compiler has unrolled hand their results on by storing them, and loading them again.
-
-    A store that is made of what one store before it left may belong to the same turn. One that is made of what the second left,
-    which was made of what the first left, follows from both.
-    """
-    stored: dict[str, Site] = {}
-    came_from: dict[Site, Site] = {}
-    follows: dict[Site, set[Site]] = {}
-    for site in evidence.inside(loop):
-        place = address_of(site)
-        if site.kind == "global load" and place in stored:
-            came_from[site] = stored[place]
-        elif site.kind == "global store":
-            makers = reach(
-                makers_of_value(evidence, site),
-                lambda one: () if one.kind in ACCESSES else sources_of(evidence, one),
-            )
-            follows[site] = {
-                came_from[one] for one in makers if one in came_from and address_of(came_from[one]) != place
-            }
-            stored[place] = site
-        written = set(site.use.written)
-        stored = {
-            at: one for at, one in stored.items() if written.isdisjoint(address_registers(one.instruction))
-        }
-    return any(follows[before] for befores in follows.values() for before in befores)
 
 
 @lru_cache(maxsize=64)

@@ -5,27 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
-from profiler.analyse.causes.detectors.global_memory.redundant_loads import (
-    MOST_REUSE,
-    OFTEN,
-    count_times_requested,
-    without_loads,
-)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
-from profiler.analyse.causes.evidence.measured_time import sooner_from_l2
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses import base_of, offset_of
-from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, count_sharing_blocks, merge_blocks
+from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
 from profiler.analyse.causes.flow.dataflow import is_gathered
-from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
-from profiler.text import counted, unit_for_people
 
-MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
+_MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
 # places of 32 banks need 3.5 on average: so many fall into the fullest bank.
 _PASSES_AT_RANDOM = 3.5
@@ -128,44 +119,15 @@ def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
     sites = [site for site in misaligned if base_of(site) not in aligned]
     if sites:
         request, needed = _per_request(sites)
-        narrow = _kept_narrow(evidence, sites)
         yield Candidate(
             "misaligned-accesses",
             f"The lanes of a warp are neighbours but start inside a sector: {request:.1f} sectors a request, where "
-            f"{needed:.1f} would do."
-            + (f" That also keeps {counted(len(narrow), 'access', 'accesses')} narrow." if narrow else ""),
-            "Start rows and offsets at multiples of 32 bytes: pad the rows, or shift the first index."
-            + (" Then let each thread access 16 bytes at once." if narrow else ""),
-            _with_fewer(cheaper_accesses(evidence, sites), evidence.without(narrow)),
+            f"{needed:.1f} would do.",
+            "Start rows and offsets at multiples of 32 bytes: pad the rows, or shift the first index.",
+            cheaper_accesses(evidence, sites),
             {site: site.excess_sectors for site in sites},
             {"sectors_per_request": request, "ideal_sectors_per_request": needed},
         )
-
-
-def _kept_narrow(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, float]:
-    """Returns the part of the accesses that go if rows are aligned, because the hardware refuses wide ones at other addresses.
-
-    A block that takes a row in pieces, an element a thread of each, could as well take several elements a thread. The
-    pieces lie as many bytes apart as all threads access at once.
-    """
-    threads = evidence.shape.threads if evidence.shape else 0
-    pieces: dict[object, list[Site]] = {}
-    for site in sites:
-        if threads and 0 < site.width < WIDEST_BITS and offset_of(site) % (threads * site.width // 8) == 0:
-            pieces.setdefault((base_of(site), site.width, site.executed), []).append(site)
-    return {
-        site: 1 - max(site.width / WIDEST_BITS, 1 / len(ones))
-        for ones in pieces.values()
-        if len({offset_of(one) for one in ones}) > 1
-        for site in ones
-    }
-
-
-def _with_fewer(cheaper: Effect, fewer: Effect) -> Effect:
-    """Returns the effect of accesses that are both fewer and cheaper; fewer of them move as much."""
-    moved = ("dram", "l2", "l1")
-    saved = {name: part for name, part in fewer.resources.items() if name not in moved}
-    return Effect(saved | dict(cheaper.resources), fewer.waits, cheaper.lighter)
 
 
 def find_side_by_side(evidence: Evidence) -> set[Site]:
@@ -254,7 +216,7 @@ def cheaper_accesses(evidence: Evidence, sites: Sequence[Site]) -> Effect:
             "l1": of_l1,
             "dram": evidence.wasted_dram * wasted / evidence.sectors,
         },
-        lighter=evidence.waiting_for(fetched, *MEMORY_WAITS)
+        lighter=evidence.waiting_for(fetched, *_MEMORY_WAITS)
         | evidence.waiting_for(lookups, "lg_throttle", "mio_throttle"),
     )
 
@@ -265,75 +227,6 @@ def _part(some: float, rest: float) -> float:
 
 def bytes_of(site: Site) -> float:
     return site.executed * (site.acting or LANES) * site.width / 8
-
-
-def detect_served_by_l2(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads that several blocks repeat and that L2 serves to each, such as the keys of a group of heads.
-
-    A block that computes for several of these blocks loads their data once. What L1 holds is not counted: one block uses it again.
-    """
-    loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
-    shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site, True)) > 1}
-    requested, of_shared = (sum(site.sectors or 0.0 for site in sites) for sites in (loads, shared))
-    # If only few loads are shared, L2 serves them while warps wait for the others.
-    if not of_shared or 2 * of_shared < requested or count_times_requested(evidence) <= OFTEN:
-        return
-    missing = evidence.missing_l1
-    blocks = sum((site.sectors or 0.0) * count for site, count in shared.items()) / of_shared
-    again = {site: missing * (1 - 1 / min(count, MOST_REUSE)) for site, count in shared.items()}
-    yield Candidate(
-        "redundant-global-loads",
-        f"{blocks:,.0f} blocks load the same data, because the addresses do not depend on the whole index of the block: L2 serves "
-        f"{100 * missing * of_shared / requested:.0f} % of what loads request, to one block after the other.",
-        "Let a block compute for several of the blocks that load the same data, such as all heads of a group, and load it once for all.",
-        without_loads(evidence, again),
-        {site: site.sectors or 0.0 for site in shared},
-        {"blocks_alike": blocks},
-        in_triton="Let a program compute for several of the programs that load the same data, such as all heads of a group, and load it once for "
-        "all (another dimension of its block, which `tl.dot` can multiply).",
-    )
-
-
-def detect_scattered_tiles(evidence: Evidence) -> Iterable[Candidate]:
-    """Names tiles that device memory delivers to one block after the other, because the blocks that run at once share few of them.
-
-    Blocks that compute a square of tiles share most: each row of tiles of A serves as many blocks as the square has columns.
-    """
-    staged = [site for site in evidence.of("global load") if feeds_shared_memory(evidence, site)]
-    shared = {site: count for site in staged if (count := count_blocks_alike(evidence, site)) > 1}
-    waves, read = evidence.find("waves") or 0.0, evidence.find("dram_bytes_read") or 0.0
-    touched = sum(site.sectors or 0.0 for site in shared)
-    # In the only round, all blocks load the same tiles at about the same time, whatever their order.
-    if not touched or evidence.shape is None or waves <= 1:
-        return
-    at_once = evidence.shape.blocks / waves
-    side = math.sqrt(at_once)
-    least = SECTOR_BYTES * sum((site.sectors or 0.0) / min(count, side) for site, count in shared.items())
-    delivered = evidence.delivered_to(shared)
-    if delivered <= OFTEN * least:
-        return
-    spared = delivered - least
-    requested = SECTOR_BYTES * evidence.sectors
-    part = min(1.0, spared / (SECTOR_BYTES * touched))
-    sooner = dict.fromkeys(shared, part * sooner_from_l2(evidence.figures))
-    written = evidence.find("dram_bytes_written") or 0.0
-    divisor, unit = unit_for_people("byte", delivered)
-    yield Candidate(
-        "redundant-global-loads",
-        f"Blocks load tiles that others load too, and device memory delivers {delivered / divisor:.3g} {unit} for them: {delivered / least:,.0f} times "
-        f"what it would if the {at_once:,.0f} blocks that run at once computed a square of results.",
-        "Let blocks that run at the same time share tiles, so that L2 still holds them: number the blocks in groups of 8 or 16 rows of tiles, column "
-        "after column, instead of row after row.",
-        # What is delivered is also stored in L2, besides being requested from it.
-        Effect(
-            {"dram": spared / (read + written), "l2": spared / (read + requested)},
-            evidence.waiting_for(sooner, "long_scoreboard"),
-        ),
-        {site: site.sectors or 0.0 for site in shared},
-        {"delivered_again": delivered / least, "blocks_at_once": at_once},
-        in_triton="Let programs that run at the same time share tiles, so that L2 still holds them: number them in groups of 8 or 16 rows of tiles, "
-        "column after column, instead of row after row (GROUP_SIZE_M, or `tl.swizzle2d`).",
-    )
 
 
 def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:

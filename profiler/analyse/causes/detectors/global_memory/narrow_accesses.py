@@ -1,21 +1,18 @@
-"""Detects accesses to global memory that are narrower than a thread could make them, whether or not their data goes through shared memory."""
+"""Detects accesses to global memory that are narrower than a thread could make them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.layout import (
-    MEMORY_WAITS,
     bytes_of,
-    cheaper_accesses,
     find_side_by_side,
     is_misaligned,
     lies_apart,
 )
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN, count_times_requested
-from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, TEXTURE_FETCHES, Kind, Site
@@ -37,8 +34,6 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
-# Bits that a thread can copy to shared memory asynchronously: 32, 64 or 128 (PTX ISA, "cp.async").
-_NARROWEST_COPY = 32
 # What works for each element, or for each sector, has as much to do as before.
 _AS_MUCH_TO_MOVE = ("l2",)
 _AS_MUCH_WORK = (*_AS_MUCH_TO_MOVE, "fma", "alu", "fp64", "xu", "tensor")
@@ -77,15 +72,13 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         f"{100 * moved / total:.0f} % of the data moves in accesses of {_widths_text(widths)} a thread, "
         f"{LANES * width / 8:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
         f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
-        _widened(evidence, sites, bases, side_by_side),
+        _widened(evidence, sites, bases),
         {site: bytes_of(site) for site in sites},
         {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
     )
 
 
-def _widened(
-    evidence: Evidence, sites: Sequence[Site], bases: Set[object], side_by_side: Collection[Site]
-) -> Effect:
+def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> Effect:
     """Returns the effect of accesses of 16 bytes: a wider one carries more bytes with as many requests under way.
 
     Without a loop, a thread takes the place of several, and the number of all their instructions falls with it, except for accesses
@@ -114,13 +107,10 @@ def _widened(
     fewer = evidence.without(dict.fromkeys([*sites, *addresses] if keeps_threads else of_fewer_threads, gain))
     kept = _AS_MUCH_WORK if not keeps_threads else _AS_MUCH_TO_MOVE
     resources = {name: part for name, part in fewer.resources.items() if name not in kept}
-    waits = dict(fewer.waits)
-    for reason in waits.keys() & MEMORY_WAITS:
-        waits[reason] *= 1 - _queued_behind_others(evidence, side_by_side)
     # A thread that takes the elements of several does the work of several loops: fewer threads are left.
     warps = min(1.0, (1 - gain) * (evidence.find("waves") or 1.0)) if follows_itself(evidence) else 1.0
     keeps_blocks = keeps_threads or has_row
-    return Effect(resources if keeps_blocks else {**resources, LAUNCH: gain}, waits, warps=warps)
+    return Effect(resources if keeps_blocks else {**resources, LAUNCH: gain}, fewer.waits, warps=warps)
 
 
 def _goes_back(evidence: Evidence, loop: Loop) -> bool:
@@ -197,67 +187,6 @@ def _mean_width(sites: Sequence[Site]) -> float:
     return sum(site.width * site.executed for site in sites) / sum(site.executed for site in sites)
 
 
-def detect_narrow_tiles(evidence: Evidence) -> Iterable[Candidate]:
-    """Names tiles that threads load in pieces too narrow for asynchronous copies, although each thread takes several of them."""
-    tiles = _find_narrow_tiles(evidence)
-    if not tiles:
-        return
-    fractions = {site: 1 - max(site.width / WIDEST_BITS, 1 / count) for site, count in tiles.items()}
-    inside = [site for loop in evidence.loops_around(tiles) for site in evidence.inside(loop)]
-    # Copies need neither registers nor stores, and there are as many addresses as copies.
-    passing = [site for site in inside if site.kind == "shared store" or site.instruction.name == "PRMT"]
-    share = sum(part * site.executed for site, part in fractions.items()) / sum(
-        site.executed for site in tiles
-    )
-    addresses = find_address_work(evidence)
-    fewer = evidence.without(
-        fractions
-        | dict.fromkeys([site for site in inside if site in addresses], share)
-        | dict.fromkeys(passing, 1.0)
-    )
-    apart = [site for site in tiles if lies_apart(evidence, site)]
-    cheaper = cheaper_accesses(evidence, apart) if apart else Effect()
-    moved = {name: cheaper.resources.get(name, 0.0) for name in ("dram", "l2", "l1")}
-    moved["l1"] += evidence.part_of_l1(dict.fromkeys([site for site in passing if site.passes], 1.0))
-    width = _mean_width(list(tiles))
-    waiting = 100 * evidence.time_of(tiles, "long_scoreboard")
-    yield Candidate(
-        "narrow-accesses",
-        f"Tiles are loaded {width / 8:.0f} {'byte' if width == 8 else 'bytes'} a thread at a time, too narrow for asynchronous copies of the "
-        f"next tiles: they pass through registers, and warps spend {waiting:.0f} % of their time waiting for them.",
-        "Load 16 bytes a thread: let the dimension in which a tile lies together in memory be the one in which a thread takes neighbours, "
-        "and copy them asynchronously (cp.async).",
-        Effect(
-            {**fewer.resources, **moved},
-            {
-                **fewer.waits,
-                **evidence.waiting_for(dict.fromkeys(tiles, EIGHTFOLD), "long_scoreboard"),
-                **evidence.waiting_for(find_waiting_for_tiles(evidence, set(tiles)), "barrier"),
-            },
-            cheaper.lighter,
-        ),
-        {site: bytes_of(site) for site in tiles},
-        {"access_bytes": width / 8, "waiting_pct": waiting},
-        in_triton="Give the dimension in which a tile lies together in memory a stride of 1 that Triton can see (an argument that is 1, or a "
-        "`tl.constexpr`), and do not divide its index: for images, channels last. Then Triton copies 16 bytes a thread, `num_stages` tiles ahead.",
-    )
-
-
-def _find_narrow_tiles(evidence: Evidence) -> dict[Site, int]:
-    """Returns the loads of a tile that are narrower than any asynchronous copy, with how many such a thread makes in a turn, if two or more."""
-    rows: dict[object, list[Site]] = {}
-    for site in evidence.of("global load"):
-        loop = evidence.innermost_loop(site)
-        if loop and 0 < site.width < _NARROWEST_COPY and feeds_shared_memory(evidence, site):
-            rows.setdefault((loop, site.instruction.place, site.width), []).append(site)
-    return {
-        site: len(ones)
-        for ones in rows.values()
-        if len(ones) * ones[0].width >= _NARROWEST_COPY
-        for site in ones
-    }
-
-
 def _exchanges_elements(evidence: Evidence) -> bool:
     """Returns whether threads exchange what they hold through shared memory, element by element.
 
@@ -279,13 +208,6 @@ def _fetches_textures(evidence: Evidence) -> bool:
 def _widths_text(widths: Sequence[int]) -> str:
     """Returns `4 bytes`, or `4 or 8 bytes` where accesses differ."""
     return f"{' or '.join(map(str, widths))} {'byte' if widths == [1] else 'bytes'}"
-
-
-def _queued_behind_others(evidence: Evidence, used: Collection[Site] = ()) -> float:
-    """Returns the part of the waiting for memory that is spent in queues behind sectors that no lane uses, in `used` neither with another access."""
-    queued = 1 - evidence.model.places.unloaded.get("long_scoreboard", 0.0)
-    unused = evidence.excess_sectors - sum(site.excess_sectors for site in used)
-    return queued * unused / evidence.sectors if evidence.sectors else 0.0
 
 
 def _is_alone(evidence: Evidence, site: Site) -> bool:

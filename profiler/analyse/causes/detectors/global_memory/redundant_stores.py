@@ -19,8 +19,6 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.catalog.metrics import LANES
 
 _UNROLLED = 4.0  # turns of a loop by the compiler
-# A sector holds eight words: the stores of a warp that fill more than one go to several addresses.
-_SEVERAL_SECTORS = 1.5
 
 
 def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
@@ -99,15 +97,11 @@ def _count_copies(evidence: Evidence, store: Site) -> int:
 def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
     """Returns whether others may read the stored values within the loop: after a fence or a barrier, or at addresses that do not change either.
 
-    In a list that is worked on in place, each thread stores its own element and loads its neighbours. These differ between lanes,
-    as the stored ones do.
+    In a list that is worked on in place, each thread stores its own element and loads its neighbours.
     """
     return (
         any(site.instruction.name in FENCES for site in evidence.around(store))
-        or any(
-            has_fixed_address(evidence, site) > 0 and not _is_one_for_all(site, store)
-            for site in _other_loads(evidence, store)
-        )
+        or any(has_fixed_address(evidence, site) > 0 for site in _other_loads(evidence, store))
         or is_read_past_barrier(evidence, store)
     )
 
@@ -126,10 +120,3 @@ def _other_loads(evidence: Evidence, store: Site) -> list[Site]:
         for site in evidence.around(store)
         if site.kind == "global load" and address_of(site) != address_of(store)
     ]
-
-
-def _is_one_for_all(load: Site, store: Site) -> bool:
-    """Returns whether all lanes load one address, while each stores to its own."""
-    return (
-        load.sectors is not None and load.sectors <= load.executed < (store.sectors or 0.0) / _SEVERAL_SECTORS
-    )

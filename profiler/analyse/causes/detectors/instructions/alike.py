@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops
-from profiler.analyse.causes.detectors.launch.grid import find_idle_warps, find_part_acting
+from profiler.analyse.causes.detectors.launch.grid import find_idle_warps
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
-from profiler.analyse.causes.flow.addresses import is_of_one_place
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
@@ -19,12 +18,10 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES
 
 _LOADS: tuple[Kind, ...] = ("global load", "shared load")
 _STORES: tuple[Kind, ...] = ("global store", "shared store")
-HALF = 0.5  # sizes of blocks are powers of two: a block half of which has no work could be half as large
 # Threads meet in these, or take turns.
 _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "local")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
@@ -82,67 +79,6 @@ def detect_repeated_by_warps(evidence: Evidence) -> Iterable[Candidate]:
         in_triton="Give each thread an element: let each turn of the loop take a block of at least 32 x `num_warps` elements, or use fewer "
         "`num_warps`.",
     )
-
-
-def detect_warps_without_elements(evidence: Evidence) -> Iterable[Candidate]:
-    """Names blocks of which half of the warps or more have no element: they load and store nothing, and only meet with the others."""
-    if not evidence.has_costs or not evidence.of("barrier"):
-        return
-    loads = [site for site in evidence.of("global load") if not is_of_one_place(site)]
-    if not loads or any(feeds_shared_memory(evidence, site) for site in loads):
-        return
-    part = find_part_acting(evidence, [*loads, *evidence.of("global store", "atomic")])
-    if part > HALF or _compute_together(evidence, part):
-        return
-    working = part * evidence.sites[0].executed
-    idle = {
-        site: 1 - working / site.executed
-        for site in evidence.sites
-        if site.executed > working and not evidence.innermost_loop(site)
-    }
-    yield without_idle_warps(
-        evidence,
-        1 - part,
-        idle,
-        "have no element: they load and store nothing, and only take part where the block meets and exchanges values.",
-        "Launch only as many threads as a block has elements for, or let a block take several rows.",
-        in_triton="Use fewer `num_warps`, or let a program take several rows at once.",
-    )
-
-
-def without_idle_warps(
-    evidence: Evidence,
-    part: float,
-    idle: Mapping[Site, float],
-    sentence: str,
-    advice: str,
-    *,
-    in_triton: str,
-) -> Candidate:
-    """Returns the cause of this part of the warps, which a smaller block would not have; `idle` says which part of each instruction they execute."""
-    gone = {site: share * site.executed for site, share in idle.items()}
-    share = 100 * sum(gone.values()) / evidence.executed
-    effect = evidence.without(idle)
-    return Candidate(
-        "idle-lanes",
-        f"{100 * part:.0f} % of the warps {sentence} That is {share:.0f} % of the executed instructions.",
-        advice,
-        Effect({**effect.resources, "l2": 0.0, LAUNCH: 0.0}, effect.waits),
-        gone,
-        {"idle_warps_pct": 100 * part, "idle_instructions_pct": share},
-        in_triton=in_triton,
-    )
-
-
-def _compute_together(evidence: Evidence, part: float) -> bool:
-    """Returns whether more warps than have elements loop over shared memory: what they find there is work for them."""
-    most = part * evidence.sites[0].executed * (1 + 1 / LANES)
-    for site in evidence.of("shared load"):
-        loop = evidence.innermost_loop(site)
-        before = evidence.last_before(site.function, loop) if loop else None
-        if loop and (before is None or before.executed > most):
-            return True
-    return False
 
 
 def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:

@@ -1,16 +1,15 @@
-"""Detects what integer instructions do together: bits that are counted one by one, and random numbers that are made and dropped."""
+"""Detects bits that integer instructions count one by one, where one instruction counts all of a word."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
-from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.dataflow import reach, readers_behind, sources_of, written_by_any
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.catalog.metrics import LANES
 
 # Bits are summed in pairs, in fours and in bytes; a multiplication then adds up the bytes of a word. No other arithmetic needs all of
@@ -25,20 +24,18 @@ _COUNTS = ("IADD3", "VIADD", "IMAD.IADD")
 _FEWEST_BITS = 8
 _HIGHEST_BITS = {"0x19": "0x7", "0x11": "0xf", "0x1": "0x1f"}
 _WORD_BITS = 32
-_TURNING: tuple[Kind, ...] = ("integer", "control", "other")
 
 
 def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
     """Names bits that are counted by several instructions for each word, where `__popc` is one."""
     masked, by_masks = _find_masks(evidence)
     shifted, by_shifts = _find_single_bits(evidence)
-    turning, by_turns = _find_counting_loops(evidence)
-    sites = dict.fromkeys([*masked, *shifted, *turning])
-    words = by_masks + by_shifts + by_turns
+    sites = dict.fromkeys([*masked, *shifted])
+    words = by_masks + by_shifts
     if not sites or not words:
         return
     executed = sum(site.executed for site in sites)
-    how = "masks and sums" if by_masks >= by_shifts + by_turns else "a shift for each bit"
+    how = "masks and sums" if by_masks >= by_shifts else "a shift for each bit"
     share = 100 * evidence.share_executed(sites)
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     issue = fewer.resources.get(ISSUE, 0.0) * (1 - min(1.0, words / executed))
@@ -174,123 +171,3 @@ def _adds_one(adder: Site, taking: Site) -> bool:
     if not bit:
         return True
     return adder.opcode.startswith("LEA.HI") and adder.instruction.operands[-1] == hex(_WORD_BITS - bit)
-
-
-def _find_counting_loops(evidence: Evidence) -> tuple[list[Site], float]:
-    """Returns the instructions of loops that do nothing but add up single bits of a word that they shift, and how many words they count."""
-    found: list[Site] = []
-    words = 0.0
-    for inside in find_innermost_loops(evidence):
-        loop = evidence.innermost_loop(inside[0]) if inside else None
-        before = evidence.last_before(inside[0].function, loop) if loop else None
-        if before and all(site.kind in _TURNING for site in inside) and _only_counts(inside):
-            found += inside
-            words += before.executed
-    return found, words
-
-
-def _only_counts(inside: Sequence[Site]) -> bool:
-    """Returns whether a loop takes the lowest bit of what it shifts and adds it to a sum, and to nothing else."""
-    taking = [site for site in inside if _takes_lowest_bit(site)]
-    shifted = written_by_any(site for site in inside if site.opcode.startswith("SHF.R."))
-    if not any(not shifted.isdisjoint(site.use.inputs) for site in taking):
-        return False
-    bits = written_by_any(taking)
-    reading = [site for site in inside if site not in taking and not bits.isdisjoint(site.use.inputs)]
-    return bool(reading) and all(site.opcode.startswith(_COUNTS) and _is_own_sum(site) for site in reading)
-
-
-def _takes_lowest_bit(site: Site) -> bool:
-    return _is_masked(site) and site.instruction.operands[2] == "0x1"
-
-
-def _is_own_sum(site: Site) -> bool:
-    first, *others = site.instruction.operands
-    return first in others
-
-
-# The factors of Philox, the generator of cuRAND, PyTorch and Triton (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011):
-# 0xD2511F53 and 0xCD9E8D57, as machine code writes them.
-_FACTORS = ({"-0x2daee0ad", "0xd2511f53"}, {"-0x326172a9", "0xcd9e8d57"})
-# Each of ten rounds takes two products of 64 bits. Up to three of the twenty products are constant or unused in the first and last rounds.
-_PRODUCTS = 18
-_MADE = 4  # numbers by these rounds
-_ALL_USED = 3.5  # between whole counts
-
-
-def detect_dropped_numbers(evidence: Evidence) -> Iterable[Candidate]:
-    """Names the rounds of a generator of random numbers of which some results are dropped."""
-    rounds: dict[Site, None] = {}
-    users: dict[Site, float] = {}
-    used = products = 0.0
-    for code in evidence.by_function.values():
-        if not all(any(_multiplies_by(site, factor) for site in code) for factor in _FACTORS):
-            continue
-        multiplying = [site for site in code if _is_product(site)]
-        upper = [site for site in multiplying if _makes_upper_half(site)]
-        mixing = [
-            one
-            for site in upper
-            for one in readers_behind(evidence, site, site.use.written[-1:])
-            if _mixes(one)
-        ]
-        numbers = [site for site in mixing if not _is_multiplied(evidence, site)]
-        numbers += [site for site in multiplying if _is_lower_half_used(evidence, site)]
-        rounds |= dict.fromkeys([*multiplying, *mixing])
-        products += sum(site.executed for site in upper)
-        used += sum(site.executed for site in numbers)
-        users |= {one: one.executed for site in numbers for one in _users_elsewhere(evidence, site)}
-    each = used * _PRODUCTS / products if products else _MADE
-    if not used or each >= _ALL_USED:
-        return
-    yield Candidate(
-        "redundant-instructions",
-        f"Philox makes {_MADE} random numbers in ten rounds, of which about {each:.1f} are used.",
-        "Use all four: let each thread take four elements, and make their numbers by one call (`curand_uniform4`).",
-        evidence.without(dict.fromkeys(rounds, 1 - each / _MADE)),
-        users or {site: site.executed for site in rounds},
-        {"used_of_four_numbers": each},
-        in_triton="Use all four: make the numbers of four elements by one call (`tl.rand4x`, `tl.randint4x`), with a quarter of the offsets.",
-    )
-
-
-def _is_product(site: Site) -> bool:
-    return any(_multiplies_by(site, factor) for factor in _FACTORS)
-
-
-def _multiplies_by(site: Site, factor: set[str]) -> bool:
-    instruction = site.instruction
-    is_product = instruction.name == "IMAD" and not factor.isdisjoint(instruction.operands)
-    return is_product and bool(site.use.written)
-
-
-def _makes_upper_half(product: Site) -> bool:
-    return product.opcode.startswith("IMAD.HI") or len(product.use.written) > 1
-
-
-def _mixes(site: Site) -> bool:
-    """Returns whether an instruction mixes words, as each round does with an upper half of a product and two others."""
-    return site.instruction.name == "LOP3"
-
-
-def _is_multiplied(evidence: Evidence, mixing: Site) -> bool:
-    """Returns whether a mixed word is multiplied in another round, and is no number yet."""
-    return any(_is_product(one) for one in readers_behind(evidence, mixing))
-
-
-def _is_lower_half_used(evidence: Evidence, product: Site) -> bool:
-    """Returns whether the lower half of a product is a number: another round would only mix it."""
-    if product.opcode.startswith("IMAD.HI"):
-        return False
-    lower = product.use.written[:1]
-    return any(not _mixes(one) for one in readers_behind(evidence, product, lower))
-
-
-def _users_elsewhere(evidence: Evidence, number: Site) -> list[Site]:
-    """Returns the first instructions of other files that use a number: the generator may be a function of a library."""
-
-    def is_here(site: Site) -> bool:
-        return site.instruction.file == number.instruction.file
-
-    made = reach([number], lambda site: filter(is_here, readers_behind(evidence, site)))
-    return [one for site in made for one in readers_behind(evidence, site) if not is_here(one)]

@@ -21,7 +21,6 @@ _PASSED_BY = 1 - 1 / LANES
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
-_VALUES_OF_A_STEP = 2.0  # that a lane of a tree combines
 _EXCHANGE_IN_TRITON = (
     "One lane of each warp takes part where values pass between warps (`tl.sum`, `tl.max`, atomics of one value): do that less often, such "
     "as for several rows at once, or with fewer `num_warps`. One warp needs no exchange."
@@ -88,16 +87,13 @@ def _wasting(
     wasted = 100 * sum(part * site.executed for site, part in fractions.items()) / evidence.executed
     lanes = _mean_lanes(fractions)
     act = f"{lanes:.1f} of 32 lanes act" if lanes >= 1 else "fewer than one of 32 lanes acts on average"
-    effect = _for_acting_lanes(evidence, fractions)
-    alone = _time_after_others(evidence, fractions)
     return Candidate(
         name,
         f"{sentence}: where that happens, {act}; {wasted:.0f} % of all issued lanes are wasted.",
         advice,
-        effect,
+        _for_acting_lanes(evidence, fractions),
         {site: part * site.executed for site, part in fractions.items()},
         {"acting_lanes": lanes, "wasted_lanes_pct": wasted},
-        alone if alone > evidence.model.saved(effect) else None,
         in_triton=in_triton,
     )
 
@@ -281,36 +277,6 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
             waited += evidence.charged[site]["barrier"] * working / everything
         since = []
     return waited / total if total else 0.0
-
-
-def _time_after_others(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
-    """Returns the part of the time in which few lanes of a block work on, although others could share it, after the rest has ended.
-
-    At each sample, an SM shows one of its warps, so that the samples of these few say how long they were all that was left.
-    """
-    alone = 0.0
-    for sites in evidence.by_function.values():
-        barriers = [index for index, site in enumerate(sites) if site.kind == "barrier"]
-        after = sites[barriers[-1] + 1 :] if barriers else []
-        most = sites[0].executed / 2
-        first = next((index for index, site in enumerate(after) if site.executed < most), len(after))
-        idle = [site for site in after[first:] if site in fractions]
-        alone += _in_turn(idle) * sum(fractions[site] * sum(site.waits.values()) for site in idle)
-    return alone / sum(sum(site.waits.values()) for site in evidence.sites) if alone else 0.0
-
-
-def _in_turn(sites: Sequence[Site]) -> float:
-    """Returns the part of the work of a few lanes that others could share: that on one value after the other, beyond the first two.
-
-    A lane of a tree combines two values, which no other lane can speed up.
-    """
-    working = _acting_lanes(sites[0]) if sites else 0.0
-    accesses = dict.fromkeys(ACCESSES, 0.0)
-    for site in sites:
-        if site.kind in ACCESSES:
-            accesses[site.kind] += _acting_lanes(site)
-    each = max(accesses.values()) / working if working else 0.0
-    return max(0.0, 1.0 - _VALUES_OF_A_STEP / each) if each else 0.0
 
 
 def _lanes_of_block(evidence: Evidence) -> float:

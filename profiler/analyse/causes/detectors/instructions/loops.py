@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
     find_address_work,
     find_writers,
     reach,
@@ -34,7 +33,6 @@ _COMPUTING: tuple[Kind, ...] = (
 )
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64")
 _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "shared atomic")
-_SUMS = ("IADD3", "VIADD")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _COMBINING = "PLOP3"
 _TESTS = ("ISETP", "UISETP", _COMBINING)
@@ -85,7 +83,7 @@ _ADVICE_ON_NESTS = (
 def _unrolled(evidence: Evidence, sites: Sequence[Site], keeping: Sequence[Site]) -> Effect:
     """Returns the effect of unrolling loops of these sites, of which some only keep the loops going."""
     overhead = dict.fromkeys(keeping, EIGHTFOLD)
-    fewer = evidence.without(_joined(sites) | overhead)
+    fewer = evidence.without(overhead)
     # The copies of an unrolled loop issue their loads together, and wait once for all.
     loads = [site for site in sites if site.kind == "shared load" and not is_carried(evidence, site)]
     together = evidence.waiting_for(overhead | dict.fromkeys(loads, EIGHTFOLD), "short_scoreboard")
@@ -229,28 +227,6 @@ def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) ->
         }
 
     return reach(sites, lambda site: preparing & makers(site))
-
-
-def _joined(sites: Sequence[Site]) -> dict[Site, float]:
-    """Returns the part of the loads from shared memory that become one wide load with those of the next turns.
-
-    Their address grows by their own width in each turn, so that the copies of an unrolled loop load neighbours.
-    """
-    steps = {
-        (site.instruction.operands[0], operand)
-        for site in sites
-        if site.instruction.name in _SUMS and len(site.instruction.operands) > 1
-        for operand in site.instruction.operands[1:]
-    }
-    return {
-        site: 1.0 - site.width / WIDEST_BITS
-        for site in sites
-        if site.kind == "shared load"
-        and any(
-            (register, register) in steps and (register, hex(site.width // 8)) in steps
-            for register in address_registers(site.instruction)
-        )
-    }
 
 
 def find_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:

@@ -10,13 +10,10 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.block_sharing import (
-    OF_BLOCK,
     count_blocks_alike,
-    find_block_independent,
     find_inner_loops_alike,
 )
 from profiler.analyse.causes.flow.dataflow import readers_of, written_by_any
-from profiler.analyse.causes.flow.lane_values import find_alike_in_lanes
 from profiler.catalog.metrics import SECTOR_BYTES
 
 _ADDITIONS = {
@@ -32,20 +29,8 @@ NEAR = 24
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that a loop repeats with the same inputs, and products that the addition after them could include."""
     repeated = dict.fromkeys(_invariant(evidence), 1.0)
-    alike = find_alike_in_lanes(evidence)
-    if alike:
-        # What every block does as well only prepares: `too-little-work-a-thread` names it.
-        preparing = set(find_block_independent(evidence, OF_BLOCK))
-        alike = {site: part for site, part in alike.items() if site not in preparing}
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (
-        (
-            alike,
-            "All lanes of a warp run a loop on the same data, and get the same result.",
-            "Let the threads share its turns out among them, and combine what each has found (`__shfl_xor_sync`, or shared memory); or compute the "
-            "result once, such as in a kernel before this one.",
-            "",
-        ),
         (
             repeated,
             "A loop computes the same value in every iteration from inputs that do not change.",

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.instructions.alike import HALF, without_idle_warps
 from profiler.analyse.causes.detectors.launch.grid import find_part_acting
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import choosers_of, makers_of_value, reach, sources_of
 from profiler.catalog.metrics import LANES
 
 _LOADS: tuple[Kind, ...] = ("global load", "shared load")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
+_HALF = 0.5  # sizes of blocks are powers of two: a block half of which has no work could be half as large
 _GUARDS = ("BRA", "EXIT")
 
 
@@ -27,17 +28,22 @@ def detect_results_not_stored(evidence: Evidence) -> Iterable[Candidate]:
     if not evidence.has_costs or not stores or evidence.of("atomic") or not evidence.of("shared load"):
         return
     part = find_part_acting(evidence, stores)
-    if part > HALF or _is_chosen_by_data(evidence, stores):
+    if part > _HALF or _is_chosen_by_data(evidence, stores):
         return
     idle = dict.fromkeys(_find_only_stored(evidence, stores), 1 - part)
     if not idle:
         return
-    yield without_idle_warps(
-        evidence,
-        1 - part,
-        idle,
-        "do not store what they compute from shared memory, because others store it, or because the data has no such rows or columns.",
+    gone = {site: share * site.executed for site, share in idle.items()}
+    share = 100 * sum(gone.values()) / evidence.executed
+    effect = evidence.without(idle)
+    yield Candidate(
+        "idle-lanes",
+        f"{100 * (1 - part):.0f} % of the warps do not store what they compute from shared memory, because others store it, or because the data has "
+        f"no such rows or columns. That is {share:.0f} % of the executed instructions.",
         "Make the block as small in this dimension as the data is, and let each of its threads bring several elements to shared memory.",
+        Effect({**effect.resources, "l2": 0.0, LAUNCH: 0.0}, effect.waits),
+        gone,
+        {"idle_warps_pct": 100 * (1 - part), "idle_instructions_pct": share},
         in_triton="Use fewer `num_warps`, or blocks as small as the data in this dimension.",
     )
 

@@ -14,15 +14,12 @@ from profiler.analyse.causes.detectors.candidate import (
     blocks_with,
 )
 from profiler.analyse.causes.detectors.instructions.compilation import detect_spills, has_spills
-from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_loads_beside, find_lonely_loads
+from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_lonely_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.loops import Loop
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 
-_REGISTER_BITS = 32
 # How many blocks their size allows, two limits say, and another size changes both.
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
 # The part of a thread's registers that the compiler can do without, if it is asked to. It makes the kernel of
@@ -147,34 +144,9 @@ def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str)
     full = 100 * limits[name] / (evidence.find("occupancy_limit_pct") or 100.0)
     more = max(0.0, min(min([full, *next_limits]) / limits[name], evidence.find("waves") or 1.0) - 1)
     if name == "registers-limit-occupancy":
-        more = max(0.0, (1 + more) * (1 - _registers_of_narrow_loads(evidence)) - 1)
         more *= _waiting_alone(evidence)
     fewer_blocks = max(0.0, 1 - threads / ENOUGH_THREADS) if name == "block-too-small" else 0.0
     return Effect({LAUNCH: fewer_blocks}, warps=1 + more)
-
-
-def _registers_of_narrow_loads(evidence: Evidence) -> float:
-    """Returns the part of a thread's registers that wider loads would free, because a byte or two under way take a whole one.
-
-    How narrow they are is a cause of its own. Loads whose lanes are no neighbours cannot be wider.
-    """
-    free = {
-        site: 1 - site.width / _REGISTER_BITS
-        for site in evidence.of("global load")
-        if 0 < site.width < _REGISTER_BITS and _are_neighbours(site)
-    }
-    held = max(
-        (free[site] + sum(free.get(one, 0.0) for one in find_loads_beside(evidence, site)) for site in free),
-        default=0.0,
-    )
-    registers = evidence.find("registers")
-    return min(1.0, held / registers) if registers else 0.0
-
-
-def _are_neighbours(site: Site) -> bool:
-    """Returns whether a request touches no more than one sector beyond those that the bytes of all lanes fill."""
-    filled = LANES * site.width / 8 / SECTOR_BYTES
-    return site.sectors is None or site.sectors <= site.executed * (filled + 1)
 
 
 def _waiting_alone(evidence: Evidence) -> float:
