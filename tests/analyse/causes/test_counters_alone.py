@@ -270,8 +270,7 @@ def test_a_small_cause_is_no_answer_where_most_cannot_be_looked_for(make_run, wa
     figures = {"issue_active_pct": 50.0, "occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": waves}
     headline = headline_with(make_run, figures)
     assert (
-        headline.why.startswith("Of the causes that can be looked for, none alone would save 10 %")
-        == is_weak
+        headline.why.startswith("Of the causes that can be looked for, none alone would save 10 %") == is_weak
     )
     assert ("Issue slots are the busiest unit" in headline.why) == is_weak
     assert headline.next.startswith("Record it with") == is_weak
