@@ -25,10 +25,7 @@ from profiler.present.document import Block, Caution, Facts, Folded, Item, Items
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
-_ORDER = (
-    "Faults of the code stand above waiting and too little work under way, even if these may save somewhat more: "
-    "mending a fault is surer to help."
-)
+_ORDER = "Faults of the code stand above waiting that may save more: mending one is surer."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 # How CuPy names the code that it compiles, none of which is a file.
 _OF_CUPY = re.compile(r"(^|/)[0-9a-f]{40}\.cubin\.cu$")
