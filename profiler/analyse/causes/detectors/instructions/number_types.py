@@ -169,16 +169,15 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     widened = [site for site in converting if site.opcode.startswith(_WIDENED)]
     mixed = " Values are converted from float for it." if widened else ""
     of_powers, by_products = doubles_by_products(evidence)
-    if 2 * of_powers > sum(site.executed for site in sites):
-        advice = f"{by_products} If single precision is enough, compute in float."
-    elif widened:
-        advice = "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough."
-    else:
-        advice = "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
+    are_powers = 2 * of_powers > sum(site.executed for site in sites)
     yield Candidate(
         "fp64-arithmetic",
         f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
-        advice,
+        f"{by_products} If single precision is enough, compute in float."
+        if are_powers
+        else "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough."
+        if widened
+        else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf).",
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
