@@ -1013,11 +1013,19 @@ def test_no_lane_is_idle_in_what_the_tensor_pipe_multiplies():
     assert candidate.effect.resources["tensor"] == 0
 
 
-def test_two_sides_of_a_branch_that_share_a_warp_diverge():
-    acting = (32.0, 20.0, 12.0, 32.0)
+@pytest.mark.parametrize(
+    ("after", "name"), [("FMUL R4, R4, R6", "divergent-branches"), ("BSYNC B0", "idle-lanes")]
+)
+def test_two_sides_of_a_branch_that_share_a_warp_diverge_and_where_they_meet_is_no_side(after, name):
+    acting = (32.0, 12.0, 20.0, 32.0)
     facts = {place: {"lanes": count, "acting": count} for place, count in enumerate(acting)}
-    evidence = evidence_of("MOV R1, R2", "FADD R4, R4, R6", "FMUL R4, R4, R6", "EXIT", facts=facts)
-    assert names(lanes.detect_idle_lanes, evidence) == ["divergent-branches"]
+    evidence = evidence_of("MOV R1, R2", "FADD R4, R4, R6", after, "EXIT", facts=facts)
+    named = [
+        one.name
+        for one in lanes.detect_idle_lanes(evidence)
+        if "FADD" in {site.opcode for site in one.weights}
+    ]
+    assert named == [name]
 
 
 @pytest.mark.parametrize(("acting", "saved"), [(1.0, True), (24.0, False)])

@@ -21,6 +21,10 @@ POWER = (
     "FFMA R16, R15, R17, 0.0013391353422775864601", "FFMA R16, R15, R16, 0.69314718246459960938", "MUFU.RCP R15, R15", "FRND R14, R11", "F2I.NTZ R17, R11", "FRND.TRUNC R13, R10",
     *["FFMA R13, R13, R10, R16"] * 59,
 )  # fmt: skip
+DIVISION = (
+    "MUFU.RCP R6, R3", "FCHK P1, R0, R3", "FFMA R7, -R3, R6, 1", "FFMA R7, R6, R7, R6", "FFMA R6, R0, R7, RZ", "FFMA R8, -R3, R6, R0",
+    "FFMA R7, R7, R8, R6", "@!P1 BRA 0x80",
+)  # fmt: skip
 COUNTING = ("VIADD R30, R30, 0x1", "ISETP.NE.AND P0, PT, R30, 0x40, PT", "@P0 BRA 0x0")
 
 
@@ -100,3 +104,17 @@ def test_a_function_of_double_precision_becomes_the_precise_one_of_single_precis
     evidence = evidence_of(*signs, *["DFMA R8, R8, R10, R8"] * (20 - len(signs)), line=9)
     (candidate,) = number_types.detect_fp64(evidence)
     assert candidate.effect.resources["issue"] == pytest.approx(1 - kept / 20)
+
+
+@pytest.mark.parametrize(
+    ("turn", "spared"),
+    [
+        (COUNTING, 7),  # of the eight, a product with the reciprocal is left
+        (("FADD R3, R3, 1", *COUNTING), 3),  # a fast division of five, with a reciprocal for each
+        ((), 3),  # made once
+    ],
+)
+def test_a_division_by_what_its_loop_does_not_change_is_a_product_with_the_reciprocal(turn, spared):
+    lines = (*DIVISION, *turn)
+    candidate = found_in(*lines, of_function=len(DIVISION))
+    assert candidate.effect.resources["issue"] * len(lines) == pytest.approx(spared)

@@ -113,9 +113,15 @@ class Evidence:
 
     @cached_property
     def lane_counts(self) -> dict[int, set[float]]:
-        """Holds, for each function, the average numbers of lanes with which its instructions were executed."""
+        """Holds, for each function, the average numbers of lanes with which its instructions were executed.
+
+        Where the sides of a branch meet, in BSYNC, is none of them: each part of a split warp executes it, also the part that a branch
+        sends right there.
+        """
         return {
-            function: {site.lanes for site in sites if site.lanes is not None}
+            function: {
+                site.lanes for site in sites if site.lanes is not None and site.instruction.name != "BSYNC"
+            }
             for function, sites in self.by_function.items()
         }
 

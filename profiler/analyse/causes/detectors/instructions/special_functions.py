@@ -19,6 +19,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.comparisons import find_only_compared
+from profiler.analyse.causes.flow.dataflow import changed_in
 from profiler.analyse.causes.flow.roots import Root, find_roots, is_reciprocal_of, part_only_compared
 from profiler.analyse.code.compared_functions import compared_function
 from profiler.analyse.code.function_sizes import (
@@ -32,6 +33,7 @@ from profiler.analyse.code.function_sizes import (
     size_of,
 )
 from profiler.analyse.code.lasting_functions import is_of_remainder, lasting_function
+from profiler.analyse.code.registers import REGISTER
 
 # A function's signature in machine code: its unit, a test for the slow path, or the constant that reduces its argument
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
@@ -49,6 +51,8 @@ _SPARE_TERMS = 1 / 2
 _COEFFICIENT = re.compile(r"-?\d+\.\d")
 # A remainder of floats has more instructions the larger the quotient is; x - y * trunc(x / y) is a fast division, FRND and FFMA.
 _OF_A_REMAINDER = Size(inf, 7)
+# Of a fast division (see FCHK in function_sizes.py), all but one multiplication, if the reciprocal of the divisor is there.
+_BY_RECIPROCAL = Size(0, 4, 1)
 _COPIES = 3 / 4  # of what an unrolled loop of four copies needs only once
 _UNIT = "xu"
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
@@ -241,17 +245,25 @@ def _find_dropped(
 ) -> dict[Site, Size]:
     """Returns by the instruction that tests the argument how much of a fast form is not needed either.
 
-    A root goes whole as far as it is only compared, and a reciprocal of a root is one function, which is as long as the root.
+    A root goes whole as far as it is only compared, and a reciprocal of a root is one function, which is as long as the root. A
+    division by what its loop does not change is a product with the reciprocal, which is taken once.
     """
     dropped = {root.test: TESTED_ROOT * part for root, part in roots.items()}
     for site, part in compared.items():
         if function := compared_function(site.instruction):
             dropped[site] = function.size * part
+    dropped |= {site: _BY_RECIPROCAL for site in evidence.of("fp32") if _has_lasting_divisor(evidence, site)}
     if roots:
         results = {root.result for root in roots}
         dividing = [site for site in evidence.sites if is_reciprocal_of(evidence, site, results)]
         dropped |= dict.fromkeys(dividing, TESTED_RECIPROCAL)
     return dropped
+
+
+def _has_lasting_divisor(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction tests the quotient of a precise division whose divisor stays the same in the loop around it."""
+    loop = evidence.innermost_loop(site) if site.instruction.name == "FCHK" else None
+    return loop is not None and changed_in(loop).isdisjoint(REGISTER.findall(site.instruction.operands[-1]))
 
 
 def _measure_line(
