@@ -20,7 +20,7 @@ from profiler.analyse.code.registers import (
     register_of,
     written_registers,
 )
-from profiler.catalog.metrics import SECTOR_BYTES
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _Step = TypeVar("_Step")
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
@@ -312,15 +312,19 @@ def find_depending(
 ) -> Iterator[Site]:
     """Yields `first`, and what reads their results or those of others that were found, in the order of the code; but `never` these.
 
-    The search goes through loops twice.
+    The search goes through loops twice. What fewer threads execute than wrote a register, such as the slow path of a division, leaves
+    their result there for the others.
     """
-    tainted: set[str] = set()
+    tainted: dict[str, float] = {}
     for site in _looping_twice(sites, loops):
-        if site in first or not (tainted.isdisjoint(site.taken) or site in never):
+        threads = site.executed * (LANES if site.lanes is None else site.lanes)
+        if site in first or not (tainted.keys().isdisjoint(site.taken) or site in never):
             yield site
-            tainted |= site.use.results
+            tainted |= dict.fromkeys(site.use.results, threads)
         elif tainted and site.instruction.predicate is None:
-            tainted -= site.use.results
+            for register in site.use.results:
+                if threads >= tainted.get(register, math.inf):
+                    del tainted[register]
 
 
 def _looping_twice(sites: Sequence[Site], loops: Iterable[Loop]) -> Sequence[Site]:
