@@ -209,7 +209,8 @@ def _serving_step(
         for site in evidence.by_function[step[0].function]
         if site.kind in ACCESSES and site not in step and _acting_lanes(site) > working
     ]
-    served -= reach(elsewhere, lambda site: _made_by(evidence, site))
+    needed = reach(elsewhere, lambda site: _made_by(evidence, site))
+    served -= needed
     return {site: idle for site in step if site in served and site.executed == passing}
 
 
