@@ -97,13 +97,17 @@ def _part_of_larger_tile(of_a_load: float, words: float, of_a_pass: float) -> fl
 
 @kept
 def _find_multiply_adds(evidence: Evidence) -> Sequence[Site]:
-    """Returns multiply-adds, of floats and of integers; of integers those that compute with loaded values, and not where others lie."""
+    """Returns multiply-adds, of floats and of integers.
+
+    Of integers, those count that compute with loaded values and do not find where others lie. Where tensor cores multiply, integers only
+    take up their results.
+    """
+    found = [site for site in evidence.of("fp32") if _count_products(site)]
+    if evidence.of("tensor"):
+        return found
     finding, processing = find_address_work(evidence), find_processing(evidence)
-    return [
-        site
-        for site in evidence.of("fp32", "integer")
-        if _count_products(site) and (site.kind == "fp32" or (site in processing and site not in finding))
-    ]
+    integers = [site for site in evidence.of("integer") if _count_products(site)]
+    return found + [site for site in integers if site in processing and site not in finding]
 
 
 def _count_products(site: Site) -> int:
