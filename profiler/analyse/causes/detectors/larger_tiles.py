@@ -103,7 +103,7 @@ def _find_multiply_adds(evidence: Evidence) -> Sequence[Site]:
     take up their results.
     """
     found = [site for site in evidence.of("fp32") if _count_products(site)]
-    if evidence.of("tensor"):
+    if evidence.of("tensor") or not evidence.of("shared load"):
         return found
     finding, processing = find_address_work(evidence), find_processing(evidence)
     integers = [site for site in evidence.of("integer") if _count_products(site)]

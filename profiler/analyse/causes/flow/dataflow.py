@@ -317,14 +317,17 @@ def find_depending(
     """
     tainted: dict[str, float] = {}
     for site in _looping_twice(sites, loops):
-        threads = site.executed * (LANES if site.lanes is None else site.lanes)
         if site in first or not (tainted.keys().isdisjoint(site.taken) or site in never):
             yield site
-            tainted |= dict.fromkeys(site.use.results, threads)
+            tainted |= dict.fromkeys(site.use.results, _threads(site))
         elif tainted and site.instruction.predicate is None:
-            for register in site.use.results:
-                if threads >= tainted.get(register, math.inf):
+            for register in tainted.keys() & site.use.results:
+                if _threads(site) >= tainted[register]:
                     del tainted[register]
+
+
+def _threads(site: Site) -> float:
+    return site.executed * (LANES if site.lanes is None else site.lanes)
 
 
 def _looping_twice(sites: Sequence[Site], loops: Iterable[Loop]) -> Sequence[Site]:
