@@ -20,7 +20,7 @@ from profiler.analyse.code.registers import (
     register_of,
     written_registers,
 )
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.catalog.metrics import SECTOR_BYTES
 
 _Step = TypeVar("_Step")
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
@@ -312,22 +312,33 @@ def find_depending(
 ) -> Iterator[Site]:
     """Yields `first`, and what reads their results or those of others that were found, in the order of the code; but `never` these.
 
-    The search goes through loops twice. What fewer threads execute than wrote a register, such as the slow path of a division, leaves
-    their result there for the others.
+    The search goes through loops twice. What a branch may pass by, such as the slow path of a division, leaves the result of the others.
     """
-    tainted: dict[str, float] = {}
+    tainted: set[str] = set()
+    passed: list[
+        tuple[int, set[str]]
+    ] = []  # by the end of what a branch may pass by, the registers that are written anew there
     for site in _looping_twice(sites, loops):
-        if site in first or not (tainted.keys().isdisjoint(site.taken) or site in never):
+        if passed and (ended := [one for one in passed if site.instruction.offset >= one[0]]):
+            tainted.update(*(names for _, names in ended))
+            passed = [one for one in passed if site.instruction.offset < one[0]]
+        if site in first or not (tainted.isdisjoint(site.taken) or site in never):
             yield site
-            tainted |= dict.fromkeys(site.use.results, _threads(site))
+            tainted |= site.use.results
         elif tainted and site.instruction.predicate is None:
-            for register in tainted.keys() & site.use.results:
-                if _threads(site) >= tainted[register]:
-                    del tainted[register]
+            anew = tainted & site.use.results
+            tainted -= anew
+            for _, names in passed:
+                names.update(anew)
+        if end := passes_by(site):
+            passed.append((end, set()))
 
 
-def _threads(site: Site) -> float:
-    return site.executed * (LANES if site.lanes is None else site.lanes)
+def passes_by(branch: Site) -> int | None:
+    """Returns the place to which a branch leads forward."""
+    last = branch.instruction.operands[-1] if branch.instruction.name == "BRA" else ""
+    target = int(last, 16) if last.startswith("0x") else 0
+    return target if target > branch.instruction.offset else None
 
 
 def _looping_twice(sites: Sequence[Site], loops: Iterable[Loop]) -> Sequence[Site]:

@@ -17,7 +17,7 @@ from profiler.analyse.causes.flow.block_sharing import (
     find_block_independent,
     find_inner_loops_alike,
 )
-from profiler.analyse.causes.flow.dataflow import choosers_of, readers_of
+from profiler.analyse.causes.flow.dataflow import choosers_of, passes_by, readers_of
 from profiler.analyse.causes.flow.lane_values import find_alike_in_lanes
 from profiler.catalog.metrics import SECTOR_BYTES
 
@@ -169,7 +169,7 @@ def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) 
         )
         if is_alike:
             found.add(site)
-        if target := _passes_by(site):
+        if target := passes_by(site):
             passed.append(_Passed(target, set(same) if is_alike and guard else set(), set()))
         for one in passed:
             one.unknown.update(results - one.known)
@@ -181,19 +181,12 @@ def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) 
     return found
 
 
-def _passes_by(branch: Site) -> int | None:
-    """Returns the place to which a branch leads forward."""
-    last = branch.instruction.operands[-1] if branch.instruction.name == "BRA" else ""
-    target = int(last, 16) if last.startswith("0x") else 0
-    return target if target > branch.instruction.offset else None
-
-
 def _deciding_on(
     evidence: Evidence, inside: Sequence[Site], steady: Set[Site], alike: Set[Site]
 ) -> Iterator[Site]:
     """Yields the branches that pass by nothing but such arithmetic, with their tests, and the places where threads meet behind them."""
     for place, branch in enumerate(inside):
-        end = _passes_by(branch)
+        end = passes_by(branch)
         if branch not in steady or not branch.instruction.predicate or not end:
             continue
         passed = list(takewhile(lambda site, end=end: site.instruction.offset < end, inside[place + 1 :]))  # type: ignore[misc]
