@@ -1,11 +1,13 @@
 """Following registers finds lists, fixed addresses, and what every block computes alike."""
 
+import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
+    find_depending,
     find_repeated_loads,
     has_fixed_address,
 )
@@ -58,3 +60,20 @@ def test_code_that_every_block_repeats_comes_before_code_that_depends_on_the_blo
 def test_a_loop_in_which_anything_depends_on_the_block_is_its_own_work():
     evidence = evidence_of("S2R R0, SR_CTAID.X", "FADD R4, R4, R6", "IADD3 R0, R0, 0x1, RZ", "@P0 BRA 0x10", "EXIT")  # fmt: skip
     assert evidence.sites[1] not in find_block_independent(evidence, OF_BLOCK)
+
+
+@pytest.mark.parametrize(
+    ("passing_by", "depends"),
+    [
+        ("@!P0 BRA 0x50", True),  # for the numbers that need it
+        ("MOV R8, R8", False),  # for all: the result is another one
+    ],
+)
+def test_what_a_branch_may_pass_by_leaves_the_result_of_the_others(passing_by, depends):
+    evidence = evidence_of(
+        "S2R R2, SR_TID.Y", "MUFU.RCP R4, R2", passing_by, "MOV R4, R9", "FMUL R6, R4, R4", "FADD R5, R4, R4"
+    )  # fmt: skip
+    *_, slow, after = evidence.sites
+    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    assert slow not in depending
+    assert (after in depending) == depends

@@ -720,6 +720,42 @@ def test_an_instruction_whose_inputs_do_not_change_in_a_loop_is_redundant():
     assert names(redundant_instructions.detect_redundant_instructions, evidence_of(*lines)) == []
 
 
+BRANCH = {
+    "test": "ISETP.NE.AND P5, PT, R8, RZ, PT",
+    "open": "BSSY B2, 0x80",
+    "branch": "@P5 BRA 0x70",
+    "square": "FMUL R30, R10, R10",
+    "cube": "FMUL R30, R30, R10",
+    "weight": "FMNMX R11, R30, R12, !PT",
+    "meet": "BSYNC B2",
+    "add": "FFMA R6, R11, R7, R6",
+    "end": "@P0 BRA 0x10",
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, {"test", "open", "branch", "square", "cube", "weight", "meet"}),
+        ({"test": "ISETP.NE.AND P5, PT, R6, RZ, PT"}, {"square", "cube", "weight"}),  # turns choose anew
+        ({"cube": "FMUL R30, R30, R6"}, {"square"}),  # another value in each turn
+        ({"open": "MOV R11, R9"}, {"test", "branch", "square", "cube", "weight", "meet"}),
+        ({"weight": "LDG.E R11, [R12.64]"}, {"square", "cube"}),  # the branch spares a load
+        ({"add": "FFMA R10, R30, R7, R10"}, set()),
+    ],
+)
+def test_what_comes_of_the_same_inputs_by_several_steps_is_redundant_with_the_branch_around_it(
+    changed, found
+):
+    """A weight that some turns' threads compute: registers are used for it anew in each turn, and hold the same again."""
+    lines = BRANCH | changed
+    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in lines.values()))
+    found_here = {
+        site for one in redundant_instructions.detect_redundant_instructions(evidence) for site in one.weights
+    }
+    assert {name for name, site in zip(lines, evidence.sites[1:], strict=True) if site in found_here} == found
+
+
 def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_product():
     assert names(
         redundant_instructions.detect_redundant_instructions,

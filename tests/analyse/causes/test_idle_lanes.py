@@ -82,3 +82,44 @@ def test_no_part_of_a_lane_acts(acting, said):
     evidence = evidence_of("LDG.E R4, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R4", facts=facts)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.sentence.endswith(f"where that happens, {said}")
+
+
+@pytest.mark.parametrize(("stored_at", "idle"), [("R6", 0.0), ("R8", 7 / 8)])
+def test_an_index_that_all_lanes_need_behind_the_barrier_is_not_for_those_that_load_before_it(
+    stored_at, idle
+):
+    """Four lanes load what all of them share. Where all store at the same index later, full warps would compute it as often."""
+    facts = dict.fromkeys(range(7), WHOLE) | {3: FEW, 4: FEW}
+    evidence = evidence_of(
+        "SHF.R.U32.HI R6, RZ, 0x5, R2",
+        "ISETP.NE.AND P1, PT, R7, RZ, PT",
+        "@!P1 LOP3.LUT R6, RZ, R7, RZ, 0x33, !PT",
+        "LDG.E R4, desc[UR4][R6.64]",
+        "STS [R3], R4",
+        "BAR.SYNC.DEFER_BLOCKING 0x0",
+        f"STG.E desc[UR4][{stored_at}.64], R9",
+        facts=facts,
+    )
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    weights = [candidate.weights.get(site, 0.0) / 100 for site in evidence.sites]
+    assert weights[:3] == pytest.approx([idle] * 3)
+    assert weights[3] == pytest.approx(7 / 8)
+
+
+@pytest.mark.parametrize(
+    ("test", "idle"),
+    [
+        (("MOV R7, R5", "FCHK P0, R5, R6"), 0.0),
+        (("IADD3 R7, R5, 0x1800000, RZ", "ISETP.GT.U32.AND P0, PT, R7, 0x1ffffff, PT"), 0.0),
+        (("MOV R7, R5", "ISETP.NE.AND P0, PT, R7, RZ, PT"), 15 / 16),  # a branch of the source
+    ],
+)
+def test_the_slow_path_of_a_division_leaves_no_lane_without_work(test, idle):
+    two = {"lanes": 2.0, "acting": 2.0}
+    facts = dict.fromkeys(range(6), WHOLE) | {3: two} | dict.fromkeys((6, 7), two)
+    evidence = evidence_of(
+        *test, "@!P0 BRA 0x40", "CALL.REL.NOINC 0x60", "STG.E desc[UR4][R2.64], R5", "EXIT",
+        "FMUL R5, R5, R6", "RET.REL.NODEC R16, 0x0", facts=facts,
+    )  # fmt: skip
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.weights.get(evidence.sites[6], 0.0) / 100 == pytest.approx(idle)

@@ -154,3 +154,20 @@ def test_what_is_multiplied_with_rows_that_are_padded_has_no_larger_tile(before,
     facts[2] = {"acting": 32.0, "lanes": 32.0, "sectors": 16e3, "ideal_sectors": 16e3}
     lines = [(before, 100.0), ("STS.128 [R7], R12", 100.0), *((line, 1e3) for line in turn), ("EXIT", 100.0)]
     assert bool(list(detect_too_little_reuse(evidence_of(*lines, facts=facts)))) == named
+
+
+@pytest.mark.parametrize(
+    ("taking", "each"),
+    [
+        (("IMAD R6, R4, 0x3, R6", "IMAD R6, R5, 0x9, R6"), 1.0),
+        (("PRMT R7, R5, 0x7604, R4", "IDP.4A.U8.U8 R6, R7, UR6, R6"), 2.0),  # four products
+        (("IMAD R6, R4, 0x3, RZ", "IADD3 R6, R6, R5, RZ"), None),  # sums, without a multiply-add
+        (("IMAD R7, R4, 0x40, R5", "LDG.E R6, desc[UR4][R7.64]"), None),  # where others lie
+    ],
+)
+def test_a_filter_of_integers_feeds_multiply_adds(taking, each):
+    evidence = evidence_of(
+        "LDS.U8 R4, [R2]", "LDS.U8 R5, [R2+0x1]", *taking, "STG.E desc[UR4][R8.64], R6", "EXIT"
+    )
+    found = [one.evidence["fmas_per_shared_load"] for one in detect_too_little_reuse(evidence)]
+    assert found == ([] if each is None else [each])

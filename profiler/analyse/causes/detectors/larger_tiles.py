@@ -8,11 +8,13 @@ from collections.abc import Iterable, Sequence
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.launch.grid import count_working_blocks
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
+    find_address_work,
     find_processing,
     reach,
     sources_of,
@@ -40,6 +42,8 @@ _OF_TWICE_THE_TILE = 1 / 2
 _USES_OF_A_PRODUCT = 0.5
 _OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 _FACTORS = 2
+_OF_INTEGERS = "IMAD"  # without a modifier: others move, shift, or find the upper half of an address
+_OF_PACKED = {"IDP.4A": 4, "IDP.2A": 2}
 _WORD_BITS = 32
 
 
@@ -50,8 +54,12 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     loads = [site for site in evidence.of("shared load") if site in used]
     loads = [site for site in loads if evidence.innermost_loop(site)] or loads  # a loop may be unrolled whole
     stretches = {evidence.innermost_loop(site) for site in loads}
-    adding = [site for site in evidence.of("fp32") if evidence.innermost_loop(site) in stretches]
-    fmas = sum(site.executed * FMAS.get(site.instruction.name, 0) for site in adding)
+    adding = [
+        site
+        for site in _find_multiply_adds(evidence)
+        if evidence.innermost_loop(site) in stretches and site not in pairs
+    ]
+    fmas = sum(site.executed * _count_products(site) for site in adding)
     paired = sum(site.executed * count for site, count in pairs.items())
     count = sum(site.executed for site in loads)
     if count and (fmas + paired) / count >= _USES_OF_A_PRODUCT:
@@ -87,15 +95,39 @@ def _part_of_larger_tile(of_a_load: float, words: float, of_a_pass: float) -> fl
     return next((1 - each / tile for each, tile in tiles if tile >= _WORTH_A_TILE * each), 0.0)
 
 
-def _is_product(evidence: Evidence, adding: Iterable[Site]) -> bool:
+@kept
+def _find_multiply_adds(evidence: Evidence) -> Sequence[Site]:
+    """Returns multiply-adds, of floats and of integers.
+
+    Of integers, those count that compute with loaded values and do not find where others lie. Where tensor cores multiply, integers only
+    take up their results.
+    """
+    found = [site for site in evidence.of("fp32") if _count_products(site)]
+    if evidence.of("tensor") or not evidence.of("shared load"):
+        return found
+    finding, processing = find_address_work(evidence), find_processing(evidence)
+    integers = [site for site in evidence.of("integer") if _count_products(site)]
+    return found + [site for site in integers if site in processing and site not in finding]
+
+
+def _count_products(site: Site) -> int:
+    """Returns how many products an instruction adds up."""
+    if site.opcode == _OF_INTEGERS:
+        return int(site.instruction.operands[-1] != "RZ")
+    return next(
+        (count for start, count in _OF_PACKED.items() if site.opcode.startswith(start)),
+        FMAS.get(site.instruction.name, 0),
+    )
+
+
+def _is_product(evidence: Evidence, adding: Sequence[Site]) -> bool:
     """Returns whether most multiply-adds multiply two values from shared memory, as a matrix product does and a filter does not."""
-    fmas = [site for site in adding if site.instruction.name in FMAS]
     of_two = [
         site
-        for site in fmas
+        for site in adding
         if sum(one.kind == "shared load" for one in sources_of(evidence, site)) >= _FACTORS
     ]
-    return 2 * sum(site.executed for site in of_two) >= sum(site.executed for site in fmas)
+    return 2 * sum(site.executed for site in of_two) >= sum(site.executed for site in adding)
 
 
 def _find_used(evidence: Evidence, pairs: Iterable[Site]) -> set[Site]:
@@ -103,7 +135,7 @@ def _find_used(evidence: Evidence, pairs: Iterable[Site]) -> set[Site]:
 
     Each thread loads as much of everything else, such as bounds or where a tile begins, however large its tile of results is.
     """
-    fmas = [site for site in evidence.of("fp32") if site.instruction.name in FMAS]
+    fmas = _find_multiply_adds(evidence)
     values = reach([*fmas, *pairs], lambda site: () if site.kind in ACCESSES else sources_of(evidence, site))
     return {site for site in values if site.kind == "shared load"}
 

@@ -312,15 +312,33 @@ def find_depending(
 ) -> Iterator[Site]:
     """Yields `first`, and what reads their results or those of others that were found, in the order of the code; but `never` these.
 
-    The search goes through loops twice.
+    The search goes through loops twice. What a branch may pass by, such as the slow path of a division, leaves the result of the others.
     """
     tainted: set[str] = set()
+    passed: list[
+        tuple[int, set[str]]
+    ] = []  # by the end of what a branch may pass by, the registers that are written anew there
     for site in _looping_twice(sites, loops):
+        if passed and (ended := [one for one in passed if site.instruction.offset >= one[0]]):
+            tainted.update(*(names for _, names in ended))
+            passed = [one for one in passed if site.instruction.offset < one[0]]
         if site in first or not (tainted.isdisjoint(site.taken) or site in never):
             yield site
             tainted |= site.use.results
         elif tainted and site.instruction.predicate is None:
-            tainted -= site.use.results
+            anew = tainted & site.use.results
+            tainted -= anew
+            for _, names in passed:
+                names.update(anew)
+        if end := passes_by(site):
+            passed.append((end, set()))
+
+
+def passes_by(branch: Site) -> int | None:
+    """Returns the place to which a branch leads forward."""
+    last = branch.instruction.operands[-1] if branch.instruction.name == "BRA" else ""
+    target = int(last, 16) if last.startswith("0x") else 0
+    return target if target > branch.instruction.offset else None
 
 
 def _looping_twice(sites: Sequence[Site], loops: Iterable[Loop]) -> Sequence[Site]:

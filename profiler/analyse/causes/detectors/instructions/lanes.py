@@ -6,12 +6,14 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.instructions.integer_overhead import find_dividing
+from profiler.analyse.causes.detectors.instructions.integer_overhead import called_functions, find_dividing
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
+from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
+from profiler.analyse.code.function_sizes import is_tested
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted
 
@@ -59,7 +61,7 @@ def _find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]
     guards = {_guard(site) for site in evidence.of(*ACCESSES)}
     unconcerned = _find_unconcerned(evidence)
     # One lane waits for a lock, and whatever the others do is as long. Warps execute tensor instructions whole.
-    excepted = unconcerned | evidence.retried | set(evidence.of("tensor"))
+    excepted = unconcerned | evidence.retried | set(evidence.of("tensor")) | _find_slow_paths(evidence)
     for site in evidence.sites:
         if site.lanes is None or site.idle_share < _LANES_MISSING or site.instruction.never_acts:
             continue
@@ -132,11 +134,39 @@ def _find_unconcerned(evidence: Evidence) -> set[Site]:
     return {site for site in by_warp if _is_whole(site)} | spilled
 
 
+def _find_slow_paths(evidence: Evidence) -> set[Site]:
+    """Returns the functions that divide and take roots where the short form of it fails, as that of a division of zero does.
+
+    All lanes of a warp divide, and those whose numbers need it do the same once more: no other lane could fill the places beside them.
+    The instructions go with the function, which `special-functions` names.
+    """
+    functions = {sites[0].instruction.offset: sites for sites in called_functions(evidence) if sites}
+    found: set[Site] = set()
+    for sites in evidence.by_function.values() if functions else ():
+        passing_by: Site | None = None
+        for site in sites:
+            if site.instruction.name == "BRA" and site.instruction.predicate:
+                passing_by = site
+            elif site.instruction.name == "CALL" and passing_by and _tests_numbers(evidence, passing_by):
+                found.update(functions.get(int(site.instruction.operands[-1], 16), ()))
+    return found
+
+
+def _tests_numbers(evidence: Evidence, branch: Site) -> bool:
+    """Returns whether a branch is decided by the test of a precise division, reciprocal or root."""
+    return any(
+        site.instruction.name == "FCHK"
+        or any(is_tested(one.instruction) for one in sources_of(evidence, site))
+        for site in choosers_of(evidence, branch)
+    )
+
+
 def _serving_steps(evidence: Evidence, unconcerned: Collection[Site]) -> dict[Site, float]:
     """Returns the part of the tests, branches and addresses of a step that is for lanes without work in it.
 
     A step lies between two barriers, as each step of a tree does; code without a barrier is one step. It
-    serves the lanes that access memory in it: with full warps, fewer warps pass the step and make its tests.
+    serves the lanes that access memory in it: with full warps, fewer warps pass the step and make its tests. What more
+    lanes need for their accesses in another step is for these.
     For a step that computes for more lanes, that is not known. Adding up what lanes exchange is no such computation, because a
     lane without an element gives nothing to the sum; but behind a barrier, each warp may need what all have left. Nor is
     a division of integers one, although a float's reciprocal is a part of it.
@@ -148,15 +178,16 @@ def _serving_steps(evidence: Evidence, unconcerned: Collection[Site]) -> dict[Si
         for site in sites:
             step.append(site)
             if site.kind == "barrier":
-                serving |= _serving_step(step, site.executed, unconcerned, dividing)
+                serving |= _serving_step(evidence, step, site.executed, unconcerned, dividing)
                 step = []
         if len(step) == len(sites) and evidence.has_costs:
-            serving |= _serving_step(step, step[0].executed, unconcerned, dividing | _find_exchanging(step))
+            beside = dividing | _find_exchanging(step)
+            serving |= _serving_step(evidence, step, step[0].executed, unconcerned, beside)
     return serving
 
 
 def _serving_step(
-    step: Sequence[Site], passing: float, unconcerned: Collection[Site], beside: Set[Site]
+    evidence: Evidence, step: Sequence[Site], passing: float, unconcerned: Collection[Site], beside: Set[Site]
 ) -> dict[Site, float]:
     """Returns the part of a step that so many warps pass for lanes without work. A value that all lanes load alike is work for none of them, and what is `beside` no result."""
     alike = {site for site in step if _is_broadcast(site)}
@@ -169,7 +200,20 @@ def _serving_step(
     if idle < _LANES_MISSING or any(_acting_lanes(site) > working for site in results):
         return {}
     served = {site for site in step if site.kind in _SERVING} | alike | beside
+    elsewhere = [
+        site
+        for site in evidence.by_function[step[0].function]
+        if site.kind in ACCESSES and site not in step and _acting_lanes(site) > working
+    ]
+    needed = reach(elsewhere, lambda site: _made_by(evidence, site))
+    served -= needed
     return {site: idle for site in step if site in served and site.executed == passing}
+
+
+def _made_by(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns what an instruction's operands come from, what chooses it, and the value that stays where it is not chosen."""
+    stays = sources_of(evidence, site, set(site.use.written)) if site.instruction.predicate else []
+    return [*sources_of(evidence, site), *choosers_of(evidence, site), *stays]
 
 
 def _find_exchanging(step: Iterable[Site]) -> set[Site]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import takewhile
+from typing import NamedTuple
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.block_sharing import (
     count_blocks_alike,
     find_inner_loops_alike,
 )
-from profiler.analyse.causes.flow.dataflow import readers_of, written_by_any
+from profiler.analyse.causes.flow.dataflow import choosers_of, passes_by, readers_of
 from profiler.catalog.metrics import SECTOR_BYTES
 
 _ADDITIONS = {
@@ -24,6 +26,9 @@ _ADDITIONS = {
 # Instructions behind a product in which its sum is looked for: a bound of the search. Half of it and four times as much leave the
 # first three causes of every kernel of the record as they are.
 NEAR = 24
+_ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
+_CHANGING: tuple[Kind, ...] = (*ACCESSES, "barrier", "mio")  # what others have stored, or other lanes hold
+_NOBODY = ""
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
@@ -100,19 +105,91 @@ def detect_repeated_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _invariant(evidence: Evidence) -> list[Site]:
-    """Returns the arithmetic of loops whose inputs do not change in them."""
+    """Returns the arithmetic of loops whose inputs do not change in them, with the branches that pass nothing else by."""
     repeated: list[Site] = []
     for loop in (loop for loops in evidence.loops.values() for loop in loops):
         inside = evidence.inside(loop)
-        changed = written_by_any(inside)
-        repeated += [
+        changed = {name for site in inside for name in site.use.results}
+        steady = _find_steady(evidence, inside, changed)
+        alike = [
             site
             for site in inside
             # Nothing keeps the result of a test: compilers have few predicates, and make it again.
-            if site.kind in ("fp32", "fp64", "special") and site.use.written
-            if (read := site.use.inputs) and read.isdisjoint(changed)
+            if site.kind in _ARITHMETIC and site.use.written
+            if site in steady or ((read := site.use.inputs) and read.isdisjoint(changed))
         ]
+        repeated += alike
+        repeated += _deciding_on(evidence, inside, steady, set(alike))
     return repeated
+
+
+class _Passed(NamedTuple):
+    """Where the code ends that a branch may pass by, what was known before that is known on both sides, and what is written between."""
+
+    end: int
+    known: set[str]
+    unknown: set[str]
+
+
+def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) -> set[Site]:
+    """Returns what each turn of a loop does alike, step by step: a register that is used anew holds the same value there in each turn.
+
+    A value for some of the threads is one only for instructions under the same predicate, and what a branch may pass by leaves
+    nothing behind its end that is known, unless each turn takes the same side and a value was known before. Loops in this one may
+    change it again.
+    """
+    loop = evidence.innermost_loop(inside[0])
+    found: set[Site] = set()
+    same: dict[str, str | None] = {}  # by register or predicate, for whom it has the value of each turn
+    passed: list[_Passed] = []
+    for site in inside:
+        for one in passed:
+            if site.instruction.offset >= one.end:
+                same = {name: guard for name, guard in same.items() if name not in one.unknown}
+        passed = [one for one in passed if site.instruction.offset < one.end]
+        guard, results = site.instruction.predicate, site.use.results
+        known = same if evidence.innermost_loop(site) is loop else {}
+        is_alike = site.kind not in _CHANGING and all(
+            name not in changed or known.get(name, _NOBODY) in (None, guard) for name in site.taken
+        )
+        if is_alike:
+            found.add(site)
+        if target := passes_by(site):
+            passed.append(_Passed(target, set(same) if is_alike and guard else set(), set()))
+        for one in passed:
+            one.unknown.update(results - one.known)
+        for name in results:
+            if is_alike and known is same:
+                same[name] = guard if same.get(name, _NOBODY) is not None else None
+            else:
+                same.pop(name, None)
+    return found
+
+
+def _deciding_on(
+    evidence: Evidence, inside: Sequence[Site], steady: Set[Site], alike: Set[Site]
+) -> Iterator[Site]:
+    """Yields the branches that pass by nothing but such arithmetic, with their tests, and the places where threads meet behind them."""
+    for place, branch in enumerate(inside):
+        end = passes_by(branch)
+        if branch not in steady or not branch.instruction.predicate or not end:
+            continue
+        passed = list(takewhile(lambda site, end=end: site.instruction.offset < end, inside[place + 1 :]))  # type: ignore[misc]
+        if alike.isdisjoint(passed) or not all(site in steady for site in passed):
+            continue
+        yield from (branch, *(site for site in choosers_of(evidence, branch) if site in steady))
+        yield from (site for site in passed if site not in alike)
+        behind = inside[place + 1 + len(passed)]
+        if behind.instruction.name == "BSYNC":
+            opening = next((site for site in reversed(inside[:place]) if _opens(site, behind)), behind)
+            yield from (opening, behind)
+
+
+def _opens(site: Site, meeting: Site) -> bool:
+    """Returns whether a part of the code that threads leave together begins here."""
+    return (
+        site.instruction.name == "BSSY" and site.instruction.operands[:1] == meeting.instruction.operands[:1]
+    )
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
