@@ -26,9 +26,8 @@ _GENERAL = {
 }  # fmt: skip
 _WIDTH = 60
 _BEFORE_DIFFERENCE = 20  # characters shown of what two long names have in common
-_LEAST_ROOM = (
-    16  # characters for the argument in which two names differ, however long the function's own name is
-)
+# Characters for the argument in which two names differ, however long the function's own name is.
+_LEAST_ROOM = 16
 _MOST_WORDS = 8  # of a name, in a pattern that chooses it
 
 

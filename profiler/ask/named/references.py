@@ -32,9 +32,8 @@ from profiler.store.tables.schema import TABLES
 from profiler.text import counted, first_of
 
 _MOST_NAMED = 6
-_TWO_NUMBERS = re.compile(
-    r"(\d+)(?:-|,|\.\.|:)(\d+)"
-)  # as other commands take several kernels: `--kernel 5-6`
+# As other commands take several kernels: `--kernel 5-6`.
+_TWO_NUMBERS = re.compile(r"(\d+)(?:-|,|\.\.|:)(\d+)")
 
 
 def open_named(

@@ -63,7 +63,7 @@ def report(
     """
     from profiler.present.page.writing import make_page
 
-    if not sources and not kernel_name is nvtx is launch is None:
+    if not sources and any(one is not None for one in (kernel_name, nvtx, launch)):
         raise Misuse("name the recordings that -k, --nvtx or --launch choose from; a ladder is shown whole")
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)

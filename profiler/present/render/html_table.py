@@ -37,9 +37,8 @@ _CHANGE = re.compile("(\\d(?:\N{NO-BREAK SPACE}[^\\s\\d]{1,8})?) → (?=\\d)")
 # The space between a figure and its unit, where no line may end.
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[munμ]?s|[kMG]?Hz|[kMGT]?(?:B|FLOP)(?:/s)?)(?!\w))")
 
-_OPTION = re.compile(
-    r"(?<![\w-])--?[a-z][\w-]{0,24}(?![\w-])"
-)  # which a browser would break after each hyphen
+# A browser would break it after each hyphen.
+_OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]{0,24}(?![\w-])")
 
 
 def text_html(text: str) -> Markup:

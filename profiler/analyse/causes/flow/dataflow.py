@@ -315,9 +315,8 @@ def find_depending(
     The search goes through loops twice. What a branch may pass by, such as the slow path of a division, leaves the result of the others.
     """
     tainted: set[str] = set()
-    passed: list[
-        tuple[int, set[str]]
-    ] = []  # by the end of what a branch may pass by, the registers that are written anew there
+    # By the end of what a branch may pass by, the registers that are written anew there.
+    passed: list[tuple[int, set[str]]] = []
     for site in _looping_twice(sites, loops):
         if passed and (ended := [one for one in passed if site.instruction.offset >= one[0]]):
             tainted.update(*(names for _, names in ended))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence, Set
-from itertools import takewhile
 from typing import NamedTuple
 
 from profiler.analyse.causes.detectors.candidate import Candidate
@@ -174,7 +173,7 @@ def _deciding_on(
         end = passes_by(branch)
         if branch not in steady or not branch.instruction.predicate or not end:
             continue
-        passed = list(takewhile(lambda site, end=end: site.instruction.offset < end, inside[place + 1 :]))  # type: ignore[misc]
+        passed = [site for site in inside[place + 1 :] if site.instruction.offset < end]
         if alike.isdisjoint(passed) or not all(site in steady for site in passed):
             continue
         yield from (branch, *(site for site in choosers_of(evidence, branch) if site in steady))
