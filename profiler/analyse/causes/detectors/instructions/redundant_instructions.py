@@ -123,7 +123,10 @@ def _invariant(evidence: Evidence) -> list[Site]:
 
 
 class _Passed(NamedTuple):
-    """Where the code ends that a branch may pass by, what was known before that is known on both sides, and what is written between."""
+    """Code that a branch may pass by. It ends before `end`, and writes `unknown` registers, of which nothing is known behind it.
+
+    `known` registers stay known behind it, because each turn of the loop takes the same side of the branch.
+    """
 
     end: int
     known: set[str]
