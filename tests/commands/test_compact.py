@@ -4,6 +4,7 @@ import csv
 import hashlib
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,64 @@ def test_the_summary_says_what_became_of_the_files(root, prof_here):
     was, now = (float(word.split(" kB")[0]) for word in lines[1].split(" files of ")[1:])
     assert lines[1].endswith("; a pack adds an index, so that few files need to be opened") == (now > was)
     assert (folders(root), len(RunStore(root).ids())) == (0, FEW)
+
+
+def tracked(root, count):
+    """Makes a repository in which git tracks so many of the runs, and returns their folders."""
+    some = sorted(path for path in root.iterdir() if path.name.startswith("2026"))[:count]
+    subprocess.run(["git", "-C", root, "init", "-q"], check=True)
+    subprocess.run(["git", "-C", root, "add", *some], check=True)
+    return some
+
+
+@pytest.mark.needs("git")
+def test_runs_that_git_tracks_stay_unless_forced(root, prof_here):
+    tracked(root, FEW)
+    files = sorted(root.rglob("*"))
+    nothing = f"{root}: nothing to pack: 9 runs in folders of their own, 0 packs"
+    left = f"{root}: 9 folders that git tracks stay as they are; --force packs those too"
+    assert prof_here("--runs", root, "compact").stdout.splitlines() == [nothing, left]
+    assert sorted(root.rglob("*")) == files
+    (row,) = json.loads(prof_here("--runs", root, "compact", "--format", "json").stdout)
+    assert (row["runs"], row["tracked"]) == (0, 9)
+    forced = prof_here("--runs", root, "compact", "--force").stdout.splitlines()
+    assert forced[0] == f"{root}: 9 runs in 1 pack"
+    assert left not in forced
+    assert folders(root) == 0
+
+
+@pytest.mark.needs("git")
+def test_other_runs_are_packed_beside_those_that_git_tracks(root, prof_here):
+    (kept,) = tracked(root, 1)
+    held = {path: path.read_bytes() for path in kept.iterdir()}
+    ids = RunStore(root).ids()
+    lines = prof_here("--runs", root, "compact").stdout.splitlines()
+    assert lines[0] == f"{root}: 8 runs in 1 pack"
+    assert lines[-1] == f"{root}: 1 folder that git tracks stays as it is; --force packs those too"
+    assert {path: path.read_bytes() for path in kept.iterdir()} == held
+    assert (folders(root), RunStore(root).ids()) == (1, ids)
+
+
+@pytest.mark.needs("git")
+def test_a_pack_that_git_tracks_stays_and_so_do_tracked_folders_of_its_runs(
+    root, make_run, prof_here, tmp_path
+):
+    shutil.copytree(root, tmp_path / "copy")
+    prof_here("--runs", root, "compact")
+    shutil.copytree(tmp_path / "copy", root, dirs_exist_ok=True)
+    tracked(root, FEW)
+    for number in range(20, 20 + FEW):
+        make_run({"kernel": "k", "metrics": {"m": 1.0}}, name=f"name-{number}", root=root)
+    lines = prof_here("--runs", root, "compact").stdout.splitlines()
+    assert lines[0] == f"{root}: 18 runs in 1 pack, 1 small pack among them"
+    assert lines[-1].startswith(f"{root}: 9 folders that git tracks stay as they are")
+    assert (folders(root), len(RunStore(root).ids())) == (FEW, 2 * FEW)
+    (pack,) = RunStore(root).place.local.glob("pack-*")
+    subprocess.run(["git", "-C", root, "add", pack], check=True)
+    for number in range(40, 40 + 2 * FEW):
+        make_run({"kernel": "k", "metrics": {"m": 1.0}}, name=f"name-{number}", root=root)
+    assert prof_here("--runs", root, "compact").stdout.splitlines()[0] == f"{root}: 18 runs in 1 pack"
+    assert pack.is_dir()
 
 
 def test_packed_runs_are_not_packed_again(root, prof_here):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 from typer import Option
@@ -10,6 +11,7 @@ from typer import Option
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
+from profiler.measure.tools.git import tracked_names
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.packs.plan import Compacted, PackPlan, compact as pack, plan_packs
 from profiler.store.packs.publish import stored_files
@@ -18,7 +20,7 @@ from profiler.text import counted, printable, size
 
 _HEADER = (
     "runs", "packs", "packs_replaced", "files_before", "files_after", "bytes_before", "bytes_after", "damaged",
-    "folders_removed", "dry_run",
+    "folders_removed", "dry_run", "tracked",
 )  # fmt: skip
 
 
@@ -30,13 +32,14 @@ def compact(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print what would be done, and change nothing.")
     ] = False,
+    force: Annotated[bool, Option("--force", help="Pack also runs that git tracks.")] = False,
     settings: options.StoreSettings,
 ) -> None:
     """Pack many small runs into few files.
 
     All commands give the same answers afterwards, but a store at a URL needs far fewer requests, and `prof query`
     reads a few large files. You may interrupt this at any time, and run it while others read, ingest or collect.
-    Runs that are already packed well stay as they are.
+    Runs that are already packed well stay as they are, and so do those that git tracks, unless --force is given.
 
     Examples:
 
@@ -45,7 +48,7 @@ def compact(
       prof compact --runs s3://bucket/runs --older-than 7
     """
     store = settings.open_store()
-    plan = plan_packs(store, older_than)
+    plan = plan_packs(store, older_than) if force else _plan_untracked(store, older_than)
     before = stored_files(store.place)
     done = None
     if not dry_run and (plan.runs or plan.redundant):
@@ -58,8 +61,19 @@ def compact(
     else:
         for line in _lines(store, plan, done, before, after):
             print(line)
+        if plan.staying:
+            one, many = "folder that git tracks stays as it is", "folders that git tracks stay as they are"
+            left = counted(len(plan.staying), one, many)
+            print(printable(f"{store.root}: {left}; --force packs those too"))
     for error in done.damaged if done else ():
         print(printable(f"left as it is: {error.message}"), file=sys.stderr)
+
+
+def _plan_untracked(store: RunStore, older_than: float) -> PackPlan:
+    """Returns the plan in which every run and pack that git tracks stays as it is."""
+    plan = plan_packs(store, older_than)
+    tracked = plan.folders & tracked_names(store.root) if isinstance(store.root, Path) else set()
+    return plan_packs(store, older_than, tracked) if tracked else plan
 
 
 def _row(
@@ -73,7 +87,7 @@ def _row(
         damaged = len(done.damaged) if done else 0
     return (
         done.packed if done else len(plan.runs), packs, len(plan.absorbed),
-        len(before), files, sum(before.values()), held, damaged, len(plan.redundant), dry_run,
+        len(before), files, sum(before.values()), held, damaged, len(plan.redundant), dry_run, len(plan.staying),
     )  # fmt: skip
 
 

@@ -33,8 +33,9 @@ from profiler.measure.collect.target import Target, collection_key, program_prov
 from profiler.measure.devices.device import Device, Order
 from profiler.measure.rungs.build import build_folder
 from profiler.measure.rungs.program import RungJob, fresh_seed, program_command
-from profiler.measure.rungs.provenance import derive_provenance, read_commit
+from profiler.measure.rungs.provenance import derive_provenance
 from profiler.measure.rungs.timing import with_facts
+from profiler.measure.tools.git import read_commit
 from profiler.measure.tools.ncu import NcuOptions
 from profiler.measure.tools.neutral import neutral_folder
 from profiler.measure.tools.process import command_details, shown

@@ -17,7 +17,8 @@ from profiler.catalog.ladders.sweep import SweepPoint
 from profiler.errors import LadderInvalid, NoPointWorks
 from profiler.measure.rungs.build import Built, build_folder, build_kernels
 from profiler.measure.rungs.program import fresh_seed, program_command
-from profiler.measure.rungs.provenance import derive_provenance, read_commit
+from profiler.measure.rungs.provenance import derive_provenance
+from profiler.measure.tools.git import read_commit
 from profiler.measure.tools.process import shown
 from profiler.measure.tools.toolchain import Toolchain
 from profiler.measure.tune.points import (

@@ -9,7 +9,7 @@ disappears by one rename.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -36,11 +36,18 @@ _AT_ONCE = 16  # how many runs' tables are requested at once from a URL
 
 @dataclass(frozen=True)
 class PackPlan:
-    """The work to do: put `runs` into packs in this order, and remove `absorbed` and `redundant`."""
+    """The work to do: put `runs` into packs in this order, and remove `absorbed` and `redundant`, but not `staying`."""
 
     runs: list[RunId]
     absorbed: list[Pack]  # small packs, whose runs are among `runs`
     redundant: list[str]  # folders of runs that a pack holds, or that another run of the same report replaces
+    staying: Set[str] = frozenset()  # folders and packs that nobody may remove
+
+    @property
+    def folders(self) -> set[str]:
+        """Returns the folders of runs and packs that the plan removes."""
+        packed = {name for pack in self.absorbed for name in pack.index.runs}
+        return {*map(str, self.runs)} - packed | {pack.name for pack in self.absorbed} | {*self.redundant}
 
 
 @dataclass
@@ -52,8 +59,8 @@ class Compacted:
     damaged: list[RunUnusable] = field(default_factory=list)  # these runs stay as they are
 
 
-def plan_packs(store: RunStore, older_than_days: float = 0) -> PackPlan:
-    """Chooses the runs to pack.
+def plan_packs(store: RunStore, older_than_days: float = 0, staying: Set[str] = frozenset()) -> PackPlan:
+    """Chooses the runs to pack, among those whose folder or pack is not one of `staying`.
 
     A small pack is rewritten only with at least as many other runs, so that few are copied often.
     """
@@ -61,18 +68,20 @@ def plan_packs(store: RunStore, older_than_days: float = 0) -> PackPlan:
     visible = {str(run_id): run_id for run_id in store.ids()}
     index = store.index
     loose = [run_id for name, run_id in visible.items() if index.pack_of(name) is None]
+    loose = [run_id for run_id in loose if str(run_id) not in staying]
     runs = [run_id for run_id in loose if not older_than_days or run_id.time <= newest]
     redundant = [name for name in index.folders if name not in visible or index.pack_of(name)]
+    redundant = [name for name in redundant if name not in staying]
     if len(runs) < FEWEST_RUNS:
-        return PackPlan([], [], redundant)
+        return PackPlan([], [], redundant, staying)
     absorbed, count = [], len(runs)
     for pack in sorted(index.packs, key=lambda pack: len(pack.index.runs)):
         is_small = len(pack.index.runs) < MOST_RUNS // 2 and pack.size_bytes < MOST_TABLE_BYTES // 2
-        if is_small and len(pack.index.runs) <= count:
+        if is_small and len(pack.index.runs) <= count and pack.name not in staying:
             absorbed.append(pack)
             count += len(pack.index.runs)
     held = [visible[name] for pack in absorbed for name in pack.index.runs if name in visible]
-    return PackPlan(sorted({*runs, *held}, key=str), absorbed, redundant)
+    return PackPlan(sorted({*runs, *held}, key=str), absorbed, redundant, staying)
 
 
 def compact(store: RunStore, plan: PackPlan, advance: Callable[[], None] = lambda: None) -> Compacted:
@@ -91,7 +100,8 @@ def _pack(
     store: RunStore, plan: PackPlan, staging: Staging, publisher: PackPublisher, done: Compacted,
     advance: Callable[[], None],
 ) -> None:  # fmt: skip
-    visible, loose, absorbed = set(map(str, store.ids())), set(store.index.folders), list(plan.absorbed)
+    visible, absorbed = set(map(str, store.ids())), list(plan.absorbed)
+    loose = {*store.index.folders} - plan.staying
     for writer in _written(store, plan.runs, staging, publisher, done, advance):
         done.packs.append(publisher.publish(writer))
         done.packed += len(writer.runs)

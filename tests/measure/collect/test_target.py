@@ -18,7 +18,8 @@ from profiler.measure.collect.target import (
     typed_command,
 )
 from profiler.measure.rungs.program import RungJob
-from profiler.measure.rungs.provenance import GitCommit, derive_provenance
+from profiler.measure.rungs.provenance import derive_provenance
+from profiler.measure.tools.git import GitCommit
 from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.remote.places import sha256_of

@@ -16,7 +16,6 @@ from profiler.measure.collect.target import timed_target
 from profiler.measure.collect.turns import CollectOutcome, time_here
 from profiler.measure.devices.device import LocalDevice
 from profiler.measure.rungs.program import RungJob
-from profiler.measure.rungs.provenance import read_commit
 from profiler.measure.tools.ncu import NO_NCU, NcuOptions
 from profiler.measure.tools.toolchain import Gpu
 from profiler.store.runs.run_store import RunStore
@@ -169,29 +168,6 @@ def test_a_folder_renamed_is_damage(ladder, tmp_path):
     (tmp_path / "runs" / run_id).rename(tmp_path / "runs" / other)
     with pytest.raises(RunDamaged, match="do not belong together"):
         RunStore(tmp_path / "runs").find(other, "scripts")
-
-
-@pytest.mark.needs("git")
-def test_the_commit_and_whether_the_tree_differs(tmp_path):
-    assert read_commit(tmp_path) == (None, None)
-
-    def git(*words: str) -> None:
-        subprocess.run(
-            ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@example.com", *words],
-            check=True,
-            capture_output=True,
-        )
-
-    git("init", "-q")
-    (tmp_path / "a").write_text("1")
-    git("add", "a")
-    git("commit", "-qm", "one")
-    commit, dirty = read_commit(tmp_path)
-    assert commit is not None
-    assert len(commit) == 40
-    assert dirty is False
-    (tmp_path / "a").write_text("2")
-    assert read_commit(tmp_path) == (commit, True)
 
 
 @pytest.mark.slow
