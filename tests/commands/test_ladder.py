@@ -54,6 +54,16 @@ def test_the_json_has_every_name_of_the_contract(prof_here, two_rungs):
     assert second["gflops"] == pytest.approx(2 * 4096**3 / second["duration_ns"])
 
 
+def test_a_ladder_is_named_with_or_without_the_option(ladder):
+    named = ladder("copy", "--brief").stdout
+    assert named.startswith("copy: ")
+    for words in (["--ladder", "copy"], ["kernels/copy/ladder.toml"], ["--ladder", "copy", "copy"]):
+        assert ladder(*words, "--brief").stdout == named
+    mistyped = ladder("copyy")
+    assert mistyped.returncode != 0
+    assert "nearest: copy" in mistyped.stderr
+
+
 @pytest.mark.slow
 def test_the_recorded_ladder_in_every_format_has_a_row_for_every_rung(ladder):
     rungs = [one["kernel"] for one in json.loads(ladder("--format", "json", "--full").stdout)["kernels"]]

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
@@ -14,7 +14,9 @@ from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_over
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import ChartOptions, check_ending
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
+from profiler.commands.shared.wrong_turns import WrongTurn, instead_of_a_ladder
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.store.deltas import deltas_parquet
@@ -23,6 +25,9 @@ from profiler.store.scratch import write_whole
 
 def ladder(
     *,
+    name: Annotated[
+        str | None, Argument(metavar="ladder", help="Name or file of the ladder, as for --ladder.")
+    ] = None,
     size: options.LadderSizeOption = None,
     set_param: options.ParameterOption = None,
     view: Annotated[
@@ -65,9 +70,9 @@ def ladder(
 
       prof ladder --size 2048 --format markdown
 
-      prof ladder --ladder copy --view memory
+      prof ladder copy --view memory
 
-      prof ladder --ladder embedding --ideas
+      prof ladder embedding --ideas
 
       prof ladder -o deltas.parquet
 
@@ -80,6 +85,8 @@ def ladder(
             print_schema("ladder", LadderFinding)
         return
 
+    if name is not None:
+        settings = _named(settings, name)
     if output is not None:
         check_ending(
             output,
@@ -107,3 +114,12 @@ def ladder(
     if output is not None:
         settings.say(f"Wrote {output}")
     picture.report(settings)
+
+
+def _named(settings: options.VerbSettings, name: str) -> options.VerbSettings:
+    """Returns the settings with the ladder that was named without an option."""
+    if hint := instead_of_a_ladder([name]):
+        raise WrongTurn(hint)
+    if settings.ladder_given and settings.ladder != name:
+        raise Misuse("two ladders are named, and prof ladder shows one: leave out --ladder or the other name")
+    return replace(settings, ladder=name, ladder_given=True)

@@ -155,8 +155,8 @@ def _of_a_program(option: str, words: Sequence[str]) -> str | None:
 def hint_for_words(verb: str, words: Sequence[str], options: Sequence[str], most: int) -> str:
     """Returns what to type instead of a verb with these words, which are more than the `most` that it takes, and these options."""
     first, others = words[0], words[1:]
-    if verb == "ladder":
-        return _instead_of_a_ladder(_typed([first]), _typed([*others, *options]))
+    if verb == "ladder" and (hint := instead_of_a_ladder(words)):
+        return hint
     if verb in _BY_OPTION and (hint := _by_option(verb, first, [*others, *options])):
         return hint
     if verb == "query":
@@ -195,18 +195,15 @@ def _by_option(verb: str, word: str, others: Sequence[str]) -> str | None:
     return None
 
 
-def _instead_of_a_ladder(word: str, rest: str) -> str:
+def instead_of_a_ladder(words: Sequence[str]) -> str | None:
+    """Returns the hint where the first word in the place of a ladder is a kernel or a report."""
     from profiler.store.reports.near import REPORT_SUFFIXES
 
-    if word.isdecimal():
-        return f"prof ladder shows every rung; look at one with: prof show {word}"
-    if word.endswith(REPORT_SUFFIXES):
-        return f"prof ladder takes no reports; look at them with: prof report {word} {rest}".rstrip()
-    from difflib import get_close_matches
-
-    near = [] if _is_ladder(word) else get_close_matches(word, _ladders_here())
-    nearest = f" (nearest: {', '.join(near)})" if near else ""
-    return f"name a ladder by an option: prof ladder --ladder {word} {rest}".rstrip() + nearest
+    if words[0].isdecimal():
+        return f"prof ladder shows every rung; look at one with: prof show {words[0]}"
+    if words[0].endswith(REPORT_SUFFIXES):
+        return f"prof ladder takes no reports; look at them with: prof report {_typed(words)}"
+    return None
 
 
 def _is_ladder(word: str) -> bool:
