@@ -25,7 +25,7 @@ from profiler.present.documents.recording import width_text
 from profiler.present.render.markdown import markdown_table, markdown_text
 from profiler.store.remote.places import Location
 from profiler.store.runs.run_store import RunStore
-from profiler.text import number, short_gpu
+from profiler.text import number, short_gpu, spread
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "runs"
@@ -51,7 +51,7 @@ def ladder_table(name: str) -> str:
                 kernel.number,
                 kernel.idea,
                 *(_both(at_size[kernel.number]) if kernel.number in at_size else "" for at_size in found),
-                f"{reached.gflops:,.0f} ± {spread_pct:.2f} %",
+                f"{reached.gflops:,.0f} ± {spread(spread_pct)} %",
                 *(f"{one.gflops:,.0f}, {one.reference_pct:.1f}" for one in kernel.published[:1] or ()),
                 *([] if kernel.published else [""]),
             )
@@ -134,7 +134,7 @@ def _speed(rung: Rung, found: RungFinding) -> str:
     if rung.timed is None:
         return f"{found.gbytes_per_s:,.0f} profiled"
     spread_pct = summarise(rung.timed.table("timings").column("kernel_ns").to_pylist()).spread_pct
-    return f"{found.gbytes_per_s:,.0f} ± {spread_pct:.2f} %"
+    return f"{found.gbytes_per_s:,.0f} ± {spread(spread_pct)} %"
 
 
 def _published(one: Published) -> str:

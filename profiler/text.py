@@ -155,11 +155,18 @@ def half_width(ci: tuple[float, float] | None) -> str:
 
 
 def change_text(change_pct: float, ci_pct: tuple[float, float] | None) -> str:
-    """Returns a change in percent, and half the width of its interval if it has one."""
+    """Returns a change in percent, and half the width of its interval if it has one and what was measured varies at all."""
     change = (
         "0" if change_pct == 0 else f"{change_pct:+.2f}" if abs(change_pct) < 1000 else f"{change_pct:+,.0f}"
     )
-    return f"{change} %" if ci_pct is None else f"{change} ± {(ci_pct[1] - ci_pct[0]) / 2:,.2f} %"
+    if ci_pct is None or ci_pct[0] == ci_pct[1]:
+        return f"{change} %"
+    return f"{change} ± {spread((ci_pct[1] - ci_pct[0]) / 2)} %"
+
+
+def spread(pct: float) -> str:
+    """Returns how far a figure is uncertain, in percent with two decimals. No measurement is exact, as 0.00 would say."""
+    return f"{pct:,.2f}" if pct >= 0.005 else "< 0.01"
 
 
 def share_of_whole(pct: float) -> str:

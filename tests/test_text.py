@@ -180,6 +180,8 @@ def test_a_relative_change(before, after, shown):
         (-3.0, None, "-3.00 %"),
         (0.0, (-0.1, 0.1), "0 ± 0.10 %"),
         (2345.6, None, "+2,346 %"),
+        (14.14, (14.1395, 14.1405), "+14.14 ± < 0.01 %"),
+        (14.14, (14.14, 14.14), "+14.14 %"),
     ],
 )
 def test_a_change_stands_beside_half_its_interval(change, interval, shown):

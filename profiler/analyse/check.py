@@ -206,11 +206,10 @@ def failure_text(one: MetricCheck) -> str:
 
 
 def change_of(one: MetricCheck) -> str:
-    """Returns the change in percent, with its interval where what was measured varies at all."""
+    """Returns the change in percent, with its interval."""
     if one.change_pct is None:
         return relative(one.before, one.after)
-    varies = one.ci_pct is not None and one.ci_pct[0] < one.ci_pct[1]
-    return change_text(one.change_pct, one.ci_pct if varies else None)
+    return change_text(one.change_pct, one.ci_pct)
 
 
 def allowed(one: MetricCheck) -> str:

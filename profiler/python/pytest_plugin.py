@@ -93,6 +93,7 @@ def _measured(
 
 def fail_if_worse(baseline: Path, runs: Path, max_slower_pct: float | None = None) -> None:
     """Compares the newest run in `runs` with its counterpart in the baseline; fails or is unclear as `prof check` says."""
+    from profiler.analyse.check import failure_text
     from profiler.ask.check import check
     from profiler.ask.named.settings import Settings
     from profiler.errors import RunNotFound
@@ -110,21 +111,12 @@ def fail_if_worse(baseline: Path, runs: Path, max_slower_pct: float | None = Non
     (pair,) = finding.pairs
     if finding.outcome == "passed":
         return
-    said = [_sentence(one) for one in pair.checks if one.outcome != "passed"]
+    said = [failure_text(one) for one in pair.checks if one.outcome != "passed"]
     said = said or pair.refused or [pair.doubt]
     if finding.outcome == "unclear":
         pytest.skip(_UNCLEAR + "; ".join(said))
     why = [line for line in (pair.what, pair.why, pair.next) if line]
     pytest.fail("\n".join([f"{pair.name}: {finding.outcome.replace('_', ' ')}", *said, *why]), pytrace=False)
-
-
-def _sentence(check: Any) -> str:
-    change = f"{check.change_pct:+.1f} %" if check.change_pct is not None else "changed"
-    interval = f" ({check.ci_pct[0]:+.1f} to {check.ci_pct[1]:+.1f} %)" if check.ci_pct else ""
-    return (
-        f"{check.metric} {change}{interval}: {check.before:,.6g} to {check.after:,.6g} {check.unit}, "
-        f"{check.limit_pct:g} % allowed"
-    )
 
 
 @pytest.hookimpl(tryfirst=True)

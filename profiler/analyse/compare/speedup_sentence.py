@@ -5,7 +5,7 @@ from __future__ import annotations
 from profiler.analyse.findings import Speedup
 from profiler.analyse.recording.kernel_names import base_name
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
-from profiler.text import duration, number, report_name
+from profiler.text import duration, number, report_name, spread
 
 BY_ORDER = ("the first", "the second")  # what the sides are called that have one name
 _TOO_FEW = ", which are too few to decide it"
@@ -46,7 +46,7 @@ def ratio_sentence(
             else f"{one} and {other} take the same time"
         )
         apart_pct = 100 * max(1 - speedup.ci[0], speedup.ci[1] - 1)
-        within = f", within {_spread(apart_pct)}" if apart_pct else ""
+        within = f", within {_half_width(max(apart_pct, 0.01))}" if apart_pct else ""
         return f"{both}{within} ({times})."
     if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
         which = (
@@ -55,20 +55,20 @@ def ratio_sentence(
             else f"Which of {one} and {other} is faster"
         )
         return f"{which} is not certain ({times})."
-    spread = ""
+    interval = ""
     if speedup.ci and speedup.ci[0] < speedup.ci[1]:
         half_pct = 50 * (speedup.ci[1] - speedup.ci[0]) / speedup.ratio
-        spread = f", ± {_spread(half_pct)}"
+        interval = f", ± {_half_width(half_pct)}"
     here, doubt = ("", "") if speedup.ci or not of_launches else (" in these launches", _TOO_FEW)
     if speedup.ratio >= 1:
-        return f"{other} is {_ratio(speedup.ratio)} as fast as {one}{here} ({times}{spread}){doubt}."
+        return f"{other} is {_ratio(speedup.ratio)} as fast as {one}{here} ({times}{interval}){doubt}."
     as_fast = f"{_ratio(speedup.ratio)} as fast"  # the figure that tables of factors and of steps hold
-    return f"{other} takes {_ratio(1 / speedup.ratio)} as long as {one}{here} ({as_fast}; {times}{spread}){doubt}."
+    return f"{other} takes {_ratio(1 / speedup.ratio)} as long as {one}{here} ({as_fast}; {times}{interval}){doubt}."
 
 
-def _spread(pct: float) -> str:
-    """Returns half the width of an interval, at least 0.01 %: no measurement is exact, as 0.00 % would say."""
-    return f"{max(pct, 0.01):.{1 if pct >= 0.1 else 2}f} %"
+def _half_width(pct: float) -> str:
+    """Returns half the width of an interval; above 0.1 %, one decimal is enough in a sentence."""
+    return f"{pct:.1f} %" if pct >= 0.1 else f"{spread(pct)} %"
 
 
 def _ratio(ratio: float) -> str:

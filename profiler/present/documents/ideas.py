@@ -8,7 +8,7 @@ from profiler.catalog.ladders.ladder import Claim
 from profiler.present.document import Caution, Column, Document, Plain, Records, Row, Table, Text, Tone
 from profiler.present.documents.comparison import VERDICT_MARK
 from profiler.present.documents.ladder import ladder_heading
-from profiler.text import number, short_gpu
+from profiler.text import number, short_gpu, spread
 
 IDEA_COLUMNS = (
     Column("rung", "number"),
@@ -82,7 +82,7 @@ def step_text(one: Idea) -> str:
         return "refused" if one.refused else "not measured"
     ratio, ci = one.speedup.ratio, one.speedup.ci
     under = " under the profiler" if one.speedup.basis == "profiled" else ""
-    span = f" ± {100 * (ci[1] - ci[0]) / 2 / ratio:.2f} %" if ci else ""
+    span = f" ± {spread(100 * (ci[1] - ci[0]) / 2 / ratio)} %" if ci and ci[0] < ci[1] else ""
     mark = VERDICT_MARK.get(one.verdict or "")
     return f"{number(ratio)}x{span}{f' {mark}' if mark else ''}{under}"
 

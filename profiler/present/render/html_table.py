@@ -36,6 +36,7 @@ _WITHIN_LONG = re.compile(r"(?<=[,.])(?=\w)|(?<=_)(?=[a-zA-Z])")
 _CHANGE = re.compile("(\\d(?:\N{NO-BREAK SPACE}[^\\s\\d]{1,8})?) → (?=\\d)")
 # The space between a figure and its unit, where no line may end.
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|[munμ]?s|[kMG]?Hz|[kMGT]?(?:B|FLOP)(?:/s)?)(?!\w))")
+_INTERVAL = re.compile("± (?:< )?")
 
 # A browser would break it after each hyphen.
 _OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]{0,24}(?![\w-])")
@@ -48,9 +49,8 @@ def text_html(text: str) -> Markup:
     long word breaks only between its parts.
     """
     shown = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text).replace(" -> ", " → "))
-    shown = _CHANGE.sub("\\1\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}", shown).replace(
-        "± ", "±\N{NO-BREAK SPACE}"
-    )
+    shown = _CHANGE.sub("\\1\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}", shown)
+    shown = _INTERVAL.sub(lambda sign: sign[0].replace(" ", "\N{NO-BREAK SPACE}"), shown)
     marked = _CODE.sub(r"<code>\1</code>", str(escape(shown)))
     marked = _OPTION.sub(r'<span class="option">\g<0></span>', marked)
     return Markup(_LONG.sub(lambda long: _WITHIN_LONG.sub("<wbr>", long[0]), marked))

@@ -31,7 +31,7 @@ _GIVEN_BY_NAMES = 0.25
 _READABLE_WIDTH = 100
 NO_BREAK = "\u00a0"
 _UNBREAKABLE = re.compile(
-    r"(?:± )?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± \d|`[^`]+`"
+    r"(?:± )?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± (?:< )?\d|`[^`]+`"
 )
 _LONGEST_COMMAND = 62  # that stays on one line, with its quotes
 # A text is broken after a space, and a name inside. Words joined by hyphens stay whole, since people copy the names of runs and

@@ -245,6 +245,10 @@ def test_a_figure_of_one_digit_stays_with_its_unit_and_not_with_the_word_before_
     assert "  9 % of their" in wrapped("Warps of it spend 9 % of their time there.", 18)
 
 
+def test_an_interval_stays_with_its_sign():
+    assert wrapped("It is so certain: ± < 0.01 %.", 24).splitlines()[-1].strip() == "± < 0.01 %."
+
+
 def test_a_path_that_is_wider_than_the_window_leaves_no_caution_alone_on_its_line():
     path = "/" + 50 * "x"
     lines = document_text(

@@ -190,3 +190,4 @@ def test_a_page_breaks_a_list_of_counters_between_their_parts_and_no_change_of_a
     assert text_html("gpu__time_duration.sum") == "gpu__time_duration.sum", "a short name needs no break"
     opcodes = Table([Column("kind"), Column("opcodes", prose=True)], [Row(["moves", "MOV 4 -> 2, SEL 1"])])
     assert "MOV 4\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}2, SEL 1" in str(table_html(opcodes, "", ()))
+    assert text_html("± < 0.01 %") == "± &lt; 0.01 %".replace(" ", "\N{NO-BREAK SPACE}")
