@@ -275,6 +275,19 @@ def test_a_name_that_matches_no_run_is_a_failure_that_names_a_pattern(ask):
     assert fitting.structured_content["runs"] != []
 
 
+def test_one_launch_of_a_report_is_chosen_by_its_number(ask, reports, prof_here):
+    numbers = ("0", "2")
+    given = {"runs": reports / "none", "reports": [reports], "cwd": reports, "apart": True}
+    shown = ask(*(("show", {"source": "several.ncu-rep", "launch": one}) for one in numbers), **given)
+    coded = ask(*(("sass", {"before": "several.ncu-rep", "launch": one}) for one in numbers), **given)
+    for results, verb in ((shown, "show"), (coded, "sass")):
+        kernels = [result.structured_content["kernels"] for result in results]
+        assert kernels[0] != kernels[1]
+        for one, result in zip(numbers, results, strict=True):
+            command = (verb, "several.ncu-rep", "--launch", one, "--format", "json")
+            assert f"{text_of(result)}\n" == prof_here(*command, cwd=reports).stdout
+
+
 def test_reports_may_be_given_by_their_paths_also_relative_ones(ask, reports, tmp_path):
     sides = {"before": "range.ncu-rep", "after": str(reports / "range.ncu-rep")}
     (result,) = ask(("compare", {**sides, "kernel_name": "."}), runs=tmp_path, cwd=reports, apart=True)

@@ -145,6 +145,7 @@ class SassInput(Input, frozen=True, kw_only=True):
     size: RunSize | None = None
     kernel_name: KernelPattern | None = None
     nvtx: Nvtx | None = None
+    launch: Launch | None = None
     full: Annotated[bool, Meta(description="Return the whole function instead of its hot loop.")] = False
 
 
