@@ -1,11 +1,11 @@
-"""Disassembles one function of a report: its instructions with their source lines.
+"""Disassembles the functions of a report: their instructions with their source lines.
 
 `action` is a launch as NVIDIA's reader returns it. Its addresses are absolute; here they become offsets.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,13 +19,31 @@ _UNDECODED = ("???", "N/A")
 
 @dataclass
 class Function:
-    """The machine code of one function, disassembled once even when it is launched often."""
+    """The machine code of one function."""
 
     offsets: list[int]
     rows: list[tuple[str, str, str | None, int | None, str | None]]  # opcode, text, file, line, source
 
 
-def walk(action: Any, start: int) -> Iterator[tuple[int, str]]:
+class Disassembler:
+    """Disassembles each function once, even when it is launched often: it takes a millisecond for each instruction."""
+
+    def __init__(self) -> None:
+        self._functions: dict[tuple[str, int, int], Function] = {}
+
+    def forget(self) -> None:
+        self._functions.clear()
+
+    def function(self, action: Any, starts: Sequence[int], start: int, known: Sequence[int]) -> Function:
+        """Returns the code of the function at `start`: the instructions at the `known` addresses, or all if none is known."""
+        key = (action.name(action.NameBase_MANGLED), start, len(known))
+        function = self._functions.get(key)
+        if function is None or not _is_still_the_same(action, starts, start, function):
+            function = self._functions[key] = _disassemble(action, starts, start, known)
+        return function
+
+
+def _walk(action: Any, start: int) -> Iterator[tuple[int, str]]:
     """Yields the instructions of a function that the report did not count, found one after the other."""
     for address in range(start, start + LARGEST_FUNCTION_BYTES, _INSTRUCTION_BYTES):
         if not (sass := _text(action, address)):
@@ -33,13 +51,13 @@ def walk(action: Any, start: int) -> Iterator[tuple[int, str]]:
         yield address, sass
 
 
-def disassemble_function(action: Any, starts: Sequence[int], start: int, known: Iterable[int]) -> Function:
-    """Returns the code of the function at `start`: the instructions at the `known` addresses, or all if none is known.
+def _disassemble(action: Any, starts: Sequence[int], start: int, known: Sequence[int]) -> Function:
+    """Returns the code of a function, anew.
 
-    Their texts are empty if NVIDIA's reader cannot disassemble them; their counts and source lines still hold.
+    The texts are empty if NVIDIA's reader cannot disassemble them; counts and source lines still hold.
     """
     sources = {name: text.splitlines() for name, text in action.source_files().items() if text}
-    found = {address: _text(action, address) for address in sorted(known)} or dict(walk(action, start))
+    found = {address: _text(action, address) for address in sorted(known)} or dict(_walk(action, start))
     last = max(found, default=start)
     rows = []
     for address, text in found.items():
@@ -52,7 +70,7 @@ def disassemble_function(action: Any, starts: Sequence[int], start: int, known: 
     return Function([address - start for address in found], rows)
 
 
-def still_the_same(action: Any, starts: Sequence[int], start: int, function: Function) -> bool:
+def _is_still_the_same(action: Any, starts: Sequence[int], start: int, function: Function) -> bool:
     """Returns whether the same code is at that address, judged by five instructions: another process may load
     other code there.
     """

@@ -1,6 +1,7 @@
 """Reads reports with NVIDIA's reader into the tables of `tables/schema.py`.
 
-This is the only module that imports `ncu_report`; only `disassembly.py` sees some of its untyped objects too.
+This is the only module that imports `ncu_report`; only `disassembly.py` and `launched_code.py` see some of its untyped
+objects too.
 Call it through `contained_reader.py`: a damaged file may crash or hang the native library, and so its process.
 
 Addresses in a report are absolute and differ from one recording to the next, so every instruction address
@@ -10,7 +11,6 @@ becomes an offset from the start of its function.
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,12 +20,8 @@ from typing import TYPE_CHECKING, Any
 import ncu_report
 
 from profiler.errors import ReaderFailed, ReportDamaged
-from profiler.store.reports.disassembly import (
-    LARGEST_FUNCTION_BYTES,
-    Function,
-    disassemble_function,
-    still_the_same,
-)
+from profiler.store.reports.disassembly import Disassembler
+from profiler.store.reports.launched_code import LaunchedCode, is_of_code
 from profiler.store.reports.request import Omitted, ReportPart
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
 
@@ -54,7 +50,6 @@ _STRING = ncu_report.IMetric.ValueKind_STRING
 
 _LARGEST_EXACT = 2**53  # the first integer whose successor float64 cannot hold
 _EARLIEST_TIME_NS = 10**18  # 2001 in Unix nanoseconds; no count or size comes near
-_EXECUTED, _SAMPLES = "inst_executed", "smsp__pcsamp_warps_issue_stalled_"
 
 
 @dataclass
@@ -119,21 +114,12 @@ def _value_of(metric: Any, kind: int, *instance: int) -> MetricValue:
 
 @dataclass
 class _Launch:
-    """A launch, with what its metrics hold about its instructions."""
+    """A launch, with its machine code and the values of its metrics."""
 
     number: int
     action: Any
-    starts: list[int] = field(default_factory=list)
-    executed: dict[int, int | None] | None = None
-    samples: dict[int, dict[str, int]] | None = None
+    code: LaunchedCode
     values: dict[str, MetricValue] = field(default_factory=dict)
-
-    def function_of(self, address: int) -> tuple[int, int] | None:
-        """Returns the function that an address is in, and the offset from its start."""
-        index = bisect_right(self.starts, address) - 1
-        if index < 0 or address - self.starts[index] > LARGEST_FUNCTION_BYTES:
-            return None
-        return index, address - self.starts[index]
 
 
 class _Decoder:
@@ -146,7 +132,7 @@ class _Decoder:
             for name in ("launches", "metrics", "instances", "instructions", "rules")
         }
         self._sections: dict[str, None] = {}
-        self._functions: dict[tuple[str, int, int], Function] = {}
+        self._disassembler = Disassembler()
         self._launches = 0
 
     def finish(self) -> DecodedReport:
@@ -156,7 +142,7 @@ class _Decoder:
     def read_all(self, process: int, context: Any, count: Callable[[], None]) -> int:
         """Reads every launch of every range of one report; returns how many there were."""
         before = self._launches
-        self._functions.clear()  # another process loads another function at the same address
+        self._disassembler.forget()  # another process loads another function at the same address
         for range_index in range(context.num_ranges()):
             profiled = context.range_by_idx(range_index)
             for action_index in range(profiled.num_actions()):
@@ -168,9 +154,9 @@ class _Decoder:
         return self._launches - before
 
     def read_launch(self, number: int, process: int, range_index: int, action: Any) -> None:
-        launch = _Launch(number, action, starts=_function_starts(action))
+        launch = _Launch(number, action, LaunchedCode.of(action))
         for name in action.metric_names():
-            if self._part is not ReportPart.CODE or _is_of_code(name):
+            if self._part is not ReportPart.CODE or is_of_code(name):
                 self._read_metric(launch, name, action.metric_by_name(name))
         if self._part is not ReportPart.FIGURES and self._may_read_code(action):
             self._read_instructions(launch)
@@ -214,26 +200,15 @@ class _Decoder:
             names = ids
         elif kind == "number":
             numbers = ids
-            places = [launch.function_of(one) for one in ids] if launch.starts else []
+            places = [launch.code.function_of(one) for one in ids] if launch.code.starts else []
             kind = _kind_of_numbers(ids, places)
             if kind == "offset":
-                self._note_addresses(launch, name, ids, values)
+                launch.code.note(name, ids, [value for value, _, _ in values])
                 functions, numbers = map(list, zip(*filter(None, places), strict=True))
         columns["id_kind"].repeat(kind, count)
         columns["id_name"].extend(names)
         columns["function_index"].extend(functions)
         columns["id_number"].extend(numbers)
-
-    def _note_addresses(self, launch: _Launch, name: str, ids: list[int], values: list[MetricValue]) -> None:
-        if name == _EXECUTED:
-            counts = (None if value is None else int(value) for value, _, _ in values)
-            launch.executed = dict(zip(ids, counts, strict=True))
-        elif _is_of_code(name):
-            reason = name.removeprefix(_SAMPLES)
-            launch.samples = launch.samples or {}
-            for address, (count, _, _) in zip(ids, values, strict=True):
-                if count:
-                    launch.samples.setdefault(address, {})[reason] = int(count)
 
     # What was launched
 
@@ -269,9 +244,9 @@ class _Decoder:
     # Machine code
 
     def _read_instructions(self, launch: _Launch) -> None:
-        columns = self._tables["instructions"].columns
-        for index, start in enumerate(launch.starts):
-            function = self._function(launch, index)
+        columns, code = self._tables["instructions"].columns, launch.code
+        for index, start in enumerate(code.starts):
+            function = self._disassembler.function(launch.action, code.starts, start, code.counted_in(index))
             count = len(function.offsets)
             addresses = [start + offset for offset in function.offsets]
             columns["launch"].extend([launch.number] * count)
@@ -280,7 +255,7 @@ class _Decoder:
             columns["offset"].extend(function.offsets)
             for position, name in enumerate(("opcode", "sass", "file", "line", "source")):
                 columns[name].extend([row[position] for row in function.rows])
-            executed, samples = launch.executed, launch.samples
+            executed, samples = code.executed, code.samples
             columns["executed"].extend([executed.get(a) if executed else None for a in addresses])
             stalls = [None if samples is None else samples.get(a, {}) for a in addresses]
             columns["samples"].extend([None if one is None else sum(one.values()) for one in stalls])
@@ -290,21 +265,6 @@ class _Decoder:
         if self._omitted is Omitted.GRAPH_CODE:
             return bool(action.workload_type() != ncu_report.IAction.WorkloadType_GRAPH)
         return self._omitted is Omitted.NOTHING
-
-    def _function(self, launch: _Launch, index: int) -> Function:
-        """Returns the function's code.
-
-        Disassembling takes a millisecond for each instruction, so do it once a function.
-        """
-        action, start = launch.action, launch.starts[index]
-        # Samples also show warps on the branch behind the last counted instruction.
-        seen = {*launch.executed, *(launch.samples or ())} if launch.executed else ()
-        known = [a for a in seen if launch.function_of(a) == (index, a - start)]
-        key = (action.name(action.NameBase_MANGLED), start, len(known))
-        function = self._functions.get(key)
-        if function is None or not still_the_same(action, launch.starts, start, function):
-            function = self._functions[key] = disassemble_function(action, launch.starts, start, known)
-        return function
 
     # Nsight Compute's own findings
 
@@ -331,7 +291,7 @@ class _Decoder:
         for marker in launch.action.source_markers():
             location = marker.get("source_location", {})
             address = marker.get("source_address")
-            place = launch.function_of(address) if address is not None else None
+            place = launch.code.function_of(address) if address is not None else None
             rules.append(
                 launch=launch.number,
                 section=marker["section_identifier"],
@@ -342,18 +302,6 @@ class _Decoder:
                 file=location.get("file_name"),
                 line=location.get("line"),
             )
-
-
-def _is_of_code(metric: str) -> bool:
-    """Returns whether the instances of the metric are counts of instructions that the table of the code holds."""
-    return metric == _EXECUTED or (metric.startswith(_SAMPLES) and not metric.endswith("_not_issued"))
-
-
-def _function_starts(action: Any) -> list[int]:
-    metric = action.metric_by_name("launch__function_pcs")
-    if metric is None:
-        return []
-    return sorted({metric.as_uint64(i) for i in range(metric.num_instances())} - {0})
 
 
 def _kind_of_numbers(ids: list[int], places: list[tuple[int, int] | None]) -> str:

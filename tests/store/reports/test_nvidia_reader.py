@@ -5,6 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from profiler.store.reports.launched_code import LaunchedCode
+
 # private: no report that ships holds such a launch
 from profiler.store.reports.nvidia_reader import _Decoder, _Launch
 from profiler.store.runs.run_store import open_report
@@ -14,14 +16,12 @@ _PROGRAM, _EXECUTABLE = 1, 4  # of a section of an ELF file
 
 
 def test_an_instruction_whose_count_is_missing_is_kept_without_one():
-    launch = _Launch(0, None)
+    code = LaunchedCode([16])
 
-    # private: as above
-    _Decoder("run")._note_addresses(
-        launch, "inst_executed", [16, 32, 48], [(None, None, None), (0.0, None, None), (7.0, None, None)]
-    )
+    code.note("inst_executed", [16, 32, 48], [None, 0.0, 7.0])
 
-    assert launch.executed == {16: None, 32: 0, 48: 7}
+    assert code.executed == {16: None, 32: 0, 48: 7}
+    assert code.counted_in(0) == [16, 32, 48]
 
 
 def test_a_workload_of_a_type_to_come_is_unknown():
@@ -35,7 +35,7 @@ def test_a_workload_of_a_type_to_come_is_unknown():
     )
     decoder = _Decoder("run")
 
-    decoder._read_identity(_Launch(0, action), 0, 0)  # private: as above
+    decoder._read_identity(_Launch(0, action, LaunchedCode([])), 0, 0)  # private: as above
 
     assert decoder.finish().tables["launches"].column("workload").to_pylist() == ["unknown"]
 
