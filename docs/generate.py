@@ -14,6 +14,8 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- gpus: memory -->  every rung of such ladders that was timed on two GPUs
     <!-- claims: gemm -->      what was published about these kernels, with the verdict of the recorded runs
     <!-- commands -->          the help of every verb
+    <!-- blind tests -->       what each blind test of the diagnosis came to
+    <!-- sureness -->          how often the first cause was right there, by what it is likely to save
     <!-- errors -->            every exit code, and what to do about it
 """
 
@@ -27,6 +29,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import blind_record
 import cause_record
 import claims
 import claims_gemm
@@ -61,7 +64,7 @@ CLIMB = KERNELS / "gemm" / "climb.svg"
 TUNING = KERNELS / "gemm" / "tuning.svg"
 EXPECTED = ROOT / "docs" / "causes.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause record)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause record|blind tests|sureness)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
@@ -97,6 +100,8 @@ def _content(block: re.Match[str]) -> str:
         "errors": errors_table,
         "causes": cause_record.causes_table,
         "cause record": cause_record.record_tables,
+        "blind tests": blind_record.tests_table,
+        "sureness": blind_record.sureness_table,
     }
     return fill[block["kind"]]()
 

@@ -35,7 +35,8 @@ one recording by itself, `sass` the machine code of hot loops, and `check` wheth
 A recording is named by its kernel number in the ladder (6), by a run's name or run_id from `list`, or by the path of a \
 .ncu-rep file as `list` gives it, relative to a folder that the server was started with: it opens no other file, and no URL. A number or a name means its newest run; `size` chooses another.
 An answer of `show`, `compare`, `check` and `ladder` begins with `headline` (what, why, next); `show`, and `compare` of several kernels, go on with `index`: every kernel by its \
-share of the time, or by its change. Ask for one with its `kernel_name`. Each of the `causes` says `where` it is, what to `try` and what that `saves_pct`.
+share of the time, or by its change. Ask for one with its `kernel_name`. Each of the `causes` says `where` it is, what to `try` and what that `saves_pct`. \
+Where the first would save less than 40 %, weigh the first three: it is often not the one to change.
 Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
 cannot decide it, and `reason` says why. Quote figures with their interval.
 Answers hold the most important 8 KB with numbers of six digits, and `left_out` counts the rest; `full` gives all of it, \

@@ -1,0 +1,144 @@
+"""The record of the diagnosis on kernels that it had not seen, for docs/causes.md.
+
+blind_tests.csv in tests/data/causes has a row for each blind test, and blind_pairs.csv one for each pair of the eleventh and later
+ones, as tests/data/causes/blind.py scored it before anything was changed for it.
+"""
+
+import csv
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from recorded_tables import table_text
+
+DATA = Path(__file__).resolve().parent.parent / "tests" / "data" / "causes"
+AMONG = 3
+TOLERANCE = 3.0  # points that may be saved beyond a bound: two recordings of one kernel differ by up to two
+Pair = dict[str, str]
+
+
+class Totals(NamedTuple):
+    """What a blind test came to."""
+
+    counted: int
+    right_first: int
+    among_three: int
+    lines_right: int
+    lines: int
+    broken: int
+    error: float
+
+
+def read_pairs() -> list[Pair]:
+    """Returns the pairs of the eleventh test and of later ones."""
+    return _read("blind_pairs.csv")
+
+
+def _read(name: str) -> list[dict[str, str]]:
+    with (DATA / name).open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def totals_of(pairs: Sequence[Pair]) -> Totals:
+    """Returns what these pairs come to; the error is that of the pairs whose cause was named."""
+    lines = [pair["line_is_right"] for pair in pairs if pair["line_is_right"]]
+    named = [pair for pair in pairs if pair["rank"]]
+    return Totals(
+        len(pairs),
+        sum(pair["rank"] == "1" for pair in pairs),
+        sum(int(pair["rank"]) <= AMONG for pair in named),
+        lines.count("yes"),
+        len(lines),
+        sum(float(pair["saved"]) > float(pair["at_most"]) + TOLERANCE for pair in named),
+        sum(abs(float(pair["saved"]) - float(pair["expected"])) for pair in named) / len(named),
+    )
+
+
+def tests_table() -> str:
+    """A row for each blind test, and one for all of them together."""
+    pairs = read_pairs()
+    tests = _read("blind_tests.csv")
+    found = [_totals(test, [pair for pair in pairs if pair["test"] == test["test"]]) for test in tests]
+    remains, known = ([int(test[key]) for test in tests] for key in ("remains", "right_first_known"))
+    rows = [
+        (test["title"], *_cells(one, str(left)), knowing)
+        for test, one, left, knowing in zip(tests, found, remains, known, strict=True)
+    ]
+    everything = _added(found)
+    rows.append(
+        (
+            "*together, when first diagnosed*",
+            *_cells(everything, _share(sum(remains), everything.counted), _share),
+            "",
+        )
+    )
+    header = (
+        "blind test", "counted", "right first", "first one that remains", "right among three", "right line", "bounds broken",
+        "mean error", "right first, pairs known",
+    )  # fmt: skip
+    return table_text(header, rows, right=range(1, 9))
+
+
+def _totals(test: dict[str, str], pairs: Sequence[Pair]) -> Totals:
+    if pairs:
+        return totals_of(pairs)
+    return Totals._make(float(test[name]) if name == "error" else int(test[name]) for name in Totals._fields)
+
+
+def _added(found: Sequence[Totals]) -> Totals:
+    added = Totals._make(sum(column) for column in zip(*found, strict=True))
+    return added._replace(error=sum(one.error * one.counted for one in found) / added.counted)
+
+
+def _cells(
+    one: Totals, remains: str, share: Callable[[int, int], str] = lambda some, _: str(some)
+) -> tuple[str | int, ...]:
+    return (
+        one.counted,
+        share(one.right_first, one.counted),
+        remains,
+        share(one.among_three, one.counted),
+        f"{one.lines_right} of {one.lines}",
+        one.broken,
+        f"{one.error:.1f}",
+    )
+
+
+def _share(some: int, of: int) -> str:
+    return f"{some} ({100 * some / of:.0f} %)"
+
+
+def sureness_table() -> str:
+    """How often the first cause is right, by what it is expected to save, by what the change saved, and by how many causes it removed."""
+    pairs = read_pairs()
+    expects: Callable[[Pair], float] = lambda pair: float(pair["expects_1"] or 0)  # noqa: E731
+    saved: Callable[[Pair], float] = lambda pair: float(pair["saved"])  # noqa: E731
+    groups = [
+        *_ranges("The first cause is likely to save", pairs, expects, (0, 20, 40, 60)),
+        *_ranges("The change saved", pairs, saved, (0, 25, 50, 75)),
+        ("The change removed one cause.", [pair for pair in pairs if " " not in pair["right"]]),
+        ("The change removed several.", [pair for pair in pairs if " " in pair["right"]]),
+    ]
+    rows = []
+    for said, some in groups:
+        one = totals_of(some)
+        rows.append(
+            (said, one.counted, _share(one.right_first, one.counted), _share(one.among_three, one.counted), f"{one.error:.1f}")
+        )  # fmt: skip
+    return table_text(
+        ("pairs", "counted", "right first", "right among three", "mean error"), rows, right=range(1, 5)
+    )
+
+
+def _ranges(
+    said: str, pairs: Iterable[Pair], value: Callable[[Pair], float], limits: Sequence[int]
+) -> list[tuple[str, list[Pair]]]:
+    ranges = list(zip(limits, [*limits[1:], 101], strict=True))
+    return [
+        (f"{said} {_range_text(low, high)}.", [pair for pair in pairs if low <= value(pair) < high])
+        for low, high in ranges
+    ]
+
+
+def _range_text(low: int, high: int) -> str:
+    return f"under {high} %" if low == 0 else f"{low} % or more" if high > 100 else f"{low} to {high} %"
