@@ -7,6 +7,7 @@ import sys
 from html import unescape
 from inspect import signature
 from pathlib import Path
+from pydoc import plaintext, render_doc
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ from profiler.errors import (
     ReportDamaged,
     RunNotFound,
 )
-from profiler.python.words import COMMANDS_ALONE, advise, told
+from profiler.python.meant import COMMANDS_ALONE
+from profiler.python.words import advise, told
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -579,6 +581,14 @@ def test_a_check_of_several_kernels_asks_for_the_one_that_is_meant(reports):
         profiler.check(reports / "several.ncu-rep", baseline=reports / "processes.ncu-rep", kernel_name="o")
     assert "kernel_name=PATTERN" in caught.value.remedy
     assert "--all" not in caught.value.remedy
+
+
+def test_the_help_of_the_package_lists_each_function_with_its_first_sentence():
+    shown = render_doc(profiler, renderer=plaintext)
+    for name in ("measure", *profiler.__all__):
+        first = getattr(profiler, name).__doc__.partition("\n")[0]
+        assert re.search(rf"^    +{name} +{re.escape(first)}$", shown, re.MULTILINE), name
+        assert name in dir(profiler)
 
 
 def test_importing_the_package_imports_nothing_heavy():

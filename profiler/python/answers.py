@@ -26,7 +26,8 @@ from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelNotFound, ReportError
 from profiler.present.document import Document
-from profiler.python.words import in_python, lacking
+from profiler.python.meant import lacking
+from profiler.python.words import in_python
 from profiler.text import counted, shortened
 
 if TYPE_CHECKING:
