@@ -17,14 +17,15 @@ folder, a URL, or what `open_runs` returned. Importing this package imports noth
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
+from profiler.python.package import advised, listing, make_callable
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from contextlib import AbstractContextManager
     from pathlib import Path
+    from types import ModuleType
 
     from profiler import errors as errors
     from profiler.analyse.ladder.roofline import Roofline
@@ -50,22 +51,6 @@ __all__ = [
     "check", "compare", "ladder", "measure", "open_runs", "range", "read", "report", "roofline", "sass", "show", "source_lines",
     "tune",
 ]  # fmt: skip
-
-
-@contextmanager
-def _advised() -> Iterator[None]:
-    """Lets errors say what to do in terms of a function's arguments, not of a command's options."""
-    try:
-        yield
-    except Exception as error:
-        from profiler.errors import ProfError
-        from profiler.python.words import advise, advise_call
-
-        if isinstance(error, ProfError):
-            advise(error)
-        elif isinstance(error, TypeError):
-            advise_call(error, {name: globals()[name] for name in __all__})
-        raise
 
 
 @overload
@@ -110,7 +95,7 @@ def measure(
 
     asked = {"kernel_name": kernel_name, "bytes": bytes, "flops": flops, "name": name, **options}
     namespace = sys._getframe(1).f_globals
-    with _advised():
+    with advised():
         if over is None:
             return measure_one(function, arguments, reference, runs, namespace, **asked)
         return measure_sweep(function, arguments, reference, over, runs, namespace, **asked)
@@ -135,7 +120,7 @@ def tune(
     from profiler.python.tuning import tune_function
 
     namespace = sys._getframe(1).f_globals
-    with _advised():
+    with advised():
         return tune_function(function, arguments, over, namespace, **options)
 
 
@@ -146,7 +131,7 @@ def range(name: str) -> AbstractContextManager[None]:
     return named_range(name)
 
 
-@_advised()
+@advised()
 def open_runs(location: str | Path = "runs") -> Runs:
     """Returns the runs in a folder or at a URL such as `s3://bucket/runs`: `runs["gemm-6"]`, `len`, `.to_pandas()`."""
     from profiler.python.recordings import open_existing
@@ -154,7 +139,7 @@ def open_runs(location: str | Path = "runs") -> Runs:
     return open_existing(location)
 
 
-@_advised()
+@advised()
 def read(recording: Run | str | int | Path) -> Recording:
     """Returns a recording: its `.kernels`, `.top()`, and tables such as `.to_pandas("metrics")`.
 
@@ -168,7 +153,7 @@ def read(recording: Run | str | int | Path) -> Recording:
     return run if isinstance(run, Recording) else Recording.of(run)
 
 
-@_advised()
+@advised()
 def show(
     recording: Run | str | int | Path | Iterable[Run | str | Path],
     *others: Run | str | int | Path,
@@ -201,7 +186,7 @@ def show(
     return sheets[0] if len(sheets) == 1 else Overview(run, sheets, found.timing)
 
 
-@_advised()
+@advised()
 def compare(
     before: Run | str | int | Path,
     after: Run | str | int | Path | None = None,
@@ -241,7 +226,7 @@ def compare(
     return ShownComparisons.of(answer) if isinstance(answer, findings.Comparisons) else Comparison.of(answer)
 
 
-@_advised()
+@advised()
 def check(
     candidate: Run | str | int | Path,
     *,
@@ -267,7 +252,7 @@ def check(
     return Check.of(found)
 
 
-@_advised()
+@advised()
 def report(
     recording: Run | str | int | Path | Iterable[Run | str | Path],
     *others: Run | str | int | Path,
@@ -291,7 +276,7 @@ def report(
     return write_page(given, output, settings, title=title, kernel_name=kernel_name, force=force)
 
 
-@_advised()
+@advised()
 def ladder(
     name: str,
     runs: RunStore | str | Path = "runs",
@@ -310,7 +295,7 @@ def ladder(
     return ShownLadder.of(find_sheet(climb_of(name, store_of(runs), workload, gpu)))
 
 
-@_advised()
+@advised()
 def roofline(
     name: str,
     runs: RunStore | str | Path = "runs",
@@ -326,7 +311,7 @@ def roofline(
     return find_roofline(climb_of(name, store, workload, gpu), store, settings_of(name, store))
 
 
-@_advised()
+@advised()
 def source_lines(
     recording: Run | str | int | Path,
     *,
@@ -341,7 +326,7 @@ def source_lines(
     return find_lines(run_of(recording, nvtx, launch), kernel_name)
 
 
-@_advised()
+@advised()
 def sass(
     before: Run | str | int | Path,
     after: Run | str | int | Path | None = None,
@@ -379,7 +364,7 @@ if not TYPE_CHECKING:  # which knows by itself what there is
 
             return prof_version()
         if name != "errors":
-            from profiler.python.words import instead_of
+            from profiler.python.meant import instead_of
 
             raise AttributeError(f"profiler has no {name!r}{instead_of(name, __all__)}")
         from importlib import import_module
@@ -387,14 +372,5 @@ if not TYPE_CHECKING:  # which knows by itself what there is
         return import_module("profiler.errors")
 
 
-def _make_callable(package: str, function: Callable[..., Any]) -> None:
-    """Makes a package callable, because importing it hides the function of the same name."""
-    __import__(package)
-    module = sys.modules[package]
-    shown = f"<function {package}; help({package}) says what it takes>"
-    members = {"__call__": staticmethod(function), "__repr__": lambda _: shown}
-    module.__class__ = type("CallablePackage", (ModuleType,), members)
-    module.__doc__, module.__wrapped__ = function.__doc__, function  # type: ignore[attr-defined]
-
-
-_make_callable("profiler.measure", measure)
+__doc__ = f"{__doc__}\n{listing(globals()[name] for name in __all__)}\n"
+make_callable("profiler.measure", measure)

@@ -94,6 +94,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar, Self
 
+from profiler.text import Spoken
+
 
 class ProfError(Exception):
     """A failure: `message` says in one line what happened, `details` are further lines, `remedy` says what to do.
@@ -148,7 +150,7 @@ class ReportDamaged(ReportError, exit_code=14):
     remedy = "Copy the report again from where it was recorded, or record it again."
 
 class ReportEmpty(ReportError, exit_code=15):
-    remedy = "Nothing was profiled: check ncu's kernel filter (-k) and its launch count (-c)."
+    remedy = "Nothing was profiled: check ncu's kernel filter (`ncu -k`) and its launch count (`ncu -c`)."
 
 class ReportTooLarge(ReportError, exit_code=17):
     remedy = "Record fewer launches in one report, or free some disk space."
@@ -159,7 +161,7 @@ class ReaderFailed(ReportError, exit_code=16):
 class StoreError(ProfError, exit_code=20): ...
 
 class RunNotFound(StoreError, exit_code=21):
-    remedy = "`prof list` shows what is stored; `prof ingest REPORT` adds a report."
+    remedy = "`prof list` shows what is stored; " + Spoken("`prof ingest REPORT` adds a report.", "`profiler.read` takes the path of a report as well.")
 
 class RunUnusable(StoreError, exit_code=109): ...
 
@@ -170,19 +172,19 @@ class RunUnreadable(RunUnusable, exit_code=110):
     remedy = "Check the permissions and the disk, and run the same command again: nothing says that the run is damaged."
 
 class DiskFull(StoreError, exit_code=23):
-    remedy = "Free some space, or choose another folder with --runs, and run the same command again."
+    remedy = "Free some space, or choose another folder with `--runs`, and run the same command again."
 
 class StoreNotWritable(StoreError, exit_code=24):
-    remedy = "Check the folder's permissions, or choose another folder with --runs."
+    remedy = "Check the folder's permissions, or choose another folder with `--runs`."
 
 class RunNotProfiled(StoreError, exit_code=25):
     remedy = "Profile the same kernel with `ncu`, and `prof ingest` the report."
 
 class StoredUnderAnotherName(StoreError, exit_code=26):
-    remedy = "Use the run by the name that it has, or ingest the report under another name into another folder with --runs."
+    remedy = "Use the run by the name that it has, or ingest the report under another name into another folder with `--runs`."
 
 class IdTaken(StoreError, exit_code=29):
-    remedy = "One folder cannot hold both: store this one in another folder with --runs."
+    remedy = "One folder cannot hold both: store this one in another folder with `--runs`."
 
 class StoreDamaged(StoreError, exit_code=28):
     remedy = "`prof fsck --repair` sets damaged runs aside, and deletes none. Then ingest their reports again, or restore the runs from a backup."
@@ -196,10 +198,10 @@ class CompactBusy(StoreError, exit_code=91):
 class ComparisonError(ProfError, exit_code=30): ...
 
 class NotComparable(ComparisonError, exit_code=31):
-    remedy = "Record both sides the same way, or compare anyway with --force (the warnings stay)."
+    remedy = "Record both sides the same way, or compare anyway with `--force` (the warnings stay)."
 
 class KernelAmbiguous(ComparisonError, exit_code=32):
-    remedy = "Choose one on each side with -k PATTERN (--kernel-name); `prof show` lists them."
+    remedy = "Choose one on each side with `-k PATTERN`; `prof show` lists them."
 
 class KernelNotFound(ComparisonError, exit_code=33):
     remedy = "The regular expression must match in a demangled kernel name; `prof show` lists the names."
@@ -210,16 +212,16 @@ class CheckUndecided(ComparisonError, exit_code=80):
 class LadderError(ProfError, exit_code=43): ...
 
 class LadderNotFound(LadderError, exit_code=44):
-    remedy = "Go to the folder that holds `kernels/`, or give the file: --ladder path/to/ladder.toml."
+    remedy = "Go to the folder that holds `kernels/`, or give the file: " + Spoken("--ladder path/to/ladder.toml.", "profiler.ladder('path/to/ladder.toml').")
 
 class LadderInvalid(LadderError, exit_code=45):
     remedy = "`kernels/README.md` describes the file, with a complete example."
 
 class RungNotFound(LadderError, exit_code=46):
-    remedy = "`prof list --kernels` shows the kernels of the ladder, and `--ladder NAME` those of another."
+    remedy = Spoken("`prof list --kernels` shows the kernels of the ladder, and `--ladder NAME` those of another.", "`profiler.ladder(NAME)` lists the kernels of a ladder.")
 
 class WorkloadInvalid(LadderError, exit_code=47):
-    remedy = "Sizes are whole numbers from 1: `--size 4096`, or one parameter each: `--set-param m=4096`."
+    remedy = Spoken("Sizes are whole numbers from 1: `--size 4096`, or one parameter each: `--set-param m=4096`.", "Sizes are whole numbers from 1, such as workload={'m': 4096}.")
 
 class ExpressionError(LadderError, exit_code=48):
     remedy = "Arithmetic may use numbers, the workload's parameters, + - * / // % ** and parentheses."
@@ -248,7 +250,7 @@ class OutputInvalid(MeasureError, exit_code=57):
     remedy = "`kernels/README.md` says what a program must print."
 
 class DeviceMemoryFull(MeasureError, exit_code=58):
-    remedy = "Give a smaller --size, or free the GPU: `nvidia-smi` shows who uses it."
+    remedy = Spoken("Give a smaller --size", "Give smaller arguments") + ", or free the GPU: `nvidia-smi` shows who uses it."
 
 class ShapeRefused(MeasureError, exit_code=59):
     remedy = "Choose a size that this kernel can run, or leave it out with --kernel."
@@ -266,7 +268,7 @@ class NcuTooOld(MeasureError, exit_code=62):
     remedy = "Install a newer Nsight Compute; it works beside an older CUDA toolkit."
 
 class CountersRefused(MeasureError, exit_code=63):
-    remedy = "Run as root, or let everybody read counters: write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to /etc/modprobe.d/nvidia.conf and restart; in a container, add --cap-add=SYS_ADMIN. `prof doctor` checks it. Times need no counters: `prof time`, or `prof collect --times-only` for a program."
+    remedy = "Run as root, or let everybody read counters: write `options nvidia NVreg_RestrictProfilingToAdminUsers=0` to /etc/modprobe.d/nvidia.conf and restart; in a container, add --cap-add=SYS_ADMIN. `prof doctor` checks it. Times need no counters: `prof collect --times-only` takes them, and `prof time` those of a ladder's kernels."
 
 class CountersBusy(MeasureError, exit_code=64):
     remedy = "Stop the other profiler; `dcgmi profile --pause` makes DCGM release the counters. `prof doctor` looks for such tools."
@@ -275,16 +277,16 @@ class ProfiledAlready(MeasureError, exit_code=72):
     remedy = "Start it without ncu or another profiler around it: prof starts ncu itself where it measures."
 
 class NothingProfiled(MeasureError, exit_code=65):
-    remedy = "Choose among the kernels above with --kernel-regex, and check --launch-skip."
+    remedy = "Choose among the kernels above with " + Spoken("--kernel-regex, and check --launch-skip.", "kernel_name=PATTERN.")
 
 class LaunchesMissing(MeasureError, exit_code=66):
-    remedy = "Ask for fewer with --launches, skip fewer with --launch-skip, or let the program launch more."
+    remedy = "Ask for fewer with `--launches`, " + Spoken("skip fewer with --launch-skip, or let the program launch more.", "or let the function launch more.")
 
 class ReportNotWritten(MeasureError, exit_code=67):
     remedy = "Check the space and the permissions of the temporary folder (TMPDIR)."
 
 class NcuFailed(MeasureError, exit_code=68):
-    remedy = "Run the command by hand (--dry-run prints it whole); `prof doctor` checks the machine."
+    remedy = Spoken("Run the command by hand (--dry-run prints it whole); ", "See what ncu says above; ") + "`prof doctor` checks the machine."
 
 class CollectBusy(MeasureError, exit_code=69):
     remedy = "Wait until the other one has finished; its run will be there then."
@@ -373,6 +375,6 @@ class IngestIncomplete(ProfError, exit_code=42):
     remedy = "What was ingested stays. Correct or remove the files above and run the same command again."
 
 class InternalError(ProfError, exit_code=70):
-    remedy = "This is a bug in prof: please report it with the output of the same command and --verbose."
+    remedy = "This is a bug in prof: please report it with " + Spoken("the output of the same command and --verbose.", "its traceback.")
 
 # fmt: on

@@ -11,6 +11,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Self
 
 # Control characters, line and paragraph separators, and everything that changes the direction or the visibility
 # of the text around it.
@@ -29,6 +30,30 @@ _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LONGEST_LIST = 8
 _TINY = 1e-4  # smaller values would show more zeros than digits
 _UNITS_NS = (("s", 1e9), ("ms", 1e6), ("us", 1e3))
+
+
+class Spoken(str):
+    """What a terminal prints, with what the Python interface says in its place: for advice that is another one there.
+
+    Commands and options need no such care: `python/words.py` makes calls and arguments of them. `+` keeps both texts, and
+    any other use has that of the terminal.
+    """
+
+    python: str
+
+    def __new__(cls, terminal: str, python: str) -> Self:
+        self = super().__new__(cls, terminal)
+        self.python = python
+        return self
+
+    def __add__(self, after: str) -> str:
+        return Spoken(str(self) + str(after), self.python + getattr(after, "python", after))
+
+    def __radd__(self, before: str) -> str:
+        return Spoken(before + str(self), before + self.python)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Spoken, (str(self), self.python))
 
 
 def printable(text: str) -> str:

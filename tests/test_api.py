@@ -7,6 +7,7 @@ import sys
 from html import unescape
 from inspect import signature
 from pathlib import Path
+from pydoc import plaintext, render_doc
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from profiler.errors import (
     ReportDamaged,
     RunNotFound,
 )
-from profiler.python.words import COMMANDS_ALONE, advise, told
+from profiler.python.meant import COMMANDS_ALONE
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -141,36 +142,6 @@ def test_times_alone_are_shown_as_the_command_shows_them(runs, prof_here):
     assert (shown.sheets, len(shown), bool(shown)) == ([], 0, True)
     with pytest.raises(AttributeError, match=r"it is about 0 kernels$"):
         shown.causes  # noqa: B018
-
-
-def test_what_is_shown_names_arguments_and_no_options_of_the_commands(reports, runs):
-    """Nobody who calls functions can type `-k` or `--full`."""
-    path = reports / "several.ncu-rep"
-    answers = [
-        profiler.show(path), profiler.compare(path, path), profiler.read(path), profiler.show(runs["gemm-6"]),
-        profiler.compare(runs["gemm-5"], runs["gemm-6"]), profiler.show(runs["gemm-6-timed"]),
-        profiler.show(path, runs["gemm-6"]),
-    ]  # fmt: skip
-    for one in answers:
-        text = unescape(
-            re.sub(r"<style>.*?</style>|<[^>]*>", "", one._repr_html_() + repr(one))
-        )  # private: as above
-        assert (
-            re.findall(r".{20}(?<![\w-])(?:--full|--format|--brief|-k )\b.{0,20}|`prof show .{0,20}", text)
-            == []
-        )
-    assert "kernel_name='offset'" in repr(answers[0])
-    assert (
-        told("`prof show a.ncu-rep -k 'scale<int>$'` shows")
-        == "`profiler.show(..., kernel_name='scale<int>$')` shows"
-    )
-    assert told("`prof compare 9 10` says why") == "`profiler.compare(9, 10)` says why"
-    assert told("`prof compare 1 2 --ladder sum` says why") == "`profiler.compare('sum-1', 'sum-2')` says why"
-    assert "--full" not in told("these are 0 to 7. `prof show --full` says which had which grid.")
-    about = " shows all about it."  # a rung, which a ladder cannot be asked for by its place
-    assert told(f"`prof show 20`{about}") == f"`profiler.show(20)`{about}"
-    assert told(f"`prof show 20 --gpu 'H100 80GB HBM3'`{about}") == f"`profiler.show(20)`{about}"
-    assert told(f"`prof show 2 --ladder sum`{about}") == f"`profiler.show('sum-2')`{about}"
 
 
 @pytest.fixture
@@ -581,6 +552,14 @@ def test_a_check_of_several_kernels_asks_for_the_one_that_is_meant(reports):
     assert "--all" not in caught.value.remedy
 
 
+def test_the_help_of_the_package_lists_each_function_with_its_first_sentence():
+    shown = render_doc(profiler, renderer=plaintext)
+    for name in ("measure", *profiler.__all__):
+        first = getattr(profiler, name).__doc__.partition("\n")[0]
+        assert re.search(rf"^    +{name} +{re.escape(first)}$", shown, re.MULTILINE), name
+        assert name in dir(profiler)
+
+
 def test_importing_the_package_imports_nothing_heavy():
     code = "import sys, profiler; print([one for one in ('pandas', 'pyarrow', 'msgspec', 'pathlib') if one in sys.modules])"
     found = subprocess.run(
@@ -616,11 +595,6 @@ def test_an_error_says_what_to_do_with_the_arguments_of_the_function_and_in_the_
     runs = profiler.open_runs(made.store.root)
     with pytest.raises(NotComparable) as caught:
         profiler.compare(*(runs[name] for name in names))
-    assert "compare anyway with force=True" in caught.value.remedy
+    assert "compare anyway with `force=True`" in caught.value.remedy
     assert caught.value.__notes__ == [caught.value.remedy]
     assert "--force" in NotComparable.remedy, "a command has the option"
-    error = KernelAmbiguous(
-        "two", remedy="Choose one of each side with -k PATTERN, or --all-of them with --forced."
-    )
-    advise(error)
-    assert error.remedy == "Choose one of each side with kernel_name=PATTERN, or --all-of them with --forced."

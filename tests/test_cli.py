@@ -141,7 +141,7 @@ def test_python_dash_m_is_prof():
             "empty.ncu-rep: not a folder",
         ),
         (["compare", "{reports}/range.ncu-rep", "{reports}/graph.ncu-rep"], 31, "replay mode"),
-        (["compare", "{reports}/several.ncu-rep", "{reports}/gemm_6.ncu-rep"], 32, "--kernel-name"),
+        (["compare", "{reports}/several.ncu-rep", "{reports}/gemm_6.ncu-rep"], 32, "`-k PATTERN`"),
         (["show", "5", "-k", "nothing"], 33, "'nothing'"),
         (["metrics", "nothing like this"], 40, "prof metrics"),
         (["query", "select"], 41, "Parser Error"),

@@ -16,20 +16,20 @@ from profiler import errors
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted((ROOT / "profiler").rglob("*.py"))
 RANK = {
-    "errors": 0,
     "text": 0,
-    "machine": 1,
-    "spawned": 1,
-    "catalog": 1,
-    "cluster": 1,
-    "store": 2,
-    "measure": 3,
-    "analyse": 3,
-    "ask": 4,
-    "present": 4,
-    "python": 5,
-    "commands": 5,
-    "cli": 6,
+    "errors": 1,
+    "machine": 2,
+    "spawned": 2,
+    "catalog": 2,
+    "cluster": 2,
+    "store": 3,
+    "measure": 4,
+    "analyse": 4,
+    "ask": 5,
+    "present": 5,
+    "python": 6,
+    "commands": 6,
+    "cli": 7,
 }
 
 

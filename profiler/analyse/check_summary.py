@@ -31,8 +31,8 @@ _MORE_PROCESSES = (
     "Record both sides in more processes, which take turns: `prof collect --launches 5 --processes 5 ...`."
 )
 _RECORD_ALIKE = "Record both sides the same way; `prof compare --force` shows their difference anyway."
-_RECORD_IT = "Record on both sides, under one name, what the baseline has; if it was removed on purpose, give --accept REASON."
-_PAIR_THEM = "If they do the same work, give -k PATTERN that matches both names, or one -k for each; or --accept REASON."
+_RECORD_IT = "Record on both sides, under one name, what the baseline has; if it was removed on purpose, `prof check --accept REASON` accepts that."
+_PAIR_THEM = "If they do the same work, give `-k PATTERN` that matches both names; or `prof check --accept REASON` accepts the change."
 _WORST_FIRST: tuple[Outcome, ...] = ("regression", "not_comparable", "unclear")
 _BESIDES: dict[Outcome, str] = {"unclear": "unclear", "not_comparable": "not comparable"}
 

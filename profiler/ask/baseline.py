@@ -20,7 +20,7 @@ from profiler.store.reports.near import files_in, what_is_near
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore
-from profiler.text import first_of, natural_order, printable
+from profiler.text import Spoken, first_of, natural_order, printable
 
 RunPair = tuple[Run, Run]
 _Work = tuple[str, frozenset[tuple[str, int]]]  # a name and the workload
@@ -28,9 +28,15 @@ _Subject = tuple[_Work, tuple[str, ...]]  # the work and the GPUs
 _Matched = tuple[list[RunPair], list[Run], list[Run]]  # the pairs, and what only one side has
 _MOST_NAMED = 6
 _RENAMED = "A report that was only renamed finds its counterpart under the old name: `prof ingest REPORT --name NAME`, in a new folder."
-_NOTHING_NEW = "Give the new runs with --runs (or PROF_RUNS), and the older ones with --baseline."
+_IN_PYTHON = "Give the new recording first, and the older one as `baseline`."
+_NOTHING_NEW = Spoken(
+    "Give the new runs with --runs (or PROF_RUNS), and the older ones with --baseline.", _IN_PYTHON
+)
 
-_NO_OTHER = "Give the older report with --baseline and the newer one after it: prof check --baseline OLD.ncu-rep NEW.ncu-rep"
+_NO_OTHER = Spoken(
+    "Give the older report with --baseline and the newer one after it: prof check --baseline OLD.ncu-rep NEW.ncu-rep",
+    _IN_PYTHON,
+)
 
 
 @dataclass(frozen=True)
@@ -148,7 +154,8 @@ def _require_runs(store: RunStore, how_to_store: str) -> None:
     if isinstance(store.root, Path) and files_in(store.root):
         raise RunNotFound(
             f"{store.root}: no runs are stored there; {what_is_near(store.root)}",
-            remedy=f"Store the reports of each side in a folder of its own first: {printable(how_to_store)}",
+            remedy="Store the reports of each side in a folder of its own first"
+            + Spoken(f": {printable(how_to_store)}", ", with `prof ingest`; or give two reports."),
         )
     raise RunNotFound(f"{store.root}: no runs are stored there")
 

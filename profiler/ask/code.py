@@ -39,7 +39,7 @@ def find_machine_code(
     if not others:
         return view
     first, *rest = view.finding.kernels
-    chosen = f"this kernel takes most of the time; -k PATTERN chooses {counted(others, 'other')}"
+    chosen = f"this kernel takes most of the time; `-k PATTERN` chooses {counted(others, 'other')}"
     first = replace(first, cautions=[chosen, *first.cautions])
     return CodeView(replace(view.finding, kernels=[first, *rest]), view.regions)
 

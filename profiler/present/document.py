@@ -13,7 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from profiler.text import counted
+from profiler.text import Spoken, counted
 
 _MOST_CAUTIONS = 3  # beside an answer alone, which a screen of 24 lines holds
 Tone = Literal["plain", "good", "bad", "warn", "quiet"]
@@ -282,7 +282,7 @@ class Document(Struct, frozen=True):
         cautions = [block for section in evidence for block in section if isinstance(block, Caution)]
         doubts: list[Block] = [*cautions[:_MOST_CAUTIONS]]
         if more := len(cautions) - len(doubts):
-            doubts.append(Text(f"{counted(more, 'more caution')} without --brief"))
+            doubts.append(Text(counted(more, "more caution") + Spoken(" without --brief", " in a notebook")))
         if opening and all(isinstance(block, Caution) for block in opening[-1]):
             *opening, first = opening
             doubts = [*first, *doubts]

@@ -26,7 +26,8 @@ from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelNotFound, ReportError
 from profiler.present.document import Document
-from profiler.python.words import in_python, lacking
+from profiler.python.meant import lacking
+from profiler.python.words import in_python
 from profiler.text import counted, shortened
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from profiler.ask.show import ShownTogether
 
 _NAME_WIDTH = 60
+_SENTENCES = ("headline", "cautions", "pairs")  # fields that people print
 # For the commands, not for users.
 _INNER = ("finding", "of", "of_several", "run", "schema_version", "left_out", "view")
 _Answer = TypeVar("_Answer")
@@ -49,7 +51,7 @@ class ShowsItself:
     def __repr__(self) -> str:
         from profiler.present.render import terminal
 
-        return terminal.document_text(in_python(self._document()).brief, terminal.Window())
+        return terminal.document_text(in_python(self._document().brief), terminal.Window())
 
     def _repr_html_(self) -> str:
         """Returns the document as the page shows it, without its charts, with the style that a cell needs."""
@@ -74,7 +76,8 @@ class ShowsItself:
 class _Shown(ShowsItself, Struct, frozen=True):
     @classmethod
     def of(cls, finding: Struct) -> Self:
-        return cls(**{name: getattr(finding, name) for name in finding.__struct_fields__})
+        fields = {name: getattr(finding, name) for name in finding.__struct_fields__}
+        return cls(**{name: in_python(one) if name in _SENTENCES else one for name, one in fields.items()})
 
 
 class Comparison(_Shown, ComparisonFinding, frozen=True):
@@ -188,7 +191,7 @@ class Overview(_Several, ShowsItself, RecordingOverview):
     def headline(self) -> Headline | Any:
         """The answer about where the time of several kernels goes, or about the times."""
         timed = None if self.sheets or self.timing is None else self.timing.headline
-        return timed or super().headline
+        return in_python(timed or super().headline)
 
     def __iter__(self) -> Iterator[Sheet]:
         return iter(self.sheets)

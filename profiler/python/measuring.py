@@ -17,9 +17,10 @@ from profiler.measure.functions.child import Call
 from profiler.measure.functions.collecting import profiled_configurations, unlike_configurations
 from profiler.measure.functions.measure import measure_function, processes_ahead
 from profiler.measure.functions.plan import FunctionPlan, function_name
+from profiler.python.meant import keyword_meant
 from profiler.python.recordings import Measurement
 from profiler.python.status import status
-from profiler.python.words import keyword_meant
+from profiler.python.words import told
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 
@@ -84,7 +85,7 @@ def measure_one(
     cautions = [*run.manifest.facts.cautions, *configurations]
     launched = sorted(found.kernels, key=lambda one: -one.ns)
     named = tuple(replace(one, name=demangled(one.name)) for one in launched)
-    return Measurement.of(run, launched=named, cautions=tuple(cautions))
+    return Measurement.of(run, launched=named, cautions=tuple(map(told, cautions)))
 
 
 def measure_sweep(

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from profiler.errors import ProfError
 
 _UNCLEAR = "prof: unclear: "
 _FOLDER = "prof-baseline"
@@ -68,7 +71,6 @@ def _measured(
     from profiler.errors import GpuNotFound, ProfError
     from profiler.measure.functions.plan import function_name
     from profiler.python.measuring import measure_one
-    from profiler.python.words import told
 
     config = request.config
     baseline = Path(config.rootpath, config.getoption("--prof-baseline"))
@@ -85,7 +87,7 @@ def _measured(
             raise pytest.fail.Exception(f"prof: {error.message}", pytrace=False) from None
         pytest.skip(f"prof: {error.message}")
     except ProfError as error:
-        raise pytest.fail.Exception(f"{error}\n{told(error.remedy)}", pytrace=False) from None
+        raise _failed(error) from None
     if not update:
         fail_if_worse(baseline, runs, max_slower_pct)
     return found
@@ -96,7 +98,8 @@ def fail_if_worse(baseline: Path, runs: Path, max_slower_pct: float | None = Non
     from profiler.analyse.check import failure_text
     from profiler.ask.check import check
     from profiler.ask.named.settings import Settings
-    from profiler.errors import RunNotFound
+    from profiler.errors import ProfError, RunNotFound
+    from profiler.python.words import in_python
     from profiler.store.runs.run_store import RunStore
 
     newest = RunStore(runs).ids()[-1]
@@ -108,7 +111,9 @@ def fail_if_worse(baseline: Path, runs: Path, max_slower_pct: float | None = Non
         )
     except RunNotFound as error:
         pytest.skip(f"{_UNCLEAR}{error.message}; pytest --prof-update measures a baseline")
-    (pair,) = finding.pairs
+    except ProfError as error:
+        raise _failed(error) from None
+    (pair,) = in_python(finding.pairs)
     if finding.outcome == "passed":
         return
     said = [failure_text(one) for one in pair.checks if one.outcome != "passed"]
@@ -117,6 +122,14 @@ def fail_if_worse(baseline: Path, runs: Path, max_slower_pct: float | None = Non
         pytest.skip(_UNCLEAR + "; ".join(said))
     why = [line for line in (pair.what, pair.why, pair.next) if line]
     pytest.fail("\n".join([f"{pair.name}: {finding.outcome.replace('_', ' ')}", *said, *why]), pytrace=False)
+
+
+def _failed(error: ProfError) -> BaseException:
+    """Returns the failure of a test for an error of prof, with what to do about it."""
+    from profiler.python.words import advise
+
+    advise(error)
+    return pytest.fail.Exception(f"{error}\n{error.remedy}", pytrace=False)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -19,6 +19,7 @@ from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import RunNotFound
 from profiler.present.document import Caution, Document, Facts
 from profiler.python.answers import Sheet, ShowsItself, chosen, index_frame, is_there
+from profiler.python.words import told
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.tables.schema import TABLES
 from profiler.text import counted, duration, shortened
@@ -123,7 +124,7 @@ class Measurement(Recording):
         """Returns the document with the kernels of a call, and the cautions that are not stored, behind its answer."""
         found = super()._document()
         stored = self.manifest.facts.cautions
-        cautions = [Caution(one) for one in self.cautions if one not in stored]
+        cautions = [Caution(one) for one in self.cautions if one not in map(told, stored)]
         kernels = [
             f"{one.launches} x {shortened(one.name, _NAME_WIDTH)}, {duration(one.ns)}"
             for one in self.launched[:_MOST_KERNELS]
@@ -194,6 +195,6 @@ def open_existing(location: str | Path) -> Runs:
     if isinstance(runs.root, Path) and not runs.root.exists():
         raise RunNotFound(
             f"{runs.root}: no such folder",
-            remedy="`profiler.measure`, `prof collect` and `prof ingest` make a folder of runs.",
+            remedy="`profiler.measure` makes a folder of runs, and so does `prof ingest` in a terminal.",
         )
     return runs

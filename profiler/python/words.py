@@ -1,157 +1,138 @@
-"""Says what answers and errors say in terms of the commands in terms of this interface: arguments instead of options."""
+"""Says in Python what sentences say for a terminal: a call for each command, and an argument for each option.
+
+A sentence names what to do as a person would type it, between backticks: a command, or options of one. These are parsed
+here, and the English around them is never looked at. Where Python has another way, the sentence is a `Spoken` with both.
+A command that only a terminal has stays as it is.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
-from inspect import Parameter, signature
-from typing import Any
+import shlex
+from collections.abc import Container, Iterable
+from typing import Any, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from profiler.errors import ProfError
-from profiler.present.document import Chart, CodeBlock, Document, Table
+from profiler.present.document import Chart, CodeBlock, Table
+from profiler.store.runs.run_id import rung_name
+from profiler.text import Spoken
 
-_BASELINE = "Give the new recording first, and the older one as `baseline`"
-# What a command prints, and what means the same to somebody who calls functions; longer texts before their parts.
-_WORDS = {
-    r"Ask next: `-k PATTERN` shows [^,]*, `--nvtx RANGE` those[^,]*, `--full` everything(?:; .*? compares two of them)?\.": (
-        "Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel, `nvtx='name'` those in an NVTX range."
-    ),
-    r"Ask next: `-k PATTERN` shows .*?, `--full` everything(?:; .*? compares two of them)?\.": (
-        "Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel."
-    ),
-    r"Ask next: `prof show RECORDING` shows all about one, and `prof compare [^`]+` what changed between two\.": (
-        "Ask next: `[0]`, `['name']` and `.sheets` give all about one kernel."
-    ),
-    r"`prof compare (\d+) (\d+)`": r"`profiler.compare(\1, \2)`",
-    r"`prof compare (\d+) (\d+) --ladder ([\w.-]+)`": r"`profiler.compare('\3-\1', '\3-\2')`",
-    r"`prof compare '?([^`']+\.ncu-rep)'? '?([^`']+\.ncu-rep)'?`": r"`profiler.compare('\1', '\2')`",
-    r"`--full` adds how it was": "`.manifest` adds how it was",
-    r"`--full` names them": "`.missing` names them",
-    r"`prof show [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.show(..., kernel_name='\1\2')`",
-    r"`prof show (\d+)(?: --gpu [^`]+)?` shows all about it": r"`profiler.show(\1)` shows all about it",
-    r"`prof show (\d+) --ladder ([\w.-]+)(?: --gpu [^`]+)?` shows all about it": (
-        r"`profiler.show('\2-\1')` shows all about it"
-    ),
-    r"`prof show [^`]+` shows all about it": "`[0]` shows all about it",
-    r"`prof show --full` says which had which grid": "`.shapes` of `profiler.show(...)` says which had which grid",
-    r"`prof compare [^`]*?-k (?:'([^`']+)'|([^`']+))`": r"`profiler.compare(..., kernel_name='\1\2')`",
-    r"both sides with `prof collect`": "both sides with `profiler.measure(..., profile=True)`",
-    r"`prof collect --launches 5 --processes 5 ...`": "`profiler.measure(..., launches=5, processes=5)`",
-    r"`prof collect --preset (\w+)`": r"`profiler.measure(..., preset='\1')`",
-    r"--format json(?: --full)? lists them": "`.to_pandas()` lists them",
-    r"(more cautions?) without --brief": r"\1 in a notebook",
-    r"-k PATTERN, or all that both have with --all": "kernel_name=PATTERN",
-    r"-k PATTERN \(--kernel-name\)": "kernel_name=PATTERN",
-    r"`prof compare` and `prof check` take one for each side, as in `-k '?([^`]+?)'? -k '?([^`]+?)'?`": (
-        r"`profiler.compare(..., kernel_name='\1', other_kernel='\2')` takes one for each side"
-    ),
-    r"-k PATTERN": "kernel_name=PATTERN",
-    r"`prof show` lists (them|the names)": r"`profiler.read(...).top()` lists \1",
-    r"`prof list(?: [^`]+)?` shows": "`profiler.open_runs().to_pandas()` shows",
-    r"`prof ingest REPORT` adds a report": "`profiler.read` takes the path of a report as well",
-    r"(or(?: give)? [ta]h?e? ?file): --ladder (\S+\.toml)": r"\1: profiler.ladder('\2')",
-    r"Give the new runs with --runs .*? with --baseline": _BASELINE,
-    r"Give the older report with --baseline .*? NEW\.ncu-rep": f"{_BASELINE}.",
-    r"with --runs": "with `runs`",
-    r"with --baseline": "with `baseline`",
-    r"--launches": "`launches`",
-    r"--launch N": "launch=N",
-    r"--kernel-name": "kernel_name",
-    r"--force": "force=True",
-    r"--gpu": "gpu",
+# For each command, the call that does what it does, and the options that are arguments of this call.
+_CHOOSING = ("-k", "--nvtx", "--launch")
+CALLS = {
+    "show": ("profiler.show({})", _CHOOSING),
+    "compare": ("profiler.compare({})", (*_CHOOSING, "--force")),
+    "sass": ("profiler.sass({})", _CHOOSING),
+    "report": ("profiler.report({})", (*_CHOOSING, "--force")),
+    "check": ("profiler.check({})", ("-k", "--baseline")),
+    "ladder": ("profiler.ladder({})", ("--gpu", "--runs")),
+    "list": ("profiler.open_runs(...).to_pandas()", ("--runs",)),
+    "collect": ("profiler.measure({})", ("--launches", "--processes", "--preset", "--times-only", "--runs")),
 }
-_PATTERNS = [(re.compile(rf"(?<![\w-]){words}(?![\w-])"), told) for words, told in _WORDS.items()]
+# Each option as an argument. One with a value here takes none in a terminal.
+ARGUMENTS = {
+    "-k": "kernel_name",
+    "--nvtx": "nvtx",
+    "--launch": "launch",
+    "--force": "force=True",
+    "--baseline": "baseline",
+    "--gpu": "gpu",
+    "--runs": "runs",
+    "--launches": "launches",
+    "--processes": "processes",
+    "--preset": "preset",
+    "--times-only": "profile=False",
+}
+_NEEDLESS = ("--full", "--all", "...")  # a function returns everything
+_PLACEHOLDERS = ("...", "AFTER", "BEFORE", "DIR", "N", "NAME", "PATTERN", "RANGE", "RECORDING", "REPORT")
+_CODE = re.compile(r"`([^`]+)`")
+_Said = TypeVar("_Said")
+_Options = list[tuple[str, str]]
 
 
 def told(text: str) -> str:
-    """Returns the text with the names that Python has."""
-    for pattern, words in _PATTERNS:
-        text = pattern.sub(words, text)
-    return text
+    """Returns the sentences with calls and arguments in the place of commands and options."""
+    return _CODE.sub(_code, text.python if isinstance(text, Spoken) else text)
 
 
-def in_python(document: Document) -> Document:
-    """Returns the document with the names that Python has in all of its sentences."""
-    return replace(document, sections=[_changed(section) for section in document.sections])
-
-
-def _changed(value: Any) -> Any:
-    """Returns the value with its texts changed; tables, code and charts hold none that name a command."""
+def in_python(said: _Said) -> _Said:
+    """Returns a document, or a part of a finding, with all of its sentences `told`; tables, code and charts have none."""
+    value: Any = said
     if isinstance(value, str):
-        return told(value)
-    if isinstance(value, (list, tuple)):
-        return type(value)(map(_changed, value))
-    if isinstance(value, Struct) and not isinstance(value, (Table, CodeBlock, Chart)):
-        return replace(value, **{name: _changed(getattr(value, name)) for name in value.__struct_fields__})
-    return value
+        value = told(value)
+    elif type(value) in (list, tuple):
+        value = type(value)(map(in_python, value))
+    elif isinstance(value, Struct) and not isinstance(value, (Table, CodeBlock, Chart)):
+        value = replace(value, **{name: in_python(getattr(value, name)) for name in value.__struct_fields__})
+    return value  # type: ignore[no-any-return]
 
 
 def advise(error: ProfError) -> None:
-    """Gives the error's remedy the names that Python has, and has the traceback end with it."""
-    error.remedy = told(error.remedy)
+    """Has the error speak of calls and arguments, and its traceback end with what to do."""
+    error.message, error.details, error.remedy = in_python((error.message, error.details, error.remedy))
     if error.remedy and error.remedy not in getattr(error, "__notes__", ()):
         error.add_note(error.remedy)
 
 
-_NO_KEYWORD = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
-_TOO_MANY = re.compile(r"(\w+)\(\) takes .* positional arguments? but \d+ (?:was|were) given")
+def _code(found: re.Match[str]) -> str:
+    """Returns the call for a command, or the arguments for options; any other code as it is."""
+    try:
+        words = shlex.split(found[1])
+    except ValueError:  # not of a shell
+        words = []
+    if words[:1] == ["prof"]:
+        said = _call(*words[1:])
+    else:
+        given, options = _split(words)
+        said = None if given else _arguments(options, ARGUMENTS)
+    return f"`{said}`" if said else found[0]
 
 
-def advise_call(error: TypeError, functions: Mapping[str, Any]) -> None:
-    """Has the error of a call that Python refuses say which keywords one of these functions takes."""
-    text = str(error)
-    refused = _NO_KEYWORD.match(text) or _TOO_MANY.match(text)
-    if refused is None or refused[1] not in functions:
-        return
-    takes = signature(functions[refused[1]]).parameters
-    if refused.re is _NO_KEYWORD:
-        error.args = (f"{refused[1]}() takes no {refused[2]!r}{keyword_meant(refused[2], list(takes))}",)
-    elif named := [name for name, one in takes.items() if one.kind is Parameter.KEYWORD_ONLY]:
-        error.args = (f"{text}; by name it takes {', '.join(named)}",)
+def _call(verb: str = "", *words: str) -> str | None:
+    """Returns the call that does what a command does; None if only a terminal does that."""
+    call, takes = CALLS.get(verb, ("", ()))
+    given, options = _split(words)
+    ladder = dict(options).get("--ladder")
+    if verb == "ladder":
+        given = [ladder] if ladder else given
+    elif ladder:
+        given = [rung_name(ladder, int(one)) if one.isdecimal() else one for one in given]
+    # Of a run, its name says what these say of a number.
+    options = [one for one in options if one[0] not in {"--ladder", "--gpu"} - {*takes}]
+    arguments = _arguments(options, takes)
+    if arguments is None or (verb == "collect" and (given or ladder)):  # it measures a program, or a rung
+        return None
+    said = ", ".join(map(_literal, given or ["..."]))
+    return call.format(f"{said}, {arguments}" if arguments else said)
 
 
-def keyword_meant(name: str, known: Sequence[str]) -> str:
-    """Returns an ending for an error message: the keyword that was meant, or all that there are."""
-    meant = {"k": "kernel_name", "size": "workload"}.get(name)
-    near = [meant] if meant in known else get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]}=...?" if near else f"; it takes {', '.join(known)}"
+def _split(words: Iterable[str]) -> tuple[list[str], _Options]:
+    """Returns what a command is given, and its options with their values."""
+    given: list[str] = []
+    options: _Options = []
+    rest = iter(word for word in words if word not in _NEEDLESS)
+    for word in rest:
+        if word.startswith("-"):
+            options.append((word, "" if "=" in ARGUMENTS.get(word, "") else next(rest, "")))
+        else:
+            given.append(word)
+    return given, options
 
 
-def lacking(answer: Any, name: object) -> str:
-    """Returns an ending for an error message: how to reach what an answer has not under this name, or what it has."""
-    known = dir(answer)
-    if "metrics" in known and any(one.name == name for one in answer.metrics):
-        return f"; .to_pandas().loc[{name!r}] is that metric"
-    several = [one for one in ("sheets", "comparisons", "pairs", "kernels") if one in known]
-    if isinstance(name, int) and several:
-        return f"; did you mean .{several[0]}[{name}]?"
-    near = [name] if name in known else get_close_matches(str(name), known, n=1)
-    return f"; did you mean .{near[0]}?" if near else f"; it has {', '.join(f'.{one}' for one in known)}"
+def _arguments(options: _Options, takes: Container[str]) -> str | None:
+    """Returns the options as arguments, and the second pattern as that of the other kernel; None if one is not taken."""
+    said: dict[str, str] = {}
+    for option, value in options:
+        if option not in takes:
+            return None
+        name = ARGUMENTS[option]
+        said["other_kernel" if name in said else name] = value
+    return ", ".join(f"{name}={_literal(value)}" if value else name for name, value in said.items())
 
 
-# What other packages call what this one has, and the commands that only a terminal has.
-_CALLED = {
-    "load": "read", "open": "read", "diff": "compare", "profile": "measure", "bench": "measure", "benchmark": "measure",
-    "do_bench": "measure", "html": "report", "to_html": "report", "autotune": "tune", "query": "open_runs(...).query",
-    "list": "open_runs(...).to_pandas", "runs": "open_runs",
-}  # fmt: skip
-COMMANDS_ALONE = frozenset(
-    {
-        "build", "causes", "collect", "compact", "doctor", "export", "fsck", "ingest", "mcp", "metrics", "notebook",
-        "presets", "time", "verify", "worker",
-    }
-)  # fmt: skip
-
-
-def instead_of(name: str, known: Sequence[str]) -> str:
-    """Returns an ending for an error message: what to use instead of a name that the package has not, or all that it has."""
-    if name in COMMANDS_ALONE:
-        return f": in a terminal, `prof {name}` does that"
-    near = () if name.startswith("_") else get_close_matches(name, known, n=1)
-    if meant := _CALLED.get(name) or next(iter(near), None):
-        return f"; did you mean profiler.{meant}?"
-    return f"; it has {', '.join(known)} and errors"
+def _literal(word: str) -> str:
+    """Returns a word of a command as Python has it: a number, a text, or what somebody has yet to fill in."""
+    return word if word.isdecimal() or word in _PLACEHOLDERS else repr(word)

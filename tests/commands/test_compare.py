@@ -228,7 +228,7 @@ def test_without_a_common_name_one_kernel_of_each_side_has_to_be_chosen(
         several = prof_here("--runs", tmp_path, "compare", "two", "one", *more)
         assert several.returncode == 32
         assert "1 x b" in several.stderr
-        assert "Choose one on each side with -k PATTERN" in several.stderr
+        assert "Choose one on each side with `-k PATTERN`" in several.stderr
         assert "as in `-k a -k c`" in several.stderr
     one = prof_here("--runs", tmp_path, "compare", "two", "one", "-k", "a", "-k", "c")
     assert "Choose" not in one.stderr

@@ -34,7 +34,7 @@ def test_a_verb_that_reads_names_the_folder_that_is_not_there(prof_here, tmp_pat
         assert (done.returncode, done.stdout) == (21, "")
         assert done.stderr.splitlines() == [
             f"prof: {missing}: no such folder",
-            "      Check --runs, or PROF_RUNS where that is set; `prof collect` and `prof ingest` make the folder.",
+            "      Check `--runs`, or PROF_RUNS where that is set; `prof collect` and `prof ingest` make the folder.",
         ]
     assert not missing.exists()
 
@@ -52,7 +52,7 @@ def test_who_is_in_another_folder_than_the_runs_is_told_so(prof_here, tmp_path):
     assert said == f"prof: {tmp_path}/runs: no such folder, so '6' is no run"
     assert (
         remedy.strip()
-        == "Go to the folder that holds `runs`, or name it with --runs; a report is named by its path."
+        == "Go to the folder that holds `runs`, or name it with `--runs`; a report is named by its path."
     )
 
 

@@ -45,12 +45,12 @@ def test_two_kernels_are_named_as_everywhere(sass, sources, kind):
 def test_sass_shows_the_kernel_that_takes_most_of_the_time(sass, reports):
     page = sass(reports / "several.ncu-rep").stdout
     assert page.startswith(f"kernel  {reports / 'several.ncu-rep'}: offset(float *, float)")
-    assert "caution: this kernel takes most of the time; -k PATTERN chooses 2 others" in " ".join(
+    assert "caution: this kernel takes most of the time; `-k PATTERN` chooses 2 others" in " ".join(
         page.split()
     )
 
     pair = sass(reports / "several.ncu-rep", reports / "processes.ncu-rep").stdout
-    assert "-k PATTERN chooses 2 others" in " ".join(pair.split())
+    assert "`-k PATTERN` chooses 2 others" in " ".join(pair.split())
 
 
 def test_one_kernel_alone(sass):

@@ -15,6 +15,7 @@ from profiler.catalog.ladders.ladder import Kernel, size_text
 from profiler.errors import RunNotFound
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_id import TIMED_SUFFIX
+from profiler.text import Spoken
 
 if TYPE_CHECKING:
     from profiler.store.runs.run import Run
@@ -68,7 +69,9 @@ def choose_conditions(
     raise RunNotFound(
         f"no run of {size_text(workload or {})}; there are:",
         details=[f"  {conditions}" for conditions in groups],
-        remedy="Choose one of them with --size or --set-param, or record this one.",
+        remedy="Choose one of them with "
+        + Spoken("--size or --set-param", "`workload`")
+        + ", or record this one.",
     )
 
 

@@ -17,16 +17,13 @@ from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelAmbiguous, KernelNotFound
 from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.run import Run
-from profiler.text import cut
+from profiler.text import Spoken, cut
 
 _NAME_WIDTH = 200  # templates have thousands of characters, and an error is read on a terminal
 # Of a file of machine code, which no other command reads.
-_ONE_OF_A_FILE = "Choose one with -k PATTERN; `prof check --sass` compares all of two files."
-_ONE_OF_EACH = (
-    "Choose one on each side with -k PATTERN (--kernel-name); `prof compare` and `prof check` take one for each side, as in "
-    "`{}`. `prof show` lists them."
-)
-_ONE_OR_ALL = "Choose one on each side with -k PATTERN, or all that both have with --all."
+_ONE_OF_A_FILE = "Choose one with `-k PATTERN`; `prof check --sass` compares all of two files."
+_ONE_OF_EACH = "Choose one on each side with `-k PATTERN`, as in `{}`. `prof show` lists them."
+_ONE_OR_ALL = "Choose one on each side with `-k PATTERN`" + Spoken(", or all that both have with --all.", ".")
 _PART_OF_WORD = re.compile(r"[^\W_]{4,}|(?:[A-Z][a-z]+){2}|[A-Z]?[a-z]{3,}")
 
 
@@ -60,7 +57,7 @@ def choose_kernel(run: Run, pattern: str | None) -> str:
         raise KernelAmbiguous(
             f"{run.label}: holds {1 + len(others)} kernels",
             details=_listing(run, pattern),
-            remedy="Choose one with -k PATTERN; `prof show` lists them by their share of the time."
+            remedy="Choose one with `-k PATTERN`; `prof show` lists them by their share of the time."
             if run.manifest.reports
             else _ONE_OF_A_FILE,
         )

@@ -31,5 +31,5 @@ def no_such_gpu(gpu: str, what: str, stored: Iterable[str]) -> RunNotFound:
     return RunNotFound(
         f"no run of {what} on a GPU called '{gpu}'; there are:",
         details=[f"  {name}" for name in dict.fromkeys(stored)],
-        remedy="Give --gpu a part of one of these names, or record the kernel on that GPU.",
+        remedy="Give `--gpu` a part of one of these names, or record the kernel on that GPU.",
     )

@@ -12,6 +12,7 @@ from profiler.catalog.ladders.ladder import CHOOSE_LADDER, Kernel, Ladder, find_
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import LadderInvalid, LadderNotFound, RungNotFound, WorkloadInvalid
 from profiler.store.runs.run_store import Run, RunStore
+from profiler.text import Spoken
 
 
 def open_ladder(settings: Settings, name: str | None = None, *, beside: Sequence[Path] = ()) -> Ladder:
@@ -52,7 +53,10 @@ def ladder_meant(name: str, settings: Settings) -> str:
     """Returns how to name a ladder whose name was given for a run; "" for the name of no ladder."""
     if name not in known_ladders(*settings.ladder_places):
         return ""
-    return f"'{name}' is a ladder: `prof ladder --ladder {name}` shows it, and with `--ladder {name}` a number means one of its rungs."
+    return f"'{name}' is a ladder: `prof ladder --ladder {name}` shows it, and " + Spoken(
+        f"with `--ladder {name}` a number means one of its rungs.",
+        f"'{name}-1' means the first of its rungs.",
+    )
 
 
 def require_ladder(settings: Settings, stored: Callable[[], RunStore]) -> None:

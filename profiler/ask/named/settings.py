@@ -60,7 +60,7 @@ class Settings:
         if isinstance(self.runs, Path) and not self.runs.exists():
             raise RunNotFound(
                 f"{self.runs}: no such folder",
-                remedy="Check --runs, or PROF_RUNS where that is set; `prof collect` and `prof ingest` make the folder.",
+                remedy="Check `--runs`, or PROF_RUNS where that is set; `prof collect` and `prof ingest` make the folder.",
             )
         return self.runs_folder
 

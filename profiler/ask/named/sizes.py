@@ -20,7 +20,7 @@ from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import is_number, names_of
 from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
-from profiler.text import counted
+from profiler.text import Spoken, counted
 
 _UNKNOWN_SIZE = "size not recorded"
 _MOST_NAMED = 3
@@ -81,7 +81,7 @@ def suggesting_a_choice(sides: Sequence[tuple[str, Run]], settings: Settings) ->
             choice = _what_differs([run for _, run in sides], settings)
             if choice:
                 error.remedy = (
-                    f"Choose runs of one {choice}, or compare anyway with --force (the warnings stay)."
+                    "Choose runs of one " + choice + ", or compare anyway with `--force` (the warnings stay)."
                 )
         raise
 
@@ -95,8 +95,8 @@ def _what_differs(runs: Sequence[Run], settings: Settings) -> str:
         and set(sizes[0]) == set(sizes[1])
         and all(_has_a_size(run, settings) for run in runs)
     ):
-        return "size with --size"
-    return "GPU with --gpu" if one.gpus != other.gpus else ""
+        return Spoken("size with --size", "size by their ids")
+    return Spoken("GPU with --gpu", "GPU by their ids") if one.gpus != other.gpus else ""
 
 
 def no_choice(size: str | int, references: Sequence[str]) -> WorkloadInvalid:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from profiler.catalog.ladders.expressions import Expression
 from profiler.catalog.metrics import nearest_hint
 from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
+from profiler.text import Spoken
 
 if TYPE_CHECKING:
     from profiler.catalog.ladders.sweep import SweepSpace
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 LADDER_FILE = "ladder.toml"
 LARGEST_SIZE = 2**63 - 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
-CHOOSE_LADDER = "Give one of these, or a file: --ladder path/to/ladder.toml."
+CHOOSE_LADDER = "Give one of these, or a file: " + Spoken(
+    "--ladder path/to/ladder.toml.", "profiler.ladder('path/to/ladder.toml')."
+)
 Mode = Literal["profile", "time", "check"]
 COMMAND_KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}
 Claim = Literal["faster", "same", "slower"]

@@ -22,7 +22,7 @@ from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
 from profiler.present.documents.parts.recording import USEFUL_BYTES
-from profiler.text import counted, first_of, shortened, unit_for_people
+from profiler.text import Spoken, counted, first_of, shortened, unit_for_people
 
 _NAME_WIDTH = 100
 _OTHER_METRICS, _LEAST_METRICS = 12, 4
@@ -260,14 +260,15 @@ def one_sided_lines(comparison: findings.ComparisonFinding, *, full: bool = True
     for lacking, only in (("after", "before"), ("before", "after"), ("both", None)):
         names = [item.name for item in comparison.missing if item.missing_in == lacking]
         told = ", ".join(names) if full else first_of(names, _MOST_ONE_SIDED)
-        more = " (`--full` names them)" if len(names) > _MOST_ONE_SIDED and not full else ""
+        more = Spoken(" (`--full` names them)", " (`.missing` names them)")
+        is_cut = len(names) > _MOST_ONE_SIDED and not full
         if names:
             where = (
                 f"recorded only {only}"
                 if only
                 else "recorded under different names of ncu's, so not compared"
             )
-            lines.append(f"{where}: {told}{more}")
+            lines.append(f"{where}: {told}" + (more if is_cut else ""))
     return lines
 
 

@@ -9,7 +9,7 @@ from profiler.analyse.recording.kernel_names import plain_name
 from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_TONE, comparison_document
 from profiler.present.documents.parts.causes import headline_blocks
-from profiler.text import change_text, counted, shortened
+from profiler.text import Spoken, change_text, counted, shortened
 
 _NAME_WIDTH = 100
 _MOST_ROWS = 40
@@ -60,8 +60,12 @@ def comparisons_document(
         for one in finding.index[:_MOST_ROWS]
     ]
     left_out = len(finding.index) - len(rows)
-    more = (
-        f"{counted(left_out, 'kernel')} with smaller changes: --format json lists them. " if left_out else ""
+    more = f"{counted(left_out, 'kernel')} with smaller changes: " + Spoken(
+        "--format json lists them. ", "`.to_pandas()` lists them. "
+    )
+    ask = "Ask next: " + Spoken(
+        "`-k PATTERN` shows one kernel, `--full` everything.",
+        "`[0]`, `['name']` and `kernel_name='name'` give one kernel.",
     )
     cautions = [set(one.comparable.warnings) for one in finding.comparisons]
     documents = [comparison_document(one, full=full, wanted=wanted) for one in finding.comparisons]
@@ -72,7 +76,7 @@ def comparisons_document(
             headline_blocks(finding.headline),
             [
                 doc.Table(_COLUMNS, rows),
-                doc.Text(f"{more}Ask next: `-k PATTERN` shows one kernel, `--full` everything."),
+                doc.Text((more if left_out else "") + ask),
             ],
             [doc.Caution(text) for text in sorted(set.intersection(*cautions))],
             *(section for one in documents if full or wanted for section in one.sections),

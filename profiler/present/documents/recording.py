@@ -23,7 +23,7 @@ from profiler.present.documents.parts.causes import cause_blocks, headline_block
 from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
 from profiler.present.documents.parts.recording import metric_sections, provenance_facts, timing_facts
 from profiler.store.runs.run import Run
-from profiler.text import counted, duration, number, share_of_whole, short_place, shortened
+from profiler.text import Spoken, counted, duration, number, share_of_whole, short_place, shortened
 
 SHEET_SECTIONS = 6  # of those of a kernel
 _NVTX_WIDTH = 110
@@ -92,11 +92,15 @@ def index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
     cautions = Counter(text for sheet in recording.sheets for text in sheet.cautions)
     shared = [text for text, count in cautions.items() if count == len(recording.sheets)]
     share = sum(one.share_pct or 0.0 for one in rest)
-    more = f"{len(rest)} more kernels take {number(share)} % of the time together; --format json --full lists them."
+    more = f"{len(rest)} more kernels take {number(share)} % of the time together; " + Spoken(
+        "--format json --full lists them.", "`.to_pandas()` lists them."
+    )
     nvtx = ", `--nvtx RANGE` those in an NVTX range" if any(one.nvtx for one in rows) else ""
-    ask = (
+    of_range = ", and `nvtx='name'` those in an NVTX range" if nvtx else ""
+    ask = Spoken(
         f"Ask next: `-k PATTERN` shows the kernels of that name{nvtx}, `--full` everything; "
-        "`prof compare` with two -k compares two of them."
+        "`prof compare` with two -k compares two of them.",
+        f"Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel{of_range}.",
     )
     return [
         headline_blocks(recording.headline),
@@ -129,12 +133,9 @@ def timing_section(timing: overview.TimingSheet | None) -> doc.Section:
 def origin_section(run: Run, *, full: bool = True) -> doc.Section:
     """Returns everything needed to believe the run or to repeat it; unless `full`, what is needed to know it."""
     facts = provenance_facts(run.manifest, None if run.stored else PurePath(run.path).name, full=full)
-    hint = (
-        []
-        if full
-        else [doc.Text("`--full` adds how it was built and recorded, with the hashes of all files.")]
-    )
-    return [doc.Heading("Origin"), doc.Facts(facts), *hint]
+    everything = Spoken("`--full`", "`.manifest` of `profiler.read(...)`")
+    hint = everything + " adds how it was built and recorded, with the hashes of all files."
+    return [doc.Heading("Origin"), doc.Facts(facts), *([] if full else [doc.Text(hint)])]
 
 
 def kernel_sections(

@@ -11,7 +11,16 @@ from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks
-from profiler.text import counted, number, report_name, share_of_whole, short_gpu, short_place, shortened
+from profiler.text import (
+    Spoken,
+    counted,
+    number,
+    report_name,
+    share_of_whole,
+    short_gpu,
+    short_place,
+    shortened,
+)
 
 _NAME_WIDTH, _PLACE_WIDTH, _RECORDING_WIDTH = 60, 30, 30
 _MOST_ROWS = 28  # as of the kernels of one recording
@@ -36,7 +45,10 @@ def triage_document(found: Triage, *, full: bool = False) -> doc.Document:
     names = _names(found.index)
     gpus = {one.gpu for one in found.index}
     share = sum(one.share_pct or 0.0 for one in rest)
-    more = f"{counted(len(rest), 'more kernel takes', 'more kernels take')} {number(share)} % of the time; --full lists all."
+    more = (
+        f"{counted(len(rest), 'more kernel takes', 'more kernels take')} {number(share)} % of the time; "
+        + Spoken("--full lists all.", "`.to_pandas()` lists all.")
+    )
     return doc.Document(
         counted(found.recordings, "recording"),
         [
@@ -84,4 +96,7 @@ def _cells(one: TriagedKernel, recording: str, many_gpus: bool) -> tuple[doc.Val
 def _next(index: Sequence[TriagedKernel]) -> str:
     sources = list(dict.fromkeys(one.source for one in index))
     pair = shlex.join(sources) if len(sources) == 2 else "BEFORE AFTER"
-    return f"Ask next: `prof show RECORDING` shows all about one, and `prof compare {pair}` what changed between two."
+    return "Ask next: " + Spoken(
+        f"`prof show RECORDING` shows all about one, and `prof compare {pair}` what changed between two.",
+        "`[0]`, `['name']` and `.sheets` give all about one kernel.",
+    )

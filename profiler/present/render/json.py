@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from profiler.present.document import Records
-from profiler.text import CI_COMMAND
+from profiler.text import CI_COMMAND, Spoken
 
 
 def to_json(finding: Any) -> str:
@@ -18,9 +18,16 @@ def to_json(finding: Any) -> str:
 
     An object without objects inside, such as a metric, a check or an opcode, is on one line.
     """
-    text = _laid_out(_finite(msgspec.to_builtins(finding)), 0)
+    text = _laid_out(_finite(msgspec.to_builtins(finding, enc_hook=_plain)), 0)
     text = text.replace("\x7f", "\\u007f")  # the one control character that JSON does not escape
     return CI_COMMAND.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _plain(value: Any) -> str:
+    """Returns what a terminal prints of advice with two forms; msgspec itself knows plain texts alone."""
+    if isinstance(value, Spoken):
+        return str(value)
+    raise NotImplementedError(type(value).__name__)
 
 
 def json_schema(finding: type | Sequence[type], title: str) -> str:

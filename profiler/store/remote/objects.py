@@ -256,7 +256,7 @@ class ObjectPlace:
     def _no_bucket(self, error: FileNotFoundError) -> RemoteFailed:
         return RemoteFailed(
             f"{self.root}: there is no such bucket ({error_text(self._url, error)})",
-            remedy="Check the URL of --runs and the endpoint (AWS_ENDPOINT_URL), or create the bucket.",
+            remedy="Check the URL of `--runs` and the endpoint (AWS_ENDPOINT_URL), or create the bucket.",
         )
 
 

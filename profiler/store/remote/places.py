@@ -99,7 +99,7 @@ class FolderPlace:
         except OSError as error:
             what = "not a folder of runs" if isinstance(error, NotADirectoryError) else "cannot be listed"
             raise StoreError(
-                f"{self.root}: {what}: {error.strerror}", remedy="Choose another folder with --runs."
+                f"{self.root}: {what}: {error.strerror}", remedy="Choose another folder with `--runs`."
             ) from error
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:

@@ -180,7 +180,7 @@ def storage_error(error: OSError, place: Location) -> DiskFull | ResourcesShort 
     if error.errno == errno.ELOOP:
         return StoreNotWritable(
             f"{error.filename}: a link is there, and could lead out of the runs",
-            remedy="Remove the link, or choose another folder with --runs.",
+            remedy="Remove the link, or choose another folder with `--runs`.",
         )
     if shortage := find_shortage(error):
         return shortage

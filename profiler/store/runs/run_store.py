@@ -36,7 +36,7 @@ SWEEPS_FOLDER = "sweeps"
 _AT_ONCE = 1000  # manifests held as bytes
 _RECENT_S = 2.0
 _DATE_DIGITS = 8
-_NO_FOLDER = "Go to the folder that holds `runs`, or name it with --runs; a report is named by its path."
+_NO_FOLDER = "Go to the folder that holds `runs`, or name it with `--runs`; a report is named by its path."
 
 
 class RunStore:
@@ -244,7 +244,7 @@ def sweeps_folder(runs: Path) -> Path:
     if folder.is_symlink():
         raise RunUnreadable(
             f"{folder}: a link is there, and could lead out of the runs",
-            remedy="Remove the link, or choose another folder with --runs.",
+            remedy="Remove the link, or choose another folder with `--runs`.",
         )
     return folder
 

@@ -170,6 +170,14 @@ def test_times_alone_are_held_against_those_of_a_profiled_baseline(tmp_path, slo
     fail_if_worse(tmp_path / "baseline", tmp_path / "runs", max_slower_pct=150)
 
 
+def test_what_cannot_be_compared_fails_and_names_the_argument_that_chooses(made, made_elsewhere, make_run):
+    make_run({"kernel": "a"}, {"kernel": "b"}, name="mine", root=made_elsewhere.store.root)
+    made.profile("mine", 5.0, 5.1, kernel="c")
+    with pytest.raises(pytest.fail.Exception) as failed:
+        fail_if_worse(made_elsewhere.store.root, made.store.root)
+    assert "Choose one on each side with `kernel_name=PATTERN`" in str(failed.value)
+
+
 @pytest.mark.slow
 def test_a_regression_has_its_cause_in_the_message(tmp_path, reports, prof_here):
     """Kernel 6 of the GEMM ladder is the baseline of its slower predecessor."""

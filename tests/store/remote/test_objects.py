@@ -297,7 +297,7 @@ def test_a_bucket_that_is_not_there(s3, prof_here):
     result = answer(prof_here, "s3://no-such-bucket/runs")
     assert result.returncode == RemoteFailed.exit_code
     assert "prof: s3://no-such-bucket/runs: there is no such bucket" in result.stderr
-    assert "Check the URL of --runs and the endpoint" in result.stderr
+    assert "Check the URL of `--runs` and the endpoint" in result.stderr
 
 
 @pytest.mark.slow
