@@ -13,3 +13,10 @@ def profiles_in(store: RunStore, *names: str, ladder: str = "gemm") -> list[Prof
 def profile_in(store: RunStore, name: str, ladder: str = "gemm") -> Profile:
     (profile,) = profiles_in(store, name, ladder=ladder)
     return profile
+
+
+def profile_of(store: RunStore, name: str, kernel: str = "") -> Profile:
+    """Of the only kernel of the run whose name has `kernel` in it."""
+    run = store.find(name, "gemm")
+    (found,) = (one.name for one in run.manifest.kernels if kernel in one.name)
+    return profile_kernel(run, found)

@@ -9,14 +9,9 @@ from profiler.analyse.code.hot_loop import derive_loop_sheet, find_region, read_
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.errors import MetricsMissing
 from profiler.store.tables.instruction_text import opcode_of
+from tests.profiles import profile_of
 
-WARPS, SLABS, K = 8192, 512, 4096  # of the two matrix products: 128 x 128 tiles of 4096 cubed, eight k a slab
-
-
-def profile_of(store, name, kernel=""):
-    run = store.find(name, "gemm")
-    (found,) = (one.name for one in run.manifest.kernels if kernel in one.name)
-    return profile_kernel(run, found)
+WARPS, K = 8192, 4096  # of the two matrix products: 128 x 128 tiles of 4096 cubed
 
 
 def sheet_of(store, name, kernel="", whole=False):

@@ -15,13 +15,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.documents.code import figures, scope_text
-from tests.profiles import profiles_in
-
-
-def profile_of(store, name, kernel=""):
-    run = store.find(name, "gemm")
-    (found,) = (one.name for one in run.manifest.kernels if kernel in one.name)
-    return profile_kernel(run, found)
+from tests.profiles import profile_of, profiles_in
 
 
 @pytest.fixture(scope="module")
