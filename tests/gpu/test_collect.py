@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from living import living, wait_until
 
 from profiler.measure.tools.toolchain import find_gpu, find_toolchain
 from profiler.store.reports.privacy import find_home_directories
@@ -89,28 +90,6 @@ def named(place: Path, name: str) -> Run:
     return RunStore(place / "runs").find(name, "gemm")
 
 
-def living(mark: str) -> list[str]:
-    """Command lines of the processes whose environment or words hold this."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal() and int(entry.name) != os.getpid():
-            try:
-                said = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-                if mark.encode() in said and state != "Z":
-                    found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-            except OSError:
-                continue
-    return found
-
-
-def gone(mark: str, seconds: float = 10.0) -> bool:
-    deadline = time.monotonic() + seconds
-    while living(mark) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return not living(mark)
-
-
 # Rungs
 
 
@@ -179,7 +158,7 @@ def test_killed_in_the_middle_it_leaves_nothing_running_and_goes_on(place, pair)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=30)
 
-    assert gone(mark), living(mark)
+    assert wait_until(lambda: not living(mark), 10), living(mark)
     assert RunStore(place / "killed").ids() == []
     again = subprocess.run(words, cwd=place, env=ENVIRONMENT, capture_output=True, text=True, check=False)
     assert again.returncode == 0, again.stderr
@@ -257,4 +236,4 @@ def test_a_program_that_hangs(failed, place):
     done = failed("--name", "bad", *QUICK, "--timeout", 8, "--", "sh", "-c", "./zoo several; sleep 98761")
     assert done.returncode == 56
     assert "within 8 s" in done.stderr
-    assert gone("sleep\00098761")
+    assert wait_until(lambda: not any("sleep 98761" in one.words for one in living()), 10)

@@ -8,11 +8,11 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import forked
 import pytest
+from living import wait_until
 
 HAS_IMPORTS = [sys.executable, "-c", "import sys; print('pandas' in sys.modules)"]
 
@@ -130,10 +130,7 @@ time.sleep(600)
             assert process.exists()
         finally:
             measuring.kill()
-    until = time.monotonic() + 60
-    while process.exists() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert not process.exists()
+    assert wait_until(lambda: not process.exists())
 
 
 def origin_that(ends_by: int) -> int:

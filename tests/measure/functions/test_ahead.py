@@ -390,9 +390,7 @@ def test_a_process_that_waits_imports_what_it_is_told_and_goes_on_waiting(told):
     told.modules.write_text('["no_such_module", "slow_module"]')
     told.tell(modules=str(told.modules))
     process = told.start()
-    until = time.monotonic() + 60
-    while not told.imported.exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    wait_until(told.imported.exists)
     assert process.poll() is None
     told.tell(folder="/", words=["words"])
     assert process.communicate(timeout=60)[0] == "['words'] / False\n"
@@ -405,9 +403,7 @@ def test_a_process_that_waits_ends_when_prof_is_gone(told, when):
         told.modules.write_text('["slow_module"]')
         told.tell(modules=str(told.modules))
         process = told.start()
-        until = time.monotonic() + 60
-        while not told.imported.exists() and time.monotonic() < until:
-            time.sleep(0.01)
+        wait_until(told.imported.exists)
     told.leave()
     process = process or told.start()
     assert process.communicate(timeout=60)[0] == ""
