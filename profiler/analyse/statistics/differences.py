@@ -155,14 +155,16 @@ def _squares(values: Sequence[float], mean: float) -> float:
     return math.fsum([(value - mean) ** 2 for value in values])
 
 
-def discoveries(p_values: Sequence[float], rate: float = 1 - CONFIDENCE) -> set[int]:
-    """Returns which of many differences, tested together, are discoveries: at most `rate` of these are false on average.
+def discoveries(p_values: Sequence[float]) -> set[int]:
+    """Returns which of many differences, tested together, are discoveries: at most 1 - CONFIDENCE of these are false on average.
 
-    By Benjamini and Hochberg. If nothing differs at all, `rate` is also the probability of any discovery.
+    By Benjamini and Hochberg. If nothing differs at all, that is also the probability of any discovery.
     """
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     ranked = [(rank, p_values[index]) for rank, index in enumerate(order, 1)]
-    last = max((rank for rank, p_value in ranked if p_value <= rank / len(order) * rate), default=0)
+    last = max(
+        (rank for rank, p_value in ranked if p_value <= rank / len(order) * (1 - CONFIDENCE)), default=0
+    )
     return set(order[:last])
 
 
