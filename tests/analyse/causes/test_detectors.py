@@ -756,6 +756,23 @@ def test_what_comes_of_the_same_inputs_by_several_steps_is_redundant_with_the_br
     assert {name for name, site in zip(lines, evidence.sites[1:], strict=True) if site in found_here} == found
 
 
+@pytest.mark.parametrize(
+    ("load", "found"),
+    [
+        ("LDC R13, c[0x0][0x240]", ["FADD", "MUFU.EX2"]),  # a parameter, which nothing changes
+        ("LDC R13, c[0x3][R7]", ["FADD", "MUFU.EX2"]),
+        ("LDC R13, c[0x3][R6]", []),  # another place of the table in each turn
+        ("LDS R13, [R7]", []),  # others may have stored there
+        ("SHFL.BFLY PT, R13, R7, 0x1, 0x1f", []),
+    ],
+)
+def test_what_comes_of_constants_is_the_same_in_each_turn(load, found):
+    turn = (load, "FADD R14, R5, R13", "MUFU.EX2 R14, R14", "FADD R6, R6, R14", LOOP)
+    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn))
+    causes = redundant_instructions.detect_redundant_instructions(evidence)
+    assert [site.opcode for one in causes for site in one.weights] == found
+
+
 def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_product():
     assert names(
         redundant_instructions.detect_redundant_instructions,

@@ -151,7 +151,7 @@ def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) 
         passed = [one for one in passed if site.instruction.offset < one.end]
         guard, results = site.instruction.predicate, site.use.results
         known = same if evidence.innermost_loop(site) is loop else {}
-        is_alike = site.kind not in _CHANGING and all(
+        is_alike = not _may_change(site) and all(
             name not in changed or known.get(name, _NOBODY) in (None, guard) for name in site.taken
         )
         if is_alike:
@@ -166,6 +166,11 @@ def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) 
             else:
                 same.pop(name, None)
     return found
+
+
+def _may_change(site: Site) -> bool:
+    """Returns whether an instruction may find another value, although what it reads is the same. Parameters and other constants stay."""
+    return site.kind in _CHANGING and site.instruction.name != "LDC"
 
 
 def _deciding_on(
