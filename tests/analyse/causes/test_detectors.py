@@ -1411,7 +1411,7 @@ def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks
 @pytest.mark.parametrize(
     ("inside", "after", "waves", "warps"),
     [
-        ([NEXT, STORED, FORWARD], [], 0.5, 0.125),
+        ([NEXT, STORED, FORWARD], [], 0.5, 0.25),  # of those that ran
         ([NEXT, STORED, FORWARD], [], 8.0, 1.0),  # as many fit at once, and others follow
         ([NEXT, FORWARD], [STORED], 0.5, 1.0),
     ],
