@@ -1,10 +1,12 @@
 """What a loop carries from turn to turn: by registers, by the predicates that choose between them, and not by what another predicate guards."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.waiting.dependent_chains import detect_dependent_chain
-from profiler.analyse.causes.flow.carried import follows_itself, is_carried
+from profiler.analyse.causes.flow.carried import follows_itself, is_carried, resident_without
 
 # As nvcc 13 writes `while (low < high) { middle = (low + high) >> 1; if (table[middle] < value) low = middle + 1; else high = middle; }`.
 SEARCH = (
@@ -160,6 +162,21 @@ def test_what_is_added_up_or_made_of_one_element_does_not_follow_itself(line, by
     if "R12" in by:
         changed["FFMA R7, R7, R20, R5"] = "FFMA R7, R12, R20, R7"
     assert not follows([changed.get(one, one) for one in FILTER])
+
+
+@pytest.mark.parametrize(
+    ("waves", "own", "left"),
+    [
+        (0.1, "FMUL R8, R7, 255", 0.25),  # nobody waits for a place
+        (2.0, "FMUL R8, R7, 255", 0.5),
+        (8.0, "FMUL R8, R7, 255", 1.0),
+        (0.1, "FMUL R8, R5, 255", 1.0),  # the other warps have fewer turns to make
+    ],
+)
+def test_places_of_warps_that_are_not_launched_stay_empty_where_turns_follow_each_other(waves, own, left):
+    lines = [own if one == "FMUL R8, R7, 255" else one for one in FILTER]
+    filtering = loop_of(lines, facts={1: {"waits": {"long_scoreboard": 90}}})
+    assert resident_without(replace(filtering, figures={"waves": waves}), 0.75) == left
 
 
 @pytest.mark.parametrize(("waits_inside", "does"), [(40, False), (60, True)])

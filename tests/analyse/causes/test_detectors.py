@@ -756,6 +756,41 @@ def test_what_comes_of_the_same_inputs_by_several_steps_is_redundant_with_the_br
     assert {name for name, site in zip(lines, evidence.sites[1:], strict=True) if site in found_here} == found
 
 
+@pytest.mark.parametrize(
+    ("load", "found"),
+    [
+        ("LDC R13, c[0x0][0x240]", True),  # a parameter, which nothing changes
+        ("LDC R13, c[0x3][R7]", True),
+        ("LDC R13, c[0x3][R6]", False),  # another place of the table in each turn
+        ("LDS R13, [R7]", False),  # others may have stored there
+        ("SHFL.BFLY PT, R13, R7, 0x1, 0x1f", False),
+    ],
+)
+def test_what_comes_of_constants_is_the_same_in_each_turn(load, found):
+    turn = (load, "FADD R14, R5, R13", "MUFU.EX2 R14, R14", "FADD R6, R6, R14", LOOP)
+    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn))
+    causes = redundant_instructions.detect_redundant_instructions(evidence)
+    spared = {site.opcode for one in causes for site in one.weights}
+    assert spared >= {"FADD", "MUFU.EX2"} if found else not spared
+
+
+@pytest.mark.parametrize(
+    ("taking_in", "behind", "found"),
+    [
+        ("FADD R6, R6, R14", "MOV R8, R6", {"I2FP.F32.S32", "FSETP.GEU.AND", "FADD", "FMUL"}),
+        ("FFMA R6, R14, R8, R6", "MOV R8, R6", {"FSETP.GEU.AND", "FADD", "FMUL"}),
+        ("FADD R6, R6, R14", "FADD R6, R6, R8", {"FSETP.GEU.AND", "FADD", "FMUL"}),
+        ("@P1 FADD R6, R6, R14", "MOV R8, R6", {"FADD", "FMUL"}),
+    ],
+)
+def test_what_serves_nothing_but_arithmetic_that_is_repeated_is_spared_with_it(taking_in, behind, found):
+    turn = ("I2FP.F32.S32 R8, R5", "FSETP.GEU.AND P1, PT, R8, R9, PT", "FADD R14, R8, R13", "@!P1 FMUL R14, R14, R14", taking_in, LOOP)  # fmt: skip
+    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn), (behind, 1))
+    causes = redundant_instructions.detect_redundant_instructions(evidence)
+    spared = {site for one in causes for site in one.weights}
+    assert {site.opcode for site in evidence.sites[1:5] if site in spared} == found
+
+
 def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_product():
     assert names(
         redundant_instructions.detect_redundant_instructions,
@@ -1376,7 +1411,7 @@ def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks
 @pytest.mark.parametrize(
     ("inside", "after", "waves", "warps"),
     [
-        ([NEXT, STORED, FORWARD], [], 0.5, 0.125),
+        ([NEXT, STORED, FORWARD], [], 0.5, 0.25),  # of those that ran
         ([NEXT, STORED, FORWARD], [], 8.0, 1.0),  # as many fit at once, and others follow
         ([NEXT, FORWARD], [STORED], 0.5, 1.0),
     ],

@@ -188,13 +188,17 @@ def test_a_row_of_one_warp_is_no_faster_for_wider_accesses():
 @pytest.mark.parametrize(
     ("stored_in_turn", "divide", "requests"),
     [
-        (True, ROW["divide"], 0.75),  # each turn makes a row: from four warps to one, in each turn
-        (True, "FMUL R7, R4, R14", 0.875 / 2),  # elements that stand alone: a turn takes those of several
-        (False, ROW["divide"], 0.875 / 2),  # the loop adds up, and what is stored later is of another loop
+        (True, ROW["divide"], 0.75 * 4 / 5),  # each turn makes a row: from four warps to one, in each turn
+        (True, "FMUL R7, R4, R14", 0.875 * 2 / 5),  # elements that stand alone: a turn takes those of several
+        (
+            False,
+            ROW["divide"],
+            0.875 * 2 / 5,
+        ),  # the loop adds up, and what is stored later is of another loop
     ],
 )
 def test_a_row_in_each_turn_needs_fewer_warps_and_as_many_turns(stored_in_turn, divide, requests):
-    """Two of four accesses move elements, two bytes each, and the others are for the exchange between warps."""
+    """Two of five requests move elements, two bytes each. A shuffle adds up over lanes, and the others are for the exchange between warps."""
     turn = [*(ROW[name] for name in ("load", "shuffle", "add", "keep", "meet", "fetch")), divide]
     store = ROW["store"].removeprefix("@!P0 ")
     turn += [*([store] if stored_in_turn else []), "VIADD R12, R12, 0x1", "@P2 BRA 0x20"]

@@ -43,6 +43,12 @@ def test_a_warp_that_was_alone_finds_others_in_the_queue_when_more_are_there():
     assert alone.speedup(Effect(waits={"wait": 0.5})) == pytest.approx(2.0)  # as often, and still alone
 
 
+def test_who_is_left_alone_queues_for_nobody_and_gets_less_done_than_those_before():
+    alone = circle({"dram": 0.1}, LOADED, places=Places({"long_scoreboard": 0.5}, warps=4))
+    assert alone.speedup(Effect(waits={"long_scoreboard": 0.75}, warps=1 / 64)) == 1.0
+    assert 1.0 < alone.speedup(Effect(waits={"long_scoreboard": 0.75}, warps=1 / 4)) <= 2.0
+
+
 @pytest.mark.parametrize(("reason", "faster"), [("wait", 2.0), ("dispatch", 2 / 1.4)])
 def test_more_warps_wait_longer_for_a_dispatcher_that_holds_all_of_them_back(reason, faster):
     waiting = circle(waits={reason: 0.4, "long_scoreboard": 0.6}, places=Places(LOADED))

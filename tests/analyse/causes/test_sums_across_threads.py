@@ -32,7 +32,9 @@ def test_threads_could_add_up_their_own_values_and_exchange_sums_once():
     names = [site.instruction.name for site in one.weights]
     assert names == ["SHFL", "FADD", "STS", "BAR", "LDS"]  # each thread's own additions stay
     assert set(one.effect.resources) >= {"lsu", "issue"}
-    assert one.effect.resources["lsu"] == pytest.approx((1 - 1 / 64) * 2 / 3)  # all accesses but the load
+    assert one.effect.resources["lsu"] == pytest.approx(
+        (1 - 1 / 64) * 3 / 4
+    )  # the shuffle, and all accesses but the load
 
 
 @pytest.mark.parametrize(

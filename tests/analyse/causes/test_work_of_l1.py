@@ -25,6 +25,15 @@ def test_with_one_the_passes_have_their_part():
     )
 
 
+def test_a_shuffle_takes_the_pipe_of_the_accesses_and_one_pass_of_shared_memory():
+    shuffle = "SHFL.BFLY PT, R5, R4, 0x1, 0x1f"
+    evidence = evidence_of(
+        shuffle, *[SHARED] * 3, facts={1: {"passes": 300.0}}, figures={"shared_of_l1_pct": 100.0}
+    )
+    alone = evidence.without({evidence.sites[0]: 1.0}).resources
+    assert (alone["lsu"], alone["l1"]) == (pytest.approx(1 / 4), pytest.approx(1 / 4))
+
+
 @pytest.mark.parametrize(("opcode", "part"), [("LDG.E R5, [R4.64]", 0.0), ("STG.E [R4.64], R5", 28 / 36)])
 def test_unused_sectors_of_stores_reach_l2_whatever_l1_holds(opcode, part):
     """As many sectors arrive as a load of neighbours and a store whose lanes lie apart need: L1 holds what loads use later, and no store."""

@@ -199,7 +199,7 @@ class Evidence:
     def part_of_l1(self, fractions: Mapping[Site, float]) -> float:
         """Returns the part of L1's work that goes with these parts of the sites: passes of shared memory, sectors of the rest."""
         shared = self.shared_of_l1
-        passes = sum(part * (site.passes or 0.0) for site, part in fractions.items())
+        passes = sum(part * self._passes_of(site) for site, part in fractions.items())
         of_passes = passes / self._passes if self._passes else 0.0
         return shared * of_passes + (1.0 - shared) * self._part_of_sectors(fractions)
 
@@ -302,7 +302,12 @@ class Evidence:
 
     @cached_property
     def _passes(self) -> float:
-        return sum(site.passes or 0.0 for site in self.sites)
+        return sum(self._passes_of(site) for site in self.sites)
+
+    def _passes_of(self, site: Site) -> float:
+        """Returns how many passes of shared memory an instruction made: a shuffle makes one, which ncu counts in the total alone."""
+        is_shuffle = site.instruction.name == "SHFL" and self.has_costs
+        return site.executed if is_shuffle else site.passes or 0.0
 
     @cached_property
     def _units(self) -> dict[str, float]:

@@ -178,7 +178,7 @@ class Circle:
     def _turn(self, changed: _Changed, faster: float) -> float:
         """Returns the time of a turn with the change, if turns come this many times as often. With no change, it is 1."""
         queues = {
-            name: _queue(unit.sharing * changed.warps, faster * unit.work)
+            name: _queue(max(1.0, unit.sharing * changed.warps), faster * unit.work)
             for name, unit in changed.units.items()
         }
         queued = changed.issuing

@@ -18,7 +18,7 @@ from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, TEXTURE_FETCHES, Kind, Site
 from profiler.analyse.causes.flow.addresses import base_of
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
-from profiler.analyse.causes.flow.carried import follows_itself
+from profiler.analyse.causes.flow.carried import resident_without
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_address_work,
@@ -108,7 +108,7 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
     kept = _AS_MUCH_WORK if not keeps_threads else _AS_MUCH_TO_MOVE
     resources = {name: part for name, part in fewer.resources.items() if name not in kept}
     # A thread that takes the elements of several does the work of several loops: fewer threads are left.
-    warps = min(1.0, (1 - gain) * (evidence.find("waves") or 1.0)) if follows_itself(evidence) else 1.0
+    warps = resident_without(evidence, gain)
     keeps_blocks = keeps_threads or has_row
     return Effect(resources if keeps_blocks else {**resources, LAUNCH: gain}, fewer.waits, warps=warps)
 

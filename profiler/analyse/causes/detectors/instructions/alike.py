@@ -10,7 +10,7 @@ from profiler.analyse.causes.detectors.launch.grid import find_idle_warps
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
-from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.carried import is_carried, resident_without
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     has_fixed_address,
@@ -73,6 +73,7 @@ def detect_repeated_by_warps(evidence: Evidence) -> Iterable[Candidate]:
         Effect(
             {**effect.resources, "l1": evidence.part_of_l1(not_stored), "l2": 0.0, LAUNCH: 0.0},
             evidence.waiting_for(not_stored),
+            warps=resident_without(evidence, idle),
         ),
         {site: part * site.executed for site, part in repeated.items()},
         {"idle_warps_pct": 100 * idle, "repeated_instructions_pct": 100 * share},

@@ -14,7 +14,9 @@ from profiler.analyse.causes.flow.block_sharing import (
     count_blocks_alike,
     find_inner_loops_alike,
 )
+from profiler.analyse.causes.flow.carried import find_sources
 from profiler.analyse.causes.flow.dataflow import choosers_of, passes_by, readers_of
+from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import SECTOR_BYTES
 
 _ADDITIONS = {
@@ -118,8 +120,30 @@ def _invariant(evidence: Evidence) -> list[Site]:
             if site in steady or ((read := site.use.inputs) and read.isdisjoint(changed))
         ]
         repeated += alike
+        repeated += _serving(evidence, loop, steady, set(alike))
         repeated += _deciding_on(evidence, inside, steady, set(alike))
     return repeated
+
+
+def _serving(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[Site]) -> Iterator[Site]:
+    """Yields what a loop does alike for nothing but such arithmetic, such as the conversion of an index: it goes with it."""
+    if not alike:
+        return
+    inside = evidence.inside(loop)
+    code = evidence.by_function[inside[0].function]
+    behind = code[evidence.place(inside[-1], code) + 1 :]
+    left = {name: site for site in inside for name in site.use.written}  # behind the loop
+    needed = {site for name, site in left.items() if any(readers_of(name, behind))}
+    sites = {site.instruction.offset: site for site in inside}
+    readers: dict[Site | None, set[Site | None]] = {}
+    for one, sources in zip(loop.body, find_sources(loop.body), strict=True):
+        for place in sources:
+            readers.setdefault(sites.get(loop.body[place].offset), set()).add(sites.get(one.offset))
+    going: set[Site | None] = set(alike)
+    for site in reversed(inside):
+        if site in steady and site not in going | needed and (used := readers.get(site)) and used <= going:
+            going.add(site)
+            yield site
 
 
 class _Passed(NamedTuple):
@@ -151,7 +175,7 @@ def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) 
         passed = [one for one in passed if site.instruction.offset < one.end]
         guard, results = site.instruction.predicate, site.use.results
         known = same if evidence.innermost_loop(site) is loop else {}
-        is_alike = site.kind not in _CHANGING and all(
+        is_alike = not _may_change(site) and all(
             name not in changed or known.get(name, _NOBODY) in (None, guard) for name in site.taken
         )
         if is_alike:
@@ -166,6 +190,11 @@ def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) 
             else:
                 same.pop(name, None)
     return found
+
+
+def _may_change(site: Site) -> bool:
+    """Returns whether an instruction may find another value, although what it reads is the same. Parameters and other constants stay."""
+    return site.kind in _CHANGING and site.instruction.name != "LDC"
 
 
 def _deciding_on(
