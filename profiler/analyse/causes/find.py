@@ -6,6 +6,7 @@ A `Profile` in; a `Diagnosis` out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from math import prod
 
 from msgspec.structs import replace
 
@@ -156,7 +157,20 @@ def find_candidates(evidence: Evidence) -> dict[Candidate, float]:
     for candidate in sorted(saved, key=lambda one: -saved[one]):
         if saved[candidate] >= WORTH_A_CHANGE or candidate.nothing_to_gain:
             best.setdefault(candidate.name, candidate)
+    full = [one.resource for one in best.values() if one.nothing_to_gain]
+    alone = [one for one in best.values() if not one.nothing_to_gain]
+    for candidate in saved if full else ():
+        spares = any(candidate.effect.resources.get(one, 0.0) >= _NOT_AT_A_CEILING for one in full)
+        if spares and any(_hides(evidence, one, candidate, saved) for one in alone):
+            best.setdefault(candidate.name, candidate)
     return {one: saved[one] for one in best.values()}
+
+
+def _hides(evidence: Evidence, one: Candidate, other: Candidate, saved: Mapping[Candidate, float]) -> bool:
+    """Returns whether two changes save far more together than one after the other would: each spares a unit that needs nearly all of the time."""
+    both = {one: saved[one], other: saved[other]}
+    left = prod(1 - part for part in both.values())
+    return saved_together(evidence.model, both) - (1 - left) >= _NOT_AT_A_CEILING
 
 
 def _find_causes(evidence: Evidence) -> list[Cause]:

@@ -283,16 +283,23 @@ def test_stores_that_lie_apart_are_named_apart_from_loads():
 
 
 @pytest.mark.parametrize(
-    ("stored", "joint"),
+    ("stored", "in_l2", "joint"),
     [
-        (3200.0, ["uncoalesced-loads", "uncoalesced-stores"]),  # alike: either is mended with the other
-        (1200.0, ["uncoalesced-loads"]),  # the loads are the most of it
-        (400.0, []),
+        (
+            3200.0,
+            6400.0,
+            ["uncoalesced-loads", "uncoalesced-stores"],
+        ),  # alike: either is mended with the other
+        (1200.0, 4400.0, ["uncoalesced-loads"]),  # the loads are the most of it
+        (1200.0, 1600.0, ["uncoalesced-stores"]),  # L1 holds what the loads touch, and L2 gets what is stored
+        (400.0, 3600.0, []),
     ],
 )
-def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored, joint):
+def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored, in_l2, joint):
     facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0}, 1: {"sectors": stored, "ideal_sectors": 400.0}}
-    found = list(layout.detect_uncoalesced(evidence_of(LOAD, "STG.E [R8.64], R4", facts=facts)))
+    lines = (LOAD, "STG.E [R8.64], R4")
+    evidence = evidence_of(*lines, facts=facts, figures={"l2_sectors": in_l2}, busy={"l2": 0.9})
+    found = list(layout.detect_uncoalesced(evidence))
     assert [one.name for one in found if "correcting both at once" in one.sentence] == joint
     assert all(
         "stores lie apart too" not in one.sentence or "includes theirs" in one.sentence for one in found

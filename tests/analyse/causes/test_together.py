@@ -3,9 +3,11 @@
 import pytest
 import track_record
 from hypothesis import given, strategies as st
+from made_evidence import evidence_of
 
+from profiler.analyse.causes import find
 from profiler.analyse.causes.cause import Cause, CodePlace, Savings
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.latency import UNNAMED, Effect
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.find import find_candidates, look_at
@@ -107,3 +109,22 @@ def test_where_more_than_two_hide_each_other_the_next_step_counts_them():
         cause("fp64-arithmetic", 5.0, 60.0),
     ]
     assert "With the next 2 causes removed as well, likely to save 60 %" in next_text(causes)
+
+
+@pytest.mark.parametrize(
+    ("part", "other", "is_named"),
+    [
+        (0.8, 0.8, True),
+        (0.05, 0.8, False),  # L2 is left with nearly all of its work
+        (0.8, 0.0, False),  # nothing spares the other unit
+    ],
+)
+def test_needless_work_at_a_ceiling_that_another_unit_hides_is_named(monkeypatch, part, other, is_named):
+    """L1 is busier than L2, so that sparing L2 saves less than 3 % by itself, and most of the time where L1 is spared too."""
+    ceiling = Candidate("at-l2-bandwidth", "Why.", "Change.", saves=0.0, at_most=0.05, resource="l2")
+    in_l1 = Candidate("bank-conflicts", "Why.", "Change.", Effect({"l1": other}))
+    in_l2 = Candidate("uncoalesced-stores", "Why.", "Change.", Effect({"l2": part}))
+    evidence = evidence_of("EXIT", busy={"l1": 0.99, "l2": 0.95}, waits={"lg_throttle": 1.0})
+    assert evidence.model.saved(in_l2.effect) < WORTH_A_CHANGE
+    monkeypatch.setattr(find, "DETECTORS", (lambda _: [ceiling, in_l1, in_l2],))
+    assert (in_l2 in find_candidates(evidence)) == is_named

@@ -58,3 +58,11 @@ def test_the_load_behind_a_conflicting_one_waits_for_its_passes(passes, shorter)
     evidence = evidence_of("LDS R4, [R2]", "LDS R5, [R3]", "FADD R6, R5, R5", "EXIT", facts=facts)
     found = [one.effect.lighter for one in shared_memory.detect_bank_conflicts(evidence)]
     assert found == ([{"short_scoreboard": pytest.approx(shorter)}] if shorter else [])
+
+
+@pytest.mark.parametrize(("fetches", "part"), [(0, 1.0), (2, 400 / (400 + 2 * 3200))])
+def test_l1_works_for_texture_fetches_too(fetches, part):
+    """Their sectors are not counted, and four texture units serve a lane a cycle each."""
+    lines = ("LDG.E R4, [R2.64]", *["TEX RZ, R5, R6, R7, UR4, 0x0.3D, 0x1"] * fetches, "EXIT")
+    evidence = evidence_of(*lines, facts={0: {"sectors": 400.0}})
+    assert evidence.part_of_l1({evidence.sites[0]: 1.0}) == pytest.approx(part)

@@ -22,7 +22,14 @@ from profiler.analyse.causes.evidence.measured_time import (
     share_stalls,
     wasted_dram,
 )
-from profiler.analyse.causes.evidence.sites import GLOBAL, SIZE_IS_UNKNOWN, Kind, Site, read_sites
+from profiler.analyse.causes.evidence.sites import (
+    GLOBAL,
+    SIZE_IS_UNKNOWN,
+    TEXTURE_FETCHES,
+    Kind,
+    Site,
+    read_sites,
+)
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.code.loops import Loop, loops_in
@@ -33,6 +40,9 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # Accesses whose data L1 may hold; it passes stores and atomics on.
 _LOOKED_UP: tuple[Kind, ...] = ("global load", "local")
+# An SM has four texture units, each of which serves a lane a cycle at best ("NVIDIA H100 Tensor Core GPU Architecture", figure of the SM).
+# That is 8 cycles of L1 for a warp, in which L1 looks up four sectors each (`estimates.py`).
+_SECTORS_OF_A_FETCH = 32.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +223,12 @@ class Evidence:
         return min(1.0, self.figures.get("shared_of_l1_pct", 0.0) / 100) if has_shared else 0.0
 
     def _part_of_sectors(self, fractions: Mapping[Site, float]) -> float:
-        touched = sum(part * (site.sectors or 0.0) for site, part in fractions.items())
-        return touched / self.sectors if self.sectors else 0.0
+        touched = sum(part * _sectors_in_l1(site) for site, part in fractions.items())
+        return touched / self._sectors_in_l1 if self._sectors_in_l1 else 0.0
+
+    @cached_property
+    def _sectors_in_l1(self) -> float:
+        return sum(_sectors_in_l1(site) for site in self.sites)
 
     def added_in_l2(self, sites: Iterable[Site]) -> float:
         """Returns the work that L2 gets, as a part of what it has, if L1 no longer holds anything for these loads."""
@@ -312,6 +326,13 @@ class Evidence:
     @cached_property
     def _units(self) -> dict[str, float]:
         return _use_of_units(dict.fromkeys(self.sites, 1.0))
+
+
+def _sectors_in_l1(site: Site) -> float:
+    """Returns how many sectors keep L1 busy for as long as an access does: those of texture fetches are not counted."""
+    if site.instruction.name in TEXTURE_FETCHES:
+        return site.executed * _SECTORS_OF_A_FETCH
+    return site.sectors or 0.0
 
 
 def _use_of_units(fractions: Mapping[Site, float]) -> dict[str, float]:

@@ -47,7 +47,7 @@ def find_lookups_apart(evidence: Evidence) -> list[Site]:
 
     A switch looks up where to jump. Lanes that jump apart are a cause of their own, and the table is the compiler's.
     """
-    indexed = [site for site in evidence.of("mio") if _is_indexed(site)]
+    indexed = [site for site in evidence.of("mio") if is_indexed(site)]
     if not indexed:
         return []
     differing = set(find_differing(evidence))
@@ -60,7 +60,7 @@ def find_lookups_apart(evidence: Evidence) -> list[Site]:
     ]
 
 
-def _is_indexed(site: Site) -> bool:
+def is_indexed(site: Site) -> bool:
     """Returns whether a constant is loaded by a register of each lane; uniform registers hold one value for the warp."""
     return site.instruction.name == "LDC" and any(
         name.startswith("R") for name in address_registers(site.instruction)

@@ -308,13 +308,18 @@ def reach(
 
 
 def find_depending(
-    sites: Sequence[Site], loops: Iterable[Loop], first: Set[Site], never: Set[Site] = frozenset()
+    sites: Sequence[Site],
+    loops: Iterable[Loop],
+    first: Set[Site],
+    never: Set[Site] = frozenset(),
+    before: Iterable[str] = (),
 ) -> Iterator[Site]:
     """Yields `first`, and what reads their results or those of others that were found, in the order of the code; but `never` these.
 
     The search goes through loops twice. What a branch may pass by, such as the slow path of a division, leaves the result of the others.
+    Registers may hold such results `before` the code begins.
     """
-    tainted: set[str] = set()
+    tainted = set(before)
     # By the end of what a branch may pass by, the registers that are written anew there.
     passed: list[tuple[int, set[str]]] = []
     for site in _looping_twice(sites, loops):

@@ -31,15 +31,13 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
     )
     found = {kind: _find_apart(evidence, kind) for kind, *_ in variants}
     together = [site for sites in found.values() for site in sites]
+    costs = {kind: _cost(evidence, sites) for kind, sites in found.items()}
     for kind, name, verb, others, advice in variants:
         if not (sites := found[kind]):
             continue
         request, needed = _per_request(sites)
-        # If loads and stores lie apart in the same way, the same index causes both, and one change corrects both.
-        is_most = (
-            sum(site.excess_sectors for site in sites) >= sum(site.excess_sectors for site in together) / 2
-        )
-        mended = together if is_most else sites
+        # If loads and stores lie apart in the same way, the same index causes both, and one change corrects both: of those that cost most.
+        mended = together if 2 * costs[kind] >= sum(costs.values()) else sites
         effect, at_most = cheaper_accesses(evidence, mended), None
         # Nobody lets a block take the work of others for the sake of accesses that no warp waits for.
         if (blocks := count_sharing_blocks(evidence, mended)) > 1 and _is_waited_for(evidence, mended):
@@ -60,6 +58,17 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
         )
+
+
+def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
+    """Returns how many unused sectors of these accesses the busier of L1 and L2 works for.
+
+    L2 gets all that are stored, and of those that are loaded only what L1 does not hold. Where sectors were estimated, nobody knows
+    whether those of loads or of stores are too many.
+    """
+    busy = evidence.model.busy
+    in_l2 = evidence.has_costs and busy.get("l2", 0.0) > busy.get("l1", 0.0)
+    return sum(evidence.excess_beyond_l1(site) if in_l2 else site.excess_sectors for site in sites)
 
 
 def _is_waited_for(evidence: Evidence, sites: Sequence[Site]) -> bool:

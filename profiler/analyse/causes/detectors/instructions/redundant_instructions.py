@@ -15,7 +15,8 @@ from profiler.analyse.causes.flow.block_sharing import (
     find_inner_loops_alike,
 )
 from profiler.analyse.causes.flow.carried import find_sources
-from profiler.analyse.causes.flow.dataflow import choosers_of, passes_by, readers_of
+from profiler.analyse.causes.flow.constant_lookups import is_indexed
+from profiler.analyse.causes.flow.dataflow import choosers_of, find_depending, passes_by, readers_of
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import SECTOR_BYTES
 
@@ -33,7 +34,7 @@ _NOBODY = ""
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
-    """Names arithmetic that a loop repeats with the same inputs, and products that the addition after them could include."""
+    """Names arithmetic that loops repeat with the same inputs, and products that the addition after them could include."""
     repeated = dict.fromkeys(_invariant(evidence), 1.0)
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (
@@ -48,6 +49,13 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
             "A loop multiplies a value by the same factor again and again, from the start in each turn of the loop around it.",
             "Go on from the power of the turn before (`power *= x`, one multiplication a turn), or add up from the highest power down (Horner's "
             "scheme).",
+            "",
+        ),
+        (
+            _find_alike_in_turns(evidence),
+            "An inner loop computes the same values in each turn of the loop around it, and looks up the same constants.",
+            "Exchange the loops, so that what is computed once serves several turns of the outer one (with a sum for each of them in registers), "
+            "or compute the values once before both loops and keep them.",
             "",
         ),
         (
@@ -144,6 +152,37 @@ def _serving(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[Site]
         if site in steady and site not in going | needed and (used := readers.get(site)) and used <= going:
             going.add(site)
             yield site
+
+
+def _find_alike_in_turns(evidence: Evidence) -> dict[Site, float]:
+    """Returns what inner loops compute, or look up in constant memory, alike in each turn of a loop around them, with the part that is spared.
+
+    It depends on nothing that the outer loop brings from the turn before, or loads: on the counter of the inner loop alone, which
+    begins anew and makes as many turns. No compiler exchanges loops, or keeps as many values as the inner one has turns.
+    """
+    found: dict[Site, float] = {}
+    for loops in evidence.loops.values():
+        for outer in loops:
+            nest = evidence.inside(outer)
+            inner = [
+                one for one in loops if one != outer and outer.start <= one.start and one.end <= outer.end
+            ]
+            within = [inside for one in inner if (inside := evidence.inside(one))]
+            if not within or (turns := evidence.turns(nest[0], outer)) <= 1:
+                continue
+            brought = {site for site in nest if _may_change(site)}
+            changed = {name for site in nest for name in site.use.results}
+            own = set(find_depending(nest, inner, brought, before=changed))
+            for inside in within:
+                if inside[-1] in own:  # each turn makes another number of turns
+                    continue
+                alike = (site for site in inside if site not in own and _computes(site))
+                found |= {site: max(found.get(site, 0.0), 1 - 1 / turns) for site in alike}
+    return found
+
+
+def _computes(site: Site) -> bool:
+    return (site.kind in (*_ARITHMETIC, "conversion") and bool(site.use.written)) or is_indexed(site)
 
 
 class _Passed(NamedTuple):
