@@ -115,6 +115,13 @@ def test_a_metric_that_was_asked_for_is_in_the_short_json_although_it_did_not_ch
         assert found["metrics"][0]["name"] == "waves"
 
 
+def test_the_table_has_the_metrics_that_were_asked_for_and_counts_the_others(compare):
+    lines = compare("5", "6", "--metric", "registers", "--metric", "waves").stdout.splitlines()
+    header = next(number for number, line in enumerate(lines) if line.startswith("metric "))
+    assert {line.split()[0] for line in lines[header + 1 : header + 3]} == {"registers", "waves"}
+    assert "more with --full" in lines[header + 3]
+
+
 def test_a_report_is_named_by_its_path_and_a_run_by_its_id(prof_here, prof_recorded, recorded, reports):
     paths = [reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"]
     loose = json.loads(prof_here("compare", *paths, "--full", "--format", "json").stdout)

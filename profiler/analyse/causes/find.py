@@ -153,20 +153,23 @@ def find_candidates(evidence: Evidence) -> dict[Candidate, float]:
     """Returns the best candidate of each cause that is worth a change, or at its ceiling, and what each is expected to save by itself."""
     detectors = DETECTORS if evidence.model.busy else _WITHOUT_COUNTERS
     saved = {candidate: _saves(evidence, candidate) for detect in detectors for candidate in detect(evidence)}
+    ranked = sorted(saved, key=lambda one: -saved[one])
     best: dict[str, Candidate] = {}
-    for candidate in sorted(saved, key=lambda one: -saved[one]):
+    for candidate in ranked:
         if saved[candidate] >= WORTH_A_CHANGE or candidate.nothing_to_gain:
             best.setdefault(candidate.name, candidate)
     full = [one.resource for one in best.values() if one.nothing_to_gain]
-    alone = [one for one in best.values() if not one.nothing_to_gain]
-    for candidate in saved if full else ():
-        spares = any(candidate.effect.resources.get(one, 0.0) >= _NOT_AT_A_CEILING for one in full)
-        if spares and any(_hides(evidence, one, candidate, saved) for one in alone):
+    named = [one for one in best.values() if not one.nothing_to_gain]
+    for candidate in ranked if full else ():
+        spares = any(candidate.effect.resources.get(unit, 0.0) >= _NOT_AT_A_CEILING for unit in full)
+        if spares and any(_hide_each_other(evidence, one, candidate, saved) for one in named):
             best.setdefault(candidate.name, candidate)
     return {one: saved[one] for one in best.values()}
 
 
-def _hides(evidence: Evidence, one: Candidate, other: Candidate, saved: Mapping[Candidate, float]) -> bool:
+def _hide_each_other(
+    evidence: Evidence, one: Candidate, other: Candidate, saved: Mapping[Candidate, float]
+) -> bool:
     """Returns whether two changes save far more together than one after the other would: each spares a unit that needs nearly all of the time."""
     both = {one: saved[one], other: saved[other]}
     left = prod(1 - part for part in both.values())

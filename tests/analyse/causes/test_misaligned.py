@@ -5,8 +5,6 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import layout
 
-INSIDE_A_SECTOR = {"sectors": 300.0, "ideal_sectors": 200.0, "acting": 32.0}
-
 
 @pytest.mark.parametrize(
     ("acting", "sectors", "is_apart"),
