@@ -50,25 +50,23 @@ LongestText = Annotated[str, Meta(max_length=4096)]  # a path has no more
 Reference = Annotated[
     LongestText | int,
     Meta(
-        description="Kernel number of the ladder, name or run_id of a run, or path of a .ncu-rep file as `list` gives it.",
-        examples=[6, "gemm-6", "before.ncu-rep"],
+        description="Kernel number, name or run_id of a run, or path of a .ncu-rep file as `list` gives it.",
+        examples=[6, "gemm-6", "a.ncu-rep"],
     ),
 ]
 Pattern = Annotated[str, Meta(max_length=MOST_CHARACTERS)]
 KernelPattern = Annotated[Pattern, Meta(description="Regular expression that chooses kernels.")]
 OtherKernel = Annotated[Pattern, Meta(description="The kernel of `after`, if it is another one.")]
 OtherCandidate = Annotated[Pattern, Meta(description="The kernel of `candidate`, if it is another one.")]
-Nvtx = Annotated[Pattern, Meta(description="Only launches in NVTX ranges that match.")]
+Nvtx = Annotated[Pattern, Meta(description="Only launches in matching NVTX ranges.")]
 Launch = Annotated[
-    str, Meta(pattern="^[0-9]+(-[0-9]+)?$", max_length=20, description="Only launch 3, or launches 4-6.")
+    str, Meta(pattern="^[0-9]+(-[0-9]+)?$", max_length=20, description="Only launch 3, or 4-6.")
 ]
 LadderSize = Annotated[
     int | LongestText,
     Meta(description="Size of the workload, if not the one that most rungs share: 4096 or 512x4096x1024."),
 ]
-AskedView = Annotated[
-    LadderView, Meta(description="Show the counters of kernels that compute, or of kernels that move bytes.")
-]
+AskedView = Annotated[LadderView, Meta(description="Counters of kernels that compute, or that move bytes.")]
 MostSlower = Annotated[
     float, Meta(ge=0, description="Percent that the duration may rise, if not what the project allows.")
 ]
@@ -147,7 +145,7 @@ class SassInput(Input, frozen=True, kw_only=True):
     kernel_name: KernelPattern | None = None
     nvtx: Nvtx | None = None
     launch: Launch | None = None
-    full: Annotated[bool, Meta(description="Return the whole function instead of its hot loop.")] = False
+    full: Annotated[bool, Meta(description="The whole function, not its hot loop.")] = False
 
 
 class CheckInput(Input, frozen=True, kw_only=True):
