@@ -6,14 +6,11 @@ ones, as tests/data/causes/blind.py scored it before anything was changed for it
 
 import csv
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
+from cause_record import ALIKE, AMONG, DATA
 from recorded_tables import table_text
 
-DATA = Path(__file__).resolve().parent.parent / "tests" / "data" / "causes"
-AMONG = 3
-TOLERANCE = 3.0  # points that may be saved beyond a bound: two recordings of one kernel differ by up to two
 Pair = dict[str, str]
 
 
@@ -49,7 +46,7 @@ def totals_of(pairs: Sequence[Pair]) -> Totals:
         sum(int(pair["rank"]) <= AMONG for pair in named),
         lines.count("yes"),
         len(lines),
-        sum(float(pair["saved"]) > float(pair["at_most"]) + TOLERANCE for pair in named),
+        sum(float(pair["saved"]) > float(pair["at_most"]) + ALIKE for pair in named),
         sum(abs(float(pair["saved"]) - float(pair["expected"])) for pair in named) / len(named),
     )
 

@@ -33,10 +33,10 @@ _UNITS_NS = (("s", 1e9), ("ms", 1e6), ("us", 1e3))
 
 
 class Spoken(str):
-    """What a terminal prints, with what the Python interface says in its place: for advice that is another one there.
+    """Advice for a terminal that also holds the advice for Python, where that is different.
 
-    Commands and options need no such care: `python/words.py` makes calls and arguments of them. `+` keeps both texts, and
-    any other use has that of the terminal.
+    Commands and options need no second text: `python/words.py` makes calls and arguments of them. `+` keeps both texts, and
+    every other use sees that of the terminal.
     """
 
     python: str

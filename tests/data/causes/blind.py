@@ -122,12 +122,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("test", help="which blind test it is, such as 16")
+    parser.add_argument("test", type=int, help="which blind test it is, such as 16")
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--prof", default="prof", help="the program to ask [default: prof]")
     asked = parser.parse_args()
-    rows: list[dict[str, Any]] = [row for row in read_scored() if row["test"] != asked.test]
-    new = [row for folder in asked.folders for row in score(asked.test, folder, asked.prof)]
+    test = str(asked.test)
+    rows: list[dict[str, Any]] = [row for row in read_scored() if row["test"] != test]
+    new = [row for folder in asked.folders for row in score(test, folder, asked.prof)]
     with SCORED.open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
