@@ -6,7 +6,7 @@ If there is none, the error lists the stored sizes and the command that records 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
@@ -35,31 +35,47 @@ def find_run(reference: str, store: RunStore, settings: Settings) -> Run:
     size = settings.size
     if size is None and settings.gpu is None and settings.usual_gpu is None:
         return store.find(reference, ladder_name(settings))
-    chosen: Run | None = None
-    runs: list[Run] = []
-    damaged: list[RunUnusable] = []
-    wanted: dict[str, int] = {}
-    for run in store.find_all(reference, ladder_name(settings)):
-        if isinstance(run, RunUnusable):
-            damaged.append(run)
-            continue
-        runs.append(run)
-        wanted = wanted or ({} if size is None else _wanted(run.manifest, size, settings))
-        if is_on(run.manifest, settings.gpu) and (size is None or run.manifest.workload == wanted):
-            is_usual = is_on(run.manifest, settings.usual_gpu)
-            chosen = run if is_usual else chosen or run
-            if is_usual:
-                break
+    seen: list[Run | RunUnusable] = []
+    fitting = _find_fitting(store.find_all(reference, ladder_name(settings)), settings, seen)
+    chosen = _newest(fitting, settings.usual_gpu)
+    damaged = [one for one in seen if isinstance(one, RunUnusable)]
     if chosen is not None:
         _note_damaged(damaged, reference, settings)
         return chosen
+    runs = [one for one in seen if isinstance(one, Run)]
     if not runs:  # all are damaged, or the reference is a run id: this finds it or raises the error
         return store.find(reference, ladder_name(settings))
     there = [run for run in runs if is_on(run.manifest, settings.gpu)]
     if size is None or not there:
         gpus = [gpu for run in runs for gpu in run.manifest.gpus]
         raise no_such_gpu(str(settings.gpu), _quoted(reference), gpus)
+    wanted = _wanted(runs[0].manifest, size, settings)
     raise _no_such_size(reference, wanted, there, len(damaged), store, settings)
+
+
+def _find_fitting(
+    runs: Iterable[Run | RunUnusable], settings: Settings, seen: list[Run | RunUnusable]
+) -> Iterator[Run]:
+    """Yields the runs on the GPU and of the size asked for; `seen` gets every run that was looked at."""
+    wanted: dict[str, int] = {}
+    for run in runs:
+        seen.append(run)
+        if isinstance(run, RunUnusable):
+            continue
+        if settings.size is not None:
+            wanted = wanted or _wanted(run.manifest, settings.size, settings)
+        if is_on(run.manifest, settings.gpu) and (settings.size is None or run.manifest.workload == wanted):
+            yield run
+
+
+def _newest(runs: Iterable[Run], usual_gpu: str | None) -> Run | None:
+    """Returns the first run on the usual GPU, or else the first of all."""
+    newest: Run | None = None
+    for run in runs:
+        if is_on(run.manifest, usual_gpu):
+            return run
+        newest = newest or run
+    return newest
 
 
 def _quoted(reference: str) -> str:
