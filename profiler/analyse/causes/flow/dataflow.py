@@ -27,6 +27,9 @@ _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _OF_A_PAIR = re.compile(r"(?<!U)R(\d+)\.64")
 _OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
 _MOST_SHIFTED = _WORD_BITS = 32
+# How many instructions behind another the one that reads its result is looked for, as a bound of the search. Half of it and four
+# times as much leave the first three causes of every kernel of the record as they are.
+NEAR = 24
 COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
 # A value that was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")

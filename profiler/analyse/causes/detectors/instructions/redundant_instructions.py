@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.block_sharing import (
-    count_blocks_alike,
-    find_inner_loops_alike,
-)
-from profiler.analyse.causes.flow.carried import find_sources
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_inner_loops_alike
 from profiler.analyse.causes.flow.constant_lookups import is_indexed
-from profiler.analyse.causes.flow.dataflow import choosers_of, find_depending, passes_by, readers_of
-from profiler.analyse.code.loops import Loop
+from profiler.analyse.causes.flow.dataflow import NEAR, find_depending, readers_of
+from profiler.analyse.causes.flow.steady import ARITHMETIC, find_steady_arithmetic, may_change
 from profiler.catalog.metrics import SECTOR_BYTES
 
 _ADDITIONS = {
@@ -25,17 +20,11 @@ _ADDITIONS = {
     "DMUL": "DADD",
     "HMUL2": "HADD2",
 }  # by the product that a multiply-add would include
-# Instructions behind a product in which its sum is looked for: a bound of the search. Half of it and four times as much leave the
-# first three causes of every kernel of the record as they are.
-NEAR = 24
-_ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
-_CHANGING: tuple[Kind, ...] = (*ACCESSES, "barrier", "mio")  # what others have stored, or other lanes hold
-_NOBODY = ""
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that loops repeat with the same inputs, and products that the addition after them could include."""
-    repeated = dict.fromkeys(_invariant(evidence), 1.0)
+    repeated = dict.fromkeys(find_steady_arithmetic(evidence), 1.0)
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (
         (
@@ -113,47 +102,6 @@ def detect_repeated_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
         )
 
 
-def _invariant(evidence: Evidence) -> list[Site]:
-    """Returns the arithmetic of loops whose inputs do not change in them, with the branches that pass nothing else by."""
-    repeated: list[Site] = []
-    for loop in (loop for loops in evidence.loops.values() for loop in loops):
-        inside = evidence.inside(loop)
-        changed = {name for site in inside for name in site.use.results}
-        steady = _find_steady(evidence, inside, changed)
-        alike = [
-            site
-            for site in inside
-            # Nothing keeps the result of a test: compilers have few predicates, and make it again.
-            if site.kind in _ARITHMETIC and site.use.written
-            if site in steady or ((read := site.use.inputs) and read.isdisjoint(changed))
-        ]
-        repeated += alike
-        repeated += _serving(evidence, loop, steady, set(alike))
-        repeated += _deciding_on(evidence, inside, steady, set(alike))
-    return repeated
-
-
-def _serving(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[Site]) -> Iterator[Site]:
-    """Yields what a loop does alike for nothing but such arithmetic, such as the conversion of an index: it goes with it."""
-    if not alike:
-        return
-    inside = evidence.inside(loop)
-    code = evidence.by_function[inside[0].function]
-    behind = code[evidence.place(inside[-1], code) + 1 :]
-    left = {name: site for site in inside for name in site.use.written}  # behind the loop
-    needed = {site for name, site in left.items() if any(readers_of(name, behind))}
-    sites = {site.instruction.offset: site for site in inside}
-    readers: dict[Site | None, set[Site | None]] = {}
-    for one, sources in zip(loop.body, find_sources(loop.body), strict=True):
-        for place in sources:
-            readers.setdefault(sites.get(loop.body[place].offset), set()).add(sites.get(one.offset))
-    going: set[Site | None] = set(alike)
-    for site in reversed(inside):
-        if site in steady and site not in going | needed and (used := readers.get(site)) and used <= going:
-            going.add(site)
-            yield site
-
-
 def _find_alike_in_turns(evidence: Evidence) -> dict[Site, float]:
     """Returns what inner loops compute, or look up in constant memory, alike in each turn of a loop around them, with the part that is spared.
 
@@ -170,7 +118,7 @@ def _find_alike_in_turns(evidence: Evidence) -> dict[Site, float]:
             within = [inside for one in inner if (inside := evidence.inside(one))]
             if not within or (turns := evidence.turns(nest[0], outer)) <= 1:
                 continue
-            brought = {site for site in nest if _may_change(site)}
+            brought = {site for site in nest if may_change(site)}
             changed = {name for site in nest for name in site.use.results}
             own = set(find_depending(nest, inner, brought, before=changed))
             for inside in within:
@@ -182,84 +130,7 @@ def _find_alike_in_turns(evidence: Evidence) -> dict[Site, float]:
 
 
 def _computes(site: Site) -> bool:
-    return (site.kind in (*_ARITHMETIC, "conversion") and bool(site.use.written)) or is_indexed(site)
-
-
-class _Passed(NamedTuple):
-    """Code that a branch may pass by. It ends before `end`, and writes `unknown` registers, of which nothing is known behind it.
-
-    `known` registers stay known behind it, because each turn of the loop takes the same side of the branch.
-    """
-
-    end: int
-    known: set[str]
-    unknown: set[str]
-
-
-def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) -> set[Site]:
-    """Returns what each turn of a loop does alike, step by step: a register that is used anew holds the same value there in each turn.
-
-    A value for some of the threads is one only for instructions under the same predicate, and what a branch may pass by leaves
-    nothing behind its end that is known, unless each turn takes the same side and a value was known before. Loops in this one may
-    change it again.
-    """
-    loop = evidence.innermost_loop(inside[0])
-    found: set[Site] = set()
-    same: dict[str, str | None] = {}  # by register or predicate, for whom it has the value of each turn
-    passed: list[_Passed] = []
-    for site in inside:
-        for one in passed:
-            if site.instruction.offset >= one.end:
-                same = {name: guard for name, guard in same.items() if name not in one.unknown}
-        passed = [one for one in passed if site.instruction.offset < one.end]
-        guard, results = site.instruction.predicate, site.use.results
-        known = same if evidence.innermost_loop(site) is loop else {}
-        is_alike = not _may_change(site) and all(
-            name not in changed or known.get(name, _NOBODY) in (None, guard) for name in site.taken
-        )
-        if is_alike:
-            found.add(site)
-        if target := passes_by(site):
-            passed.append(_Passed(target, set(same) if is_alike and guard else set(), set()))
-        for one in passed:
-            one.unknown.update(results - one.known)
-        for name in results:
-            if is_alike and known is same:
-                same[name] = guard if same.get(name, _NOBODY) is not None else None
-            else:
-                same.pop(name, None)
-    return found
-
-
-def _may_change(site: Site) -> bool:
-    """Returns whether an instruction may find another value, although what it reads is the same. Parameters and other constants stay."""
-    return site.kind in _CHANGING and site.instruction.name != "LDC"
-
-
-def _deciding_on(
-    evidence: Evidence, inside: Sequence[Site], steady: Set[Site], alike: Set[Site]
-) -> Iterator[Site]:
-    """Yields the branches that pass by nothing but such arithmetic, with their tests, and the places where threads meet behind them."""
-    for place, branch in enumerate(inside):
-        end = passes_by(branch)
-        if branch not in steady or not branch.instruction.predicate or not end:
-            continue
-        passed = [site for site in inside[place + 1 :] if site.instruction.offset < end]
-        if alike.isdisjoint(passed) or not all(site in steady for site in passed):
-            continue
-        yield from (branch, *(site for site in choosers_of(evidence, branch) if site in steady))
-        yield from (site for site in passed if site not in alike)
-        behind = inside[place + 1 + len(passed)]
-        if behind.instruction.name == "BSYNC":
-            opening = next((site for site in reversed(inside[:place]) if _opens(site, behind)), behind)
-            yield from (opening, behind)
-
-
-def _opens(site: Site, meeting: Site) -> bool:
-    """Returns whether a part of the code that threads leave together begins here."""
-    return (
-        site.instruction.name == "BSSY" and site.instruction.operands[:1] == meeting.instruction.operands[:1]
-    )
+    return (site.kind in (*ARITHMETIC, "conversion") and bool(site.use.written)) or is_indexed(site)
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
