@@ -24,8 +24,8 @@ Span = tuple[int, int]  # positions of the first instruction and of the branch b
 class Loop:
     """`body` is everything between, with the loops inside; `own_work` is the work outside of the inner loops.
 
-    `iterations` counts for all warps of a launch how often most of its own instructions ran, whichever of
-    them it is entered or left by.
+    `iterations` counts for all warps of a launch how often it went round: as often as its first instruction and the branch
+    back ran. If those counts differ, because it is entered or left in between, most of its own instructions decide.
     """
 
     body: tuple[Instruction, ...]
@@ -107,7 +107,8 @@ def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order
     """Returns the loop; its own work is what was issued because this branch went back, without the work of loops inside.
 
     An instruction that ran more often than the branch did so for another reason. A wait loop at the end of a kernel may jump back
-    over all of the main loop, and owns nothing of it.
+    over all of the main loop, and owns nothing of it. What ran more rarely than both ends of the loop is skipped in most turns, as
+    the many instructions are that store a tile after its last turn.
     """
     own: list[float] = []
     start, end = span[0], span[1] + 1
@@ -116,7 +117,8 @@ def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order
             own += (one.executed or 0.0 for one in function[start:first])
             start = max(start, last + 1)
     own += (one.executed or 0.0 for one in function[start:end])
-    counts = Counter(count for count in own if count)
+    fewest, most = sorted((function[span[0]].executed or 0.0, branches))
+    counts = Counter(count for count in own if fewest <= count <= most)
     return Loop(
         body=tuple(function[span[0] : span[1] + 1]),
         iterations=max(counts, key=lambda count: (counts[count], count)),

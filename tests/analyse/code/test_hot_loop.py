@@ -1,5 +1,6 @@
 """A hot loop in figures, each checked against the counters of the same report."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -93,6 +94,16 @@ def test_the_hot_loop_of_every_rung_makes_all_of_its_multiplications(recorded, n
     sheet = sheet_of(recorded, str(number))
     assert 32 * sheet.fmas * sheet.iterations == 4096**3
     assert sheet.cautions == []
+
+
+def test_an_iteration_of_every_rung_begins_with_the_first_instruction_of_its_loop(shipped_runs):
+    """So it does in rungs that go from tile to tile in one loop, which holds the many instructions that store a tile."""
+    rungs = {one.name: one for one in shipped_runs.ids() if re.match(r"(gemm|epilogue)-\d+$", one.name)}
+    codes = [read_code(run, run.manifest.kernels[0].name) for run in shipped_runs.open_all(rungs.values())]
+    loops = {name: find_region(code) for name, code in zip(rungs, codes, strict=True)}
+    assert {"gemm-16", "gemm-17", "gemm-19", "gemm-21", "gemm-22", "epilogue-2"} <= loops.keys()
+    for name, loop in loops.items():
+        assert loop.passes == loop.body[0].executed, name
 
 
 @pytest.mark.parametrize(
