@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from profiler.analyse.code.code import Code, Instruction, without_padding
+from profiler.analyse.code.opcodes import is_matrix
 
 _ROUNDS = 10  # the assumed iterations of a loop if nothing was counted
 
@@ -95,7 +96,7 @@ def _weighted(function: Sequence[Instruction]) -> tuple[Instruction, ...]:
     spans = [
         one for one in ends.items() if not any(start < one[0] <= end < one[1] for start, end in ends.items())
     ]
-    multiplying = [index for index, one in enumerate(body) if "MMA" in one.name]
+    multiplying = [index for index, one in enumerate(body) if is_matrix(one.opcode)]
     tensor = [span for span in spans if any(span[0] <= one <= span[1] for one in multiplying)]
     weights = [0] * len(function)
     for index in range(len(body)):
