@@ -14,24 +14,15 @@ from typing import TypeVar
 
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.hot_loop import OpcodeCount, opcode_as_shown
+from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER, family_of
 
 T = TypeVar("T")
 Pair = tuple[T | None, T | None]
 InstructionBlock = list[Instruction]
 
-# Instructions that do the same job at another width or by another route.
-_FAMILIES = {
-    "LDSM": "LDS", "LDGSTS": "LDG", "LD": "LDG", "ST": "STG", "STSM": "STS", "LDCU": "LDC",
-    "FFMA2": "FFMA", "DFMA": "FFMA", "HFMA2": "FFMA", "HMMA": "FFMA", "HGMMA": "FFMA", "IMMA": "FFMA",
-}  # fmt: skip
-_ENDS = ("BAR", "BRX", "RET")
+_ENDS = ("BAR", "RET", *JUMPS_BY_REGISTER)  # beside what names its target
 _ALIKE = 0.5  # of two runs of the same opcode, each instruction counts 1
 _MOST_CELLS = 250_000  # a fifth of a second
-
-
-def _family(opcode: str) -> str:
-    name = opcode.split(".", maxsplit=1)[0]
-    return _FAMILIES.get(name, name)
 
 
 def blocks_of(body: Sequence[Instruction]) -> list[InstructionBlock]:
@@ -61,7 +52,7 @@ def align_blocks(
     """Pairs blocks by the instructions that they have in common, so that large blocks find each other first."""
 
     def with_families(block: InstructionBlock) -> tuple[InstructionBlock, Counter[str]]:
-        return block, Counter(_family(opcode_as_shown(one)) for one in block)
+        return block, Counter(family_of(opcode_as_shown(one)) for one in block)
 
     left, right = (list(map(with_families, side)) for side in (before, after))
     pairs = align(left, right, lambda one, other: float(sum((one[1] & other[1]).values())))
@@ -75,7 +66,7 @@ def align_counts(before: Sequence[OpcodeCount], after: Sequence[OpcodeCount]) ->
     free = [opcode for opcode in right if opcode not in left]
     for opcode in left:
         if opcode not in partner:
-            alike = next((other for other in free if _family(other) == _family(opcode)), None)
+            alike = next((other for other in free if family_of(other) == family_of(opcode)), None)
             if alike is not None:
                 partner[opcode] = alike
                 free.remove(alike)
@@ -143,4 +134,4 @@ def _run_likeness(one: Sequence[Instruction], other: Sequence[Instruction]) -> f
     opcode, other_opcode = opcode_as_shown(one[0]), opcode_as_shown(other[0])
     if opcode == other_opcode:
         return float(min(len(one), len(other)))
-    return _ALIKE if _family(opcode) == _family(other_opcode) else 0.0
+    return _ALIKE if family_of(opcode) == family_of(other_opcode) else 0.0

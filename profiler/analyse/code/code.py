@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KEPT = 16_384  # facts that are remembered of instructions and their texts: analyses ask for the same ones again and again
 _TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
 NEVER = "!PT"
-_BRANCHES = ("BRA", "JMP")
+BRANCHES = ("BRA", "JMP")  # to an address that they name
 _COLUMNS = (
     "launch", "function_index", "offset", "opcode", "sass", "file", "line", "executed", "samples", "stalls",
 )  # fmt: skip
@@ -76,7 +76,7 @@ class Instruction:
     @property
     def target(self) -> int | None:
         """Returns where a branch goes, as an offset in the same function."""
-        match = _TARGET.search(self.text) if self.name in _BRANCHES else None
+        match = _TARGET.search(self.text) if self.name in BRANCHES else None
         return int(match[1], 16) if match else None
 
     @cached_property

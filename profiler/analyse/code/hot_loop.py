@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.code.loops import Loop, find_hot_loop, weighted_by_structure
-from profiler.analyse.code.opcodes import fmas_of, is_matrix, overhead_kind, width_bits
+from profiler.analyse.code.opcodes import fmas_of, is_matrix, overhead_kind, tensor_product, width_bits
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.importance import Importance
@@ -63,6 +63,19 @@ class SharedLoads(Struct, frozen=True):
     fmas_per_word: float | None
 
 
+class MatrixInstructions(Struct, frozen=True):
+    """What tensor cores execute: `mmas` per iteration; the other instructions take `others_issue_pct` of the issue slots.
+
+    `operations_per_mma` are the multiplications and additions of one warp, of which four share the work of a `wgmma`. It is null
+    where an opcode does not name its shape.
+    """
+
+    mmas: float
+    instructions_per_mma: float
+    operations_per_mma: float | None
+    others_issue_pct: float
+
+
 class Overhead(Struct, frozen=True):
     """Instructions beside the loads and the arithmetic, of one kind such as `moves`; `count` is per iteration."""
 
@@ -75,8 +88,8 @@ class LoopSheet(Struct, frozen=True):
     """`iterations` counts those of all warps of a launch. Each of `accumulators` takes one FMA a step.
 
     A function that `is_called` ran more often than the launch has warps: it was not inlined, and `iterations` are its calls. If
-    it `is_tensor`, tensor cores do most of the FMAs, for all threads of a warp or of four together. A figure that only counts
-    show is null where nothing was counted.
+    it `is_tensor`, tensor cores do most of the FMAs, for all threads of a warp or of four together. Without matrix instructions,
+    `matrix` is null. A figure that only counts show is null where nothing was counted.
     """
 
     label: str
@@ -105,6 +118,7 @@ class LoopSheet(Struct, frozen=True):
     overhead: Annotated[list[Overhead], Importance(98, each=1)] = []
     is_tensor: bool = False
     is_called: bool = False
+    matrix: MatrixInstructions | None = None
 
 
 @dataclass(frozen=True)
@@ -185,7 +199,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
     product = region.product
     work = [(fmas_of(one), region.per_pass(one)) for one in body]
     fmas = sum(each * times for each, times in work)
-    of_tensor = sum(fmas_of(one) * region.per_pass(one) for one in body if is_matrix(one))
+    of_tensor = sum(fmas_of(one) * region.per_pass(one) for one in body if is_matrix(one.opcode))
     instructions = sum(times for _, times in work)
     multiplying = sum(times for each, times in work if each)
     executed = sum(one.executed or 0.0 for one in body)
@@ -217,6 +231,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         overhead=group_overhead(opcodes),
         is_tensor=of_tensor > fmas / 2,
         is_called=_is_called(profile, code, region),
+        matrix=_matrix_instructions(region, instructions),
     )
 
 
@@ -263,6 +278,21 @@ def group_overhead(counts: Iterable[OpcodeCount]) -> list[Overhead]:
 def places_of(instructions: Iterable[Instruction]) -> list[str]:
     counts = Counter(one.place for one in instructions if one.place is not None)
     return [place for place, _ in counts.most_common(_MOST_PLACES)]
+
+
+def _matrix_instructions(region: Region, instructions: float) -> MatrixInstructions | None:
+    counted = [(one.opcode, region.per_pass(one)) for one in region.body if is_matrix(one.opcode)]
+    mmas = sum(times for _, times in counted)
+    if not mmas:
+        return None
+    shapes = [(tensor_product(opcode), times) for opcode, times in counted if times]
+    operations = [2 * shape.multiply_adds * times for shape, times in shapes if shape]
+    return MatrixInstructions(
+        mmas=mmas,
+        instructions_per_mma=instructions / mmas,
+        operations_per_mma=sum(operations) / mmas if len(operations) == len(shapes) else None,
+        others_issue_pct=100 * (1 - mmas / instructions),
+    )
 
 
 def _shared_loads(region: Region, fmas: float) -> SharedLoads | None:

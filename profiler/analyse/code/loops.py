@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from profiler.analyse.code.code import Code, Instruction, without_padding
+from profiler.analyse.code.opcodes import is_matrix
 
 _ROUNDS = 10  # the assumed iterations of a loop if nothing was counted
 
@@ -24,8 +25,8 @@ Span = tuple[int, int]  # positions of the first instruction and of the branch b
 class Loop:
     """`body` is everything between, with the loops inside; `own_work` is the work outside of the inner loops.
 
-    `iterations` counts for all warps of a launch how often most of its own instructions ran, whichever of
-    them it is entered or left by.
+    `iterations` counts for all warps of a launch how often it went round: as often as its first instruction and the branch
+    back ran. If those counts differ, because it is entered or left in between, most of its own instructions decide.
     """
 
     body: tuple[Instruction, ...]
@@ -95,7 +96,7 @@ def _weighted(function: Sequence[Instruction]) -> tuple[Instruction, ...]:
     spans = [
         one for one in ends.items() if not any(start < one[0] <= end < one[1] for start, end in ends.items())
     ]
-    multiplying = [index for index, one in enumerate(body) if "MMA" in one.name]
+    multiplying = [index for index, one in enumerate(body) if is_matrix(one.opcode)]
     tensor = [span for span in spans if any(span[0] <= one <= span[1] for one in multiplying)]
     weights = [0] * len(function)
     for index in range(len(body)):
@@ -107,7 +108,8 @@ def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order
     """Returns the loop; its own work is what was issued because this branch went back, without the work of loops inside.
 
     An instruction that ran more often than the branch did so for another reason. A wait loop at the end of a kernel may jump back
-    over all of the main loop, and owns nothing of it.
+    over all of the main loop, and owns nothing of it. What ran more rarely than both ends of the loop is skipped in most turns, as
+    the many instructions are that store a tile after its last turn.
     """
     own: list[float] = []
     start, end = span[0], span[1] + 1
@@ -116,7 +118,8 @@ def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order
             own += (one.executed or 0.0 for one in function[start:first])
             start = max(start, last + 1)
     own += (one.executed or 0.0 for one in function[start:end])
-    counts = Counter(count for count in own if count)
+    fewest, most = sorted((function[span[0]].executed or 0.0, branches))
+    counts = Counter(count for count in own if fewest <= count <= most)
     return Loop(
         body=tuple(function[span[0] : span[1] + 1]),
         iterations=max(counts, key=lambda count: (counts[count], count)),

@@ -1,4 +1,4 @@
-"""Reads machine code as evidence: what was executed, by opcode and by access width."""
+"""Reads machine code as evidence: what kind of instruction an opcode is, and what was executed, by opcode and by access width."""
 
 from __future__ import annotations
 
@@ -7,9 +7,18 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
-from profiler.analyse.code.code import KEPT, Instruction
+from profiler.analyse.code.code import BRANCHES, KEPT, Instruction
 from profiler.analyse.findings import Opcode
 from profiler.catalog.metrics import LANES, FromOpcodes
+
+JUMPS_BY_REGISTER = ("BRX", "JMX")  # a switch looks up in a table where they go
+# What leads elsewhere, or says where lanes that went apart meet again. None of them writes a register, and an address in one is of code.
+JUMPS = frozenset(
+    (*BRANCHES, *JUMPS_BY_REGISTER, "CALL", "RET", "BSSY", "SSY", "PBK", "BREAK", "WARPSYNC", "YIELD")
+)
+# What does the same as another opcode at another width or by another route.
+_FAMILIES = {"LDSM": "LDS", "LDGSTS": "LDG", "LD": "LDG", "ST": "STG", "STSM": "STS", "LDCU": "LDC"}
+_MULTIPLY_ADDS = "FFMA"  # the family of all of them, also of those that tensor cores make
 
 _MEMORY = re.compile(r"(LD[GLS]?|LDCU?|LDGSTS|ST[GLS]?|STAS|ATOM[GS]?|RED(G|AS)?|SULD|SUST)(\.|$)")
 _MATRIX = re.compile(r"(LDSM|STSM)\.16\.MT?88(?:\.([24]))?$")
@@ -61,9 +70,22 @@ def fmas_of(instruction: Instruction) -> float:
     return _fmas_in(instruction.opcode, instruction.text)
 
 
-def is_matrix(instruction: Instruction) -> bool:
-    """Returns whether tensor cores execute it."""
-    return "MMA" in instruction.name
+def is_matrix(opcode: str) -> bool:
+    """Returns whether tensor cores execute it, whatever they multiply: HMMA, IMMA, DMMA, HGMMA, QGMMA, UTCHMMA and others."""
+    return "MMA" in opcode.partition(".")[0]
+
+
+def is_of_group(opcode: str) -> bool:
+    """Returns whether four warps execute it together (`wgmma`)."""
+    return opcode.partition(".")[0].endswith("GMMA")
+
+
+def family_of(opcode: str) -> str:
+    """Returns one name for all opcodes that do the same job."""
+    name = opcode.partition(".")[0]
+    if name in _SCALAR_FMAS or is_matrix(opcode):
+        return _MULTIPLY_ADDS
+    return _FAMILIES.get(name, name)
 
 
 def is_move(instruction: Instruction) -> bool:
@@ -73,7 +95,7 @@ def is_move(instruction: Instruction) -> bool:
 @lru_cache(maxsize=KEPT)
 def _fmas_in(opcode: str, text: str) -> float:
     instruction = Instruction(0, opcode, text)
-    if is_matrix(instruction) and (product := tensor_product(opcode)):
+    if is_matrix(opcode) and (product := tensor_product(opcode)):
         return product.multiply_adds / LANES
     fmas = _SCALAR_FMAS.get(instruction.name, 0)
     if not fmas or instruction.never_acts:
@@ -103,8 +125,7 @@ def tensor_product(opcode: str) -> TensorProduct | None:
     if matrix is None:
         return None
     rows, columns, depth = (int(size) for size in matrix.groups() if size)
-    is_of_group = opcode.partition(".")[0].endswith("GMMA")
-    return TensorProduct(rows, columns, depth, _WARPS_OF_A_GROUP if is_of_group else 1)
+    return TensorProduct(rows, columns, depth, _WARPS_OF_A_GROUP if is_of_group(opcode) else 1)
 
 
 def factor_bits(opcode: str) -> int:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from profiler.analyse.code.code import KEPT, NEVER, Instruction, parse_text
-from profiler.analyse.code.opcodes import WORD_BITS, width_bits, words_of_product
+from profiler.analyse.code.opcodes import JUMPS, WORD_BITS, width_bits, words_of_product
 
 LoopValue = tuple[int, int]
 LoopValues = frozenset[LoopValue]
@@ -25,7 +25,7 @@ _PAIR = re.compile(r"(?<![\w.])R(\d+)\.64")
 _PREDICATE = re.compile(r"(?<![\w])U?P\d")
 _ONLY_PREDICATE = re.compile(r"!?U?P(T|\d+)")
 _COPIES = {"MOV": 1, "IMAD.MOV.U32": 3, "IMAD.MOV": 3}  # and which operand is copied
-_WRITE_NO_REGISTER = frozenset({"BAR", "BRA", "BRX", "CALL", "JMX", "NANOSLEEP", "RET", "WARPSYNC"})
+_WRITE_NO_REGISTER = JUMPS | {"BAR", "NANOSLEEP"}
 _WRITE_PREDICATES = re.compile(r"U?[A-Z]SETP2?|FCHK")  # and compare the registers that follow
 _OF_TEXTURES = frozenset({"TEX", "TLD", "TLD4", "TXD"})
 _WHOLE_TEXEL = 0b1111

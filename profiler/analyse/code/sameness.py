@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from profiler.analyse.code.code import Instruction, without_padding
-from profiler.analyse.code.opcodes import width_bits
+from profiler.analyse.code.opcodes import JUMPS, is_matrix, width_bits
 from profiler.analyse.findings import SCHEMA_VERSION
 
 Functions = Mapping[str, Sequence[Instruction]]
@@ -21,7 +21,6 @@ FunctionState = Literal["same", "changed", "missing", "new"]
 
 _REGISTER = re.compile(r"(?<![\w.])(UR|UP|R|P|B|SB)(\d+)(?:\.reuse)?\b")
 _ADDRESS = re.compile(r"(?<![\w\[+\-])0x([0-9a-f]+)(?!\w|\])")
-_JUMPS = ("BRA", "JMP", "BSSY", "CALL", "BRX", "JMX", "WARPSYNC", "RET", "YIELD", "SSY", "PBK", "BREAK")
 _WORD_BITS, _OF_A_MATRIX = 32, 4
 
 
@@ -89,14 +88,14 @@ def _renamed(code: Sequence[Instruction]) -> Iterator[str]:
             return named
 
         text = one.text
-        if one.name in _JUMPS:
+        if one.name in JUMPS:
             text = _ADDRESS.sub(lambda match: f"@{places.get(int(match[1], 16), 'elsewhere')}", text)
         yield _REGISTER.sub(register, text)
 
 
 def _words(one: Instruction) -> int:
     """Returns how many registers in a row an operand of this instruction may stand for."""
-    if "MMA" in one.name:
+    if is_matrix(one.opcode):
         return _OF_A_MATRIX
     if (bits := width_bits(one.opcode)) is not None:
         return max(1, bits // _WORD_BITS)

@@ -8,16 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.opcodes import fmas_of
+from profiler.analyse.code.opcodes import fmas_of, is_matrix
 from profiler.catalog.metrics import LANES
 
 # Operations of one instruction of a warp. A tensor instruction that does not name its shape does at least the
 # work of the smallest (HMMA.1688); packed pairs make two operations for each lane and half, and all others two
 # for each lane.
 _TENSOR_WORK, _PACKED_WORK, _SCALAR_WORK = 2048, 128, 64
-_TENSOR = frozenset(
-    ("HMMA", "HGMMA", "QMMA", "QGMMA", "IMMA", "IGMMA", "DMMA", "UTCHMMA", "UTCQMMA", "UTCIMMA")
-)
 # The modifiers that name the type of what is multiplied.
 _TENSOR_INPUTS = {
     "BF16": "bf16", "TF32": "tf32", "E4M3": "fp8", "E5M2": "fp8", "S8": "int8", "U8": "int8",
@@ -89,7 +86,7 @@ def _operations(opcode: str) -> tuple[str | None, float]:
         return None, 0
     if name == "DMMA":
         return "fp64", _TENSOR_WORK
-    if name in _TENSOR:
+    if is_matrix(opcode):
         inputs = (_TENSOR_INPUTS[modifier] for modifier in modifiers if modifier in _TENSOR_INPUTS)
         return next(inputs, _UNNAMED_INPUTS.get(name, "")), _tensor_work(opcode)
     kind = "bf16" if name in _SCALAR and "BF16_V2" in modifiers else _SCALAR.get(name)

@@ -19,6 +19,7 @@ from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.run import Run
 from profiler.text import Spoken, cut
 
+_MOST_LISTED = 20
 _NAME_WIDTH = 200  # templates have thousands of characters, and an error is read on a terminal
 # Of a file of machine code, which no other command reads.
 _ONE_OF_A_FILE = "Choose one with `-k PATTERN`; `prof check --sass` compares all of two files."
@@ -127,7 +128,7 @@ def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
 def _listing(run: Run, pattern: str | None = None) -> list[str]:
     """Lists the kernels of a run with their launch counts, one a line."""
     kernels = matching_kernels(run, pattern)
-    lines = [f"  {kernel.launches:>5} x {cut(kernel.name, _NAME_WIDTH)}" for kernel in kernels[:20]]
-    if len(kernels) > 20:
-        lines.append(f"  and {len(kernels) - 20} more")
+    lines = [f"  {kernel.launches:>5} x {cut(kernel.name, _NAME_WIDTH)}" for kernel in kernels[:_MOST_LISTED]]
+    if len(kernels) > _MOST_LISTED:
+        lines.append(f"  and {len(kernels) - _MOST_LISTED} more")
     return lines

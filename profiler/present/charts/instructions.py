@@ -17,12 +17,8 @@ _ROW = 21
 _MOST = 10
 _NAME_WIDTH = 28
 _SIDES = ("before", "after")
-_WIDTHS = {
-    "no memory access": style.GREY,
-    "up to 32 bits": style.ORANGE,
-    "64 bits": style.GREEN,
-    "128 bits and more": style.PURPLE,
-}
+_NO_ACCESS, _NARROW, _DOUBLE, _WIDE = "no memory access", "up to 32 bits", "64 bits", "128 bits and more"
+_COLOURS = {_NO_ACCESS: style.GREY, _NARROW: style.ORANGE, _DOUBLE: style.GREEN, _WIDE: style.PURPLE}
 
 
 def instructions_chart(comparison: ComparisonFinding) -> ChartType | None:
@@ -76,17 +72,16 @@ def _record(opcode: str, bits: int | None, side: str, count: float) -> style.Rec
 
 
 def _class(bits: int | None) -> str:
-    none, narrow, double, wide = _WIDTHS
     if bits is None:
-        return none
-    return narrow if bits <= 32 else double if bits <= 64 else wide
+        return _NO_ACCESS
+    return _NARROW if bits <= 32 else _DOUBLE if bits <= 64 else _WIDE
 
 
 def _panels(rows: Sequence[style.Record], title: str) -> ChartType:
     largest = max(row["count"] for row in rows) or 1.0
     widths = {row["width"] for row in rows}
     colour = style.coloured(
-        "width:N", {name: one for name, one in _WIDTHS.items() if name in widths}, columns=3
+        "width:N", {name: one for name, one in _COLOURS.items() if name in widths}, columns=3
     )
 
     def panels() -> Iterator[ChartType]:

@@ -169,9 +169,13 @@ def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:
 
 
 def _figures_of(sheet: LoopSheet, steps: int, unit: str, turn: str) -> dict[str, float | None]:
-    shared = sheet.shared
+    shared, matrix = sheet.shared, sheet.matrix
     found = {
         f"instructions per {turn}": sheet.instructions,
+        f"MMAs per {turn}": matrix.mmas if matrix else None,
+        "instructions per MMA": matrix.instructions_per_mma if matrix else None,
+        "operations of a warp per MMA": matrix.operations_per_mma if matrix else None,
+        "other instructions, % of issue slots": matrix.others_issue_pct if matrix else None,
         f"k-steps per {turn}": sheet.steps,
         f"FMAs per {unit}": sheet.fmas / steps or None,
         "instructions per FMA": sheet.instructions_per_fma,

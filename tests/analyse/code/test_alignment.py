@@ -151,6 +151,22 @@ def test_another_route_to_the_same_end_counts_as_one_family():
     ]
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        "QGMMA_64x256x32_F32_E4M3_E4M3",
+        "IGMMA_64x256x32_S8_S8",
+        "HMMA_16816_F32",
+        "DMMA_884",
+        "UTCHMMA",
+        "FFMA",
+    ],
+)
+def test_products_of_tensor_cores_stand_beside_each_other_whatever_they_multiply(other):
+    pairs = align_counts(counts(HGMMA_64x256x16_F32_BF16=4), counts(**{other: 4}))
+    assert texts(pairs) == [("HGMMA.64x256x16.F32.BF16", other.replace("_", "."))]
+
+
 def test_an_opcode_that_one_side_lacks_keeps_its_place():
     assert texts(align_counts(counts(LDS=1, FFMA=1), counts(MUFU_EX2=1, LDS=1, SHFL_BFLY=1, FFMA=1))) == [
         (None, "MUFU.EX2"),

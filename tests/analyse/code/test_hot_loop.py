@@ -1,5 +1,6 @@
 """A hot loop in figures, each checked against the counters of the same report."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -93,6 +94,26 @@ def test_the_hot_loop_of_every_rung_makes_all_of_its_multiplications(recorded, n
     sheet = sheet_of(recorded, str(number))
     assert 32 * sheet.fmas * sheet.iterations == 4096**3
     assert sheet.cautions == []
+
+
+def test_an_iteration_of_every_rung_begins_with_the_first_instruction_of_its_loop(shipped_runs):
+    """So it does in rungs that go from tile to tile in one loop, which holds the many instructions that store a tile."""
+    rungs = {one.name: one for one in shipped_runs.ids() if re.match(r"(gemm|epilogue)-\d+$", one.name)}
+    codes = [read_code(run, run.manifest.kernels[0].name) for run in shipped_runs.open_all(rungs.values())]
+    loops = {name: find_region(code) for name, code in zip(rungs, codes, strict=True)}
+    assert {"gemm-16", "gemm-17", "gemm-19", "gemm-21", "gemm-22", "epilogue-2"} <= loops.keys()
+    for name, loop in loops.items():
+        assert loop.passes == loop.body[0].executed, name
+
+
+@pytest.mark.parametrize("number", [10, 11, 12])
+def test_the_sheet_of_a_rung_on_tensor_cores_accounts_for_all_that_they_compute(recorded, number):
+    sheet, opcodes = sheet_of(recorded, str(number)), profile_of(recorded, str(number)).opcodes
+    matrix = sheet.matrix
+    (counted,) = (count for opcode, count in opcodes.items() if opcode.startswith("HGMMA"))
+    assert matrix.mmas * sheet.iterations == counted
+    assert matrix.operations_per_mma * counted == 2 * 4096**3
+    assert matrix.instructions_per_mma == sheet.instructions / matrix.mmas
 
 
 @pytest.mark.parametrize(
@@ -228,6 +249,29 @@ def test_one_load_of_unknown_width_makes_the_bytes_of_all_loads_unknown(store):
 )
 def test_the_fmas_of_a_thread(store, instruction, fmas):
     assert sheet_of_code(store, (10, instruction), (10, "@P0 BRA 0x0")).fmas == fmas
+
+
+def test_the_operations_of_an_mma_are_the_mean_over_its_shapes(store):
+    loop = [
+        (10, "HMMA.16816.F32 R4, R8, R12, R4"),
+        (10, "HMMA.1688.F32 R4, R8, R12, R4"),
+        (10, "LDS R8, [R2]"),
+        (10, "@P0 BRA 0x0"),
+    ]
+    matrix = sheet_of_code(store, *loop).matrix
+    assert (matrix.mmas, matrix.instructions_per_mma, matrix.others_issue_pct) == (2, 2, 50)
+    assert matrix.operations_per_mma == (2 * 16 * 8 * 16 + 2 * 16 * 8 * 8) / 2
+
+
+def test_a_matrix_instruction_without_a_shape_is_counted_and_its_operations_are_unknown(store):
+    matrix = sheet_of_code(
+        store, (10, "UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8]"), (10, "@P0 BRA 0x0")
+    ).matrix
+    assert (matrix.mmas, matrix.operations_per_mma) == (1, None)
+
+
+def test_a_loop_without_matrix_instructions_has_no_figures_of_them(store):
+    assert sheet_of(store, "gemm_5").matrix is None
 
 
 def test_the_whole_function_is_counted_per_warp(store):

@@ -85,6 +85,14 @@ def test_a_loop_entered_in_its_middle_or_left_from_there_has_as_many_as_most_of_
     assert [find_loops(function(*lines))[0].iterations for lines in (entered, tested_first)] == [800, 800]
 
 
+def test_instructions_that_most_iterations_skip_do_not_count_them_however_many_they_are():
+    """A matrix product that goes from tile to tile in one loop stores each tile behind a branch in it."""
+    main = [(800, "HGMMA.64x256x16.F32.BF16 R24, gdesc[UR4], R24")] * 4
+    stores = [(8, "STG.E desc[UR4][R2.64], R0")] * 100
+    (loop,) = find_loops(function(*main, (800, "@P0 BRA 0x690"), *stores, (800, "@P1 BRA 0x0")))
+    assert loop.iterations == 800
+
+
 # The hot one
 
 

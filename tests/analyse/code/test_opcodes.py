@@ -6,6 +6,8 @@ from profiler.analyse.code.opcodes import (
     compare_opcodes,
     derive_from_opcodes,
     factor_bits,
+    is_matrix,
+    is_of_group,
     is_plumbing,
     overhead_kind,
     tensor_product,
@@ -69,6 +71,21 @@ def test_the_width_of_a_memory_access_is_read_from_its_opcode(opcode, bits):
 )
 def test_an_opcode_says_what_a_warp_multiplies(opcode, products, bits):
     assert (tensor_product(opcode).multiply_adds, factor_bits(opcode)) == (products, bits)
+
+
+@pytest.mark.parametrize(
+    ("units", "opcodes"),
+    [
+        ("four warps", "HGMMA.64x256x16.F32.BF16 QGMMA.64x256x32.F32.E4M3.E4M3 IGMMA.64x256x32.S8.S8"),
+        ("tensor cores", "HMMA.16816.F32 IMMA.16832.S8.S8 QMMA.16832.F32.E4M3.E4M3 DMMA.884 BMMA.88128.AND.POPC UTCHMMA"),
+        ("other pipes", "FFMA DFMA HFMA2.MMA IMAD WARPGROUP.ARRIVE LDSM.16.M88.4"),
+    ],
+)  # fmt: skip
+def test_an_opcode_says_whether_tensor_cores_execute_it(units, opcodes):
+    for opcode in opcodes.split():
+        assert (is_matrix(opcode), is_of_group(opcode)) == (units != "other pipes", units == "four warps"), (
+            opcode
+        )
 
 
 def test_an_opcode_that_names_no_shape_multiplies_nothing():

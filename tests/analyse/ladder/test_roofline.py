@@ -246,6 +246,7 @@ def test_only_the_ceiling_of_device_memory_can_be_missing(made, copying):
         ({"UTCIMMA": 1.0}, "int8"),
         ({"IMMA.16864.S4.S4": 1.0, "FFMA": 20.0}, ""),
         ({"UTCQMMA": 1.0, "FFMA": 20.0}, ""),
+        ({"UTCOMMA": 1.0, "FFMA": 20.0}, ""),  # of values of 4 bits
         ({"UTCHMMA": 1.0, "FFMA": 2000.0}, "fp32"),
         ({"DFMA": 9.0, "FFMA": 5.0}, "fp64"),
         ({"HFMA2.MMA": 9.0, "FADD": 5.0}, "fp32"),  # moves of constants

@@ -93,6 +93,16 @@ def test_a_kernel_on_tensor_cores_shows_no_figure_about_fmas(store):
     assert "instructions per iteration" in figures_text(view)
 
 
+def test_a_loop_on_tensor_cores_shows_what_an_mma_costs_beside_one_without(recorded):
+    text = figures_text(view_of(recorded, "9", "10"))
+    rows = {line.rsplit(maxsplit=2)[0]: line.rsplit(maxsplit=2)[1:] for line in text.splitlines()}
+    assert rows["MMAs per iteration"] == ["-", "16"]
+    assert rows["instructions per MMA"] == ["-", "13.62"]
+    assert rows["operations of a warp per MMA"] == ["-", f"{2 * 64 * 256 * 16 // 4:,}"], "HGMMA.64x256x16"
+    assert rows["other instructions, % of issue slots"] == ["-", "92.66"]
+    assert rows["instructions per FMA"] == ["1.137", "-"]
+
+
 def test_figures_that_neither_side_has_are_left_out(store):
     assert "FMA" not in figures_text(view_of(store, "triton_add_full"))
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from profiler.analyse.causes.evidence.sites import BESIDE_SPECIAL, Kind, Site
 from profiler.analyse.code.code import Code
 from profiler.analyse.code.loops import Loop, loops_in
+from profiler.analyse.code.opcodes import is_of_group
 
 
 class Waits(dict[str, float]):
@@ -100,7 +101,7 @@ def _product_of_group(members: Sequence[Site], index: int) -> Site:
         near = reversed(members[:index])
     else:
         near = iter(members[index:])
-    return next((one for one in near if one.instruction.name.endswith("GMMA")), members[index])
+    return next((one for one in near if is_of_group(one.opcode)), members[index])
 
 
 def _arrives_late(site: Site, kinds: tuple[Kind, ...]) -> bool:

@@ -16,6 +16,7 @@ from profiler.analyse.causes.evidence.latency import CONSTANTS
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing
+from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
 from profiler.catalog.metrics import LANES
 
 # Cycles of an SM for each address: `tone_constant` of tables.cu in tests/data/causes looks at 30 addresses in each lookup, and
@@ -23,7 +24,6 @@ from profiler.catalog.metrics import LANES
 _CYCLES_AN_ADDRESS = 2.0
 # Cycles of a lookup that waits for none before it: as many as a load from shared memory takes (the ladder `latency` in runs/).
 _UNLOADED_CYCLES = 29.0
-_JUMPS = ("BRX", "JMX")
 _QUEUED = ("mio_throttle", "short_scoreboard")
 
 
@@ -51,7 +51,7 @@ def find_lookups_apart(evidence: Evidence) -> list[Site]:
     if not indexed:
         return []
     differing = set(find_differing(evidence))
-    jumps = (site for site in evidence.of("control") if site.instruction.name in _JUMPS)
+    jumps = (site for site in evidence.of("control") if site.instruction.name in JUMPS_BY_REGISTER)
     targets = {one for site in jumps for one in sources_of(evidence, site)}
     return [
         site
