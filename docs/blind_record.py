@@ -12,6 +12,7 @@ from cause_record import ALIKE, AMONG, DATA
 from recorded_tables import table_text
 
 Pair = dict[str, str]
+_OFTEN = 10  # pairs, from which on a share says something
 
 
 class Totals(NamedTuple):
@@ -106,12 +107,13 @@ def _share(some: int, of: int) -> str:
 
 
 def sureness_table() -> str:
-    """How often the first cause is right, by what it is expected to save, by what the change saved, and by how many causes it removed."""
+    """How often the first cause is right: by what it is expected to save, by which one it is, and by what the change did."""
     pairs = read_pairs()
     expects: Callable[[Pair], float] = lambda pair: float(pair["expects_1"] or 0)  # noqa: E731
     saved: Callable[[Pair], float] = lambda pair: float(pair["saved"])  # noqa: E731
     groups = [
         *_ranges("The first cause is likely to save", pairs, expects, (0, 20, 40, 60)),
+        *_by_first_cause(pairs),
         *_ranges("The change saved", pairs, saved, (0, 25, 50, 75)),
         ("The change removed one cause.", [pair for pair in pairs if " " not in pair["right"]]),
         ("The change removed several.", [pair for pair in pairs if " " in pair["right"]]),
@@ -125,6 +127,15 @@ def sureness_table() -> str:
     return table_text(
         ("pairs", "counted", "right first", "right among three", "mean error"), rows, right=range(1, 5)
     )
+
+
+def _by_first_cause(pairs: Iterable[Pair]) -> list[tuple[str, list[Pair]]]:
+    """Returns the pairs of each cause that stood first often, the surest cause first."""
+    found: dict[str, list[Pair]] = {}
+    for pair in pairs:
+        found.setdefault(pair["named_1"], []).append(pair)
+    often = [(f"The first cause is `{name}`.", some) for name, some in found.items() if len(some) >= _OFTEN]
+    return sorted(often, key=lambda one: -totals_of(one[1]).right_first / len(one[1]))
 
 
 def _ranges(
