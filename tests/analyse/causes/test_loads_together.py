@@ -5,7 +5,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
 from profiler.analyse.causes.detectors.waiting import unoverlapped_loads
-from profiler.analyse.causes.evidence.measured_time import latency_of_hits
+from profiler.analyse.causes.evidence.measured_time import hits_of_waits, latency_of_hits
 
 LOAD, ADD = "LDG.E R4, [R2.64]", "FADD R5, R5, R4"
 
@@ -15,6 +15,24 @@ LOAD, ADD = "LDG.E R4, [R2.64]", "FADD R5, R5, R4"
 )  # fmt: skip
 def test_hits_take_a_small_part_of_the_latency_beside_misses(l1, l2, part):
     assert latency_of_hits({"l1_hit_pct": l1, "l2_hit_pct": l2}) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(
+    ("other", "l1", "caches"), [("[R2.64+0x4]", 50.0, 75.0), ("[R6.64]", 25.0, 75.0**2 / 100)]
+)
+def test_who_waits_for_two_lines_waits_for_the_slower_one(other, l1, caches):
+    """Half of the loads hit L1, and half of the others L2. Two words of a line come together."""
+    facts = {2: {"waits": {"long_scoreboard": 9}}}
+    sites = evidence_of(LOAD, f"LDG.E R8, {other}", ADD, facts=facts).sites
+    found = hits_of_waits({"l1_hit_pct": 50.0, "l2_hit_pct": 50.0}, sites)
+    assert found == {"waits_in_l1_pct": pytest.approx(l1), "waits_in_caches_pct": pytest.approx(caches)}
+    assert latency_of_hits(found) == pytest.approx(
+        40 * l1 / (40 * l1 + 287 * (caches - l1) + 698 * (100 - caches))
+    )
+
+
+def test_without_a_load_nobody_waits_for_one():
+    assert hits_of_waits({"l1_hit_pct": 50.0}, evidence_of("FADD R5, R5, R4").sites) == {}
 
 
 @pytest.mark.parametrize(("hits", "latency"), [(100.0, 3 / 4), (50.0, 3 / 4 * 40 / 738)])

@@ -18,6 +18,7 @@ from profiler.analyse.causes.evidence.estimates import estimate_costs, estimate_
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import (
     hits_of_loads_in_l2,
+    hits_of_waits,
     model_time,
     share_stalls,
     wasted_dram,
@@ -355,6 +356,7 @@ def gather(profile: Profile) -> Evidence:
         acting = main.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
         estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
     figures |= hits_of_loads_in_l2(figures, sites)
+    figures |= hits_of_waits(figures, sites)
     stalls = share_stalls(figures, sites)
     contended = are_atomics_contended(main, figures, sites)
     charged = charge_waits(main, sites, stalls, contended)
