@@ -64,6 +64,27 @@ def test_a_load_that_a_loop_repeats_does_not_hide_that_caches_serve_the_same_aga
     )
 
 
+@pytest.mark.parametrize(("hits", "spared"), [(100.0, 7 / 8), (50.0, 0.01 * 7 / 8), (40.0, 0.0)])
+def test_what_needs_a_register_only_is_no_part_of_what_a_tile_saves(hits, spared):
+    """Half of what is looked up is loaded from one address in 100 turns, and hits in all but the first: 49.5 points are not the tile's."""
+    lines = (
+        ("MOV R1, R2", 1.0),
+        (LOAD, 100.0),
+        ("LDG.E R6, [R8]", 100.0),
+        ("IADD3 R8, R8, R1, RZ", 100.0),
+        ("@P0 BRA 0x10", 100.0),
+    )
+    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in (1, 2)}
+    figures = {"l1_hit_pct": hits, "dram_bytes_read": 800 * 32 / 8}
+    evidence = evidence_of(*lines, facts=facts, figures=figures)
+    register, tile = redundant_loads.detect_redundant_loads(evidence)
+    assert "register is enough" in tile.advice
+    assert "register is enough" not in register.advice
+    assert list(register.weights) == [evidence.sites[1]]
+    assert list(tile.weights) == [evidence.sites[2]]
+    assert 2 * tile.effect.resources["lsu"] == pytest.approx(spared, abs=0.01)
+
+
 @pytest.mark.parametrize(("passing", "under_way"), [(0, 5), (5, 5), (6, 3.4)])
 def test_a_place_that_most_warps_pass_without_waiting_does_not_part_the_loads_around_it(passing, under_way):
     """A wait of 6 % of the longest is as long as for a load that hits L1; four loads, and the one behind the place."""
