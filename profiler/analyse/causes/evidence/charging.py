@@ -161,10 +161,10 @@ def _charge_atomics(charged: Mapping[Site, Waits]) -> None:
 
 
 def _global_cost(site: Site) -> float:
-    """Returns the number of sectors, or of lanes for atomics, because lanes with one address are served one after the other."""
+    """Returns the cycles in L1, or the number of lanes for atomics, because lanes with one address are served one after the other."""
     if site.kind == "atomic":
         return site.executed * (site.acting or LANES)
-    return site.sectors or site.executed
+    return find_cost_in_queue(site)
 
 
 def find_cost_in_queue(site: Site) -> float:
