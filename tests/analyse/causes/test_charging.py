@@ -94,4 +94,21 @@ def test_what_was_requested_before_a_wait_is_on_its_way_meanwhile(needed, waits)
     lines = (*before, f"FADD R8, R8, {needed}", "LDG.E R10, [R2.64+0xc]", "FADD R8, R8, R10")
     waiting = {"waits": {"long_scoreboard": 9}}
     sites = evidence_of(*lines, facts={2: waiting, 4: waiting, 6: waiting}).sites
-    assert count_waits(sites, "long_scoreboard", ("global load",)) == waits
+    assert sum(count_waits(sites, "long_scoreboard", ("global load",)).values()) == waits
+
+
+@pytest.mark.parametrize(
+    ("other", "lines"),
+    [
+        ("LDG.E R5, [R2.64+0x7c]", 1),  # the last word of the same line
+        ("LDG.E R5, [R2.64+0x80]", 2),
+        ("LDG.E R5, [R6.64]", 2),
+        ("RED.E.ADD [R6.64], R9", 1),  # nobody waits for what returns nothing
+    ],
+)
+def test_a_wait_is_for_as_many_lines_as_loads_lie_in(other, lines):
+    sites = evidence_of(
+        "LDG.E R4, [R2.64]", other, "FADD R7, R7, R4", facts={2: {"waits": {"long_scoreboard": 9}}}
+    ).sites
+    waits = count_waits(sites, "long_scoreboard", ("global load", "atomic"))
+    assert {count: often for count, often in waits.items() if often} == {lines: 100}

@@ -58,7 +58,7 @@ def test_warps_wait_for_copies_to_shared_memory_where_they_say_so():
 
 
 def _waits(evidence):
-    return count_waits(evidence.sites, "long_scoreboard", ("global load",))
+    return sum(count_waits(evidence.sites, "long_scoreboard", ("global load",)).values())
 
 
 def test_of_a_copy_only_the_address_in_global_memory_has_64_bits():

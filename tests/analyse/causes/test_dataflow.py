@@ -37,6 +37,34 @@ def test_an_address_that_its_loop_counts_up_is_not_fixed():
     assert has_fixed_address(evidence, evidence.sites[1]) == 0
 
 
+@pytest.mark.parametrize(
+    ("writer", "fixed"),
+    [
+        ("LDC.64 R2, c[0x0][0x218]", 0.99),  # the pointer, looked up anew in each turn
+        ("LDC.64 R2, c[0x0][R6+0x218]", 0.0),  # one of several
+        ("LDC.64 R2, c[0x3][0x8]", 0.0),  # no parameter
+        ("@P1 LDC.64 R2, c[0x0][0x218]", 0.0),
+        ("IMAD.WIDE R2, R6, 0x4, R8", 0.0),
+    ],
+)
+def test_a_parameter_that_a_loop_looks_up_in_each_turn_is_the_same_address(writer, fixed):
+    lines = (
+        ("MOV R6, R8", 10),
+        (writer, 1000),
+        ("LDG.E R4, [R2.64+0x8]", 1000),
+        ("@P0 BRA 0x10", 1000),
+        ("EXIT", 10),
+    )
+    evidence = evidence_of(*lines)
+    assert has_fixed_address(evidence, evidence.sites[2]) == pytest.approx(fixed)
+
+
+def test_a_parameter_that_is_looked_up_behind_the_load_says_nothing_of_its_address():
+    lines = (("MOV R6, R8", 10), ("LDG.E R4, [R2.64]", 1000), ("LDC.64 R2, c[0x0][0x218]", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip
+    evidence = evidence_of(*lines)
+    assert has_fixed_address(evidence, evidence.sites[1]) == 0
+
+
 def test_the_same_address_loaded_twice_is_repeated():
     evidence = evidence_of("MOV R2, R8", "LDG.E R4, [R2.64]", "LDG.E R5, [R2.64]", "EXIT")
     assert find_repeated_loads(evidence) == [evidence.sites[2]]

@@ -5,7 +5,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
 from profiler.analyse.causes.detectors.waiting import unoverlapped_loads
-from profiler.analyse.causes.evidence.measured_time import latency_of_hits
+from profiler.analyse.causes.evidence.measured_time import hits_of_waits, latency_of_hits
 
 LOAD, ADD = "LDG.E R4, [R2.64]", "FADD R5, R5, R4"
 
@@ -15,6 +15,24 @@ LOAD, ADD = "LDG.E R4, [R2.64]", "FADD R5, R5, R4"
 )  # fmt: skip
 def test_hits_take_a_small_part_of_the_latency_beside_misses(l1, l2, part):
     assert latency_of_hits({"l1_hit_pct": l1, "l2_hit_pct": l2}) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(
+    ("other", "l1", "caches"), [("[R2.64+0x4]", 50.0, 75.0), ("[R6.64]", 25.0, 75.0**2 / 100)]
+)
+def test_who_waits_for_two_lines_waits_for_the_slower_one(other, l1, caches):
+    """Half of the loads hit L1, and half of the others L2. Two words of a line come together."""
+    facts = {2: {"waits": {"long_scoreboard": 9}}}
+    sites = evidence_of(LOAD, f"LDG.E R8, {other}", ADD, facts=facts).sites
+    found = hits_of_waits({"l1_hit_pct": 50.0, "l2_hit_pct": 50.0}, sites)
+    assert found == {"waits_in_l1_pct": pytest.approx(l1), "waits_in_caches_pct": pytest.approx(caches)}
+    assert latency_of_hits(found) == pytest.approx(
+        40 * l1 / (40 * l1 + 287 * (caches - l1) + 698 * (100 - caches))
+    )
+
+
+def test_without_a_load_nobody_waits_for_one():
+    assert hits_of_waits({"l1_hit_pct": 50.0}, evidence_of("FADD R5, R5, R4").sites) == {}
 
 
 @pytest.mark.parametrize(("hits", "latency"), [(100.0, 3 / 4), (50.0, 3 / 4 * 40 / 738)])
@@ -44,6 +62,27 @@ def test_a_load_that_a_loop_repeats_does_not_hide_that_caches_serve_the_same_aga
         len(list(redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts, figures=figures))))
         == found
     )
+
+
+@pytest.mark.parametrize(("hits", "spared"), [(100.0, 7 / 8), (50.0, 0.01 * 7 / 8), (40.0, 0.0)])
+def test_what_needs_a_register_only_is_no_part_of_what_a_tile_saves(hits, spared):
+    """Half of what is looked up is loaded from one address in 100 turns, and hits in all but the first: 49.5 points are not the tile's."""
+    lines = (
+        ("MOV R1, R2", 1.0),
+        (LOAD, 100.0),
+        ("LDG.E R6, [R8]", 100.0),
+        ("IADD3 R8, R8, R1, RZ", 100.0),
+        ("@P0 BRA 0x10", 100.0),
+    )
+    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in (1, 2)}
+    figures = {"l1_hit_pct": hits, "dram_bytes_read": 800 * 32 / 8}
+    evidence = evidence_of(*lines, facts=facts, figures=figures)
+    register, tile = redundant_loads.detect_redundant_loads(evidence)
+    assert "register is enough" in tile.advice
+    assert "register is enough" not in register.advice
+    assert list(register.weights) == [evidence.sites[1]]
+    assert list(tile.weights) == [evidence.sites[2]]
+    assert 2 * tile.effect.resources["lsu"] == pytest.approx(spared, abs=0.01)
 
 
 @pytest.mark.parametrize(("passing", "under_way"), [(0, 5), (5, 5), (6, 3.4)])

@@ -1,4 +1,4 @@
-"""What L1 works for: passes of shared memory, and the sectors of the rest."""
+"""What L1 works for: passes of shared memory, and the lookups of the rest."""
 
 import pytest
 from made_evidence import evidence_of
@@ -7,7 +7,7 @@ from profiler.analyse.causes.detectors import shared_memory
 from profiler.analyse.causes.detectors.global_memory.layout import cheaper_accesses
 
 LOAD, STORE, SHARED = "LDG.E R4, [R2.64]", "STG.E [R6.64], R4", "STS [R8], R4"
-SECTORS = {0: {"sectors": 300.0}, 1: {"sectors": 100.0}}
+SECTORS = {0: {"sectors": 300.0, "ideal_sectors": 0.0}, 1: {"sectors": 400.0, "ideal_sectors": 400.0}}
 
 
 def part_of_load(*lines, facts):
@@ -15,14 +15,27 @@ def part_of_load(*lines, facts):
     return evidence.part_of_l1({evidence.sites[0]: 1.0})
 
 
-def test_without_an_access_to_shared_memory_all_work_is_that_of_sectors():
-    assert part_of_load(LOAD, STORE, facts=SECTORS) == pytest.approx(3 / 4)
+def test_without_an_access_to_shared_memory_all_work_is_that_of_lookups():
+    assert part_of_load(LOAD, STORE, facts=SECTORS) == pytest.approx(4 / 5)
 
 
 def test_with_one_the_passes_have_their_part():
     assert part_of_load(LOAD, STORE, SHARED, facts=SECTORS | {2: {"passes": 100.0}}) == pytest.approx(
-        0.75 * 3 / 4
+        0.75 * 4 / 5
     )
+
+
+@pytest.mark.parametrize(
+    ("sectors", "ideal", "part"),
+    [
+        (100.0, 100.0, 1 / 2),  # one address for all lanes takes L1 a cycle, as neighbours do
+        (400.0, 400.0, 1 / 2),
+        (3200.0, 400.0, 29 / 30),  # lanes that lie apart take a line each
+    ],
+)
+def test_a_lookup_takes_l1_a_cycle_a_line_however_few_sectors_it_needs(sectors, ideal, part):
+    facts = {0: {"sectors": sectors, "ideal_sectors": ideal}, 1: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    assert part_of_load(LOAD, STORE, facts=facts) == pytest.approx(part)
 
 
 def test_a_shuffle_takes_the_pipe_of_the_accesses_and_one_pass_of_shared_memory():
@@ -60,9 +73,9 @@ def test_the_load_behind_a_conflicting_one_waits_for_its_passes(passes, shorter)
     assert found == ([{"short_scoreboard": pytest.approx(shorter)}] if shorter else [])
 
 
-@pytest.mark.parametrize(("fetches", "part"), [(0, 1.0), (2, 400 / (400 + 2 * 3200))])
+@pytest.mark.parametrize(("fetches", "part"), [(0, 1.0), (2, 100 / (100 + 2 * 800))])
 def test_l1_works_for_texture_fetches_too(fetches, part):
     """Their sectors are not counted, and four texture units serve a lane a cycle each."""
     lines = ("LDG.E R4, [R2.64]", *["TEX RZ, R5, R6, R7, UR4, 0x0.3D, 0x1"] * fetches, "EXIT")
-    evidence = evidence_of(*lines, facts={0: {"sectors": 400.0}})
+    evidence = evidence_of(*lines, facts={0: {"sectors": 400.0, "ideal_sectors": 400.0}})
     assert evidence.part_of_l1({evidence.sites[0]: 1.0}) == pytest.approx(part)

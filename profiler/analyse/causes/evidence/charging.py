@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.evidence.blame import Waits, charge
 from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE
 from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, Kind, Site
+from profiler.analyse.causes.flow.addresses import base_of, offset_of
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES
 
@@ -42,6 +43,7 @@ _FULL_PIPE = "math_pipe_throttle"
 # Instructions").
 SPECIAL_LANES = 16
 _COPY, _WAIT_FOR_COPIES, _COPIED = "LDGSTS", "DEPBAR", "global load"
+_LINE_BYTES = 128  # of L1: what is loaded of one of them together is held, or requested, together
 _ENDS_OF_A_STRETCH = ("BRA", "BAR", "EXIT")
 _QUEUED = ("long_scoreboard", "short_scoreboard", "lg_throttle", "mio_throttle", "drain")
 # Cycles. On an H200, the requests of the kernels in tests/data/causes that follow pointers or add up one value after the other
@@ -137,7 +139,7 @@ def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites:
 
     Nothing else keeps a request for thousands of cycles while no unit of memory is busy.
     """
-    loads = count_waits(sites, "long_scoreboard", ("global load", "local"))
+    loads = sum(count_waits(sites, "long_scoreboard", ("global load", "local")).values())
     atomics, stores = (
         sum(site.executed for site in sites if site.kind == kind) for kind in ("atomic", "global store")
     )
@@ -159,10 +161,10 @@ def _charge_atomics(charged: Mapping[Site, Waits]) -> None:
 
 
 def _global_cost(site: Site) -> float:
-    """Returns the number of sectors, or of lanes for atomics, because lanes with one address are served one after the other."""
+    """Returns the cycles in L1, or the number of lanes for atomics, because lanes with one address are served one after the other."""
     if site.kind == "atomic":
         return site.executed * (site.acting or LANES)
-    return site.sectors or site.executed
+    return find_cost_in_queue(site)
 
 
 def find_cost_in_queue(site: Site) -> float:
@@ -180,30 +182,37 @@ def find_cost_in_queue(site: Site) -> float:
     return max(site.executed, (site.ideal_sectors or 0.0) / SECTORS_A_CYCLE) + site.excess_sectors
 
 
-def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> float:
-    """Returns how often warps wait for results of these kinds: once for all that they request before they wait or branch.
+def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> dict[int, float]:
+    """Returns how often warps wait for results of these kinds, by the number of lines of memory from which they come together.
 
-    What was requested before a wait is under way for as long as that takes, and on its way when it is waited for itself. For
-    copies to shared memory they wait where they say so, and not between two of them, where a register is not free yet.
+    They wait once for all that they request before they wait or branch. What was requested before a wait is under way for as long as
+    that takes, and on its way when it is waited for itself. For copies to shared memory they wait where they say so, and not between
+    two of them, where a register is not free yet.
     """
     asked, waited_at = 0.0, -1
     requested: dict[str, int] = {}  # by register, where the request stands that writes it
+    lines: set[object] = set()
     sites = tuple(sites)
     for_copies = [site for site in sites if site.instruction.name == _WAIT_FOR_COPIES]
     has_copies = any(site.instruction.name == _COPY for site in sites) and _COPIED in kinds
-    waits = sum(site.executed for site in for_copies) if has_copies else 0.0
+    waits = {1: sum(site.executed for site in for_copies) if has_copies else 0.0}
     for place, site in enumerate(sites):
         if for_copies and site.instruction.name == _COPY:
             continue
         if site.kind in kinds:
             asked = max(asked, site.executed)
+            if site.use.written:  # an atomic may return nothing
+                lines.add((base_of(site), offset_of(site) // _LINE_BYTES))
             requested |= dict.fromkeys(site.use.written, place)
-        elif site.instruction.name in _ENDS_OF_A_STRETCH:
-            waits += asked
-            asked = 0.0
-        elif site.waits.get(reason, 0) and asked:
+            continue
+        ends = site.instruction.name in _ENDS_OF_A_STRETCH
+        if not ends and asked and site.waits.get(reason, 0):
             needed = [requested[name] for name in site.use.named if name in requested]
             if not needed or max(needed) > waited_at:
-                waits += asked
-                asked, waited_at = 0.0, place
-    return waits + asked
+                ends, waited_at = True, place
+        if ends:
+            waits[len(lines)] = waits.get(len(lines), 0.0) + asked
+            asked = 0.0
+            lines.clear()
+    waits[len(lines)] = waits.get(len(lines), 0.0) + asked
+    return waits

@@ -13,11 +13,12 @@ from functools import cached_property
 from typing import Any
 
 from profiler.analyse.causes.evidence.blame import Waits
-from profiler.analyse.causes.evidence.charging import are_atomics_contended, charge_waits
-from profiler.analyse.causes.evidence.estimates import estimate_costs, estimate_lanes
+from profiler.analyse.causes.evidence.charging import are_atomics_contended, charge_waits, find_cost_in_queue
+from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE, estimate_costs, estimate_lanes
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import (
     hits_of_loads_in_l2,
+    hits_of_waits,
     model_time,
     share_stalls,
     wasted_dram,
@@ -41,8 +42,8 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 # Accesses whose data L1 may hold; it passes stores and atomics on.
 _LOOKED_UP: tuple[Kind, ...] = ("global load", "local")
 # An SM has four texture units, each of which serves a lane a cycle at best ("NVIDIA H100 Tensor Core GPU Architecture", figure of the SM).
-# That is 8 cycles of L1 for a warp, in which L1 looks up four sectors each (`estimates.py`).
-_SECTORS_OF_A_FETCH = 32.0
+# That is 8 cycles for a warp.
+_CYCLES_OF_A_FETCH = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,28 +208,28 @@ class Evidence:
         return {unit: used.get(unit, 0.0) / whole for unit, whole in self._units.items() if whole}
 
     def part_of_l1(self, fractions: Mapping[Site, float]) -> float:
-        """Returns the part of L1's work that goes with these parts of the sites: passes of shared memory, sectors of the rest."""
+        """Returns the part of L1's work that goes with these parts of the sites: passes of shared memory, lookups of the rest."""
         shared = self.shared_of_l1
         passes = sum(part * self._passes_of(site) for site, part in fractions.items())
         of_passes = passes / self._passes if self._passes else 0.0
-        return shared * of_passes + (1.0 - shared) * self._part_of_sectors(fractions)
+        return shared * of_passes + (1.0 - shared) * self._part_of_lookups(fractions)
 
     @property
     def shared_of_l1(self) -> float:
         """Returns the part of L1's work that is shared memory's.
 
-        The counter of passes counts some for stores to global memory, too: without an access to shared memory, all work is sectors.
+        The counter of passes counts some for stores to global memory, too: without an access to shared memory, all work is lookups.
         """
         has_shared = self._passes or not self.has_costs
         return min(1.0, self.figures.get("shared_of_l1_pct", 0.0) / 100) if has_shared else 0.0
 
-    def _part_of_sectors(self, fractions: Mapping[Site, float]) -> float:
-        touched = sum(part * _sectors_in_l1(site) for site, part in fractions.items())
-        return touched / self._sectors_in_l1 if self._sectors_in_l1 else 0.0
+    def _part_of_lookups(self, fractions: Mapping[Site, float]) -> float:
+        cycles = sum(part * _cycles_in_l1(site) for site, part in fractions.items())
+        return cycles / self._cycles_in_l1 if self._cycles_in_l1 else 0.0
 
     @cached_property
-    def _sectors_in_l1(self) -> float:
-        return sum(_sectors_in_l1(site) for site in self.sites)
+    def _cycles_in_l1(self) -> float:
+        return sum(_cycles_in_l1(site) for site in self.sites)
 
     def added_in_l2(self, sites: Iterable[Site]) -> float:
         """Returns the work that L2 gets, as a part of what it has, if L1 no longer holds anything for these loads."""
@@ -328,11 +329,13 @@ class Evidence:
         return _use_of_units(dict.fromkeys(self.sites, 1.0))
 
 
-def _sectors_in_l1(site: Site) -> float:
-    """Returns how many sectors keep L1 busy for as long as an access does: those of texture fetches are not counted."""
+def _cycles_in_l1(site: Site) -> float:
+    """Returns for how many cycles an access keeps L1 busy: one at least, however few sectors all lanes load alike."""
     if site.instruction.name in TEXTURE_FETCHES:
-        return site.executed * _SECTORS_OF_A_FETCH
-    return site.sectors or 0.0
+        return site.executed * _CYCLES_OF_A_FETCH
+    if site.kind in GLOBAL and site.sectors:
+        return find_cost_in_queue(site)
+    return (site.sectors or 0.0) / SECTORS_A_CYCLE
 
 
 def _use_of_units(fractions: Mapping[Site, float]) -> dict[str, float]:
@@ -355,6 +358,7 @@ def gather(profile: Profile) -> Evidence:
         acting = main.find("smsp__thread_inst_executed_pred_on_per_inst_executed.ratio")
         estimate_lanes(sites, figures.get("threads_per_inst"), acting.mean if acting else None)
     figures |= hits_of_loads_in_l2(figures, sites)
+    figures |= hits_of_waits(figures, sites)
     stalls = share_stalls(figures, sites)
     contended = are_atomics_contended(main, figures, sites)
     charged = charge_waits(main, sites, stalls, contended)

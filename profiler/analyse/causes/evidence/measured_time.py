@@ -32,6 +32,7 @@ USED = {
 # Cycles from a load to its result while nothing else is under way, on an H200 (the ladder `latency` in runs/).
 _SHARED_CYCLES, _L1_CYCLES, _L2_CYCLES, _DRAM_CYCLES = 29.0, 40.0, 287.0, 698.0
 _LOADS_IN_L2 = "l2_hits_of_loads_pct"
+_WAITS_IN_L1, _WAITS_IN_CACHES = "waits_in_l1_pct", "waits_in_caches_pct"
 _WAITED_FOR: Mapping[str, tuple[Kind, ...]] = {
     "long_scoreboard": ("global load", "local", "atomic"),
     "short_scoreboard": ("shared load", "shared atomic", "special", "mio"),
@@ -243,11 +244,35 @@ def hits_of_loads_in_l2(figures: Mapping[str, float], sites: Iterable[Site]) -> 
     return {_LOADS_IN_L2: 100 * max(0.0, hits / 100 * sectors - stored) / (sectors - stored)}
 
 
-def _cycles_to_load(figures: Mapping[str, float]) -> tuple[float, float]:
-    """Returns what loads that hit L1 add to the mean latency of a load, and what those that miss it add."""
+def hits_of_waits(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
+    """Returns the part of the waits for loads that hits in L1 end, and the part that hits in L1 or L2 end.
+
+    Who waits for several lines waits for the slowest of them, as long as for a hit only if each of them hits.
+    """
+    waits = count_waits(sites, "long_scoreboard", _WAITED_FOR["long_scoreboard"])
+    total = sum(waits.values())
+    return {
+        name: 100 * sum(count * hit ** max(1, lines) for lines, count in waits.items()) / total
+        for name, hit in zip((_WAITS_IN_L1, _WAITS_IN_CACHES), _hits(figures), strict=True)
+        if total
+    }
+
+
+def _hits(figures: Mapping[str, float]) -> tuple[float, float]:
+    """Returns the parts of the loaded sectors that L1 holds, and that L1 or L2 hold."""
     in_l2 = figures.get(_LOADS_IN_L2, figures.get("l2_hit_pct", 0.0))
     l1, l2 = (min(1.0, part / 100) for part in (figures.get("l1_hit_pct", 0.0), in_l2))
-    return l1 * _L1_CYCLES, (1 - l1) * (l2 * _L2_CYCLES + (1 - l2) * _DRAM_CYCLES)
+    return l1, l1 + (1 - l1) * l2
+
+
+def _cycles_to_load(figures: Mapping[str, float]) -> tuple[float, float]:
+    """Returns what waits that end with a hit in L1 add to the mean latency of a wait for loads, and what the others add."""
+    in_l1, in_caches = _hits(figures)
+    l1, caches = (
+        figures.get(name, 100 * hit) / 100
+        for name, hit in ((_WAITS_IN_L1, in_l1), (_WAITS_IN_CACHES, in_caches))
+    )
+    return l1 * _L1_CYCLES, (caches - l1) * _L2_CYCLES + (1 - caches) * _DRAM_CYCLES
 
 
 def latency_of_hits(figures: Mapping[str, float]) -> float:
@@ -263,5 +288,6 @@ def _unloaded(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, 
     found = {}
     for reason, kinds in _WAITED_FOR.items():
         if waited := issued * figures.get(f"stall_{reason}", 0.0):
-            found[reason] = min(1.0, count_waits(sites, reason, kinds) * cycles[reason] / waited)
+            waits = sum(count_waits(sites, reason, kinds).values())
+            found[reason] = min(1.0, waits * cycles[reason] / waited)
     return found

@@ -71,14 +71,21 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
             in_triton="Load the value once, before the loop, and keep it in a variable.",
         )
     if (times := count_times_requested(evidence, leave_out=skipping)) > OFTEN:
-        # What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places.
+        # What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places. What stays in
+        # a loop needs a register and no tile: that is another change, with an estimate of its own.
+        others = [site for site in loads if site not in fixed]
         yield Candidate(
             "redundant-global-loads",
             f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
             "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
-            "several results from it.",
-            _without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE)),
-            {site: (site.sectors or 0.0) for site in loads},
+            "several results from it."
+            + (
+                " This is estimated without the loads whose address stays: a register is enough for them."
+                if fixed
+                else ""
+            ),
+            _without_hits(evidence, others, 1 - 1 / min(times, MOST_REUSE), fixed),
+            {site: (site.sectors or 0.0) for site in others},
             {"requested_per_delivered": times},
             in_triton="Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
             "columns, and a row that is read several times kept as one block.",
@@ -221,14 +228,18 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     )
 
 
-def _without_hits(evidence: Evidence, loads: Sequence[Site], part: float) -> Effect:
-    """Returns the effect of no longer executing this part of the loads that hit L1.
+def _without_hits(
+    evidence: Evidence, loads: Sequence[Site], part: float, fixed: Mapping[Site, float]
+) -> Effect:
+    """Returns the effect of no longer executing this part of the loads that hit L1; the hits of `fixed` loads are not theirs.
 
     Loads that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
     warps apart, so that fewer of them bring warps to a barrier closer together.
     """
+    looked_up = sum(site.sectors or 0.0 for site in evidence.of("global load")) or 1.0
     held = _held_for_neighbours(evidence)
-    hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - held) / (1 - held)
+    held += sum(again * (site.sectors or 0.0) for site, again in fixed.items()) / looked_up
+    hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - held) / (1 - held) if held < 1 else 0.0
     fewer = _without_repeated(
         evidence,
         {site: hits * part * share for site, share in _spare_addresses_of(evidence, loads).items()}
