@@ -270,7 +270,8 @@ class CauseChange(Struct, frozen=True):
 class ComparisonFinding(Struct, frozen=True, kw_only=True):
     """The second side has the `causes`. Only the first has those in `gone`, and only the second those in `new`. Both have the
     causes in `kept`; those in `less` are likely to save less of the time than before, and less time, and those in `more` more.
-    `undecided` names causes of one side that the other's recording could not show.
+    `undecided` names causes of one side that the other's recording could not show. `unmoved` names causes that limit one side alone,
+    although what they follow from is the same on both, such as the launch or the width of accesses.
     """
 
     headline: Headline | None = None
@@ -296,6 +297,7 @@ class ComparisonFinding(Struct, frozen=True, kw_only=True):
     causes_more: list[CauseChange] = []
     causes_kept: Annotated[list[CauseChange], Importance(70, each=2)] = []
     causes_undecided: list[str] = []
+    causes_unmoved: list[str] = []
     left_out: LeftOut = {}
 
     def to_pandas(self) -> pd.DataFrame:

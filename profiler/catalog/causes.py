@@ -6,6 +6,7 @@ The list is closed and its names are stable, because scripts and agents rely on 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -366,6 +367,14 @@ GENERAL = frozenset({
     "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers",
     "grid-too-small", "too-little-work-a-thread",
 })  # fmt: skip
+
+# What was measured of a cause: where it is the same for two kernels, both have the cause, though it may limit only one of them.
+MEASURED_BY: Mapping[str, tuple[str, ...]] = {
+    "narrow-accesses": ("load_width_bits", "store_width_bits"),
+    "bank-conflicts": ("shared_conflicts",),
+    "register-spills": ("local_spill_inst",),
+    "divergent-branches": ("threads_per_inst",),
+}
 
 BY_NAME = {kind.name: kind for kind in CAUSES}
 

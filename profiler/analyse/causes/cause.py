@@ -84,7 +84,8 @@ Seen = Literal["resources", "instructions", "accesses", "waits"]
 class Diagnosis(Struct, frozen=True):
     """`unseen` says what the recording lacks for a fuller diagnosis, and how to record it; `sees` says what it holds.
 
-    `busy` is how much each resource is used, as a share of what is within reach.
+    `busy` is how much each resource is used, as a share of what is within reach. `others` are the causes that are not named, mostly
+    because they cost too little, with what removing each would save in percent: a comparison asks whether a cause was there at all.
     """
 
     causes: list[Cause]
@@ -95,6 +96,12 @@ class Diagnosis(Struct, frozen=True):
     busy: dict[str, float] = {}
     shown: str = ""  # what counters alone show, for a headline that has no cause to name
     can_look: bool = True  # False where nothing is recorded from which a cause could be found
+    others: dict[str, float] = {}
+
+    def saves(self, cause: str) -> float:
+        """Returns what removing a cause would save, in percent, whether it is named or not; 0 where nothing of it was found."""
+        named = {one.cause: one.saves_pct.expected for one in self.causes}
+        return named.get(cause, self.others.get(cause, 0.0))
 
     def could_show(self, cause: Cause, of: Diagnosis) -> bool:
         """Returns whether this recording could show the `cause` that another one shows; if not, its absence means nothing."""

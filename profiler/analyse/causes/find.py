@@ -44,6 +44,7 @@ from profiler.analyse.causes.detectors.waiting import (
     unoverlapped_loads,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
@@ -90,7 +91,8 @@ _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report
 def find_all(profile: Profile) -> Diagnosis:
     """Returns the diagnosis of a kernel that was launched. Questions call `diagnose` instead."""
     evidence = look_at(profile)
-    causes = _find_unoptimised(evidence) or _find_causes(evidence)
+    unoptimised = _find_unoptimised(evidence)
+    causes = unoptimised or _find_causes(evidence)
     return Diagnosis(
         causes=causes,
         unseen=find_unseen(evidence),
@@ -100,6 +102,7 @@ def find_all(profile: Profile) -> Diagnosis:
         busy=dict(evidence.model.busy),
         shown=what_counters_show(evidence),
         can_look=bool(evidence.model.busy or causes),
+        others={} if unoptimised else _find_others(evidence, causes),
     )
 
 
@@ -149,10 +152,30 @@ def _estimates(evidence: Evidence) -> dict[str, float]:
     return find_estimates(run, evidence.profile.numbers) if run else {}
 
 
+@kept
+def _save_each(evidence: Evidence) -> dict[Candidate, float]:
+    """Returns every candidate of the detectors, and what it is expected to save by itself."""
+    detectors = DETECTORS if evidence.model.busy else _WITHOUT_COUNTERS
+    return {candidate: _saves(evidence, candidate) for detect in detectors for candidate in detect(evidence)}
+
+
+def _find_others(evidence: Evidence, causes: Iterable[Cause]) -> dict[str, float]:
+    """Returns what removing each cause that is not named would save, in percent; at a ceiling, only of those that help there."""
+    saved, named = _save_each(evidence), {one.cause for one in causes}
+    ceilings = [one for one in saved if one.nothing_to_gain and one.name in named]
+    others = [
+        one
+        for one in saved
+        if one.name not in named
+        and not one.nothing_to_gain
+        and all(_helps_at(full, one) for full in ceilings)
+    ]
+    return {one.name: round(100 * saved[one], 1) for one in sorted(others, key=lambda one: saved[one])}
+
+
 def find_candidates(evidence: Evidence) -> dict[Candidate, float]:
     """Returns the best candidate of each cause that is worth a change, or at its ceiling, and what each is expected to save by itself."""
-    detectors = DETECTORS if evidence.model.busy else _WITHOUT_COUNTERS
-    saved = {candidate: _saves(evidence, candidate) for detect in detectors for candidate in detect(evidence)}
+    saved = _save_each(evidence)
     ranked = sorted(saved, key=lambda one: -saved[one])
     best: dict[str, Candidate] = {}
     for candidate in ranked:

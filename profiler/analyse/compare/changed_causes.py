@@ -1,12 +1,20 @@
-"""Compares the causes of two sides: which went away, came, shrank or grew, and of which that cannot be known."""
+"""Compares the causes of two sides: which went away, came, shrank or grew, and of which that cannot be known.
+
+What a side does not name may be there all the same, and cost too little to be named. So the side is asked what removing it would
+save, and what was measured of it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from profiler.analyse.causes.cause import Cause, Diagnosis
 from profiler.analyse.findings import CauseChange
-from profiler.catalog.causes import TOO_SHORT
+from profiler.analyse.recording.launch_shapes import shape_alone
+from profiler.analyse.recording.profile import Profile
+from profiler.catalog.causes import MEASURED_BY, TOO_SHORT
+from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 
 # The cost of a cause that depends on the duration alone changes with the duration, and is no reason for it.
 _OF_THE_DURATION = frozenset({TOO_SHORT})
@@ -17,15 +25,17 @@ _OF_THE_LAUNCH = frozenset((
 ))  # fmt: skip
 # A cause that would save less is not missed when it is gone, and one that changed by less has not changed.
 NOTABLE_PCT = 5.0
+# A cause remains while it saves a third of what it saves on the other side: less is clearly less, although both are estimates.
+_REMAINING = 1 / 3
 
 
 @dataclass(frozen=True)
 class ChangedCauses:
     """The causes that only the first side has, those that only the second has, those of both, and those that shrank or grew.
 
-    `undecided` are causes of one side that the other's recording could not show. The causes in `unmoved` follow from
-    the launch and the duration alone: they limit a kernel, and do not say why it got faster or slower. Nothing
-    `is_known` where a side records nothing from which a cause could be found.
+    `undecided` are causes of one side that the other's recording could not show. The causes in `unmoved` limit one side alone,
+    although what they follow from is the same on both, such as the launch or the width of accesses: they do not say why it got
+    faster or slower. Nothing `is_known` where a side records nothing from which a cause could be found.
     """
 
     gone: list[Cause] = field(default_factory=list)
@@ -34,32 +44,68 @@ class ChangedCauses:
     more: list[CauseChange] = field(default_factory=list)
     kept: list[CauseChange] = field(default_factory=list)
     undecided: list[Cause] = field(default_factory=list)
-    unmoved: frozenset[str] = frozenset()
+    unmoved: list[Cause] = field(default_factory=list)
     is_known: bool = True
 
 
-def compare_causes(before: Diagnosis, after: Diagnosis, same_launch: bool = False) -> ChangedCauses:
+def find_alike(before: Profile, after: Profile) -> frozenset[str]:
+    """Returns the causes that follow from what is the same on both sides: the launch, or a quantity that was measured."""
+    measured = {cause for cause, metrics in MEASURED_BY.items() if _are_alike(metrics, before, after)}
+    return frozenset(measured | (_OF_THE_LAUNCH if _is_same_launch(before, after) else set()))
+
+
+def _are_alike(metrics: Collection[str], before: Profile, after: Profile) -> bool:
+    """Returns whether both sides recorded the same of these metrics, with values as good as equal, of which one is not 0."""
+    one, other = (
+        {name: side.series[name].mean for name in metrics if name in side.series} for side in (before, after)
+    )
+    return (
+        one.keys() == other.keys()
+        and any(one.values())
+        and all(abs(other[name] - value) <= SMALLEST_RELATIVE_EFFECT * value for name, value in one.items())
+    )
+
+
+def _is_same_launch(before: Profile, after: Profile) -> bool:
+    """Returns whether both had the same launch: grid, block, registers and shared memory, on the same GPU."""
+    one, other = ([shape_alone(shape) for shape in side.shapes] for side in (before, after))
+    return before.gpu == after.gpu and one == other != []
+
+
+def compare_causes(
+    before: Diagnosis, after: Diagnosis, alike: Collection[str] = frozenset()
+) -> ChangedCauses:
     """Returns what became of the causes of the first side, and which the second has besides.
 
-    With the `same_launch`, grid, block, registers and shared memory are those of the first side, on the same GPU.
+    Those in `alike` follow from what is the same on both sides.
     """
     if not (before.can_look and after.can_look):
         return ChangedCauses(is_known=False)
-    earlier = {one.cause: one.saves_pct.expected for one in before.causes}
-    both = [one for one in after.causes if one.cause in earlier]
-    kept = [CauseChange(one.cause, earlier[one.cause], one.saves_pct.expected) for one in both]
-    unmoved = _OF_THE_DURATION | (_OF_THE_LAUNCH if same_launch else frozenset())
-    moved = [one for one in kept if one.cause not in unmoved and _has_moved(one, before, after)]
+    alike = _OF_THE_DURATION.union(alike)
+    remaining = [
+        *(one for one in after.causes if _is_in(one, before)),
+        *(one for one in _unnamed(before, after) if _is_in(one, after)),
+    ]
+    kept = [CauseChange(one.cause, before.saves(one.cause), after.saves(one.cause)) for one in remaining]
+    moved = [one for one in kept if one.cause not in alike and _has_moved(one, before, after)]
     moved.sort(key=lambda one: -abs(one.after_pct - one.before_pct))
+    gone, new = _only_in(before, after), _only_in(after, before)
     return ChangedCauses(
-        gone=_only_in(before, after),
-        new=_only_in(after, before),
+        gone=[one for one in gone if one.cause not in alike],
+        new=[one for one in new if one.cause not in alike],
         less=[one for one in moved if one.after_pct < one.before_pct],
         more=[one for one in moved if one.after_pct > one.before_pct],
         kept=kept,
         undecided=[*_undecided(before, after), *_undecided(after, before)],
-        unmoved=unmoved,
+        unmoved=[one for one in (*gone, *new) if one.cause in alike],
     )
+
+
+def _is_in(cause: Cause, side: Diagnosis) -> bool:
+    """Returns whether a side has a cause of the other one, named or not."""
+    if cause.cause in {one.cause for one in side.causes}:
+        return True
+    return not cause.is_ceiling and side.saves(cause.cause) >= _REMAINING * cause.saves_pct.expected
 
 
 def _only_in(one: Diagnosis, other: Diagnosis) -> list[Cause]:
@@ -74,6 +120,11 @@ def _undecided(one: Diagnosis, other: Diagnosis) -> list[Cause]:
 
 
 def _unshared(one: Diagnosis, other: Diagnosis) -> list[Cause]:
+    return [cause for cause in _unnamed(one, other) if not _is_in(cause, other)]
+
+
+def _unnamed(one: Diagnosis, other: Diagnosis) -> list[Cause]:
+    """Returns the notable causes of one side that the other does not name."""
     names = {cause.cause for cause in other.causes}
     notable = [cause for cause in one.causes if cause.is_ceiling or cause.saves_pct.expected >= NOTABLE_PCT]
     return [cause for cause in notable if cause.cause not in names]

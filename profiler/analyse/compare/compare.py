@@ -14,7 +14,7 @@ from profiler.analyse.causes.headline import next_at_place
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
-from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes
+from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes, find_alike
 from profiler.analyse.compare.comparable import find_cautions, reference_shift, refuse_obstacles
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides, ratio_sentence
@@ -22,7 +22,6 @@ from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_t
 from profiler.analyse.compare.why import why_of_pair
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import called_name
-from profiler.analyse.recording.launch_shapes import shape_alone
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
@@ -63,7 +62,7 @@ def compare_profiles(
     diagnosis = diagnose(after)
     changed = ChangedCauses(is_known=False)
     if not steps:
-        changed = compare_causes(diagnose(before), diagnosis, _is_same_launch(before, after))
+        changed = compare_causes(diagnose(before), diagnosis, find_alike(before, after))
     found = findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
@@ -86,6 +85,7 @@ def compare_profiles(
         causes_more=changed.more,
         causes_kept=changed.kept,
         causes_undecided=[one.cause for one in changed.undecided],
+        causes_unmoved=[one.cause for one in changed.unmoved],
     )
     if speedup is None:
         return found
@@ -93,12 +93,6 @@ def compare_profiles(
     peaks = peaks_text(before, after) if two_gpus else None
     why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)
     return structs.replace(found, headline=Headline(what, why, next_at_place(found.causes, after)))
-
-
-def _is_same_launch(before: Profile, after: Profile) -> bool:
-    """Returns whether both had the same launch: grid, block, registers and shared memory, on the same GPU."""
-    one, other = ([shape_alone(shape) for shape in side.shapes] for side in (before, after))
-    return before.gpu == after.gpu and one == other != []
 
 
 def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:

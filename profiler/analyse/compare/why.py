@@ -27,6 +27,7 @@ from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
 from profiler.text import number, unit_for_people
 
 _MOST_FACTORS = 2
+_LARGE_PART = 1 / 3  # of a small change: a factor that makes up so much of it says where it comes from
 _MOST_SUBJECTS = 2
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
 _UNOPTIMISED = "The compiler optimised neither side, and of such code prof names no other cause."
@@ -67,15 +68,15 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     """
     assert found.speedup is not None
     is_same, is_faster = _is_same(found.speedup), found.speedup.ratio >= 1
-    new = {one.cause for one in changed.new}
+    new = {one.cause for one in (*changed.new, *changed.unmoved)}
     limits = list(takewhile(lambda one: one.cause in new, found.causes)) if is_faster and not is_same else []
     left = [
-        _sentence(map(_with_place, _moved_causes(changed.gone, changed)), "{} went away."),
+        _sentence(map(_with_place, changed.gone), "{} went away."),
         _sentence(map(_with_change, changed.less), "{} shrank."),
         _conflicts(found.metrics, changed, rose=False),
     ]
     came = [
-        "" if limits else _sentence(map(_with_place, _moved_causes(changed.new, changed)), "{} appeared."),
+        "" if limits else _sentence(map(_with_place, changed.new), "{} appeared."),
         _sentence(map(_with_change, changed.more), "{} grew."),
         _conflicts(found.metrics, changed, rose=True),
     ]
@@ -142,10 +143,6 @@ def _joined(sentences: Sequence[str], start: str = "") -> str:
     return f"{start}{text[0].lower()}{text[1:]}" if start and text else text
 
 
-def _moved_causes(causes: Iterable[Cause], changed: ChangedCauses) -> list[Cause]:
-    return [one for one in causes if one.cause not in changed.unmoved]
-
-
 def _sentence(subjects: Iterable[str], form: str) -> str:
     """Returns the sentence about the first subjects, or "" without any. Its verb fits names of one thing and of several."""
     some = " and ".join(islice(subjects, _MOST_SUBJECTS))
@@ -176,11 +173,13 @@ def main_factors(attribution: Attribution | None) -> list[Factor]:
 
 
 def _moved(attribution: Attribution | None) -> list[Factor]:
-    leaves = list(_leaves(attribution.factors)) if attribution else []
-    return sorted(
-        (one for one in leaves if abs(one.ratio - 1) >= SMALLEST_RELATIVE_EFFECT),
-        key=lambda one: -abs(one.share),
-    )
+    if attribution is None:
+        return []
+    least, change = SMALLEST_RELATIVE_EFFECT, abs(attribution.profiled_ratio - 1)
+    if change >= least:
+        least = min(least, _LARGE_PART * change)
+    moved = [one for one in _leaves(attribution.factors) if abs(one.ratio - 1) >= least]
+    return sorted(moved, key=lambda one: -abs(one.share))
 
 
 def _leaves(factors: Iterable[Factor]) -> Iterable[Factor]:
@@ -200,9 +199,11 @@ def _factor_text(factor: Factor) -> str:
 
 
 def _whole_percent(change: float) -> str:
-    """Returns a change in whole percent; of nearly all, with a decimal, because 100 % fewer would be none at all."""
+    """Returns a change in whole percent; below 1, and of nearly all, with a decimal, because 100 % fewer would be none at all."""
     nearly_all = change < 100 and round(change) == 100
-    return f"{math.floor(10 * change) / 10:.1f}" if nearly_all else f"{change:,.0f}"
+    if nearly_all:
+        return f"{math.floor(10 * change) / 10:.1f}"
+    return f"{change:.1f}" if round(change, 1) < 1 else f"{change:,.0f}"
 
 
 def _loads(instructions: Instructions) -> str:

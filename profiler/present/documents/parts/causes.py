@@ -122,14 +122,21 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     causes, unseen = comparison.causes, comparison.causes_unseen
     said, of_it = comparison.headline, f"the time of {after}"
     kept = {one.cause: one for one in comparison.causes_kept}
-    undecided = comparison.causes_undecided
+    undecided, unmoved = comparison.causes_undecided, comparison.causes_unmoved
     # Neither side has a cause, or which causes one of them has is not known.
-    if not (kept or comparison.causes_gone or comparison.causes_new or undecided):
+    if not (kept or comparison.causes_gone or comparison.causes_new or undecided or unmoved):
         return cause_blocks(causes, unseen, said, full=full, what=of_it)
+    named = {one.cause for one in causes}
     rows = [
         ("gone", comparison.causes_gone),
-        ("new", [_saving(one) for one in causes if one.cause not in {*kept, *undecided}]),
-        ("remain", [_saving(one, kept[one.cause]) for one in causes if one.cause in kept]),
+        ("new", [_saving(one) for one in causes if one.cause not in {*kept, *undecided, *unmoved}]),
+        ("limits now", [_saving(one) for one in causes if one.cause in unmoved]),
+        ("limited before", [one for one in unmoved if one not in named]),
+        (
+            "remain",
+            [_saving(one, kept[one.cause]) for one in causes if one.cause in kept]
+            + [_change(one.cause, one) for one in kept.values() if one.cause not in named],
+        ),
         (
             "unknown",
             [f"{one}: on one side only; the recording of the other could not show it" for one in undecided],
@@ -145,9 +152,15 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
 
 def _saving(cause: Cause, change: CauseChange | None = None) -> str:
     """Returns what removing the cause is likely to save, and what it was before if that differs; a ceiling is the limit itself."""
-    now = "limit" if cause.is_ceiling else f"{cause.saves_pct.expected:.0f} %"
-    before = f"{change.before_pct:.0f} %" if change and not cause.is_ceiling else now
-    return f"{now:>{_SAVING_WIDTH}}  {name_and_place(cause)}{f' (before: {before})' if before != now else ''}"
+    if cause.is_ceiling:
+        return f"{'limit':>{_SAVING_WIDTH}}  {name_and_place(cause)}"
+    now = cause.saves_pct.expected
+    return _change(name_and_place(cause), change or CauseChange(cause.cause, now, now))
+
+
+def _change(name: str, change: CauseChange) -> str:
+    now, before = f"{change.after_pct:.0f} %", f"{change.before_pct:.0f} %"
+    return f"{now:>{_SAVING_WIDTH}}  {name}{f' (before: {before})' if before != now else ''}"
 
 
 def _shared_bounds(causes: Sequence[Cause]) -> dict[_Bound, str]:
