@@ -199,6 +199,19 @@ def share_of_whole(pct: float) -> str:
     return "< 0.1" if 0 < pct < 0.05 else f"{pct:.1f}"
 
 
+def whole_percent(pct: float) -> str:
+    """Returns a share of a whole in whole percent; what is not all of it is never 100, and what is not nothing never 0."""
+    text, exact = f"{pct:.0f}", round(pct, 6)
+    if text == "100" and exact < 100:
+        return "> 99"
+    return "< 1" if text == "0" and exact > 0 else text
+
+
+def saving(pct: float) -> str:
+    """Returns what a change saves in whole percent of the time, of which some always stays."""
+    return whole_percent(min(pct, 99.9))
+
+
 def percent(value: float) -> str:
     """Returns a percentage with two decimals below 10, else with one."""
     return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"

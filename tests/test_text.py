@@ -15,6 +15,7 @@ from profiler.text import (
     number,
     printable,
     relative,
+    saving,
     share_of_whole,
     short_place,
     shortened,
@@ -22,6 +23,7 @@ from profiler.text import (
     size,
     times,
     unit_for_people,
+    whole_percent,
 )
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
@@ -232,3 +234,17 @@ def test_tables_and_charts_read_values_in_the_same_units(unit, largest, read):
 )
 def test_a_share_that_would_be_rounded_away_is_not_zero(pct, text):
     assert share_of_whole(pct) == text
+
+
+@pytest.mark.parametrize(
+    ("pct", "text"),
+    [(0.0, "0"), (0.4, "< 1"), (0.6, "1"), (47.2, "47"), (99.4, "99"), (99.6, "> 99"), (100.0, "100"), (100.4, "100")],
+)  # fmt: skip
+def test_what_is_not_all_of_a_whole_is_not_100_percent_of_it_and_what_is_something_not_0(pct, text):
+    assert whole_percent(pct) == text
+    assert whole_percent(100 * (1 / 3 + 2 / 3)) == "100"  # as near as numbers get
+
+
+@pytest.mark.parametrize(("pct", "text"), [(47.2, "47"), (99.6, "> 99"), (100.0, "> 99")])
+def test_no_change_saves_all_of_the_time(pct, text):
+    assert saving(pct) == text

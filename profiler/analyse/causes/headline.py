@@ -13,10 +13,10 @@ from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import ANY_PROGRAM, record_source
-from profiler.text import duration, short_place
+from profiler.text import duration, saving, short_place
 
 _NO_BOUND_PCT = 90
-_WEAK_PCT = 10
+WEAK_PCT = 10
 _ALL_PCT = 100
 # Causes hide each other where removing both saves so much more than each would save of what the other leaves: each kind of
 # work alone needs nearly all of the time.
@@ -144,7 +144,7 @@ def why_text(causes: Sequence[Cause], unseen: Sequence[str] = ()) -> str:
     most = max(_expected(one) for one in causes)
     which = "largest" if _expected(first) == most else "surest"
     weak = (
-        f"{_none_of_them(unseen)} alone would save {_WEAK_PCT} % of the time; the {which} is "
+        f"{_none_of_them(unseen)} alone would save {WEAK_PCT} % of the time; the {which} is "
         if _are_weak(causes)
         else ""
     )
@@ -157,7 +157,7 @@ def _none_of_them(unseen: Sequence[str]) -> str:
 
 def _are_weak(causes: Sequence[Cause]) -> bool:
     """Returns whether no cause would save much."""
-    return bool(causes) and not causes[0].is_ceiling and max(_expected(one) for one in causes) < _WEAK_PCT
+    return bool(causes) and not causes[0].is_ceiling and max(_expected(one) for one in causes) < WEAK_PCT
 
 
 def _expected(cause: Cause) -> int:
@@ -205,19 +205,28 @@ def saves_text(cause: Cause) -> str:
     if expected >= _ALL_PCT:
         return "Likely to save nearly all of the time."
     more = f"more than {at_most} %" if at_most > expected else "more"
-    return f"Likely to save {expected} % of the time{f', and never {more}' if has_bound(cause) else ''}."
+    return f"Likely to save {saving(cause.saves_pct.expected)} % of the time{f', and never {more}' if has_bound(cause) else ''}."
 
 
 def _hiding_text(causes: Sequence[Cause]) -> str:
     """Returns what the first causes save together, if they hide each other."""
+    others = len(hidden_together(causes)) - 1
+    if others < 1:
+        return ""
+    last = causes[others]
+    rest = name_and_place(last) if others == 1 else f"the next {others} causes"
+    together = saving(last.saves_pct.together or 0.0)
+    return f"With {rest} removed as well, likely to save {together} %: they hide each other."
+
+
+def hidden_together(causes: Sequence[Cause]) -> Sequence[Cause]:
+    """Returns the first of these causes, as many as hide each other; none if they save no more together than one after the other."""
     left = 1.0
-    for others, one in enumerate(causes):
+    for place, one in enumerate(causes):
         left *= 1 - one.saves_pct.expected / 100
-        together = one.saves_pct.together or 0.0
-        if together - 100 * (1 - left) >= _HIDDEN_PCT:
-            rest = name_and_place(one) if others == 1 else f"the next {others} causes"
-            return f"With {rest} removed as well, likely to save {together:.0f} %: they hide each other."
-    return ""
+        if (one.saves_pct.together or 0.0) - 100 * (1 - left) >= _HIDDEN_PCT:
+            return causes[: place + 1]
+    return []
 
 
 def has_bound(cause: Cause) -> bool:

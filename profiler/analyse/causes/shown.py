@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.evidence.time_shares import UNITS
 from profiler.catalog.metrics import BY_NAME
+from profiler.text import whole_percent
 
 # A unit that works for less than half of the time idles for most of it.
 _MOST_OF_THE_TIME_PCT = 50.0
@@ -60,7 +61,7 @@ def _warps_text(evidence: Evidence) -> str:
     held, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
     if not held or not limit:
         return ""
-    text = f"SMs hold {held:.0f} % of the warps that they could"
+    text = f"SMs hold {whole_percent(held)} % of the warps that they could"
     if held < _AS_MANY * limit:
         return f"{text}, and have room for {limit:.0f} %."
     if limit >= 100:
@@ -76,7 +77,7 @@ def _waiting_text(evidence: Evidence) -> str:
     shares = {reason: model.life_share(reason) for reason in model.waits if reason not in (NO_WARP, UNNAMED)}
     most = sorted(shares, key=lambda reason: -shares[reason])[:_MOST_REASONS]
     told = [
-        f"{100 * shares[reason]:.0f} % {_for_what(reason)}"
+        f"{whole_percent(100 * shares[reason])} % {_for_what(reason)}"
         for reason in most
         if shares[reason] >= _LEAST_OF_LIFE
     ]

@@ -24,7 +24,7 @@ from profiler.analyse.findings import (
 )
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
-from profiler.text import number, unit_for_people
+from profiler.text import number, saving, unit_for_people
 
 _MOST_FACTORS = 2
 _LARGE_PART = 1 / 3  # of a small change: a factor that makes up so much of it says where it comes from
@@ -154,7 +154,7 @@ def _with_place(cause: Cause) -> str:
 
 
 def _with_change(change: CauseChange) -> str:
-    return f"{change.cause} ({change.before_pct:.0f} % -> {change.after_pct:.0f} %)"
+    return f"{change.cause} ({saving(change.before_pct)} % -> {saving(change.after_pct)} %)"
 
 
 def _factors(attribution: Attribution | None, is_faster: bool) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from profiler.analyse.recording.launch_shapes import mixed_shapes_text
 from profiler.analyse.recording.profile import Profile, Series
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.catalog.metrics import CATALOGUE, DURATION
-from profiler.text import duration, first_of, size
+from profiler.text import duration, first_of, size, whole_percent
 
 # Numerator and denominator of a percentage may come from different passes: on full SMs,
 # occupancies of 100.1 % are measured.
@@ -178,7 +178,7 @@ def _held_in_l2(profile: Profile) -> str | None:
     part = cache.mean / read
     if part < 1 - _WHOLE_STEP:
         return None
-    held = "all" if part >= 1 else f"{100 * part:.0f} %"
+    held = "all" if part >= 1 else f"{whole_percent(100 * part)} %"
     return f", and L2 can hold {held} of the {size(read)} that it then reads from device memory"
 
 

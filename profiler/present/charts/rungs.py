@@ -11,6 +11,7 @@ from profiler.analyse.ladder.climb import LadderSheet
 from profiler.catalog.metrics import READY
 from profiler.present import style
 from profiler.present.charts.ladder import conditions_text, rung_title
+from profiler.text import whole_percent
 
 _WIDTH = 460
 _ROW = 24
@@ -138,4 +139,4 @@ def _title(stalls: Mapping[str, Mapping[str, float]]) -> str:
     if not waits:
         return "No warp waits for anything"
     share, rung, name = max(waits, key=lambda wait: wait[0])
-    return f"The largest share of waiting: {rung}, {100 * share:.0f} % for {name}"
+    return f"The largest share of waiting: {rung}, {whole_percent(100 * share)} % for {name}"

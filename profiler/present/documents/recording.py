@@ -23,7 +23,16 @@ from profiler.present.documents.parts.causes import cause_blocks, headline_block
 from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
 from profiler.present.documents.parts.recording import metric_sections, provenance_facts, timing_facts
 from profiler.store.runs.run import Run
-from profiler.text import Spoken, counted, duration, number, share_of_whole, short_place, shortened
+from profiler.text import (
+    Spoken,
+    counted,
+    duration,
+    number,
+    share_of_whole,
+    short_place,
+    shortened,
+    whole_percent,
+)
 
 SHEET_SECTIONS = 6  # of those of a kernel
 _NVTX_WIDTH = 110
@@ -231,9 +240,9 @@ def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause]) 
     rows = [
         doc.Row(
             (
-                f"{one.share_pct:.0f} %",
+                f"{whole_percent(one.share_pct)} %",
                 short_place(f"{one.file}:{one.line}"),
-                ", ".join(f"{why} {share:.0f} %" for why, share in _waits(one)),
+                ", ".join(f"{why} {whole_percent(share)} %" for why, share in _waits(one)),
                 one.text,
             )
         )

@@ -13,6 +13,7 @@ from profiler.text import (
     number,
     percent,
     relative,
+    saving,
     share_of_whole,
     shortened,
     signed,
@@ -90,7 +91,7 @@ def kernel_text(kernel: KernelName, width: int | None = None) -> str:
 
 def weight_text(weight_pct: float | None) -> str:
     """Returns the share of an entry in a list by weight; an entry without one is what limits the others."""
-    return "limit" if weight_pct is None else f"{weight_pct:.0f} %"
+    return "limit" if weight_pct is None else f"{saving(weight_pct)} %"
 
 
 def with_above_text(item: Item) -> str:

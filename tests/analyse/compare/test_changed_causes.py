@@ -123,7 +123,7 @@ def test_such_a_cause_is_said_to_limit_now_or_to_have_limited_before(recorded):
     lists = {one: [] for one in found.__struct_fields__ if one.startswith("causes")}
     unmoved = replace(found, **{**lists, "causes_unmoved": ["narrow-accesses"]})
     assert "limited before  narrow-accesses" in shown(unmoved)
-    assert f"limits now  {cause.saves_pct.expected:>3.0f} %  narrow-accesses" in shown(
+    assert f"limits now  {cause.saves_pct.expected:>4.0f} %  narrow-accesses" in shown(
         replace(unmoved, causes=[cause])
     )
 

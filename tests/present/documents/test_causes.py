@@ -135,8 +135,8 @@ def test_a_ceiling_is_not_listed_again_below_the_headline_that_says_all_of_it():
 
 
 @pytest.mark.parametrize(
-    ("before_pct", "expected"), [(60.0, "remain   47 %  uncoalesced-loads at kernel.cu:66 (before: 60 %)"),
-                                 (46.6, "remain   47 %  uncoalesced-loads at kernel.cu:66")],
+    ("before_pct", "expected"), [(60.0, "remain    47 %  uncoalesced-loads at kernel.cu:66 (before: 60 %)"),
+                                 (46.6, "remain    47 %  uncoalesced-loads at kernel.cu:66")],
 )  # fmt: skip
 def test_what_a_cause_cost_before_stands_behind_its_name_and_a_ceiling_is_called_the_limit(
     recorded, before_pct, expected
@@ -153,7 +153,7 @@ def test_what_a_cause_cost_before_stands_behind_its_name_and_a_ceiling_is_called
     )
     document = Document("", [changed_cause_blocks(comparison, "b", full=False)], Records((), ()))
     lines = document_text(document, Window(width=80)).splitlines()
-    assert lines[1:4] == ["new      10 %  grid-too-small", "        limit  at-memory-bandwidth", expected]
+    assert lines[1:4] == ["new       10 %  grid-too-small", "         limit  at-memory-bandwidth", expected]
 
 
 def test_no_cause_is_said_in_the_headline_alone():
@@ -170,6 +170,49 @@ def test_the_smaller_causes_are_only_named_without_full():
     page = document_text(document, Window(width=80))
     assert "   4 %          barriers" in page
     assert page.endswith("1 more with --full: idle-lanes (3 %)")
+
+
+def saving(name, expected, together=None):
+    return Cause(name, "Why.", "Change.", Savings(expected, 100.0, together=together), [], {})
+
+
+def shown(causes):
+    """The causes on the first screen, and the text about the others."""
+    items, *others = cause_blocks(causes, [], full=False)
+    return [one.name for one in items.rows], str(others)
+
+
+def test_the_first_screen_hides_no_cause_that_saves_more_than_one_that_it_shows():
+    three = [saving("bank-conflicts", 16.0), saving("idle-lanes", 14.0), saving("loop-overhead", 13.0)]
+    more, less = saving("narrow-accesses", 21.0), saving("special-functions", 9.0)
+    names, others = shown([*three, saving("type-conversions", 12.0), more, less])
+    assert names == [one.cause for one in three] + ["type-conversions", "narrow-accesses"]
+    assert "1 more with --full: special-functions (9 %)" in others
+    assert shown([*three, less])[0] == [one.cause for one in three]
+    weak = [replace(one, saves_pct=Savings(one.saves_pct.expected / 10, 100.0)) for one in [*three, more]]
+    assert shown(weak)[0] == [one.cause for one in three], (
+        "2.1 % is more than 1.3 %, and hardly worth the lines"
+    )
+
+
+def test_the_first_screen_shows_every_cause_that_the_next_step_adds_up():
+    hidden = [
+        saving("bank-conflicts", 16.0),
+        saving("idle-lanes", 14.0, 28.0),
+        saving("loop-overhead", 13.0, 37.0),
+        saving("type-conversions", 12.0, 61.0),
+        saving("special-functions", 9.0, 65.0),
+    ]
+    assert "With the next 3 causes removed as well, likely to save 61 %" in next_text(hidden)
+    assert shown(hidden)[0] == [one.cause for one in hidden[:4]]
+    assert shown([CEILING, *hidden])[0] == [CEILING.cause, *(one.cause for one in hidden[:4])]
+
+
+def test_nearly_all_of_the_time_is_not_all_of_it():
+    causes = [saving("bank-conflicts", 60.0), saving("idle-lanes", 99.6, 100.0)]
+    page = text_of(causes)
+    assert "> 99 %  > 99 %  idle-lanes" in page
+    assert "100 %" not in page
 
 
 def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():

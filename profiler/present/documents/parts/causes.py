@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
     BROUGHT_BY_NVIDIA,
     BROUGHT_BY_PYTORCH,
     NO_LINES,
+    WEAK_PCT,
     flag_of_lines,
     has_bound,
     has_place,
+    hidden_together,
     name_and_place,
     place_text,
     record_it_text,
 )
 from profiler.analyse.findings import CauseChange, ComparisonFinding
+from profiler.catalog.causes import GENERAL
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
+from profiler.text import saving
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
-_ORDER = "Faults of the code stand above waiting that may save more: mending one is surer."
+_ORDER = "General causes (here {}) stand lower, since they were right less often."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 # How CuPy names the code that it compiles, none of which is a file.
 _OF_CUPY = re.compile(r"(^|/)[0-9a-f]{40}\.cubin\.cu$")
@@ -40,7 +45,7 @@ _LESS = ", at the rate that is within reach and without the traffic that its acc
 _ALL = 100.0  # percent
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
-_SAVING_WIDTH = len("limit")
+_SAVING_WIDTH = len("> 99 %")
 _SAID_ABOVE = "Why and what to try stand above."
 # The most that is saved in percent, and the resource that needs the rest of the time.
 _Bound = tuple[int, str]
@@ -75,7 +80,8 @@ def cause_blocks(
 
 def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what: str) -> Section:
     blocks: list[Block] = []
-    shown, others = (causes, []) if full else (causes[:_MOST_IN_FULL], causes[_MOST_IN_FULL:])
+    most = len(causes) if full else _count_shown(causes)
+    shown, others = causes[:most], causes[most:]
     quoted: set[str] = set()
     shared = _shared_bounds(shown)
     items = [_item(one, said, quoted, shared) for one in shown]
@@ -84,7 +90,7 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
         blocks.append(Items(meaning.format(what), items, _TITLES))
         blocks += [Text(text) for text in (*shared.values(), *_why_later(causes))]
     if others:
-        named = ", ".join(f"{name_and_place(one)} ({one.saves_pct.expected:.0f} %)" for one in others)
+        named = ", ".join(f"{name_and_place(one)} ({saving(one.saves_pct.expected)} %)" for one in others)
         rows = [_item(one, said, quoted, shared) for one in others]
         folded = [Items("smaller causes", rows, _TITLES)]
         blocks.append(
@@ -93,10 +99,36 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
     return blocks
 
 
+def _count_shown(causes: Sequence[Cause]) -> int:
+    """Returns how many causes the first screen shows: three, those that the next step adds up, and those that save more than one shown.
+
+    What saves less than a tenth of the time may be hidden all the same: it is hardly worth the lines.
+    """
+    added = hidden_together([one for one in causes if not one.is_ceiling])
+    most = max(_MOST_IN_FULL, causes.index(added[-1]) + 1 if added else 0)
+    saved = [round(one.saves_pct.expected) for one in causes]
+    while True:
+        least = max(WEAK_PCT, _least_saved(causes[:most]) + 1)
+        larger = [place for place in range(most, len(saved)) if saved[place] >= least]
+        if not larger:
+            return most
+        most = larger[-1] + 1
+
+
+def _least_saved(causes: Iterable[Cause]) -> float:
+    return min((round(one.saves_pct.expected) for one in causes if not one.is_ceiling), default=math.inf)
+
+
 def _why_later(causes: Sequence[Cause]) -> list[str]:
-    """Returns why a cause that saves less stands before one that saves more, where one does; a ceiling saves nothing and is first."""
-    saved = [round(one.saves_pct.expected) for one in causes if not one.is_ceiling]
-    return [_ORDER] if saved != sorted(saved, reverse=True) else []
+    """Returns why a general cause that saves more stands behind a specific one, where one does."""
+    least, later = math.inf, []
+    for one in causes:
+        saves = round(one.saves_pct.expected)
+        if one.cause in GENERAL and saves > least:
+            later.append(one.cause)
+        elif one.cause not in GENERAL and not one.is_ceiling:
+            least = min(least, saves)
+    return [_ORDER.format(" and ".join(later))] if later else []
 
 
 def _not_recorded(
@@ -159,7 +191,7 @@ def _saving(cause: Cause, change: CauseChange | None = None) -> str:
 
 
 def _change(name: str, change: CauseChange) -> str:
-    now, before = f"{change.after_pct:.0f} %", f"{change.before_pct:.0f} %"
+    now, before = f"{saving(change.after_pct)} %", f"{saving(change.before_pct)} %"
     return f"{now:>{_SAVING_WIDTH}}  {name}{f' (before: {before})' if before != now else ''}"
 
 
@@ -184,7 +216,7 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
     """Returns a cause with its evidence; leaves out what the headline `said`, lines `quoted` above, and `shared` bounds."""
     why, next_ = (said.why, said.next) if said else ("", "")
     is_own = has_bound(cause) and _bound_of(cause) not in shared
-    saves = f" Saves {cause.saves_pct.at_most:.0f} % at most." if is_own else ""
+    saves = f" Saves {saving(cause.saves_pct.at_most)} % at most." if is_own else ""
     is_explained, has_advice = cause.sentence in why, cause.try_ in next_
     parts = [
         _SAID_ABOVE if is_explained and has_advice else "",

@@ -24,6 +24,7 @@ from profiler.analyse.causes.flow.lane_values import (
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.causes import TOO_SHORT
 from profiler.catalog.metrics import LANES
+from profiler.text import whole_percent
 
 _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
@@ -72,9 +73,9 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         "grid-too-small",
         f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
         + (
-            f"{100 * idle:.0f} % of the SMs have nothing to do."
+            f"{whole_percent(100 * idle)} % of the SMs have nothing to do."
             if idle > latency
-            else f"{100 * (1 - waves):.0f} % of their places are empty."
+            else f"{whole_percent(100 * (1 - waves))} % of their places are empty."
         ),
         _MORE_BLOCKS if blocks == _blocks(evidence) else _LESS_EACH,
         weights=_busiest_code(evidence),
@@ -97,7 +98,7 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
     if waves and idle > 0 and not _is_held_back(evidence):
         yield Candidate(
             "uneven-last-wave",
-            f"{'The grid fills' if _part_working(evidence) == 1 else 'The blocks that have work fill'} the GPU {waves:.2f} times: in the last round, {100 * (waves - math.floor(waves)):.0f} % of the places have a block.",
+            f"{'The grid fills' if _part_working(evidence) == 1 else 'The blocks that have work fill'} the GPU {waves:.2f} times: in the last round, {whole_percent(100 * (waves - math.floor(waves)))} % of the places have a block.",
             f"Choose the work of a block so that the rounds are full, or launch {math.floor(waves)} full round{'s' * (waves >= 2)} of blocks "
             "that share all work out.",
             weights=_busiest_code(evidence),
@@ -138,12 +139,12 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         a_round = 1 / max(1.0, _waves(evidence))
         between = between if more_work is None else max(min(between, more_work), between - a_round)
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
-        which = f"SMs are active for {100 * least / most:.0f} % at least, and {100 * mean / most:.0f} % on average, of the time of the busiest one"
+        which = f"SMs are active for {whole_percent(100 * least / most)} % at least, and {whole_percent(100 * mean / most)} % on average, of the time of the busiest one"
     else:  # schedulers without a warp, beyond those of a launch that only starts
         starting = START_NS / (evidence.find("duration_ns") or START_NS)
         between = 0.0 if short_lived else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
         active = {"scheduler_empty_pct": 100 * between}
-        which = f"For {100 * between:.0f} % of the time a scheduler has no warp"
+        which = f"For {whole_percent(100 * between)} % of the time a scheduler has no warp"
     blocks, sms = count_working_blocks(evidence), evidence.find("sms") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
     # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
@@ -155,7 +156,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
             "load-imbalance",
             f"{which}: some blocks take much longer than the rest."
             if of_sms >= of_warps
-            else f"On average, an SM holds {100 * (1 - missing):.0f} % of the warps that fit: some warps work much longer than those beside them.",
+            else f"On average, an SM holds {whole_percent(100 * (1 - missing))} % of the warps that fit: some warps work much longer than those beside them.",
             "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
             weights=_busiest_code(evidence),
             evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
@@ -193,10 +194,10 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         fewer = evidence.without({site: 1 - part for site, part in kept.items()})
         yield Candidate(
             "too-little-work-a-thread",
-            f"A warp executes {each:,.0f} instructions and ends; {100 * evidence.share_executed(alike):.0f} % of them are the same in every block"
+            f"A warp executes {each:,.0f} instructions and ends; {whole_percent(100 * evidence.share_executed(alike))} % of them are the same in every block"
             + (f" along {index.partition('.')[2].lower()}." if "." in index else ".")
             + (
-                f" {100 * idle:.0f} % of the warps store nothing: they repeat what others do."
+                f" {whole_percent(100 * idle)} % of the warps store nothing: they repeat what others do."
                 if round(100 * idle)
                 else ""
             ),
