@@ -61,7 +61,7 @@ def _warps_text(evidence: Evidence) -> str:
     held, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
     if not held or not limit:
         return ""
-    text = f"SMs hold {whole_percent(held)} % of the warps that they could"
+    text = f"SMs hold {held:.0f} % of the warps that they could"
     if held < _AS_MANY * limit:
         return f"{text}, and have room for {limit:.0f} %."
     if limit >= 100:

@@ -1617,15 +1617,17 @@ def test_sums_of_no_loop_are_over_when_they_are_made():
 
 def test_a_small_grid_is_described_by_what_it_costs():
     lines = [LOAD, "FADD R9, R9, R4"]
-    figures = {"waves": 0.1, "sms": 132.0}
 
-    def sentence(blocks, **facts):
+    def sentence(blocks, waves=0.1, **facts):
+        figures = {"waves": waves, "sms": 132.0}
         evidence = evidence_of(*lines, grid=blocks, facts={1: facts}, figures=figures)
         (candidate,) = grid.detect_small_grid(evidence)
         return candidate.sentence
 
     assert sentence(66).endswith("50 % of the SMs have nothing to do.")
     assert sentence(131, waits={"long_scoreboard": 90}).endswith("90 % of their places are empty.")
+    nearly_all = sentence(131, waves=0.002, waits={"long_scoreboard": 90})
+    assert nearly_all.endswith("> 99 % of their places are empty.")
 
 
 def limited_by(limit_pct=25.0, block=256, waves=100.0, **limits):

@@ -22,6 +22,7 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.analyse.causes.flow.pairings import FMAS, count_pairs
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES
+from profiler.text import whole_percent
 
 # The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
 # and eight of 16 bytes at once) for eight; tiles of 8 x 8 take four for 64 and, with those that stage them, reach 6.4 in
@@ -171,7 +172,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     )
     yield Candidate(
         "too-little-reuse",
-        f"The tensor cores are used {busy:.0f} % of the time, while {each}.",
+        f"The tensor cores are used {whole_percent(busy)} % of the time, while {each}.",
         "Let a block compute a larger tile (such as 128 x 128), so that each staged value is multiplied more often.",
         # The arithmetic stays, and so do the meetings of the warps that execute it.
         Effect(

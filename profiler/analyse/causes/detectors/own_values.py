@@ -16,6 +16,7 @@ from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.addresses import address_of
 from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.catalog.metrics import LANES
+from profiler.text import whole_percent
 
 _MEETINGS = ("WARPSYNC", *FENCES, "CALL")  # after which other threads may store, or read what was stored
 _Place = tuple[str, int]  # an address, while its registers stay, and how many bits lie there
@@ -36,7 +37,7 @@ def detect_own_values(evidence: Evidence) -> Iterable[Candidate]:
         gone = dict.fromkeys([*loads, *stores], 1.0)
         yield Candidate(
             "redundant-shared-accesses",
-            f"{100 * len(loads) / len(evidence.of('shared load')):.0f} % of the loads from shared memory load what the same thread stored there, "
+            f"{whole_percent(100 * len(loads) / len(evidence.of('shared load')))} % of the loads from shared memory load what the same thread stored there, "
             "and no other thread in between.",
             "Keep these values in registers"
             + (

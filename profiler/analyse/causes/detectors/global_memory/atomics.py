@@ -25,6 +25,7 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
+from profiler.text import whole_percent
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
 _SWAPS = (".CAS", ".EXCH")  # what takes a lock
@@ -58,13 +59,15 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     blocks = evidence.shape.blocks if evidence.shape else 0
     updates = sum(site.executed * (site.acting or LANES) for site in sites if site.kind == most)
     once_a_block = where == "global" and updates <= blocks
-    sentence = f"Warps spend {waiting:.0f} % of their time waiting for atomics in {where} memory"
+    sentence = f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics in {where} memory"
     if repeated:
         sentence += ", which are retried in a loop"
     if _is_seen(evidence, ordering):
         sentence += f"{',' if repeated else ''} and for the fences around them"
     if 100 * busy[busiest] > waiting:
-        sentence += f"; the atomics keep {busiest} busy for {100 * busy[busiest]:.0f} % of the time"
+        sentence += (
+            f"; the atomics keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
+        )
     yield Candidate(
         "atomic-contention",
         f"{sentence}.",

@@ -15,6 +15,7 @@ from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, mer
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
 from profiler.analyse.causes.flow.dataflow import is_gathered
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.text import whole_percent
 
 _MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
@@ -249,9 +250,9 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
         "divergent-constants",
         "The lanes of a warp look at different places in constant memory, which are served one after the other"
         + (
-            f", and which the cache of constants does not hold: warps spend {waiting:.0f} % of their time waiting for them."
+            f", and which the cache of constants does not hold: warps spend {whole_percent(waiting)} % of their time waiting for them."
             if are_beyond_the_cache(evidence)
-            else f": that keeps the cache of constants busy for about {busy:.0f} % of the time, and warps spend {waiting:.0f} % of theirs waiting "
+            else f": that keeps the cache of constants busy for about {busy:.0f} % of the time, and warps spend {whole_percent(waiting)} % of theirs waiting "
             "for it."
         ),
         "Put the table into shared memory, or into global memory where neighbouring lanes read neighbouring elements "

@@ -31,6 +31,7 @@ from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.text import whole_percent
 
 # Arithmetic and atomics are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
@@ -69,7 +70,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     elements = f"{WIDEST_BITS / width:.0f}" if len(widths) == 1 else "several"
     yield Candidate(
         "narrow-accesses",
-        f"{100 * moved / total:.0f} % of the data moves in accesses of {_widths_text(widths)} a thread, "
+        f"{whole_percent(100 * moved / total)} % of the data moves in accesses of {_widths_text(widths)} a thread, "
         f"{LANES * width / 8:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
         f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
         _widened(evidence, sites, bases),

@@ -8,6 +8,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.text import whole_percent
 
 _HEADER = "curand_kernel.h"  # of NVIDIA, compiled into the kernel that initialises a state
 
@@ -20,7 +21,7 @@ def detect_skipping_ahead(evidence: Evidence) -> Iterable[Candidate]:
     share = 100 * evidence.share_executed(skipping)
     yield Candidate(
         "redundant-global-loads",
-        f"{share:.0f} % of the executed instructions initialise random numbers: cuRAND skips ahead to the sequence of each thread, and multiplies its "
+        f"{whole_percent(share)} % of the executed instructions initialise random numbers: cuRAND skips ahead to the sequence of each thread, and multiplies its "
         "state by matrices that all threads load again and again.",
         "Use a generator that skips ahead by setting a counter, such as Philox (`curandStatePhilox4_32_10_t`), or the same sequence with a seed "
         "for each thread, if that is random enough; or keep the states in memory between launches, and initialise them once.",

@@ -19,6 +19,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.catalog.metrics import LANES
+from profiler.text import whole_percent
 
 _LOADS: tuple[Kind, ...] = ("global load", "shared load")
 _STORES: tuple[Kind, ...] = ("global store", "shared store")
@@ -42,7 +43,7 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
     share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
     yield Candidate(
         "idle-lanes",
-        f"All threads that come to a loop make every turn of it, with the same values: {share:.0f} % of the executed instructions repeat "
+        f"All threads that come to a loop make every turn of it, with the same values: {whole_percent(share)} % of the executed instructions repeat "
         "what another thread does.",
         "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block.",
         _shared_out(evidence, repeated, evidence.shape.warps_of_block),
@@ -67,7 +68,7 @@ def detect_repeated_by_warps(evidence: Evidence) -> Iterable[Candidate]:
     not_stored = {site: part for site, part in repeated.items() if site.kind != "global store"}
     yield Candidate(
         "idle-lanes",
-        f"{100 * idle:.0f} % of the warps store nothing: a turn of the loop has fewer elements than the block has threads, so that they load and "
+        f"{whole_percent(100 * idle)} % of the warps store nothing: a turn of the loop has fewer elements than the block has threads, so that they load and "
         "compute what others do.",
         "Give each thread elements of its own: let the block take more of them in each turn, or launch fewer threads.",
         Effect(

@@ -15,6 +15,7 @@ from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.causes import UNOPTIMISED
+from profiler.text import whole_percent
 
 # An optimiser removes what changes nothing. In every kernel of runs/ and tests/data, moves of a register onto itself are 0.2 % of
 # the instructions at most, and all but one have none; compiled for debugging, they are a fifth or more.
@@ -46,7 +47,7 @@ def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
     moving = sum(map(is_move, written)) / len(written)
     yield Candidate(
         UNOPTIMISED,
-        f"{share:.0f} % of the instructions move a register onto itself: the compiler did not optimise this code. What else costs "
+        f"{whole_percent(share)} % of the instructions move a register onto itself: the compiler did not optimise this code. What else costs "
         "time in it says little about the same source with optimisation.",
         "Compile with optimisation and profile again: without -G (-lineinfo keeps the source lines), and without -O0 for ptxas.",
         _optimised(evidence, moves),
@@ -137,7 +138,7 @@ def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             "register-bank-conflicts",
             f"Arithmetic takes {taken:.2f} cycles an instruction to read its registers; {fewest:.2f} would do if they lay evenly in the two banks of "
-            f"registers. Warps spend {waiting:.0f} % of their time held back at dispatch.",
+            f"registers. Warps spend {whole_percent(waiting)} % of their time held back at dispatch.",
             "Change the order of the products, so that consecutive ones share an operand, or the tile of a thread, so that the compiler "
             "assigns other registers; compare the machine code.",
             # Others that are ready wait until the dispatcher is free again.

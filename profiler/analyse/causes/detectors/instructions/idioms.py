@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.catalog.metrics import LANES
+from profiler.text import whole_percent
 
 # Bits are summed in pairs, in fours and in bytes; a multiplication then adds up the bytes of a word. No other arithmetic needs all of
 # these masks but the reversal of bits, which adds nothing. The last one is used once for each word of 32 bits.
@@ -42,7 +43,7 @@ def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
     effect = Effect({**fewer.resources, ISSUE: issue}, fewer.waits)
     yield Candidate(
         "spelled-out-instructions",
-        f"{share:.0f} % of the executed instructions count the bits of words by {how}: {executed / words:.0f} instructions for each word of "
+        f"{whole_percent(share)} % of the executed instructions count the bits of words by {how}: {executed / words:.0f} instructions for each word of "
         "32 bits, where one would do.",
         "Let the instruction count the bits: `__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20).",
         effect,

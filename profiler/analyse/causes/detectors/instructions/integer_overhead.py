@@ -9,6 +9,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import find_address_work
+from profiler.text import whole_percent
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
 _INTEGERS_PER_ACCESS = 2.0
@@ -36,7 +37,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     looping = sum(part for site, part in spared.items() if evidence.innermost_loop(site))
     yield Candidate(
         "integer-overhead",
-        f"{share:.0f} % of the executed instructions "
+        f"{whole_percent(share)} % of the executed instructions "
         + (
             "divide integers, compute addresses or test bounds."
             if divides

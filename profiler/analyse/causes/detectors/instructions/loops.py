@@ -19,6 +19,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
+from profiler.text import whole_percent
 
 _COMPUTING: tuple[Kind, ...] = (
     "fp32",
@@ -61,7 +62,7 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     advice, in_triton = _ADVICE_ON_NESTS if is_nest else _ADVICE
     yield Candidate(
         "loop-overhead",
-        f"{share:.0f} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
+        f"{whole_percent(share)} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
         f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address."
         + (" A loop inside it makes few turns each time that it begins." if is_nest else ""),
         advice,

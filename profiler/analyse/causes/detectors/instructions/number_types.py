@@ -20,6 +20,7 @@ from profiler.analyse.causes.flow.dataflow import NEAR, sources_of
 from profiler.analyse.code.function_sizes import TESTED_RECIPROCAL, TESTED_ROOT
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import register_of
+from profiler.text import whole_percent
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
 _FROM_REDUCED = "I2F.F64.S64"
@@ -66,7 +67,7 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
         issue = evidence.without(fewer_issued).resources.get("issue", 0.0)
         yield Candidate(
             "type-conversions",
-            f"{share:.3g} % of the executed instructions convert between types, and warps spend {waiting:.0f} % of their time waiting for them.",
+            f"{share:.3g} % of the executed instructions convert between types, and warps spend {whole_percent(waiting)} % of their time waiting for them.",
             _advice_on_conversions(evidence, sites),
             Effect({**fewer.resources, **_added(evidence, instead), "issue": issue}, fewer.waits),
             {site: site.executed for site in sites},
@@ -171,7 +172,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     are_powers = 2 * of_powers > sum(site.executed for site in sites)
     yield Candidate(
         "fp64-arithmetic",
-        f"{share:.0f} % of the executed instructions work in double precision and keep its units busy for {busy:.0f} % of the time.{mixed}",
+        f"{whole_percent(share)} % of the executed instructions work in double precision and keep its units busy for {whole_percent(busy)} % of the time.{mixed}",
         f"{by_products} If single precision is enough, compute in float."
         if are_powers
         else "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough."
@@ -194,7 +195,7 @@ def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
     if busy > _MOST and busy == max(units.values()):
         yield Candidate(
             "fp64-arithmetic",
-            f"Double precision keeps its units busy for {100 * busy:.0f} % of the time.",
+            f"Double precision keeps its units busy for {whole_percent(100 * busy)} % of the time.",
             "Look for doubles, such as literals without an f (0.5), and compute in float instead, if single precision is enough.",
             Effect({"fp64": 1.0}),
             evidence={"fp64_busy_pct": 100 * busy},

@@ -14,6 +14,7 @@ from profiler.analyse.causes.flow.constant_lookups import is_indexed
 from profiler.analyse.causes.flow.dataflow import NEAR, find_depending, readers_of
 from profiler.analyse.causes.flow.steady import ARITHMETIC, find_steady_arithmetic, may_change
 from profiler.catalog.metrics import SECTOR_BYTES
+from profiler.text import whole_percent
 
 _ADDITIONS = {
     "FMUL": "FADD",
@@ -89,7 +90,7 @@ def detect_repeated_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
         moved = sum(evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written")) or 1.0
         yield Candidate(
             "redundant-instructions",
-            f"The {blocks:,} blocks along {axis.lower()} run a loop on the same data, and get the same result: {share:.0f} % of the executed "
+            f"The {blocks:,} blocks along {axis.lower()} run a loop on the same data, and get the same result: {whole_percent(share)} % of the executed "
             "instructions.",
             "Compute it once, in a kernel before this one, and load the result; or let a block take more of what needs it.",
             Effect({**fewer.resources, "dram": max(0.0, delivered - once) / moved}, fewer.waits),

@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import choosers_of, makers_of_value, reach, sources_of
 from profiler.catalog.metrics import LANES
+from profiler.text import whole_percent
 
 _LOADS: tuple[Kind, ...] = ("global load", "shared load")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
@@ -38,8 +39,8 @@ def detect_results_not_stored(evidence: Evidence) -> Iterable[Candidate]:
     effect = evidence.without(idle)
     yield Candidate(
         "idle-lanes",
-        f"{100 * (1 - part):.0f} % of the warps do not store what they compute from shared memory, because others store it, or because the data has "
-        f"no such rows or columns. That is {share:.0f} % of the executed instructions.",
+        f"{whole_percent(100 * (1 - part))} % of the warps do not store what they compute from shared memory, because others store it, or because the data has "
+        f"no such rows or columns. That is {whole_percent(share)} % of the executed instructions.",
         "Make the block as small in this dimension as the data is, and let each of its threads bring several elements to shared memory.",
         Effect({**effect.resources, "l2": 0.0, LAUNCH: 0.0}, effect.waits),
         gone,

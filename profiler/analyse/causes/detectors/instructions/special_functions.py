@@ -34,6 +34,7 @@ from profiler.analyse.code.function_sizes import (
 )
 from profiler.analyse.code.lasting_functions import is_of_remainder, lasting_function
 from profiler.analyse.code.registers import REGISTER
+from profiler.text import whole_percent
 
 # A function's signature in machine code: its unit, a test for the slow path, or the constant that reduces its argument
 # (2/pi for trigonometry, log2(e) for exponentials, ln(2) for logarithms).
@@ -86,8 +87,9 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         in_triton = powers_in_triton(advice)
     yield Candidate(
         "special-functions",
-        f"{share:.0f} % of the executed instructions evaluate divisions, roots or functions; the special-function units are busy for "
-        f"{100 * busy:.0f} % of the time." + (f" There is no fast form of {names}." if names else ""),
+        f"{whole_percent(share)} % of the executed instructions evaluate divisions, roots or functions; the special-function units are busy for "
+        f"{whole_percent(100 * busy)} % of the time."
+        + (f" There is no fast form of {names}." if names else ""),
         advice,
         _keep_special(
             evidence,

@@ -18,7 +18,7 @@ from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_lo
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.code.loops import Loop
-from profiler.text import counted
+from profiler.text import counted, whole_percent
 
 # How many blocks their size allows, two limits say, and another size changes both.
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
@@ -51,7 +51,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
             return
     yield Candidate(
         name,
-        f"With {_limit_text(evidence, name)}, an SM holds {limit:.0f} % of the warps that it could.",
+        f"With {_limit_text(evidence, name)}, an SM holds {whole_percent(limit)} % of the warps that it could.",
         _LIMIT_ADVICE[name],
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
@@ -71,7 +71,7 @@ def _with_warps(spills: Candidate, limit: float, more: Effect) -> Candidate:
     """Returns the cause of spilled values with the warps that an SM has room for without them."""
     return replace(
         spills,
-        sentence=f"{spills.sentence} So many registers leave room for {limit:.0f} % of the warps that an SM could hold.",
+        sentence=f"{spills.sentence} So many registers leave room for {whole_percent(limit)} % of the warps that an SM could hold.",
         effect=Effect(spills.effect.resources, spills.effect.waits, warps=more.warps),
         evidence={**spills.evidence, "occupancy_limit_pct": limit},
     )
@@ -94,7 +94,7 @@ def _with_few_registers_less(evidence: Evidence, now: float, fewer: int, blocks:
     threads = evidence.shape.threads if evidence.shape else 0
     return Candidate(
         "registers-limit-occupancy",
-        f"With {registers:.0f} registers a thread, an SM has room for {counted(int(now), 'block', 'blocks')}, {limit:.0f} % of "
+        f"With {registers:.0f} registers a thread, an SM has room for {counted(int(now), 'block', 'blocks')}, {whole_percent(limit)} % of "
         f"the warps that it could hold. With {fewer}, it has room for {blocks}.",
         f"Limit a thread to {fewer} registers, {registers - fewer:.0f} fewer than now (`__launch_bounds__`, `--maxrregcount`): then an SM holds "
         f"{blocks} blocks of {threads} threads, and the compiler rarely needs to spill.",

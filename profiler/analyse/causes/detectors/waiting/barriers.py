@@ -10,6 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart
 from profiler.catalog.metrics import LANES
+from profiler.text import whole_percent
 
 # Values are exchanged where each thread stores one, guarded by one barrier or by two, and no more than three threads read it: its
 # own and those on either side. Where threads share a tile, each stores several values, or many read one; in a tree, few threads
@@ -43,7 +44,7 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     weights = {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites}
     yield Candidate(
         "barriers",
-        f"Warps spend {100 * waiting:.0f} % of their time at barriers, waiting for the others of their block.",
+        f"Warps spend {whole_percent(100 * waiting)} % of their time at barriers, waiting for the others of their block.",
         "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks.",
         fewer,
         weights,

@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.carried import is_carried
+from profiler.text import whole_percent
 
 # Cycles after which arithmetic has its result (see `candidate.py`), in which as many other instructions can issue.
 _LATENCY = 4
@@ -23,7 +24,7 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
     if chased and waiting:
         yield Candidate(
             "dependent-chain",
-            f"Each of these loads takes its address from the one before it; warps spend {waiting:.0f} % of their time waiting for them.",
+            f"Each of these loads takes its address from the one before it; warps spend {whole_percent(waiting)} % of their time waiting for them.",
             "Follow several chains in each thread, or store the data so that addresses are known ahead (an array instead of a list).",
             Effect(
                 waits=evidence.waiting_for(
@@ -43,7 +44,7 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
     if waiting:
         yield Candidate(
             "dependent-chain",
-            f"Warps spend {waiting:.0f} % of their time waiting for the result of the instruction before.",
+            f"Warps spend {whole_percent(waiting)} % of their time waiting for the result of the instruction before.",
             "Let each thread work on several independent values (such as four accumulators), so that their latencies overlap.",
             Effect(waits=_side_by_side(evidence, results, following)),
             {site: evidence.charged[site]["wait"] for site in following},

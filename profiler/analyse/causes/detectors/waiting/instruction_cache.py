@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
+from profiler.text import whole_percent
 
 # The innermost instruction cache of an SM's quarter holds 12 KiB on Volta and later (Jia et al., "Dissecting the NVIDIA Volta GPU
 # Architecture via Microbenchmarking", 2018).
@@ -26,7 +27,7 @@ def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
     if waiting := 100 * evidence.time_of(evidence.sites, NO_INSTRUCTION):
         yield Candidate(
             "instruction-cache-misses",
-            f"Warps spend {waiting:.0f} % of their time waiting for instructions: {size / 1024:.0f} KiB of code are executed.",
+            f"Warps spend {whole_percent(waiting)} % of their time waiting for instructions: {size / 1024:.0f} KiB of code are executed.",
             "Unroll less (`#pragma unroll 4`), share code between branches, and keep rare cases out of the loop.",
             Effect(waits=evidence.waiting_for(dict.fromkeys(evidence.sites, EIGHTFOLD), NO_INSTRUCTION)),
             {site: evidence.charged[site][NO_INSTRUCTION] for site in evidence.sites},

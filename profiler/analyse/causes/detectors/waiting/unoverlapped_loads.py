@@ -15,7 +15,7 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
-from profiler.text import counted
+from profiler.text import counted, whole_percent
 
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 ENOUGH_LOADS = 4
@@ -84,7 +84,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     where = _most_waited_for(evidence, loads, turns)
     yield Candidate(
         "loads-not-overlapped",
-        f"Warps spend {waiting:.0f} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
+        f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
         + (f", and a scheduler {counted(round(warps), 'warp', 'warps')}." if warps else "."),
         _AHEAD["full turns" if where == "turns" and not _fit_in_registers(evidence, turns) else where],
         Effect(
