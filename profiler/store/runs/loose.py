@@ -35,7 +35,7 @@ _held: dict[tuple[str, _Stamp], Run] = {}  # what this process has opened, for s
 
 
 def open_report(path: Path, *, fresh: bool = False) -> Run:
-    """Returns a report as a run in memory; reads it even if it is kept where `fresh`."""
+    """Returns a report as a run in memory; where `fresh`, a reader opens it, even if it is kept or does not begin as a report does."""
     (run,) = open_reports([path], fresh=fresh)
     return run
 
@@ -47,8 +47,9 @@ def open_reports(
 
     `progress` receives a line about how far it is a few times a second, and an empty one at the end.
     """
-    for path in paths:
-        check_beginning(path)
+    if not fresh:
+        for path in paths:
+            check_beginning(path)
     runs = {} if fresh else {path: run for path in paths if (run := _held_run(path) or _kept_run(path))}
     new = [path for path in dict.fromkeys(paths) if path not in runs]
     if new:
