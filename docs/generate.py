@@ -47,8 +47,8 @@ from profiler.ask.ladder import find_workloads
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.cli import app
-from profiler.measure.tune.defaults import read_defaults
-from profiler.measure.tune.points import sweep_of
+from profiler.measuring.tune.defaults import read_defaults
+from profiler.measuring.tune.points import sweep_of
 from profiler.present.charts import climb_chart, render, tuning_chart
 from profiler.store.runs.run_id import sweep_name
 from profiler.store.runs.run_store import RunStore

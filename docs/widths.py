@@ -14,8 +14,8 @@ from collections import Counter
 from pathlib import Path
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measure.tools.process import run
-from profiler.measure.tools.toolchain import find_toolchain
+from profiler.measuring.tools.process import run
+from profiler.measuring.tools.toolchain import find_toolchain
 
 ROOT = Path(__file__).resolve().parents[1]
 STORED = ROOT / "runs/checks/gemm-ptx.json"

@@ -19,7 +19,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from profiler.python.package import advised, listing, make_callable
+from profiler.python.package import advised, listing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -126,7 +126,7 @@ def tune(
 
 def range(name: str) -> AbstractContextManager[None]:
     """Gives all that is launched inside a name, which `prof collect --nvtx NAME` chooses. It does nothing without a profiler."""
-    from profiler.measure.functions.range import named_range
+    from profiler.measuring.functions.range import named_range
 
     return named_range(name)
 
@@ -373,4 +373,3 @@ if not TYPE_CHECKING:  # which knows by itself what there is
 
 
 __doc__ = f"{__doc__}\n{listing(globals()[name] for name in __all__)}\n"
-make_callable("profiler.measure", measure)

@@ -43,7 +43,7 @@ from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import OPCODES
 from profiler.machine import available_cores
-from profiler.measure.tools.toolchain import find_packaged, toolkit_candidates
+from profiler.measuring.tools.toolchain import find_packaged, toolkit_candidates
 from profiler.store.cache import open_pictures
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 from profiler.store.reports.request import Omitted, Request, Timing
@@ -134,7 +134,7 @@ LONG = (
     "cluster",
     "browser",
     "dashboards",
-    "measure/functions",
+    "measuring/functions",
     "commands/test_collect_killed.py",
     "commands/test_notebook.py",
     "store/ingest/test_killed.py",

@@ -240,7 +240,7 @@ def test_the_python_shown_runs(tmp_path, monkeypatch):
 
 
 def test_the_python_that_needs_a_gpu_takes_options_that_exist():
-    from profiler.measure.functions.plan import FunctionPlan
+    from profiler.measuring.functions.plan import FunctionPlan
 
     known = {*signature(profiler.measure).parameters, *FunctionPlan.__dataclass_fields__}
     examples = [example for page in PAGES for example in blocks(page, "python no-run")]

@@ -23,7 +23,7 @@ RANK = {
     "catalog": 2,
     "cluster": 2,
     "store": 3,
-    "measure": 4,
+    "measuring": 4,
     "analyse": 4,
     "ask": 5,
     "present": 5,
@@ -199,7 +199,7 @@ def test_analysis_touches_no_file_and_the_catalogue_runs_no_process(path):
         "catalog": {"subprocess", "multiprocessing", "typer", "rich"},
         "present": {"subprocess", "tempfile", "shutil", "typer"},
         "store": {"typer", "rich"},
-        "measure": {"typer", "rich", "ncu_report"},
+        "measuring": {"typer", "rich", "ncu_report"},
     }
     tops = {name.split(".")[0] for name in imports_of(path)}
     assert tops & never.get(room_of(path), set()) == set()

@@ -11,8 +11,8 @@ import pytest
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[1]
-NEEDS_GIT = "tests/measure/tools/test_git.py::test_the_commit_and_whether_the_tree_differs"
-NEEDS_COMPILER = "tests/measure/rungs/test_build.py::test_the_real_compiler_builds_a_program"
+NEEDS_GIT = "tests/measuring/tools/test_git.py::test_the_commit_and_whether_the_tree_differs"
+NEEDS_COMPILER = "tests/measuring/rungs/test_build.py::test_the_real_compiler_builds_a_program"
 
 
 @pytest.fixture

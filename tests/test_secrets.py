@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from profiler.measure.doctor import doctor
+from profiler.measuring.doctor import doctor
 
 SECRET = "Zq7-hidden_Zq8"
 LONG = "Zq7hiddenZq8" * 4

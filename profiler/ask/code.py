@@ -16,7 +16,7 @@ from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_pairs, profile_run
 from profiler.errors import MetricsMissing
-from profiler.measure.tools.disassembly import disassemble, is_code_path
+from profiler.measuring.tools.disassembly import disassemble, is_code_path
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import labels_of
 from profiler.store.tables.instruction_text import opcode_of

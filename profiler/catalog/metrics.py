@@ -104,7 +104,8 @@ _TIME = [
            "Duration of the launch under the profiler, or without it if the run holds times alone.", "lower"),
     Metric("cycles", ("sm__cycles_elapsed.max", "gpc__cycles_elapsed.max"), "cycle", "time",
            "SM cycles from start to end of the launch.", "lower"),
-    Metric("sm_frequency_hz", ("sm__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second", "gpc__cycles_elapsed.avg.per_second"), "hz", "time",
+    Metric("sm_frequency_hz", ("sm__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second",
+                               "gpc__cycles_elapsed.avg.per_second"), "hz", "time",
            "SM clock during the launch; two recordings at different clocks are not comparable."),
 ]  # fmt: skip
 

@@ -120,12 +120,26 @@ def start_cluster(
     listen = {"interface": interface} if interface else {}
     resources = ["--resources", "GPU=1"] if gpus else []
     return SlurmCluster(
-        submitter=submitter, security=security, silence_logs="critical", cores=1, processes=1, memory="1 GB",
-        job_name="prof", job_directives_skip=_SKIPPED, job_script_prologue=_prologue(security, site.get("job-script-prologue") or ()),
+        submitter=submitter,
+        security=security,
+        silence_logs="critical",
+        cores=1,
+        processes=1,
+        memory="1 GB",
+        job_name="prof",
+        job_directives_skip=_SKIPPED,
+        job_script_prologue=_prologue(security, site.get("job-script-prologue") or ()),
         python=shlex.quote(python or site.get("python") or sys.executable),
-        worker_extra_args=[*resources, "--memory-limit", _MEMORY_LIMIT, "--no-dashboard", "--dashboard-address", NO_DASHBOARD["dashboard_address"]],
+        worker_extra_args=[
+            *resources,
+            "--memory-limit",
+            _MEMORY_LIMIT,
+            "--no-dashboard",
+            "--dashboard-address",
+            NO_DASHBOARD["dashboard_address"],
+        ],
         scheduler_options={**NO_DASHBOARD, **listen},
-    )  # fmt: skip
+    )
 
 
 def _prologue(security: Security, lines_of_site: Sequence[str]) -> list[str]:

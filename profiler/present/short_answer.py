@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any
+from functools import singledispatch
+from typing import Annotated
 
 from msgspec import Struct
 
@@ -11,7 +12,9 @@ from profiler.analyse.causes.cause import Headline
 from profiler.analyse.check import CheckFinding, Outcome
 from profiler.analyse.findings import SCHEMA_VERSION, ComparisonFinding, Comparisons, LeftOut, Speedup
 from profiler.analyse.importance import Importance
-from profiler.analyse.recording.overview import SheetFinding, Sheets
+from profiler.analyse.ladder.ladder import LadderFinding
+from profiler.analyse.recording.overview import SheetFinding, Sheets, TimingSheet
+from profiler.analyse.recording.triage import Triage
 
 
 class ShortAnswer(Struct, frozen=True, omit_defaults=True):
@@ -28,29 +31,40 @@ class ShortAnswer(Struct, frozen=True, omit_defaults=True):
     left_out: LeftOut = {}
 
 
-def shorten_to_answer(finding: Any) -> ShortAnswer | None:
+@singledispatch
+def shorten_to_answer(finding: object) -> ShortAnswer | None:
     """Returns the answer of a finding; None if it opens with none, as a list does."""
-    if not hasattr(finding, "headline"):
-        return None
-    return ShortAnswer(
-        finding.headline,
-        _cautions(finding),
-        SCHEMA_VERSION,
-        finding.speedup if isinstance(finding, ComparisonFinding) else None,
-        finding.outcome if isinstance(finding, CheckFinding) else None,
-    )
+    if hasattr(finding, "headline"):
+        raise TypeError(f"no function here says what to doubt in a {type(finding).__name__}")
+    return None
 
 
-def _cautions(finding: Any) -> list[str]:
-    if isinstance(finding, ComparisonFinding):
-        return [*finding.comparable.cautions, *_not_recorded(finding.causes_unseen)]
-    if isinstance(finding, Comparisons):
-        return _shared(one.comparable.cautions for one in finding.comparisons)
-    if isinstance(finding, Sheets):
-        return _shared(map(_of_sheet, finding.kernels))
-    if isinstance(finding, CheckFinding):
-        return list(dict.fromkeys(text for pair in finding.pairs for text in pair.cautions))
-    return list(getattr(finding, "cautions", ()))
+@shorten_to_answer.register
+def _(finding: LadderFinding | TimingSheet | Triage) -> ShortAnswer:
+    return ShortAnswer(finding.headline, finding.cautions, SCHEMA_VERSION)
+
+
+@shorten_to_answer.register
+def _(finding: ComparisonFinding) -> ShortAnswer:
+    cautions = [*finding.comparable.cautions, *_not_recorded(finding.causes_unseen)]
+    return ShortAnswer(finding.headline, cautions, SCHEMA_VERSION, speedup=finding.speedup)
+
+
+@shorten_to_answer.register
+def _(finding: Comparisons) -> ShortAnswer:
+    cautions = _shared(one.comparable.cautions for one in finding.comparisons)
+    return ShortAnswer(finding.headline, cautions, SCHEMA_VERSION)
+
+
+@shorten_to_answer.register
+def _(finding: Sheets) -> ShortAnswer:
+    return ShortAnswer(finding.headline, _shared(map(_of_sheet, finding.kernels)), SCHEMA_VERSION)
+
+
+@shorten_to_answer.register
+def _(finding: CheckFinding) -> ShortAnswer:
+    cautions = list(dict.fromkeys(text for pair in finding.pairs for text in pair.cautions))
+    return ShortAnswer(finding.headline, cautions, SCHEMA_VERSION, outcome=finding.outcome)
 
 
 def _of_sheet(sheet: SheetFinding) -> list[str]:

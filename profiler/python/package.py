@@ -1,4 +1,4 @@
-"""Makes of the package `profiler` what a person sees of it: errors in words of Python, a help that lists all, functions beside rooms.
+"""Makes of the package `profiler` what a person sees of it: errors in words of Python, and a help that lists all.
 
 It imports nothing else of the package, so that `import profiler` is fast.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any
 
 _NAME_WIDTH = 13
@@ -36,13 +35,3 @@ def listing(functions: Iterable[Callable[..., Any]]) -> str:
     """Returns a line for each function, with the first sentence of what it says of itself."""
     first = ((one.__name__, (one.__doc__ or "").partition("\n")[0]) for one in functions)
     return "\n".join(f"    {name:{_NAME_WIDTH}} {sentence}" for name, sentence in first)
-
-
-def make_callable(package: str, function: Callable[..., Any]) -> None:
-    """Makes a package callable, because importing it hides the function of the same name."""
-    __import__(package)
-    module = sys.modules[package]
-    shown = f"<function {package}; help({package}) says what it takes>"
-    members = {"__call__": staticmethod(function), "__repr__": lambda _: shown}
-    module.__class__ = type("CallablePackage", (ModuleType,), members)
-    module.__doc__, module.__wrapped__ = function.__doc__, function  # type: ignore[attr-defined]

@@ -69,7 +69,7 @@ def _measured(
     options: dict[str, Any],
 ) -> Any:
     from profiler.errors import GpuNotFound, ProfError
-    from profiler.measure.functions.plan import function_name
+    from profiler.measuring.functions.plan import function_name
     from profiler.python.measuring import measure_one
 
     config = request.config

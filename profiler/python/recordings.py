@@ -27,7 +27,7 @@ from profiler.text import counted, duration, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
-    from profiler.measure.functions.activity import LaunchedKernel
+    from profiler.measuring.functions.activity import LaunchedKernel
 
 
 _NAME_WIDTH, _MOST_KERNELS = 60, 10

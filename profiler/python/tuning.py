@@ -17,8 +17,8 @@ from profiler.analyse.tuning import TuningStep
 from profiler.ask.compare import compare_runs
 from profiler.ask.named.settings import Settings
 from profiler.errors import DeviceMemoryFull, NoPointWorks, ProgramFailed, ProgramTimedOut, ResultWrong
-from profiler.measure.functions.measure import processes_ahead
-from profiler.measure.functions.plan import function_name
+from profiler.measuring.functions.measure import processes_ahead
+from profiler.measuring.functions.plan import function_name
 from profiler.present.document import Block, Caution, Cell, Column, Document, Facts, Row, Table, Text
 from profiler.present.documents.sweep import step_text
 from profiler.python.answers import ShowsItself

@@ -14,8 +14,8 @@ from profiler.catalog import metrics, presets
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, MEMORY_HEADLINE, Metric
 from profiler.catalog.presets import MEASURED_ON, PRESETS, Preset, find_preset
 from profiler.errors import MetricNotFound, PresetNotFound
-from profiler.measure.collect.target import Target, collection_key
-from profiler.measure.tools.ncu import Ncu, NcuOptions, Selection
+from profiler.measuring.collect.target import Target, collection_key
+from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection
 from profiler.store.runs.manifest import Provenance
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts"

@@ -24,7 +24,7 @@ from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER
 
-FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
+FAKE_NCU = Path(__file__).parents[1] / "measuring" / "fake_ncu.py"
 FOUR_WAY = Path(__file__).parents[1] / "data" / "transcripts" / "four-way.json"
 PROF = "from profiler.cli import main; main()"
 
@@ -42,7 +42,7 @@ echo "$2 $PWD $CUDA_VISIBLE_DEVICES" >> "$FAKE_NCU_LOG.programs"
 test "$2" != time || echo '{"kernel_ns": 2000.0}'
 """
 
-NVCC = (Path(__file__).parents[1] / "measure" / "fake_nvcc.sh").read_text()
+NVCC = (Path(__file__).parents[1] / "measuring" / "fake_nvcc.sh").read_text()
 
 
 def gpu_uuid(number: int) -> str:

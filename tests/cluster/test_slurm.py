@@ -239,7 +239,7 @@ size = 100
 )
 NVIDIA_SMI = """for n in 0 1; do case "$*" in *noheader|*--id=$n|*--id=GPU-$n*)
 echo "NVIDIA H200, 9.0, 580.1, GPU-${n}2345678";; esac; done"""
-NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
+NCU = Path(__file__).parents[1] / "measuring" / "fake_ncu.py"
 
 
 @dataclass

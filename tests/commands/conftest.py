@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from profiler.measure.tools import disassembly
+from profiler.measuring.tools import disassembly
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -16,7 +16,7 @@ from terminal import write_tool
 
 from profiler.store.runs.run_store import Run, RunStore
 
-FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
+FAKE_NCU = Path(__file__).parents[1] / "measuring" / "fake_ncu.py"
 
 # Writes its words to the log of the fake ncu, so that all that was started stands in one order.
 PROGRAM = """
@@ -54,7 +54,7 @@ regex = "rung|gemm"
 skip = {number}
 """
 
-NVCC = (Path(__file__).parents[1] / "measure" / "fake_nvcc.sh").read_text()
+NVCC = (Path(__file__).parents[1] / "measuring" / "fake_nvcc.sh").read_text()
 
 
 @dataclass
@@ -139,7 +139,7 @@ def here(tmp_path, prof_here, reader_without_code, monkeypatch):
     monkeypatch.setenv("PATH", f"{home}/bin:/usr/bin:/bin")
     monkeypatch.setenv("FAKE_NCU_LOG", str(made.log))
     monkeypatch.setattr(
-        "profiler.measure.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
+        "profiler.measuring.devices.assign.Sandbox", lambda workers: nullcontext(reader_without_code)
     )
     made.replay("four-way")
     before = signal.getsignal(signal.SIGTERM)

@@ -26,7 +26,7 @@ from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER
 
-FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
+FAKE_NCU = Path(__file__).parents[1] / "measuring" / "fake_ncu.py"
 PROF = [sys.executable, "-c", "from profiler.cli import main; main()"]
 KERNELS, PROCESSES = ("1", "2"), 2
 ENDS = ("kill", "kill the group", "interrupt", "terminate")

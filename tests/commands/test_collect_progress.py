@@ -12,9 +12,9 @@ from profiler.commands.measuring import collect_progress
 from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProgramFailed
-from profiler.measure.collect.collection import CollectStep
-from profiler.measure.tools.toolchain import Gpu
-from profiler.measure.tools.transcript import Transcript
+from profiler.measuring.collect.collection import CollectStep
+from profiler.measuring.tools.toolchain import Gpu
+from profiler.measuring.tools.transcript import Transcript
 from profiler.text import clock
 
 SETTINGS = VerbSettings()
@@ -189,8 +189,8 @@ TERMINAL = """
 import sys, time
 from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
-from profiler.measure.collect.collection import CollectStep
-from profiler.measure.tools.transcript import Transcript
+from profiler.measuring.collect.collection import CollectStep
+from profiler.measuring.tools.transcript import Transcript
 settings = VerbSettings(quiet=sys.argv[1] == "quiet")
 pause = 0.0 if settings.quiet else 0.3
 steps = [CollectStep("kernel 6 [x] at m=1", "profile", process) for process in (0, 1)]
@@ -212,9 +212,9 @@ BOARD = """
 import time
 from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
-from profiler.measure.collect.collection import CollectStep
-from profiler.measure.tools.toolchain import Gpu
-from profiler.measure.tools.transcript import Transcript
+from profiler.measuring.collect.collection import CollectStep
+from profiler.measuring.tools.toolchain import Gpu
+from profiler.measuring.tools.transcript import Transcript
 settings = VerbSettings()
 steps = [CollectStep(f"kernel {number} at m=1", "profile") for number in range(40)]
 with CollectProgress(steps, 5, 1, 14, settings) as progress:

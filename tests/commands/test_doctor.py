@@ -8,7 +8,7 @@ import pytest
 from terminal import write_tool
 
 from profiler.errors import NotReady
-from profiler.measure.doctor.checks import ABILITIES, Readiness
+from profiler.measuring.doctor.checks import ABILITIES, Readiness
 from profiler.present.documents.doctor import doctor_document
 from profiler.present.render.terminal import Window, document_text
 
@@ -24,9 +24,9 @@ def tools(tmp_path, monkeypatch):
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
-    monkeypatch.setattr("profiler.measure.tools.toolchain.nvcc_candidates", lambda environment: iter([]))
+    monkeypatch.setattr("profiler.measuring.tools.toolchain.nvcc_candidates", lambda environment: iter([]))
     monkeypatch.setattr(
-        "profiler.measure.tools.ncu.ncu_candidates", lambda environment: iter([folder / "ncu"])
+        "profiler.measuring.tools.ncu.ncu_candidates", lambda environment: iter([folder / "ncu"])
     )
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))

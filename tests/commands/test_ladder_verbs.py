@@ -132,7 +132,7 @@ def test_a_shape_refused_is_a_failure_only_where_nothing_was_verified(prof_here,
         assert re.search(r"^refused +kernel 2 \(wrong\) at size=1000: the program", done.stderr, re.MULTILINE)
 
 
-NVCC = (Path(__file__).parents[1] / "measure" / "fake_nvcc.sh").read_text()
+NVCC = (Path(__file__).parents[1] / "measuring" / "fake_nvcc.sh").read_text()
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from profiler.store.runs.run_store import RunStore
 from profiler.store.sweeps import SweepStore
 
 PROF = [sys.executable, "-c", "from profiler.cli import main; main()"]
-FAKE_NCU = Path(__file__).parents[1] / "measure" / "fake_ncu.py"
+FAKE_NCU = Path(__file__).parents[1] / "measuring" / "fake_ncu.py"
 
 NVCC = """#!/bin/sh
 for word in "$@"; do

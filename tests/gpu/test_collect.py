@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from living import living, wait_until
 
-from profiler.measure.tools.toolchain import find_gpu, find_toolchain
+from profiler.measuring.tools.toolchain import find_gpu, find_toolchain
 from profiler.store.reports.privacy import find_home_directories
 from profiler.store.runs.run_store import Run, RunStore
 

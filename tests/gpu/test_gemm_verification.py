@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measure.rungs.build import build_kernels
-from profiler.measure.tools.toolchain import find_gpu, find_toolchain
+from profiler.measuring.rungs.build import build_kernels
+from profiler.measuring.tools.toolchain import find_gpu, find_toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPES = {

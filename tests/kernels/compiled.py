@@ -21,10 +21,10 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
-from profiler.measure.rungs.build import build_flags
-from profiler.measure.tools.process import run
-from profiler.measure.tools.ptxas import Resources, parse_resources
-from profiler.measure.tools.toolchain import Toolchain, describe_toolchain
+from profiler.measuring.rungs.build import build_flags
+from profiler.measuring.tools.process import run
+from profiler.measuring.tools.ptxas import Resources, parse_resources
+from profiler.measuring.tools.toolchain import Toolchain, describe_toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = ROOT / "tests" / "data" / "machine_code"

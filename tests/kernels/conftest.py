@@ -26,7 +26,7 @@ import pytest
 from profiler.analyse.code.opcodes import width_bits
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measure.tools.ptxas import Resources
+from profiler.measuring.tools.ptxas import Resources
 from tests.kernels import compiled
 from tests.kernels.compiled import INSTRUCTION_BYTES, ROOT, Compiler, Sources, namespace_of
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from profiler.measure.tools.process import run
+from profiler.measuring.tools.process import run
 from tests.kernels.conftest import bounds_program
 
 PRECISIONS = ("fp32", "bf16", "tf32", "bf16 to bf16", "e4m3 to bf16")

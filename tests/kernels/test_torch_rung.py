@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.measure.rungs.program import RungJob, program_command
-from profiler.measure.rungs.timing import parse_timings
-from profiler.measure.rungs.verify import parse_check
-from profiler.measure.tools.process import Finished
+from profiler.measuring.rungs.program import RungJob, program_command
+from profiler.measuring.rungs.timing import parse_timings
+from profiler.measuring.rungs.verify import parse_check
+from profiler.measuring.tools.process import Finished
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 MEMORY_BOUND = {

@@ -23,7 +23,7 @@ from profiler.ask.report import report_ladder, report_named
 from profiler.ask.show import show
 from profiler.catalog.metrics import CATALOGUE
 from profiler.catalog.presets import PRESETS
-from profiler.measure.doctor.checks import HealthCheck, Readiness
+from profiler.measuring.doctor.checks import HealthCheck, Readiness
 from profiler.present import document as blocks
 from profiler.present.document import Block, Document, Records
 from profiler.present.documents.catalogue import (

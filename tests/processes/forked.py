@@ -45,10 +45,10 @@ _IMPORTED = (
     "mcp.server.lowlevel", "mcp.server.stdio", "rich.console", "rich.table",
     "profiler.cli", "profiler.commands.reading.mcp", "profiler.commands.measuring.collect", "profiler.commands.measuring.tune",
     "profiler.commands.reading.report", "profiler.commands.storing.ingest", "profiler.commands.storing.worker",
-    "profiler.measure.devices.on_cluster", "profiler.store.ingest.on_workers",
+    "profiler.measuring.devices.on_cluster", "profiler.store.ingest.on_workers",
     "profiler.commands.reading.show", "profiler.present.render.terminal", "profiler.python.measuring",
     "pyarrow.acero", "pyarrow.dataset",
-    "profiler.measure.functions.arrays", "profiler.measure.functions.measure", "profiler.measure.functions.verify",
+    "profiler.measuring.functions.arrays", "profiler.measuring.functions.measure", "profiler.measuring.functions.verify",
     "profiler.store.reports.extract", "profiler.store.reports.contained_reader",
 )  # fmt: skip
 # Whoever is asked for one of these may spawn processes. It is forked together with an origin of its own, which takes 7 ms.
@@ -73,7 +73,7 @@ _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_
 _MAY_BE_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)  # which is inherited; others are not
 
 _GARBAGE = 70_000  # as in conftest.py: with Python's own threshold, 4 % of the time of these processes goes into looking for it
-_MEASURES_FUNCTIONS = ("-m", "profiler.measure.functions.child")
+_MEASURES_FUNCTIONS = ("-m", "profiler.measuring.functions.child")
 
 UNFORKED = {"PROF_TESTS_UNFORKED": "1"}  # the environment of a process that spawns others as ever
 MEASURES = {"PROF_TESTS_MEASURES": "1"}  # and of one that measures functions
@@ -111,7 +111,7 @@ class _Measuring(Popen):
 
 def _off_leash(words: Any) -> tuple[int | None, Any]:
     """Returns the descriptor of the leash that these words put a program on, and the program's own words."""
-    leash = sys.modules.get("profiler.measure.tools.leash")
+    leash = sys.modules.get("profiler.measuring.tools.leash")
     if leash is None or isinstance(words, str):
         return None, words
     start = (*leash._PYTHON, leash._START)  # private: how a program is put on it

@@ -84,13 +84,13 @@ def test_a_forked_process_that_survives_an_interrupt_of_its_group_spawns_forked_
 # Starts what measures functions, which says how it was started as it reads the call that it was sent; and a program of a user.
 MEASURING = """
 import pickle, sys
-from profiler.measure.tools.process import Running, run
+from profiler.measuring.tools.process import Running, run
 class Told:
     def __reduce__(self):
         return exec, (WHAT,)
 with open("call.pickle", "wb") as file:
     pickle.dump(Told(), file)
-child = [sys.executable, "-m", "profiler.measure.functions.child", ".", "--mode", "time"]
+child = [sys.executable, "-m", "profiler.measuring.functions.child", ".", "--mode", "time"]
 """
 
 

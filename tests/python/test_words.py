@@ -232,7 +232,7 @@ def test_no_remedy_that_a_function_may_give_names_an_option_of_a_command():
 
 
 def test_every_command_that_the_sources_name_has_a_call_but_for_those_of_a_terminal_alone():
-    rooms = ("analyse", "ask", "catalog", "store", "python", "measure/functions", "present")
+    rooms = ("analyse", "ask", "catalog", "store", "python", "measuring/functions", "present")
     paths = [HOME / "errors.py", *(path for room in rooms for path in (HOME / room).rglob("*.py"))]
     texts = [text for path in paths for text in texts_in(ast.parse(path.read_text()))]
     codes = {code for text in texts for code in re.findall(r"`(prof [^`]*)`", told(text))}

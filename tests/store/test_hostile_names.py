@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from profiler.errors import RunDamaged, RunUnreadable, StoreNotWritable
-from profiler.measure.doctor.folders import check_unfinished
+from profiler.measuring.doctor.folders import check_unfinished
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack, pack_name, read_line
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.remote.objects import ObjectPlace

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from profiler.errors import RunDamaged, RunUnreadable
-from profiler.measure.doctor.folders import check_stored_runs
+from profiler.measuring.doctor.folders import check_stored_runs
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.remote import upload

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import chain
+from collections.abc import Iterator, Mapping
 
 from profiler.analyse.causes.cause import CodePlace
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import sources_of
-from profiler.analyse.code.libraries import is_of_library
+from profiler.analyse.code.libraries import Written, find_authors
 
 _MOST_PLACES = 3
-# The descriptor of memory as a whole, which accesses name before their address.
-_DESCRIPTOR = re.compile(r"desc\[(UR\d+)\]")
-# The functions of Triton in Python by which warps exchange values, or which a line calls for each element. The compiler puts
-# their instructions among those of the lines around.
-_CALLS = re.compile(
-    r"[\w)\]]\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
-)
-_PYTHON = ".py"  # a line of C++ may call its own `sum`
-# The CuTe DSL gives some instructions of a kernel, such as atomics, the first line of the function that launches it.
-_OF_LAUNCHER = re.compile(r"\s*@cute\.jit\b")
-_NEAR = 32  # instructions
 _CALLED = re.compile(r"CALL\.REL\S* (?:R\d+ )?(0x[0-9a-f]+)$")
 
 
@@ -35,7 +21,8 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
     groups: dict[object, dict[Site, float]] = {}
     for site, weight in _at_calls(evidence, weights):
         if weight > 0:
-            one = _written_by_the_user(evidence, site)
+            function = evidence.by_function[site.function]
+            one = _find_authors(evidence, site.function)[evidence.place(site, function)]
             group = groups.setdefault(one.instruction.place or one, {})
             group[one] = group.get(one, 0.0) + weight
     ranked = sorted(groups.values(), key=lambda group: -sum(group.values()))[:_MOST_PLACES]
@@ -77,62 +64,20 @@ def _find_calls(evidence: Evidence) -> dict[Site, dict[Site, float]]:
 
 def find_signature(evidence: Evidence) -> list[CodePlace]:
     """Returns the line with the kernel's signature, to which its first instruction belongs, if its text is recorded."""
-    return [_place({one: 1.0}, 1.0) for one in evidence.sites[:1] if one.text and not _is_library(one)]
-
-
-def _written_by_the_user(evidence: Evidence, site: Site) -> Site:
-    """Returns the site, or where its operands come from, or else the nearest code before it.
-
-    The user cannot change the functions of headers, or of Triton, that are compiled in; nor is the line at fault that launches the kernel.
-    A line close by that calls a function of Triton comes first.
-    """
-    if not _is_library(site):
-        return site
-    function = evidence.by_function[site.function]
-    here = evidence.place(site, function)
-    candidates = chain(
-        _calling(function, here), _sources(evidence, site), _last_of_the_user(evidence, site.function)[here]
-    )
-    return next((one for one in candidates if one.instruction.place and not _is_library(one)), site)
+    return [
+        _place({one: 1.0}, 1.0) for one in evidence.sites[:1] if one.text and not _written(one).is_library
+    ]
 
 
 @kept
-def _last_of_the_user(evidence: Evidence, function: int) -> list[tuple[Site, ...]]:
-    """Returns for each instruction of a function the nearest one before it of the user's own code, if there is one."""
-    last: tuple[Site, ...] = ()
-    found = []
-    for one in evidence.by_function[function]:
-        found.append(last)
-        if one.instruction.place and not _is_library(one):
-            last = (one,)
-    return found
+def _find_authors(evidence: Evidence, function: int) -> list[Site]:
+    """Returns for each instruction of a function the one whose line stands for it: the user cannot change the functions of libraries."""
+    sites = evidence.by_function[function]
+    return [sites[place] for place in find_authors([_written(site) for site in sites])]
 
 
-def _calling(function: Sequence[Site], here: int) -> Iterator[Site]:
-    """Yields the instructions close by, the nearest first, of lines that call such a function of Triton."""
-    near = [one for one in function[max(0, here - _NEAR) : here + _NEAR] if _calls(one)]
-    yield from sorted(near, key=lambda one: abs(one.position - function[here].position))
-
-
-def _calls(site: Site) -> bool:
-    return (site.instruction.file or "").endswith(_PYTHON) and _is_call(site.text or "")
-
-
-@lru_cache(maxsize=4096)
-def _is_call(line: str) -> bool:
-    return bool(_CALLS.search(line))
-
-
-def _sources(evidence: Evidence, site: Site) -> Iterator[Site]:
-    """Yields the instructions that wrote the site's operands, but not those of the descriptor of memory."""
-    described = set(_DESCRIPTOR.findall(site.instruction.text))
-    for one in sources_of(evidence, site):
-        if described.isdisjoint(one.use.written):
-            yield one
-
-
-def _is_library(site: Site) -> bool:
-    return is_of_library(site.instruction.file or "") or bool(_OF_LAUNCHER.match(site.text or ""))
+def _written(site: Site) -> Written:
+    return Written(site.instruction.text, site.instruction.file, site.text, site.instruction.line)
 
 
 def _place(group: Mapping[Site, float], total: float) -> CodePlace:

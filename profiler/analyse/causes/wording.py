@@ -40,10 +40,12 @@ _ARRAY_OF_JULIA = re.compile(
 _SINCE = 8
 _BEFORE = {
     "into registers, or by asynchronous copies (cp.async) into a second buffer in shared memory": "into registers",
-    "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. In registers, it may": "Load the "
-    "next tile into registers while this one is used. It may",
+    (
+        "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. "
+        "In registers, it may"
+    ): "Load the next tile into registers while this one is used. It may",
     "(`__reduce_add_sync`, shuffles)": "(`__shfl_down_sync`)",
-}  # fmt: skip
+}
 
 
 def advise(evidence: Evidence, candidate: Candidate) -> str:

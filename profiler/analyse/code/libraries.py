@@ -1,9 +1,17 @@
-"""Tells the files of libraries, which the author of a kernel does not change, from the author's own."""
+"""Finds the author's line for code of a library, which the author of a kernel does not change.
+
+The instructions of a function in, with their source lines; for each the one whose line stands for it out. Reports do not say where
+the compiler put a function of a library into the author's code, so that the values decide which it works on.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
+
+from profiler.analyse.code.registers import REGISTER, use_of
 
 # Headers of CUDA and of C++; the functions in Python that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`; and those
 # of Julia, whose own library has no folder in what it records (`int.jl`), of its packages, and of those that make kernels.
@@ -11,9 +19,107 @@ _LIBRARIES = re.compile(
     r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/include/c\+\+/|/triton/language/|/torch/_inductor/runtime/"
     r"|^(?:\./)?\w+\.jl$|/share/julia/|/\.julia/packages/|/(?:CUDA|LLVM|GPUCompiler|GPUArrays|KernelAbstractions)(?:\.jl)?/src/"
 )
+# The CuTe DSL gives some instructions of a kernel, such as atomics, the first line of the function that launches it.
+_OF_LAUNCHER = re.compile(r"\s*@cute\.jit\b")
+# The functions of Triton in Python by which warps exchange values, or which a line calls for each element. The compiler puts
+# their instructions among those of the lines around.
+_CALLS = re.compile(
+    r"[\w)\]]\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
+)
+_PYTHON = ".py"  # a line of C++ may call its own `sum`
+_NEAR = 32  # instructions
+# What brings a value from one register to another, and what brings a parameter, a constant or the index of a thread. The compiler
+# moves these away from the line that needs them, to the beginning of the function for one, and gives them the line that it finds there.
+_MOVES = re.compile(r"U?MOV|R2UR|IMAD\.MOV|IMAD(\.U32)? \w+, RZ, RZ,")
+_GIVEN = re.compile(r"U?LDC|S2U?R|CS2R")
+# A statement that stores says where to: what it stores may have been computed long before.
+_STORES = re.compile(r"STG?\b|RED|ATOMG?\b")
+_ADDRESS = re.compile(r"\[([^\[\]]+)\](?=,|$)")  # behind the descriptor of memory as a whole
+
+
+class Written(NamedTuple):
+    """An instruction, and where in the source it comes from, as far as that is known."""
+
+    text: str
+    file: str | None
+    source: str | None
+    line: int | None = None
+    executed: float | None = None  # null where it is not counted
+
+    @property
+    def is_library(self) -> bool:
+        return is_of_library(self.file or "") or bool(_OF_LAUNCHER.match(self.source or ""))
+
+    @property
+    def is_authors(self) -> bool:
+        return bool(self.executed != 0 and self.file and self.line) and not self.is_library
 
 
 @lru_cache(maxsize=1024)
 def is_of_library(file: str) -> bool:
     """Returns whether a source file, with its folder, belongs to a library."""
     return bool(_LIBRARIES.search(file.replace("\\", "/")))
+
+
+def find_authors(code: Sequence[Written]) -> list[int]:
+    """Returns for each instruction of a function the place of the one whose line stands for it: its own, if no library holds it.
+
+    First comes a line close by that calls a function of Triton; then the author's load or arithmetic whose result the code of
+    the library works on; then the author's code before it. Where there is none of these, the line remains that of the library.
+    """
+    if not any(one.is_library for one in code):
+        return list(range(len(code)))
+    makers = _find_makers(code)
+    before: int | None = None
+    found = []
+    for here, one in enumerate(code):
+        if one.is_authors:
+            before = here
+        if one.is_library:
+            choice = (next(_calling(code, here), None), makers[here], before)
+            found.append(next((place for place in choice if place is not None), here))
+        else:
+            found.append(here)
+    return found
+
+
+def _find_makers(code: Sequence[Written]) -> list[int | None]:
+    """Returns the author's last load or arithmetic from which the result of each instruction was made, by moves and code of libraries.
+
+    A store to global memory is made of its address, if that was computed.
+    """
+    makers: list[int | None] = []
+    made: dict[str, int | None] = {}  # by register
+    for here, one in enumerate(code):
+        use = use_of(one.text)
+        text = one.text.partition(" ")[2] if one.text.startswith("@") else one.text
+        if _GIVEN.match(text):
+            maker = None
+        elif one.is_authors and not _MOVES.match(text):
+            maker = here
+        else:
+            address = _ADDRESS.search(text) if _STORES.match(text) else None
+            maker = _last(made, REGISTER.findall(address[1])) if address else None
+            maker = _last(made, use.inputs) if maker is None else maker
+        makers.append(maker)
+        made.update(dict.fromkeys(use.written, maker))
+    return makers
+
+
+def _last(made: Mapping[str, int | None], registers: Iterable[str]) -> int | None:
+    return max((maker for name in registers if (maker := made.get(name)) is not None), default=None)
+
+
+def _calling(code: Sequence[Written], here: int) -> Iterator[int]:
+    """Yields the instructions close by, the nearest first, of lines that call such a function of Triton."""
+    near = range(max(0, here - _NEAR), min(len(code), here + _NEAR))
+    yield from sorted((place for place in near if _calls(code[place])), key=lambda place: abs(place - here))
+
+
+def _calls(one: Written) -> bool:
+    return one.is_authors and (one.file or "").endswith(_PYTHON) and _is_call(one.source or "")
+
+
+@lru_cache(maxsize=4096)
+def _is_call(line: str) -> bool:
+    return bool(_CALLS.search(line))

@@ -37,7 +37,13 @@ _SCALAR_FMAS = {"FFMA": 1, "DFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _WARPS_OF_A_GROUP = 4
 WORD_BITS = 32
 # Bits of one value that tensor cores multiply, where the opcode names no halves.
-_OF_A_VALUE = ((re.compile(r"DMMA"), 64), (re.compile(r".*TF32"), 32), (re.compile(r"Q|.*\.([SU]8|E4M3|E5M2)"), 8), (re.compile(r".*\.[SU]4"), 4), (re.compile(r"B"), 1))  # fmt: skip
+_OF_A_VALUE = (
+    (re.compile(r"DMMA"), 64),
+    (re.compile(r".*TF32"), 32),
+    (re.compile(r"Q|.*\.([SU]8|E4M3|E5M2)"), 8),
+    (re.compile(r".*\.[SU]4"), 4),
+    (re.compile(r"B"), 1),
+)
 _OF_A_HALF = 16
 _WIDTH = re.compile(r"\.[USF]?(8|16|32|64|128|256)(?![0-9x])")
 

@@ -2,22 +2,24 @@
 
 A `Run` and a kernel name in; a `SourceLines` out, or None without line information. The machine code is the
 one that most launches ran, as in `code.py`: executions are per launch, and samples are from all of these
-launches. Code of a library that is compiled in counts on the author's line before it, which no library can hide.
+launches. Code of a library that is compiled in counts on the author's line that stands for it (`find_authors`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, starmap
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, to_builtins
 
 from profiler.analyse.code.code import place_of, read_instructions
-from profiler.analyse.code.libraries import is_of_library
+from profiler.analyse.code.libraries import Written, find_authors
 from profiler.analyse.findings import SCHEMA_VERSION
 from profiler.catalog.metrics import STALLS_AS_SAMPLED
+from profiler.store.tables.columns import find_stretches, labels_of
 from profiler.text import short_place, shortened
 
 if TYPE_CHECKING:
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 
 _MOST_SHOWN, _TEXT_WIDTH = 5, 60
 _PLACE = ["file", "line", "source"]
-_FUNCTION = ["launch", "function_index"]
-_COLUMNS = [*_PLACE, "executed", "samples", "stalls"]
+_COUNTS = ["executed", "samples", "stalls"]
+_COLUMNS = [*_PLACE, *_COUNTS]
 
 
 class SourceLine(Struct, frozen=True):
@@ -99,11 +101,11 @@ def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
     """Returns what each line of a kernel executed, as a mean over launches, and its samples; None if no line is recorded."""
     import pyarrow as pa
 
-    tables, _ = read_instructions(run, kernel, [*_COLUMNS, *_FUNCTION])
+    tables, _ = read_instructions(run, kernel, [*_COLUMNS, "function_index"])
     if not tables:
         return None
-    joined = pa.concat_tables([one.select([*_COLUMNS, *_FUNCTION]) for one in tables])
-    table = _at_the_author(joined.unify_dictionaries().combine_chunks())
+    joined = pa.concat_tables([one.select(_COLUMNS) for one in _at_the_author(tables)])
+    table = joined.unify_dictionaries().combine_chunks()
     tallies = _tally(table)
     lines = [
         SourceLine(
@@ -130,26 +132,24 @@ def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
     )
 
 
-def _at_the_author(table: pa.Table) -> pa.Table:
-    """Returns the instructions, those of libraries with the place of the nearest one before them in their function that is of none."""
+def _at_the_author(tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """Returns the instructions of each launch, those of libraries with the place of the author's instruction that stands for them."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    table, function = table.select(_COLUMNS), table.select(_FUNCTION)
-    files = pc.cast(table.column("file"), pa.string())
-    libraries = [one for one in pc.unique(files).to_pylist() if one is not None and is_of_library(one)]
-    if not libraries:
-        return table
-    rows = pa.array(range(table.num_rows), pa.int64())
-    is_library = pc.is_in(files, pa.array(libraries))
-    is_own = pc.and_not(files.is_valid(), is_library)
-    before = pc.coalesce(pc.fill_null_forward(pc.if_else(is_own, rows, pa.scalar(None, pa.int64()))), rows)
-    others = function.take(before)
-    alike = [pc.equal(function.column(name), others.column(name)) for name in _FUNCTION]
-    places = table.select(_PLACE).take(pc.if_else(pc.and_(is_library, pc.and_(*alike)), before, rows))
-    for place, name in enumerate(_PLACE):
-        table = table.set_column(place, name, places.column(name))
-    return table.combine_chunks()
+    first = tables[0]
+    texts, files, sources = (labels_of(first, name) for name in ("sass", "file", "source"))
+    if not any(Written("", *place).is_library for place in set(zip(files, sources, strict=True))):
+        return list(tables)
+    lines, counts = (first.column(name).to_pylist() for name in ("line", "executed"))
+    code = list(starmap(Written, zip(texts, files, sources, lines, counts, strict=True)))
+    rows: list[int] = []
+    for _, start, length in find_stretches(first.column("function_index").to_pylist()):
+        rows += [start + place for place in find_authors(code[start : start + length])]
+    others = pa.array(rows, pa.int64())
+    return [  # they all hold the same code
+        pa.table([*one.select(_PLACE).take(others).columns, *one.select(_COUNTS).columns], _COLUMNS)
+        for one in tables
+    ]
 
 
 def _tally(table: pa.Table) -> dict[tuple[str, int] | None, _Tally]:

@@ -19,7 +19,7 @@ from profiler.ask.named.newest_times import timed_runs, with_newest_times
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.errors import KernelNotFound, ReportNotFound, RunNotFound
-from profiler.measure.tools.disassembly import is_code_path
+from profiler.measuring.tools.disassembly import is_code_path
 from profiler.store.remote.files import is_url, public_url
 from profiler.store.reports.near import REPORT_SUFFIXES, files_in, near_files, what_is_near
 from profiler.store.runs.manifest import KernelCount

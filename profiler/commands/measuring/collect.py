@@ -12,8 +12,8 @@ from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import Cluster
 from profiler.commands.shared.misuse import Misuse
 from profiler.errors import ProfError
-from profiler.measure.devices.groups import GroupBy
-from profiler.measure.tools.ncu import (
+from profiler.measuring.devices.groups import GroupBy
+from profiler.measuring.tools.ncu import (
     LAUNCHES,
     CacheControl,
     ClockControl,
@@ -141,8 +141,8 @@ def collect(
         program_target,
         rung_targets,
     )
-    from profiler.measure.collect.collection import CollectPlan
-    from profiler.measure.collect.dry_run import dry_run_lines
+    from profiler.measuring.collect.collection import CollectPlan
+    from profiler.measuring.collect.dry_run import dry_run_lines
 
     _check_choice(program, kernel, every, name, kernel_regex)
     if times_only:

@@ -14,11 +14,11 @@ from statistics import fmean
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.progress import Progress
 from profiler.errors import ProfError
-from profiler.measure.collect.collection import FATAL, CollectObserver, CollectStep
-from profiler.measure.collect.target import Target
-from profiler.measure.devices.assign import FleetObserver
-from profiler.measure.tools.toolchain import Gpu
-from profiler.measure.tools.transcript import Transcript
+from profiler.measuring.collect.collection import FATAL, CollectObserver, CollectStep
+from profiler.measuring.collect.target import Target
+from profiler.measuring.devices.assign import FleetObserver
+from profiler.measuring.tools.toolchain import Gpu
+from profiler.measuring.tools.transcript import Transcript
 
 _SAYS = {"verify": "verifying", "time": "timing", "profile": "profiling"}
 _GPU_CHARACTERS = 12  # the first group of a UUID, which is enough to distinguish GPUs

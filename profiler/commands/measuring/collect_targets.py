@@ -25,19 +25,19 @@ from profiler.commands.shared.options import VerbSettings, typed_options
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import continuable
 from profiler.errors import CollectIncomplete, ProfError
-from profiler.measure.collect.collection import CollectPlan, steps_of
-from profiler.measure.collect.dry_run import dry_run_device
-from profiler.measure.collect.target import Target, rung_target
-from profiler.measure.collect.times_only import collect_times
-from profiler.measure.collect.turns import CollectOutcome, collect_here, recorded_on
-from profiler.measure.devices.assign import collect_on_fleet
-from profiler.measure.devices.device import Device, LocalDevice, device_for_gpu
-from profiler.measure.devices.groups import GroupBy, TargetGroup, group_targets
-from profiler.measure.devices.on_cluster import ClusterFleet
-from profiler.measure.rungs.build import build_folder
-from profiler.measure.rungs.program import RungJob
-from profiler.measure.tools.ncu import LAUNCHES, NcuOptions, Selection, find_ncu
-from profiler.measure.tools.toolchain import Gpu, choose_gpus, find_gpu, find_gpus
+from profiler.measuring.collect.collection import CollectPlan, steps_of
+from profiler.measuring.collect.dry_run import dry_run_device
+from profiler.measuring.collect.target import Target, rung_target
+from profiler.measuring.collect.times_only import collect_times
+from profiler.measuring.collect.turns import CollectOutcome, collect_here, recorded_on
+from profiler.measuring.devices.assign import collect_on_fleet
+from profiler.measuring.devices.device import Device, LocalDevice, device_for_gpu
+from profiler.measuring.devices.groups import GroupBy, TargetGroup, group_targets
+from profiler.measuring.devices.on_cluster import ClusterFleet
+from profiler.measuring.rungs.build import build_folder
+from profiler.measuring.rungs.program import RungJob
+from profiler.measuring.tools.ncu import LAUNCHES, NcuOptions, Selection, find_ncu
+from profiler.measuring.tools.toolchain import Gpu, choose_gpus, find_gpu, find_gpus
 from profiler.present.documents.rungs import collected_document, collected_row, next_command
 from profiler.store.runs.run_store import RunStore
 from profiler.text import short_gpu

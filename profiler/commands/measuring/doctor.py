@@ -5,8 +5,8 @@ from __future__ import annotations
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.errors import NotReady
-from profiler.measure.doctor.checks import Machine, derive_readiness
-from profiler.measure.doctor.doctor import examine_machine
+from profiler.measuring.doctor.checks import Machine, derive_readiness
+from profiler.measuring.doctor.doctor import examine_machine
 from profiler.present.documents.doctor import doctor_document
 
 

@@ -13,12 +13,12 @@ from profiler.catalog.presets import find_preset
 from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.output import print_document
-from profiler.measure.collect.collection import CollectPlan, steps_of
-from profiler.measure.collect.target import Target, rung_target
-from profiler.measure.collect.turns import collect_here
-from profiler.measure.devices.device import LocalDevice
-from profiler.measure.tools.ncu import LAUNCHES, NcuOptions, find_ncu
-from profiler.measure.tune.sweep import SweepMeasurement
+from profiler.measuring.collect.collection import CollectPlan, steps_of
+from profiler.measuring.collect.target import Target, rung_target
+from profiler.measuring.collect.turns import collect_here
+from profiler.measuring.devices.device import LocalDevice
+from profiler.measuring.tools.ncu import LAUNCHES, NcuOptions, find_ncu
+from profiler.measuring.tune.sweep import SweepMeasurement
 from profiler.present.documents.comparison import comparison_document
 from profiler.store.sweeps import StoredSweep
 

@@ -19,13 +19,13 @@ from profiler.commands.shared.ladders import (
 )
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
-from profiler.measure.collect.collection import CollectPlan
-from profiler.measure.collect.target import timed_target
-from profiler.measure.collect.turns import time_here
-from profiler.measure.devices.device import LocalDevice
-from profiler.measure.rungs.program import RungJob
-from profiler.measure.tools.ncu import NO_NCU, NcuOptions
-from profiler.measure.tools.toolchain import find_gpu
+from profiler.measuring.collect.collection import CollectPlan
+from profiler.measuring.collect.target import timed_target
+from profiler.measuring.collect.turns import time_here
+from profiler.measuring.devices.device import LocalDevice
+from profiler.measuring.rungs.program import RungJob
+from profiler.measuring.tools.ncu import NO_NCU, NcuOptions
+from profiler.measuring.tools.toolchain import find_gpu
 from profiler.present.documents.rungs import time_row, timed_document
 
 

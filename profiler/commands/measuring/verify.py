@@ -11,9 +11,9 @@ from profiler.commands.shared.ladders import build_rungs, choose_rungs, raise_fa
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
 from profiler.errors import GpuNotFound
-from profiler.measure.rungs.program import RungJob, fresh_seed
-from profiler.measure.rungs.verify import Checked, check_kernel
-from profiler.measure.tools.toolchain import find_gpu
+from profiler.measuring.rungs.program import RungJob, fresh_seed
+from profiler.measuring.rungs.verify import Checked, check_kernel
+from profiler.measuring.tools.toolchain import find_gpu
 from profiler.present.documents.rungs import check_row, verified_document
 
 

@@ -10,8 +10,8 @@ from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.progress import Progress
 from profiler.errors import ProfError, ProgramFailed
-from profiler.measure.rungs.build import BuildStatus, Built, build_kernels
-from profiler.measure.tools.toolchain import find_toolchain
+from profiler.measuring.rungs.build import BuildStatus, Built, build_kernels
+from profiler.measuring.tools.toolchain import find_toolchain
 
 
 def choose_rungs(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:

@@ -11,7 +11,7 @@ from typer import Option
 from profiler.commands.shared import options
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
-from profiler.measure.tools.git import tracked_names
+from profiler.measuring.tools.git import tracked_names
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.packs.plan import Compacted, PackPlan, compact as pack, plan_packs
 from profiler.store.packs.publish import stored_files

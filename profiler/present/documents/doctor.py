@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from profiler.measure.doctor.checks import Ability, HealthCheck, HealthState, Readiness
+from profiler.measuring.doctor.checks import Ability, HealthCheck, HealthState, Readiness
 from profiler.present.document import Column, Document, Facts, Records, Row, Table, Tone
 
 _HEADER = ("check", "ability", "state", "found", "remedy")

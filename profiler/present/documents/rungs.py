@@ -14,8 +14,8 @@ from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Kernel, Ladder, size_text
 from profiler.catalog.metrics import DURATION, HEADLINE
-from profiler.measure.rungs.build import Built
-from profiler.measure.rungs.verify import Checked
+from profiler.measuring.rungs.build import Built
+from profiler.measuring.rungs.verify import Checked
 from profiler.present.document import Column, Document, Plain, Records, Tone, ValueKind
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.runs.manifest import Manifest

@@ -21,6 +21,7 @@ from datetime import UTC, datetime
 from profiler.errors import NotAReport, ReportDamaged, ReportEmpty
 
 MAGIC = b"NVR\x00"
+BEGINNING_BYTES = 4096
 _POINTER = b"version https://git-lfs"  # what Git checks out in place of a large file that it did not fetch
 
 # BlockHeader fields: how many results its payload holds that have a number, which are kernels, ranges and graphs; and how
@@ -98,7 +99,7 @@ def read_envelope(data: bytes | memoryview, name: str) -> Envelope:
     only the hash taken when a report is stored can.
     """
     view = memoryview(data)
-    _check_magic(view, name)
+    check_magic(view, name)
     walk = _Walk()
     try:
         header, position = _sized(view, 4, "the file header")
@@ -122,7 +123,8 @@ class _Malformed(Exception):
     pass
 
 
-def _check_magic(view: memoryview, name: str) -> None:
+def check_magic(view: memoryview | bytes, name: str) -> None:
+    """Raises unless a file begins as a report does; its first `BEGINNING_BYTES` are enough."""
     if len(view) == 0:
         raise NotAReport(f"{name}: the file is empty")
     start = bytes(view[:4])
@@ -130,7 +132,7 @@ def _check_magic(view: memoryview, name: str) -> None:
         return
     if MAGIC.startswith(start):
         raise ReportDamaged(f"{name}: damaged or cut short: only {len(view)} bytes are left")
-    if not any(view[:4096]):
+    if not any(view[:BEGINNING_BYTES]):
         raise ReportDamaged(f"{name}: it starts with zero bytes, as after a failed copy")
     if bytes(view[: len(_POINTER)]) == _POINTER:
         raise NotAReport(

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from profiler.errors import NotAReport, ReportDamaged, ReportNotFound, ReportTooLarge, ReportUnreadable
 from profiler.store.remote.files import MOST_FILE_BYTES
-from profiler.store.reports.envelope import Envelope, read_envelope
+from profiler.store.reports.envelope import BEGINNING_BYTES, Envelope, check_magic, read_envelope
 from profiler.store.reports.near import files_in, what_is_near
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -77,6 +77,13 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
         envelope = read_envelope(view, str(path))
         digest = hashlib.sha256(view).hexdigest()
     return ReportFile(path, plain, digest, size, envelope, stamp)
+
+
+def check_beginning(path: Path) -> None:
+    """Raises for what is no report by its first bytes, which takes a thousandth of the time that starting a reader takes."""
+    with _opened(path) as descriptor:
+        if not _is_packed(descriptor):
+            check_magic(os.pread(descriptor, BEGINNING_BYTES, 0), str(path))
 
 
 def sha256_of_report(path: Path) -> str:

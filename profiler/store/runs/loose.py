@@ -16,10 +16,10 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from profiler.errors import ReportError, ReportNotFound, RunUnusable
+from profiler.errors import ReportError, RunUnusable
 from profiler.machine import available_cores
 from profiler.store.cache import Cache, hash_of_code, open_cache
-from profiler.store.reports.identity import sha256_of_report
+from profiler.store.reports.identity import check_beginning, sha256_of_report
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
 from profiler.store.runs.manifest import Manifest, StoredReport, read_manifest
 from profiler.store.runs.run import Run
@@ -35,7 +35,7 @@ _held: dict[tuple[str, _Stamp], Run] = {}  # what this process has opened, for s
 
 
 def open_report(path: Path, *, fresh: bool = False) -> Run:
-    """Returns a report as a run in memory; reads it even if it is kept where `fresh`."""
+    """Returns a report as a run in memory; where `fresh`, a reader opens it, even if it is kept or does not begin as a report does."""
     (run,) = open_reports([path], fresh=fresh)
     return run
 
@@ -47,6 +47,9 @@ def open_reports(
 
     `progress` receives a line about how far it is a few times a second, and an empty one at the end.
     """
+    if not fresh:
+        for path in paths:
+            check_beginning(path)
     runs = {} if fresh else {path: run for path in paths if (run := _held_run(path) or _kept_run(path))}
     new = [path for path in dict.fromkeys(paths) if path not in runs]
     if new:
@@ -94,8 +97,6 @@ def _kept_run(path: Path) -> Run | None:
         return None
     try:
         sha256 = sha256_of_report(path)
-    except ReportNotFound:
-        raise
     except (ReportError, OSError):  # reading the report says what is wrong with it
         return None
     kept = _cache().get(_key(sha256, path))

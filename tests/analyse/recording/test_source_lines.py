@@ -78,3 +78,16 @@ def test_code_of_a_library_counts_on_the_line_of_the_author_before_it(make_run):
         ("k.jl", 8, 32),
     ]
     assert found.executed == 127
+
+
+def test_code_of_a_library_counts_where_its_values_come_from_as_the_causes_say(make_run):
+    """The header adds what line 7 loaded, and scales it by a constant that the compiler fetched at the line of the index."""
+    header = "/usr/local/cuda-12.4/include/cuComplex.h"
+    code = [
+        ("LDG.E.64 R4, [R2.64]", 1, "/home/one/k.cu", 7, 0),
+        ("ULDC.64 UR4, c[0x3][0x40]", 2, "/home/one/k.cu", 5, 0),
+        ("DADD R4, R4, R4", 4, header, 9, 0),
+        ("DMUL R6, R4, UR4", 8, header, 9, 0),
+    ]
+    found = profiler.source_lines(make_run({"kernel": "k", "instructions": code}))
+    assert [(one.line, one.executed) for one in found.lines] == [(5, 2), (7, 13)]

@@ -215,7 +215,7 @@ def test_a_run_in_a_pack_is_named_by_the_path_it_had(everything, prof_here):
 
 
 def test_the_doctor_searches_the_reports_in_a_pack(everything):
-    from profiler.measure.doctor.folders import check_private_paths
+    from profiler.measuring.doctor.folders import check_private_paths
 
     before, after = everything
     assert check_private_paths(after.local) == check_private_paths(before.local)

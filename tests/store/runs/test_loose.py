@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from profiler.errors import ReportDamaged
+from profiler.errors import NotAReport, ReportDamaged
 from profiler.store.cache import cache_root
 from profiler.store.runs import loose
 from profiler.store.runs.loose import open_report, open_reports
@@ -127,3 +127,11 @@ def test_the_progress_of_reading_counts_the_launches(kept, mine):
     seen.clear()
     open_reports([mine], seen.append)
     assert seen == [], "nothing is read"
+
+
+def test_what_is_no_report_by_its_first_bytes_is_refused_before_a_reader_starts(reads, reports, tmp_path):
+    notes = tmp_path / "notes.md"
+    notes.write_text("# prof\n")
+    with pytest.raises(NotAReport, match=r"notes\.md: not an Nsight Compute report"):
+        open_reports([reports / "several.ncu-rep", notes])
+    assert reads == []

@@ -1,0 +1,355 @@
+"""Takes one target to a run: verifies it, times it, profiles it process by process, reads the reports, commits.
+
+Each process's results are kept at once (`store/runs/unfinished.py`), so that the next call goes on after a kill.
+`turns.py` lets several targets take turns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from profiler.errors import (
+    CountersBusy,
+    CountersRefused,
+    DiskFull,
+    GpuNotFound,
+    MetricsMissing,
+    ProfError,
+    ReportDamaged,
+    SchedulerLost,
+    StoreNotWritable,
+    WorkerLost,
+)
+from profiler.measuring.collect.target import Target, collection_key, program_provenance, typed_command
+from profiler.measuring.devices.device import Device, Order
+from profiler.measuring.rungs.build import build_folder
+from profiler.measuring.rungs.program import RungJob, fresh_seed, program_command
+from profiler.measuring.rungs.provenance import derive_provenance
+from profiler.measuring.rungs.timing import with_facts
+from profiler.measuring.tools.git import read_commit
+from profiler.measuring.tools.ncu import NcuOptions
+from profiler.measuring.tools.neutral import neutral_folder
+from profiler.measuring.tools.process import command_details, shown
+from profiler.measuring.tools.toolchain import Gpu
+from profiler.measuring.tools.transcript import Transcript
+from profiler.store.reports.request import CollectionFacts, ProcessFacts, Request, Timing
+from profiler.store.runs.commit import Staging
+from profiler.store.runs.manifest import Manifest, Provenance
+from profiler.store.runs.run_id import path_name, preset_name
+from profiler.store.runs.run_store import RunStore
+from profiler.store.runs.timed_run import TimedRun, stage_timings
+from profiler.store.runs.unfinished import CollectionPlan, ProcessTimings, UnfinishedCollection
+
+if TYPE_CHECKING:
+    from profiler.store.reports.sandbox import Extracted, Sandbox
+
+# Errors that every other kernel would meet too.
+FATAL = (GpuNotFound, CountersRefused, CountersBusy, DiskFull, StoreNotWritable, SchedulerLost)
+
+
+@dataclass(frozen=True)
+class CollectPlan:
+    """The settings that all targets of one call share: the device, ncu's options, and how often each step runs."""
+
+    device: Device
+    recording: NcuOptions
+    processes: int = 3
+    repeats: int = 20  # timed repeats in each process; 0: no timing
+    warmup: int = 5
+    seed: int | None = None  # the user's; None: a random one
+    verify: bool = True
+    timeout_s: float = 600.0
+    cwd: Path | None = None
+    force: bool = False
+    resume: bool = False  # trust that programs which prof did not compile are unchanged
+    keep: bool = False  # go on with what this very call kept, whatever `force` and `resume` say
+
+
+@dataclass(frozen=True)
+class CollectStep:
+    """One step of a collection: the target's label, what is done, and in which process."""
+
+    label: str
+    what: Literal["verify", "time", "profile"]
+    process: int = 0
+
+
+@dataclass(frozen=True)
+class CollectObserver:
+    """Callbacks that receive the progress. `end` receives a line for the user, or the error."""
+
+    begin: Callable[[CollectStep], None]
+    at: Callable[[CollectStep, Transcript], None]
+    end: Callable[[CollectStep, str, ProfError | None], None]
+
+
+def steps_of(plan: CollectPlan, target: Target) -> list[CollectStep]:
+    """Returns the steps that collecting the target takes if nothing of it is kept."""
+    steps = [CollectStep(target.label, "verify")] if _is_verified(plan, target) else []
+    for process in range(plan.processes):
+        if _is_timed(plan, target):
+            steps.append(CollectStep(target.label, "time", process))
+        if target.is_profiled:
+            steps.append(CollectStep(target.label, "profile", process))
+    return steps
+
+
+@dataclass
+class Collection:
+    """One target on its way to a run."""
+
+    plan: CollectPlan
+    target: Target
+    store: RunStore
+    error: ProfError | None = None
+    timings: list[Timing] = field(default_factory=list)
+    reports: list[Path] = field(default_factory=list)
+    facts: list[ProcessFacts] = field(default_factory=list)
+    relative_error: float | None = None
+    seconds: float = 0.0
+    began: datetime = field(default_factory=lambda: datetime.now(UTC))
+    pending: UnfinishedCollection = field(init=False)
+    key: str = field(init=False)
+    provenance: Provenance = field(init=False)
+    extracting: tuple[Request, Future[Extracted]] | None = None
+
+    def __post_init__(self) -> None:
+        plan, target = self.plan, self.target
+        self.provenance = _find_provenance(plan, target, self.store)
+        timed = (plan.repeats, plan.warmup) if _is_timed(plan, target) else None
+        self.key = collection_key(
+            target,
+            plan.recording,
+            self.provenance,
+            plan.device.gpu.name,
+            plan.device.ncu,
+            plan.processes,
+            timed,
+        )
+
+    @property
+    def run_name(self) -> str:
+        if not self.target.is_profiled:
+            return self.target.name
+        return path_name(preset_name(self.target.name, self.plan.recording.preset.name))
+
+    def known_run(self) -> str | None:
+        """Returns the id of a run of the very same collection, if one exists and may be used."""
+        if not self.goes_on:
+            return None
+        runs = self.store.open_all(one for one in self.store.ids() if one.name == self.run_name)
+        answers = (run.manifest.run_id for run in reversed(runs) if self._is_answered_by(run.manifest))
+        return next(answers, None)
+
+    def _is_answered_by(self, run: Manifest) -> bool:
+        lacking = set(run.missing_metrics) & set(self.plan.recording.preset.required)
+        return run.collection == self.key and not lacking
+
+    @property
+    def goes_on(self) -> bool:
+        """Returns whether the results of an earlier call may be used."""
+        return not self.plan.force and (self.plan.resume or self.target.is_compiled)
+
+    def open(self) -> None:
+        """Takes the seed of the kept results, or discards them and begins anew."""
+        if not (self.plan.keep or self.goes_on):
+            self.pending.discard()
+        seed = fresh_seed() if self.plan.seed is None else self.plan.seed
+        plan = self.pending.plan(CollectionPlan(self.run_name, seed, self.plan.device.gpu.uuid))
+        if self.target.job is not None:
+            self.target = replace(self.target, job=replace(self.target.job, seed=plan.seed))
+
+    def attempt(self, step: Callable[[CollectObserver], None], observer: CollectObserver) -> None:
+        """Runs one step. A failure skips the rest of this target; fatal errors and lost workers propagate."""
+        if self.error is not None:
+            return
+        started = time.monotonic()
+        try:
+            step(observer)
+        except (*FATAL, WorkerLost):
+            raise
+        except ProfError as error:
+            self.error = error
+        self.seconds += time.monotonic() - started
+
+    def verify(self, observer: CollectObserver) -> None:
+        """Checks the result, if the target has a check."""
+        job = self.target.job
+        if job is None or not _is_verified(self.plan, self.target):
+            return
+        with _Reporting(observer, CollectStep(self.target.label, "verify")) as report:
+            self.relative_error = self.plan.device.verify(job, self.plan.timeout_s)
+            report.line = f"verified    {self.target.label}"
+            if self.relative_error is not None:
+                report.line += f": relative error {self.relative_error:.1e}"
+
+    def time(self, process: int, observer: CollectObserver) -> None:
+        """Times one process without the profiler, unless its timings are kept."""
+        job = self.target.job
+        if job is None or not _is_timed(self.plan, self.target):
+            return
+        with _Reporting(observer, CollectStep(self.target.label, "time", process)) as report:
+            known = self.pending.timings(process)
+            if known is None:
+                timed = self.plan.device.time(self._timing_job(job), self.plan.timeout_s)
+                rows = timed.rows(process)
+                known = ProcessTimings(timed.facts, rows)
+                self.pending.keep_timings(process, known)
+                alone = "" if self.target.is_profiled else "; it is not profiled"
+                report.line = (
+                    f"timed       {self.target.label}, process {process + 1} of {self.plan.processes}: "
+                    f"{len(rows)} repeats, {report.seconds:.1f} s{alone}"
+                )
+            self.timings += known.timings
+            self.facts.append(known.facts)
+
+    def profile(self, process: int, observer: CollectObserver) -> None:
+        """Profiles one process, unless its report is kept."""
+        if not self.target.is_profiled:
+            return
+        step = CollectStep(self.target.label, "profile", process)
+        with _Reporting(observer, step) as report, neutral_folder() as scratch:
+            kept = self.pending.report(process)
+            if kept is None:
+                plan = self.plan
+                order = Order(self.target, plan.recording, plan.timeout_s, plan.cwd)
+                recorded = plan.device.record(order, scratch, partial(observer.at, step))
+                kept = self.pending.keep_report(process, recorded.report)
+                passes = f", {recorded.passes} passes" if recorded.passes else ""
+                report.line = (
+                    f"profiled    {self.target.label}, process {process + 1} of {plan.processes}: "
+                    f"{recorded.launches} launches{passes}, {report.seconds:.1f} s"
+                )
+            self.reports.append(kept)
+
+    def submit(self, sandbox: Sandbox, staging: Staging) -> None:
+        """Starts to read the reports, in another process."""
+        if not self.target.is_profiled:
+            return
+        plan, job, rung = self.plan, self.target.job, self.target.rung
+        preset = plan.recording.preset
+        request = Request(
+            reports=tuple(self.reports),
+            folder=staging.folder(),
+            name=self.target.name,
+            ladder=rung.ladder.name if rung is not None else None,
+            kernel=rung.kernel.number if rung is not None else None,
+            collected=CollectionFacts(
+                key=self.key,
+                preset=preset.name,
+                provenance=self._measured(),
+                program=shown(self.target.program_text),
+                workload=job.values if job is not None and (rung or job.values) else None,
+                metrics=preset.metrics,
+                required=preset.required,
+                timings=tuple(self.timings),
+            ),
+        )
+        self.extracting = (request, sandbox.submit(request))
+
+    def commit(self, staging: Staging) -> str:
+        """Commits the run and returns its id."""
+        if not self.target.is_profiled:
+            run_id = stage_timings(staging, self._timed_run())
+            self.pending.discard()
+            return run_id
+        from profiler.store.reports.sandbox import outcome  # which takes long to import
+
+        assert self.extracting is not None
+        request, future = self.extracting
+        try:
+            extracted = outcome(future, request.report)
+        except (MetricsMissing, ReportDamaged) as error:
+            self.pending.discard()  # the next call would fail with these reports too
+            command = typed_command(self.target, self.plan.device.ncu, self.plan.recording)
+            raise error.changed(details=[*error.details, *command_details(command)]) from None
+        assert isinstance(extracted, Manifest)  # the request names no hash that is stored already
+        staging.commit(request.folder, extracted.run_id)
+        self.pending.discard()
+        return extracted.run_id
+
+    def _timing_job(self, job: RungJob) -> RungJob:
+        return replace(job, repeats=self.plan.repeats, warmup=self.plan.warmup)
+
+    def _measured(self) -> Provenance:
+        job, origin = self.target.job, with_facts(self.provenance, self.facts)
+        return msgspec.structs.replace(
+            origin,
+            seed=job.seed if job is not None else None,
+            relative_error=origin.relative_error if self.relative_error is None else self.relative_error,
+            seconds=round(self.seconds, 3),
+        )
+
+    def _timed_run(self) -> TimedRun:
+        job = self.target.job
+        assert job is not None  # only a ladder can declare that a kernel is not profiled
+        folder = job.ladder.folder.resolve()
+        return TimedRun(
+            ladder=job.ladder.name,
+            kernel=job.kernel.number,
+            workload=job.values,
+            recorded=self.began,
+            gpu=self.plan.device.gpu.name,
+            command_line=shown(program_command(self._timing_job(job), "time", relative_to=folder)),
+            provenance=self._measured(),
+            timings=self.timings,
+            collection=self.key,
+            function="" if job.ladder.name else job.kernel.name,
+        )
+
+
+@dataclass
+class _Reporting:
+    """Reports to the observer that a step begins, and how it ended."""
+
+    observer: CollectObserver
+    step: CollectStep
+    line: str = ""
+    _started: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._started
+
+    def __enter__(self) -> _Reporting:
+        self._started = time.monotonic()
+        self.observer.begin(self.step)
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is None:
+            self.observer.end(self.step, self.line, None)
+        elif isinstance(error, ProfError) and not isinstance(error, WorkerLost):
+            self.observer.end(self.step, "", error)
+
+
+def _is_verified(plan: CollectPlan, target: Target) -> bool:
+    return plan.verify and target.job is not None and "check" in target.job.kernel.commands
+
+
+def _is_timed(plan: CollectPlan, target: Target) -> bool:
+    return plan.repeats > 0 and target.job is not None and "time" in target.job.kernel.commands
+
+
+def _find_provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
+    job = target.rung
+    if job is None:
+        return find_program_provenance(target, plan.device.gpu, plan.cwd or Path.cwd(), store)
+    commit = read_commit(job.ladder.folder, store.local, build_folder(job.ladder, plan.device.gpu.arch))
+    return derive_provenance(job.ladder, job.kernel, target.built, plan.device.gpu, commit)
+
+
+def find_program_provenance(target: Target, gpu: Gpu, folder: Path, store: RunStore) -> Provenance:
+    """Returns what is known of a program's origin: the commit that prof was called in, and the hashes of its files."""
+    commit = read_commit(Path.cwd(), store.local)
+    facts = Provenance(driver_version=gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty)
+    return program_provenance(target, facts, folder)

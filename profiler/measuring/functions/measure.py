@@ -1,0 +1,264 @@
+"""Takes a function to a run: verifies it, times it and profiles it in fresh processes, commits.
+
+The fresh processes run `child.py`. The first of them also surveys what a call launches. The rest is what `collect/` does for every program.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
+from profiler.catalog.presets import find_preset
+from profiler.errors import ProgramFailed, ProgramTimedOut, ToolNotFound
+from profiler.measuring.collect.target import Target
+from profiler.measuring.devices.device import Order, lock_folder
+from profiler.measuring.functions.activity import Chosen, LaunchedKernel, choose
+from profiler.measuring.functions.ahead import Ahead
+from profiler.measuring.functions.child import CALLS, FILE, Call
+from profiler.measuring.functions.collecting import Collecting, without_profile
+from profiler.measuring.functions.here import FunctionDevice
+from profiler.measuring.functions.main_source import SENT_MAIN, write_main
+from profiler.measuring.functions.plan import FunctionPlan
+from profiler.measuring.functions.shipping import pack
+from profiler.measuring.functions.survey import survey_function
+from profiler.measuring.rungs import program
+from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
+from profiler.measuring.tools.neutral import neutral_folder
+from profiler.measuring.tools.toolchain import Gpu, find_gpu
+from profiler.store.reports.sandbox import Sandbox
+from profiler.store.runs.run_id import path_name
+from profiler.store.runs.run_store import RunStore
+
+_PREFIX = "prof: "
+
+
+@dataclass(frozen=True)
+class MeasuredFunction:
+    """The id of the committed run, and every kernel of one call."""
+
+    run_id: str
+    kernels: tuple[LaunchedKernel, ...]
+
+
+class _Function(Kernel):
+    """A function in the place of a rung: messages call it by its name."""
+
+    def __str__(self) -> str:
+        return f"'{self.name}'"
+
+
+def measure_function(
+    call: Call,
+    plan: FunctionPlan,
+    store: RunStore,
+    namespace: Mapping[str, Any],
+    say: Callable[[str], None],
+    ahead: Ahead | None,
+) -> MeasuredFunction:
+    """Measures the function and commits its run. `namespace` holds the names of the module that asks for it.
+
+    `say` receives what is done now, and `ahead` has processes that wait for several measurements.
+    """
+    if SENT_MAIN in sys.modules:
+        raise ProgramFailed(
+            f"{plan.name}: the function needs a name whose statement also calls `measure`",
+            remedy="Bind what the function needs in a statement of its own.",
+        )
+    gpu = find_gpu()
+    cautions = [] if call.reference is not None else ["the result was not verified: there is no reference"]
+    with (
+        neutral_folder() as scratch,
+        _alone_on(gpu),
+        Sandbox(workers=1) as sandbox,
+        _processes(ahead) as started,
+    ):
+        folder = scratch / "call"
+        folder.mkdir()
+        if (lacking := _send(call, namespace, folder)) is not None:
+            cautions.append(f"measured in this process alone, without counters, because {lacking}")
+            plan = replace(plan, profile=False, processes=1, repeats=plan.repeats * plan.processes)
+        device = FunctionDevice(
+            gpu, _ncu(plan, cautions), _environment(), ahead=started, call=call if lacking else None
+        )
+        job = replace(_job(plan, folder), environment=device.environment)
+        words = _program(call.function, plan.name)
+
+        def ordered(chosen: Chosen) -> Order:
+            recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
+            return Order(_target(plan, job, chosen, words), recording, plan.timeout_s)
+
+        def surveyed(kernels: Sequence[LaunchedKernel], modules: Sequence[str]) -> None:
+            started.learn(modules)
+            if plan.kernel_name is None and len(kernels) > 1 and device.ncu.version:
+                chosen = choose(job.label, kernels, None)
+                device.plan_ahead(plan.processes, ordered(chosen), scratch, is_surveyed=True)
+
+        if not lacking:
+            # Most functions launch one kernel: nobody needs to know its name to profile all that the window has.
+            guess = ordered(Chosen(plan.kernel_name, (), None)) if device.ncu.version else None
+            device.plan_ahead(plan.processes, guess, scratch)
+        with _explained():
+            say("calls it until it is compiled and tuned, times and verifies it")
+            found = survey_function(device, job, plan, surveyed)
+            if found.left_out:
+                cautions.append(
+                    f"{found.left_out / 1e9:.3g} GB of the arguments are not put back, because they are too many or cannot "
+                    "be written: a function that changes them meets in each call what the call before has left"
+                )
+            (folder / CALLS).write_text(str(found.calls))
+            order = ordered(choose(job.label, found.kernels, plan.kernel_name))
+            collecting = Collecting(plan, call, device, order.recording, found, cautions, store, sandbox, say)
+            run_id = collecting.collect(order.target if device.ncu.version else without_profile(order.target))
+    return MeasuredFunction(run_id, found.kernels)
+
+
+def processes_ahead(measurements: int = 0) -> Ahead:
+    """Returns the processes of that many measurements, which import ahead of their turn."""
+    ahead = Ahead(_environment())
+    ahead.expect(measurements)
+    return ahead
+
+
+@contextmanager
+def _processes(ahead: Ahead | None) -> Iterator[Ahead]:
+    """Yields the processes of several measurements, or of this one."""
+    if ahead is None:
+        with processes_ahead() as own:
+            yield own
+        return
+    try:
+        yield ahead
+    finally:
+        ahead.forget_profiles()
+
+
+def _send(call: Call, namespace: Mapping[str, Any], folder: Path) -> str | None:
+    """Writes the call for the fresh processes; returns why it cannot be copied to them, or None."""
+    main = write_main(folder)
+    try:
+        packed = pack((call.function, call.arguments, call.reference), namespace, main)
+    except Exception as error:  # whatever the classes of the user's objects raise
+        parts = {"the function": call.function, "the reference": call.reference}
+        parts |= {f"argument {place}": one for place, one in enumerate(call.arguments, 1)}
+        what = next((name for name, one in parts.items() if not _is_sendable(one, namespace, main)), "it")
+        return f"{what} cannot be copied to a fresh process: {type(error).__name__}: {error}"
+    sent = {
+        "cwd": str(Path.cwd()),
+        "argv": list(sys.argv),
+        "main": main,
+        "tolerance": call.tolerance,
+        "call": packed,
+    }
+    (folder / FILE).write_bytes(pickle.dumps(sent))
+    return None
+
+
+def _is_sendable(value: object, namespace: Mapping[str, Any], main: Path | None) -> bool:
+    with suppress(Exception):
+        pack(value, namespace, main)
+        return True
+    return False
+
+
+def _job(plan: FunctionPlan, folder: Path) -> program.RungJob:
+    child = (
+        sys.executable.replace("{", "{{").replace("}", "}}"),
+        "-m",
+        "profiler.measuring.functions.child",
+        ".",
+    )
+    timing = ("--repeats", "{repeats}", "--warmup", "{warmup}")
+    kernel = _Function(
+        number=0,
+        name=plan.name,
+        idea="",
+        regex=None,
+        commands={
+            "check": (*child, "--mode", "survey", "--seed", "{seed}", *timing),
+            "time": (*child, "--mode", "time", *timing),
+            "profile": (*child, "--mode", "profile", "--launches", "{launches}"),
+        },
+    )
+    values = dict(plan.values or {})
+    ladder = Ladder("", "", folder / "ladder.toml", Workload(values), (kernel,))
+    return program.RungJob(
+        ladder, kernel, values, seed=program.fresh_seed(), launches=plan.launches, repeats=plan.repeats
+    )
+
+
+def _target(plan: FunctionPlan, job: program.RungJob, chosen: Chosen, words: tuple[str, ...]) -> Target:
+    """Returns what is profiled: the launches of the kernel that was chosen, in the window that `child.py` opens."""
+    launches = None if chosen.launches is None else plan.launches * chosen.launches
+    return Target(
+        name=path_name(plan.name),
+        selection=Selection(chosen.regex, 0, launches, of_window=True),
+        required_launches=launches,
+        job=replace(job, launches=plan.launches),
+        program=words,
+    )
+
+
+def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
+    """Returns ncu, or one without a version if there is none and nothing can be profiled."""
+    if plan.profile:
+        try:
+            return find_ncu()
+        except ToolNotFound as error:
+            cautions.append(f"times alone, without counters: {error.message.splitlines()[0]}")
+    return Ncu(Path("ncu"), "")
+
+
+def _program(function: object, name: str) -> tuple[str, ...]:
+    """Returns a command line that a run can record for the function: its file, which is hashed, and its name. Nothing executes it."""
+    inner = getattr(function, "fn", getattr(function, "__wrapped__", function))
+    file = getattr(sys.modules.get(getattr(inner, "__module__", "")), "__file__", None)
+    words = [os.path.relpath(file)] if file and not os.path.relpath(file).startswith("..") else []
+    return ("python3", *words, name)
+
+
+def _environment() -> dict[str, str]:
+    root = str(Path(__file__).parents[3])
+    path = os.pathsep.join(dict.fromkeys([*(entry or str(Path.cwd()) for entry in sys.path), root]))
+    return {**program.ENVIRONMENT, "PYTHONPATH": path}
+
+
+@contextmanager
+def _alone_on(gpu: Gpu) -> Iterator[None]:
+    """Waits until no other process measures a function on this GPU, and keeps others waiting."""
+    descriptor = os.open(lock_folder(gpu) / "measuring", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Puts the reason that a fresh process gives into the message of its failure."""
+    try:
+        yield
+    except ProgramTimedOut as error:
+        remedy = "Give it longer with timeout_s=..., or smaller arguments."
+        raise ProgramTimedOut(error.message, details=error.details[1:], remedy=remedy) from None
+    except ProgramFailed as error:
+        label, _, how = error.message.removesuffix(")").rpartition(" failed (")
+        if not label:
+            raise
+        said = [line.strip() for line in error.details if line.strip().startswith(_PREFIX)]
+        why = said[-1].removeprefix(_PREFIX) if said else f"its process died: {how}"
+        raise ProgramFailed(
+            f"{label} cannot be measured: {why}",
+            details=[
+                line for line in error.details[1:] if line.strip() not in said and '{"survey"' not in line
+            ],
+            remedy="Call the function by hand with the same arguments: it must launch its kernels and return.",
+        ) from None

@@ -1,0 +1,80 @@
+"""Surveys a function in a fresh process: it is called until it is settled, timed and verified, and its kernels are listed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from profiler.errors import ResultWrong
+from profiler.measuring.functions.activity import LaunchedKernel
+from profiler.measuring.functions.here import FunctionDevice
+from profiler.measuring.functions.plan import FunctionPlan
+from profiler.measuring.rungs import program
+from profiler.measuring.rungs.timing import Timed, parse_timings
+from profiler.measuring.rungs.verify import parse_check
+from profiler.measuring.tools.clocks import sampled_clocks
+from profiler.measuring.tools.exit_codes import EXIT_WRONG
+
+
+@dataclass(frozen=True)
+class Survey:
+    """The findings of the first process, which also timed the function; `left_out` are bytes of arguments that are not put back."""
+
+    calls: int
+    kernels: tuple[LaunchedKernel, ...]
+    relative_error: float | None
+    timed: Timed
+    left_out: int
+
+
+Surveyed = Callable[[tuple[LaunchedKernel, ...], list[str]], None]
+
+
+def survey_function(
+    device: FunctionDevice, job: program.RungJob, plan: FunctionPlan, surveyed: Surveyed
+) -> Survey:
+    """Lets compilation and autotuning end, times the function, and refuses a wrong result.
+
+    `surveyed` receives the kernels, and the modules that calls need, as soon as they are known.
+    """
+
+    def hear(line: dict[str, Any]) -> None:
+        surveyed(_kernels(line), line["modules"])
+
+    with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
+        finished = device.run(job, "check", plan.timeout_s, (0, EXIT_WRONG), _FirstLine(hear).feed)
+    line = next((line for line in program.json_lines(job, finished) if line.get("survey")), None)
+    if line is None:
+        raise program.output_invalid(job, finished, "no line about its kernels")
+    checked = parse_check(job, finished)
+    if checked.error is not None and plan.verify:
+        raise ResultWrong(
+            f"{job.label} computes a wrong result: relative error {checked.relative_error:.1e}, at most "
+            f"{checked.threshold:.1e} allowed, seed {job.seed}"
+            if checked.relative_error is not None and checked.threshold is not None
+            else f"{job.label} computes a wrong result, seed {job.seed}",
+            remedy="Correct it, allow more with tolerance=..., or measure it all the same with verify=False.",
+        )
+    timed = parse_timings(job, finished, clocks)
+    return Survey(line["calls"], _kernels(line), checked.relative_error, timed, line["left_out"])
+
+
+def _kernels(line: dict[str, Any]) -> tuple[LaunchedKernel, ...]:
+    return tuple(LaunchedKernel(one["name"], one["launches"], one["ns"]) for one in line["kernels"])
+
+
+@dataclass
+class _FirstLine:
+    """Hears the pieces of a program's output until its first line is whole, which is that of the survey."""
+
+    then: Callable[[dict[str, Any]], None]
+    text: str = ""
+    is_over: bool = False
+
+    def feed(self, piece: str) -> None:
+        self.text += piece
+        if not self.is_over and "\n" in self.text:
+            self.is_over = True
+            self.then(json.loads(self.text.partition("\n")[0]))

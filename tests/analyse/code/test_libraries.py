@@ -1,0 +1,76 @@
+"""Code of a library counts on the author's line whose values it works on, wherever the compiler put its instructions."""
+
+import pytest
+
+from profiler.analyse.code.libraries import Written, find_authors
+
+HEADER = "/usr/local/cuda-12.4/include/cuComplex.h"
+PRODUCT = "DMUL R4, R6, UR4"  # of a header, behind the author's code
+
+
+def author_of_last(*texts: str, headers: int = 1) -> int:
+    """The line that stands for the last instruction: each has its own, from 0, and the last few are of a header."""
+    own = len(texts) - headers
+    code = [
+        Written(text, "mine.cu" if line < own else HEADER, None, line + 1) for line, text in enumerate(texts)
+    ]
+    return find_authors(code)[-1]
+
+
+def test_the_authors_own_code_stands_for_itself():
+    assert author_of_last("LDG.E.64 R6, [R2.64]", "DMUL R4, R6, R6", headers=0) == 1
+
+
+@pytest.mark.parametrize(
+    "hoisted",
+    [
+        "ULDC.64 UR4, c[0x3][0x40]",  # a constant
+        "UMOV UR4, 0x1",
+        "R2UR UR4, R9",
+        "S2UR UR4, SR_CTAID.Y",
+        "IMAD.MOV.U32 R7, RZ, RZ, R9",
+        "@P0 MOV R7, R9",
+    ],
+)
+def test_a_constant_and_a_move_say_nothing_as_the_compiler_puts_them_anywhere(hoisted):
+    assert author_of_last("LDG.E.64 R6, [R2.64]", "FADD R1, R1, R1", hoisted, PRODUCT) == 0
+
+
+def test_a_move_hands_on_what_was_loaded_or_computed():
+    assert author_of_last("LDG.E R9, [R2.64]", "FADD R1, R1, R1", "MOV R6, R9", PRODUCT) == 0
+
+
+def test_a_chain_of_the_librarys_own_code_leads_back_to_the_authors_value():
+    texts = (
+        "LDG.E.64 R10, [R2.64]",
+        "FADD R1, R1, R1",
+        "ULDC.64 UR4, c[0x3][0x40]",
+        "DADD R6, R10, R10",
+        PRODUCT,
+    )
+    assert author_of_last(*texts, headers=2) == 0
+
+
+def test_of_several_values_the_last_one_is_what_the_statement_adds_to_the_sum():
+    texts = ("LDG.E.64 R8, [R2.64]", "LDG.E.64 R6, [R2.64+0x8]", "FADD R1, R1, R1", "DFMA R8, R6, UR4, R8")
+    assert author_of_last(*texts) == 1
+
+
+def test_a_store_of_a_header_stands_where_its_address_is_made_and_an_exchange_through_shared_memory_where_its_value_is():
+    made = ("IMAD.WIDE R2, R9, 0x4, R4", "FADD R5, R7, R7", "ULDC.64 UR8, c[0x0][0x208]")
+    assert author_of_last(*made, "STG.E desc[UR8][R2.64], R5") == 0
+    assert author_of_last(*made, "STS [R2], R5") == 1
+    assert author_of_last(*made, "STG.E desc[UR8][R20.64], R5") == 1  # to a parameter
+
+
+def test_where_no_value_leads_back_the_authors_code_before_it_that_ran_does():
+    assert author_of_last("FADD R1, R1, R1", "ULDC.64 UR4, c[0x3][0x40]", PRODUCT) == 1
+    ran, not_run = (Written("FADD R1, R1, R1", "mine.cu", None, line, 2 - line) for line in (1, 2))
+    assert find_authors([ran, not_run, Written("BAR.SYNC 0x0", HEADER, None, 9)]) == [0, 1, 0]
+
+
+def test_a_library_without_an_author_keeps_its_own_line():
+    assert author_of_last("BAR.SYNC 0x0") == 0
+    assert find_authors(
+        [Written("FADD R1, R1, R1", None, None, None), Written(PRODUCT, HEADER, None, 9)]
+    ) == [0, 1]
