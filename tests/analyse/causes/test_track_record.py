@@ -71,6 +71,8 @@ def test_a_cause_that_a_rule_of_nvidia_names_too_has_its_estimate_in_the_evidenc
 ALWAYS = re.compile(
     r"32 bytes a request|sectors of 32 bytes|of 32 lanes|a tile of 8 x 8 results a thread, each feeds 16|8 x 8|128 x 128"
 )
+NEARLY_ALL = {"> 99 %": "100 %", "< 1 %": "0 %"}  # as such shares round
+NEARLY = re.compile("|".join(NEARLY_ALL))
 FIGURE = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:e\+\d+)?")
 
 
@@ -91,7 +93,9 @@ def test_every_figure_of_a_sentence_is_in_its_evidence(sampled_runs):
         (name, cause.cause, figure)
         for name, run in sampled_runs.items()
         for cause in track_record.causes_of(run)
-        for figure in FIGURE.findall(ALWAYS.sub("", cause.sentence))
+        for figure in FIGURE.findall(
+            ALWAYS.sub("", NEARLY.sub(lambda said: NEARLY_ALL[said[0]], cause.sentence))
+        )
         if not is_in(figure, cause.evidence)
     ]
     assert lacking == []
