@@ -64,7 +64,7 @@ class SharedLoads(Struct, frozen=True):
 
 
 class MatrixInstructions(Struct, frozen=True):
-    """What tensor cores execute: `mmas` per iteration; the other instructions take `others_issue_pct` of the issue slots.
+    """How many matrix instructions (`mmas`) an iteration has. All other instructions take `others_issue_pct` of the issue slots.
 
     `operations_per_mma` are the multiplications and additions of one warp, of which four share the work of a `wgmma`. It is null
     where an opcode does not name its shape.

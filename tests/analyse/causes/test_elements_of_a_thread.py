@@ -4,7 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import layout, narrow_accesses
-from profiler.analyse.causes.flow.addresses import base_of
+from profiler.analyse.causes.evidence.addresses import base_of
 
 BYTES = ("LDG.E.U8 R4, [R2.64]", "LDG.E.U8 R5, [R2.64+0x1]", "LDG.E.U8 R6, [R2.64+0x2]")
 

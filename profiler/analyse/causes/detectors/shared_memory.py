@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
+from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import FENCES, Site
-from profiler.analyse.causes.flow.addresses import address_of
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     has_fixed_address,

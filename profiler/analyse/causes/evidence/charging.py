@@ -7,12 +7,13 @@ Without samples, the waiting by reason is divided among the instructions that ma
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
+from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.blame import Waits, charge
 from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE
 from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, Kind, Site
-from profiler.analyse.causes.flow.addresses import base_of, offset_of
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES
 
@@ -195,7 +196,7 @@ def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> 
     sites = tuple(sites)
     for_copies = [site for site in sites if site.instruction.name == _WAIT_FOR_COPIES]
     has_copies = any(site.instruction.name == _COPY for site in sites) and _COPIED in kinds
-    waits = {1: sum(site.executed for site in for_copies) if has_copies else 0.0}
+    waits = defaultdict(float, {1: sum(site.executed for site in for_copies) if has_copies else 0.0})
     for place, site in enumerate(sites):
         if for_copies and site.instruction.name == _COPY:
             continue
@@ -211,8 +212,8 @@ def count_waits(sites: Iterable[Site], reason: str, kinds: tuple[Kind, ...]) -> 
             if not needed or max(needed) > waited_at:
                 ends, waited_at = True, place
         if ends:
-            waits[len(lines)] = waits.get(len(lines), 0.0) + asked
+            waits[len(lines)] += asked
             asked = 0.0
             lines.clear()
-    waits[len(lines)] = waits.get(len(lines), 0.0) + asked
+    waits[len(lines)] += asked
     return waits

@@ -1,4 +1,4 @@
-"""What a loop computes alike in each of its turns, with the instructions that serve nothing else.
+"""Finds arithmetic with the same result in each turn of a loop, and the instructions that are there for this arithmetic alone.
 
 In `for (i …) sum += sinf(angle) * x[i]`, the sine is such arithmetic: its input does not change. With it go the conversion of
 `angle` if nothing else reads it, and a branch, with its test, that passes by nothing but the sine.

@@ -13,10 +13,10 @@ from profiler.analyse.causes.detectors.global_memory.layout import (
     lies_apart,
 )
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN, count_times_requested
+from profiler.analyse.causes.evidence.addresses import base_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, TEXTURE_FETCHES, Kind, Site
-from profiler.analyse.causes.flow.addresses import base_of
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.carried import resident_without
 from profiler.analyse.causes.flow.dataflow import (

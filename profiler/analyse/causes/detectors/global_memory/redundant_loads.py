@@ -14,11 +14,11 @@ from profiler.analyse.causes.detectors.global_memory.redundant_stores import (
 from profiler.analyse.causes.detectors.instructions.integer_overhead import find_spare_addresses
 from profiler.analyse.causes.detectors.waiting.barriers import find_own_part
 from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_loads_beside
+from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,

@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_lonely_loads
+from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import FENCES, Site
-from profiler.analyse.causes.flow.addresses import address_of
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
+from profiler.analyse.causes.evidence.addresses import is_of_one_place
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.addresses import is_of_one_place
 from profiler.analyse.causes.flow.dataflow import find_address_work, find_depending
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES, SECTOR_BYTES

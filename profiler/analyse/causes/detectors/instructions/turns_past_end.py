@@ -8,9 +8,9 @@ from itertools import chain
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops, steps_on
 from profiler.analyse.causes.detectors.instructions.masked_tiles import smaller
+from profiler.analyse.causes.evidence.addresses import is_of_one_place
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses import is_of_one_place
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     sources_of,
