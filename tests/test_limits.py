@@ -41,9 +41,7 @@ FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 
 
-def shell(
-    recorded: RunStore, words: str, redirected: str, limit: str = "true"
-) -> subprocess.CompletedProcess[str]:
+def shell(recorded, words, redirected, limit="true"):
     program = f"{sys.executable} -c 'from profiler.cli import main; main()' --runs {recorded.root}"
     return subprocess.run(
         ["bash", "-c", f"{limit}; {program} {words} {redirected}"],

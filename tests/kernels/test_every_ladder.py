@@ -10,7 +10,6 @@ from tests.kernels.conftest import (
     KERNELS,
     PTX_OF_GEMM_8,
     SUITE_ARCHITECTURE,
-    Code,
     bounds_program,
 )
 
@@ -65,13 +64,13 @@ def test_compiled_with_the_others_every_rung_is_the_same_machine_code(
         assert_the_same_alone_and_together(machine_code, any_ladder, code.kernel.number, any_arch)
 
 
-def assert_the_same_alone_and_together(machine_code, ladder: str, number: int, arch: str) -> None:
+def assert_the_same_alone_and_together(machine_code, ladder, number, arch):
     alone, with_others = (machine_code(ladder, number, arch, alone=alone) for alone in (True, False))
     assert alone.functions or alone.kernel.needs  # the libraries that hold its kernel
     assert without_names(alone) == without_names(with_others)
 
 
-def without_names(code: Code) -> tuple[list[str], list[str]]:
+def without_names(code):
     """Each function's instructions, and what each takes; the names hold a namespace where all are compiled together."""
     bodies = [repr(body) for body in code.functions.values()]
     return sorted(bodies), sorted(repr(replace(one, function="")) for one in code.resources)

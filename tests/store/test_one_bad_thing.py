@@ -4,7 +4,6 @@ import json
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -44,7 +43,7 @@ def loose(pack, recorded):
     return str(run_id)
 
 
-def lose(path: Path) -> None:
+def lose(path):
     path.unlink()
 
 
@@ -230,7 +229,7 @@ def test_a_run_that_was_acknowledged_stays(s3, tmp_path, make_run, monkeypatch):
 
     monkeypatch.setattr(upload, "_put", put_slowly)  # private: as above
 
-    def store(name: str) -> str | None:
+    def store(name):
         run = make_run({"kernel": "k"}, name="made", root=tmp_path / name)
         run_id = run.manifest.run_id.replace("-made-", f"-{name}-")
         write_manifest(replace(run.manifest, name=name, run_id=run_id), run.path)

@@ -1,7 +1,5 @@
 """A run that is named alone is compared with the last one before it that measured the same."""
 
-from __future__ import annotations
-
 import pytest
 
 import profiler

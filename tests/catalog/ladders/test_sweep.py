@@ -1,13 +1,11 @@
 """Sweeps: what `[kernel.tune]` means, how a bad one fails, and that exactly the allowed points are left."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, strategies as st
 
 from profiler.catalog.ladders.expressions import parse_constraint
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.catalog.ladders.sweep import SweepSpace, read_sweep
+from profiler.catalog.ladders.sweep import read_sweep
 from profiler.errors import ExpressionError, LadderInvalid
 
 LADDER = """\
@@ -35,7 +33,7 @@ threads = "lanes * TILE"
 """
 
 
-def sweep_in(folder: Path, text: str) -> SweepSpace:
+def sweep_in(folder, text):
     (folder / "ladder.toml").write_text(text)
     sweep = read_ladder(folder / "ladder.toml").kernel(1).sweep
     assert sweep is not None

@@ -61,15 +61,15 @@ def rung(tmp_path):
     return rung_target(job, None, launches=3, recording=DEFAULT)
 
 
-def mine(*words: str, name: str = "mine") -> Target:
+def mine(*words, name="mine"):
     return Target(name, Selection("gemm", 3, 5), 5, program=words or WORDS)
 
 
-def key(target: Target, recording: NcuOptions = DEFAULT, **changes: object) -> str:
+def key(target, recording=DEFAULT, **changes):
     facts = {
         "provenance": FACTS, "gpu": "NVIDIA H200", "ncu": NCU, "processes": 3, "timed": (20, 5), **changes,
     }  # fmt: skip
-    return collection_key(target, recording, **facts)  # type: ignore[arg-type]
+    return collection_key(target, recording, **facts)
 
 
 # Words
@@ -112,7 +112,7 @@ source = "07_eager.py"
 """
 
 
-def script(tmp_path: Path, text: str) -> Target:
+def script(tmp_path, text):
     """A script in somebody's home that imports another beside it and one in the folder beside that."""
     folder = tmp_path / "home" / "jane" / "kernels" / "made"
     for name in ("07_eager.py", "step.py", "../common/step_base.py"):
@@ -161,7 +161,7 @@ def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path, name)
     target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../common/step_base.py"]')
     assert target.job is not None
 
-    def facts() -> Provenance:
+    def facts():
         assert target.job is not None
         gpu = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
         return derive_provenance(target.job.ladder, target.job.kernel, None, gpu, GitCommit(None, None))

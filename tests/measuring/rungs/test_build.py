@@ -10,10 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import BuildFailed, LadderInvalid, LibraryMissing, ProgramTimedOut
-from profiler.measuring.rungs.build import Built, build_command, build_folder, build_kernels, read_record
+from profiler.measuring.rungs.build import build_command, build_folder, build_kernels, read_record
 from profiler.measuring.tools.ptxas import parse_resources
 from profiler.measuring.tools.toolchain import Library, Toolchain, find_toolchain
 from profiler.store.remote.places import sha256_of
@@ -102,12 +101,12 @@ def toolchain(script, tmp_path, monkeypatch):
     return find_toolchain()
 
 
-def build(ladder: Ladder, toolchain: Toolchain, numbers: list[int] | None = None) -> dict[int, Built]:
+def build(ladder, toolchain, numbers=None):
     kernels = ladder.choose(numbers)
     return {built.kernel.number: built for built in build_kernels(ladder, kernels, "sm_90", toolchain)}
 
 
-def calls(toolchain: Toolchain) -> list[str]:
+def calls(toolchain):
     path = toolchain.root / "calls"
     return sorted(Path(line).name for line in path.read_text().splitlines()) if path.exists() else []
 
@@ -182,7 +181,7 @@ def test_a_compiler_without_end_is_not_given_longer_by_an_option_that_build_lack
 
 
 def test_only_what_changed_is_built(ladder, toolchain):
-    def statuses() -> dict[int, str]:
+    def statuses():
         return {number: built.status for number, built in build(ladder, toolchain, [1, 2]).items()}
 
     assert statuses() == {1: "built", 2: "built"}
@@ -342,7 +341,7 @@ def test_a_folder_may_have_colons_in_its_name(ladder, toolchain):
     assert [build(moved, toolchain, [1])[1].status for _ in range(2)] == ["built", "unchanged"]
 
 
-def elsewhere(ladder: Ladder, name: str) -> Ladder:
+def elsewhere(ladder, name):
     """The same ladder in a project of that name."""
     kernels = ladder.folder.parent.with_name(name) / "kernels"
     shutil.copytree(ladder.folder.parent, kernels)

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from living import living, wait_until
@@ -36,7 +35,7 @@ os.kill(int(guard), signal.SIGKILL)
 os.waitid(os.P_PID, int(guard), os.WEXITED | os.WNOWAIT)
 """
 
-STARTED: list[subprocess.Popen[str]] = []
+STARTED = []
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +49,7 @@ def nothing_is_left_running():
     STARTED.clear()
 
 
-def start(mark: str, code: str = PROF) -> subprocess.Popen[str]:
+def start(mark, code=PROF):
     """A prof whose processes all carry a mark in their environment."""
     environment = {**os.environ, "LEASH_TEST": mark}
     process = subprocess.Popen(
@@ -60,11 +59,11 @@ def start(mark: str, code: str = PROF) -> subprocess.Popen[str]:
     return process
 
 
-def alive(mark: str) -> list[int]:
+def alive(mark):
     return [one.pid for one in living(f"LEASH_TEST={mark}\0")]
 
 
-def gone(mark: str) -> bool:
+def gone(mark):
     return wait_until(lambda: not alive(mark))
 
 
@@ -114,7 +113,7 @@ def test_a_program_ends_well_though_its_guard_was_killed(tmp_path):
     assert prof.communicate(timeout=60)[0] == "well\n"
 
 
-def kill_at_random(root: Path, kills: int, seed: int) -> None:
+def kill_at_random(root, kills, seed):
     """The kill comes at every moment, from before the first program starts to long after."""
     rng = random.Random(seed)
     for number in range(kills):

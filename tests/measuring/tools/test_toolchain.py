@@ -20,11 +20,11 @@ GPUS = [Gpu("NVIDIA H200", "sm_90", "580.1", f"GPU-{number}2345678-abcd") for nu
 SAYS_VERSION = 'case "$*" in *--version*) echo "release 13.0, V13.0.88";; esac'
 
 
-def _nvcc(folder: Path, body: str = SAYS_VERSION) -> Path:
+def _nvcc(folder, body=SAYS_VERSION):
     return write_tool(folder / "bin" / "nvcc", body)
 
 
-def _cublas(folder: Path, library: str, name: str = "libcublas.so.13") -> Path:
+def _cublas(folder, library, name="libcublas.so.13"):
     (folder / "include").mkdir(parents=True, exist_ok=True)
     (folder / "include/cublas_v2.h").touch()
     (folder / library).mkdir(parents=True, exist_ok=True)

@@ -40,7 +40,7 @@ def some(once, recorded):
     """A few of the runs that the repository ships."""
     names = {"textbook-5", "textbook-6", "gemm-4", "gemm-5", "gemm-6"}
 
-    def copy(folder: Path) -> None:
+    def copy(folder):
         for run_id in recorded.ids():
             if run_id.name in names:
                 shutil.copytree(recorded.root / str(run_id), folder / "runs" / str(run_id))
@@ -56,7 +56,7 @@ def uploaded(s3, some):
     return RunStore(url)
 
 
-def commit(store: RunStore, source, name: str | None = None) -> str | None:
+def commit(store, source, name=None):
     """A stored run once more, under another name where one is given; None where it is known already."""
     with store.staging() as staging:
         folder = staging.folder()
@@ -64,7 +64,7 @@ def commit(store: RunStore, source, name: str | None = None) -> str | None:
         return run_id if staging.commit(folder, run_id) else None
 
 
-def copied(source, folder: Path, name: str | None = None, recorded: str | None = None) -> str:
+def copied(source, folder, name=None, recorded=None):
     """Into a folder, as if it had been prepared there; the id it has, under another name or time where one is given."""
     shutil.copytree(source.path, folder)
     recorded = recorded or source.manifest.recorded
@@ -249,7 +249,7 @@ def test_two_clients_that_commit_the_same_report_at_once_leave_one_run(s3, sourc
     assert done.count(str(run_id)) == 1
 
 
-def looked_before_both(clients: int):
+def looked_before_both(clients):
     """The real look, but the first one of every client waits until all have made theirs."""
     from threading import Barrier, local
 
@@ -345,7 +345,7 @@ def test_access_denied(s3, prof_here):
     """The server begins to check who may do what, and this user may do nothing."""
     import urllib.request
 
-    def checks_from(request: int) -> None:
+    def checks_from(request):
         url = f"{os.environ['AWS_ENDPOINT_URL']}/moto-api/reset-auth"
         body = urllib.request.Request(url, str(request).encode(), {"Content-Type": "text/plain"})
         urllib.request.urlopen(body, timeout=60).close()
