@@ -59,15 +59,12 @@ def test_a_point_that_was_not_timed_again_never_wins_and_shows_what_it_was_timed
 def test_the_certainty_that_the_second_is_slower_is_computed_over_processes():
     finding = derive_tuning(sweep_of(point(A, FINAL_A), point(B, FINAL_B)), current=B)
     step = finding.runner_up
-    assert step is not None
-    assert step.ci is not None
     assert step.ci[0] < step.slower_pct < step.ci[1]
     assert step.slower_pct == pytest.approx(5.0, abs=0.1)
     assert step.is_sure
     assert finding.current == step
     apart = point(B, repeats("final", [990, 991], [1020, 1021], [1004, 1005]))
     unsure = derive_tuning(sweep_of(point(A, FINAL_A), apart)).runner_up
-    assert unsure is not None
     assert not unsure.is_sure
 
 
@@ -77,7 +74,6 @@ def test_who_is_first_and_by_how_much_the_second_is_slower_do_not_contradict_eac
         A, repeats("final", *([1000.0 + n, 1001.0, 1002.0, 3000.0, 3001.0] for n in range(3)))
     )
     step = derive_tuning(sweep_of(interrupted, point(B, FINAL_B))).runner_up
-    assert step is not None
     assert step.settings == B
     assert step.slower_pct == pytest.approx(4.9, abs=0.1)
 
@@ -85,7 +81,6 @@ def test_who_is_first_and_by_how_much_the_second_is_slower_do_not_contradict_eac
 def test_with_one_process_each_the_second_is_not_surely_slower():
     one, other = (point(settings, repeats("final", times)) for settings, times in ((A, [10.0, 10.1]), (B, [12.0, 12.1])))  # fmt: skip
     step = derive_tuning(sweep_of(one, other)).runner_up
-    assert step is not None
     assert (step.ci, step.is_sure) == (None, False)
     assert step.slower_pct == pytest.approx(100 * (12.05 / 10.05 - 1))
 
@@ -96,7 +91,6 @@ def test_equal_points_are_seldom_called_different():
     for _ in range(200):
         equal = [point({"TILE": tile}, repeats("final", *noisy_processes(random_))) for tile in (2, 4, 8, 16)]
         step = derive_tuning(sweep_of(*equal)).runner_up
-        assert step is not None
         sure += step.is_sure
     assert sure <= 10
 

@@ -141,7 +141,6 @@ def script(tmp_path):
                 subprocess.Popen(command, stdout=PIPE, stderr=DEVNULL, text=True, env=os.environ | variables)
             )
             stack.callback(process.kill)
-            assert process.stdout is not None
             assert process.stdout.readline() == "there\n"
             return process
 

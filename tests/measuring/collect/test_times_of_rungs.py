@@ -57,7 +57,6 @@ def test_each_kernel_and_size_becomes_a_run(ladder, tmp_path):
     assert manifest.command_line.endswith("./program.py works time 100 3 7")
     assert str(tmp_path) not in manifest.command_line
     provenance = manifest.provenance
-    assert provenance is not None
     assert (provenance.driver_version, provenance.seed, provenance.reference) == ("580.1", 7, "the best")
     assert provenance.runtime == "Script 1"
     assert provenance.seconds is not None

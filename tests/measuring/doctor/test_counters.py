@@ -238,7 +238,6 @@ def test_the_locks_that_ncu_takes_are_seen(machine, lock, kind, mode):
     with subprocess.Popen(
         [sys.executable, "-c", holder, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
         assert check_lock(machine).state == "warn"
         process.communicate()

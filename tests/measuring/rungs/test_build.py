@@ -130,22 +130,18 @@ def test_the_command_with_cublas_and_a_runtime_elsewhere(ladder):
     assert "-DPROF_NO_CUBLAS" not in command
 
 
-def test_fast_math_is_never_ours_and_never_silent(ladder, toolchain):
+def test_fast_math_is_never_ours(ladder, toolchain):
     command = build_command(ladder.kernel(1), "sm_90", toolchain, Path("/b/1"))
     assert not any(word.startswith("-") and "fast" in word for word in command)
     (built,) = build(ladder, toolchain, [1]).values()
-    assert built.record is not None
     assert not built.record.fast_math
-    ladder.path.write_text(LADDER.replace('"-O3"', '"-O3", "--use_fast_math"'))
-    (built,) = build(read_ladder(ladder.path), toolchain, [1]).values()
-    assert built.record is not None
-    assert built.record.fast_math
 
 
 @pytest.mark.parametrize(
     ("flags", "fast"),
     [
         ('"-use_fast_math"', True),
+        ('"--use_fast_math"', True),
         ('"--use_fast_math=true"', True),
         ('"-ftz=true"', True),
         ('"--ftz=true"', True),
@@ -156,10 +152,9 @@ def test_fast_math_is_never_ours_and_never_silent(ladder, toolchain):
         ('"-DNAME=-ftz=true"', False),
     ],
 )
-def test_fast_math_by_any_of_its_names(ladder, toolchain, flags, fast):
+def test_fast_math_is_never_silent_by_any_of_its_names(ladder, toolchain, flags, fast):
     ladder.path.write_text(LADDER.replace('"-O3"', f'"-O3", {flags}'))
     (built,) = build(read_ladder(ladder.path), toolchain, [1]).values()
-    assert built.record is not None
     assert built.record.fast_math == fast
 
 
@@ -363,7 +358,6 @@ def test_the_real_compiler_builds_a_program(ladder):
         os.utime(file, (1, 1))
     built = build(ladder, toolchain, [1])[1]
     assert built.error is None, built.error
-    assert built.record is not None
     assert {Path(path).name for path in built.record.sources} == {"01_one.cu", "shared.cuh"}
     assert [one.function for one in built.record.resources] == ["_Z3onePf"]
     assert built.binary.stat().st_mode & 0o100

@@ -73,7 +73,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for proce
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
 def test_the_program_and_its_children_end_with_prof(tmp_path, sent):
     prof = start(str(tmp_path))
-    assert prof.stdout is not None
     assert prof.stdout.readline() == "started\n"
     # In the moment of starting, a process shows no environment.
     wait_until(lambda: len(alive(str(tmp_path))) == 4)
@@ -88,7 +87,6 @@ def test_the_program_and_its_children_end_with_prof(tmp_path, sent):
 def test_a_killed_process_group_takes_the_guard_by_surprise_neither(tmp_path):
     """As a terminal or a job scheduler ends a process."""
     prof = start(str(tmp_path))
-    assert prof.stdout is not None
     prof.stdout.readline()
     os.killpg(prof.pid, signal.SIGKILL)
 
@@ -98,7 +96,6 @@ def test_a_killed_process_group_takes_the_guard_by_surprise_neither(tmp_path):
 
 def test_a_guard_that_was_killed_is_replaced(tmp_path):
     prof = start(str(tmp_path), KILL_GUARD + PROF)
-    assert prof.stdout is not None
     assert prof.stdout.readline() == "started\n"
     prof.kill()
 

@@ -51,7 +51,6 @@ def test_the_packages_of_pypi(tmp_path, monkeypatch):
     found = find_toolchain({"PATH": str(older.parent)})
     assert found.root == site / "nvidia" / "cu13"
     assert found.link_folder == found.root / "lib", "the packages have no lib64, where nvcc would look"
-    assert found.cublas is not None
     assert found.cublas.file == library
 
 
@@ -86,7 +85,6 @@ def test_cublas_of_another_version_is_not_taken(tmp_path, monkeypatch):
     assert found is None or not found.file.is_relative_to(tmp_path)
     library = _cublas(tmp_path, "lib64")
     found = find_cublas(tmp_path, "13")
-    assert found is not None
     assert found.file == library
 
 
