@@ -15,13 +15,11 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import code_once
 import forked
@@ -33,21 +31,18 @@ from hypothesis import settings
 from msgspec.structs import replace
 
 import profiler
-from profiler.analyse.causes.cause import Diagnosis
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.code.code import Code, read_code
+from profiler.analyse.code.code import read_code
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.ladder.climb import LadderSheet
-from profiler.analyse.recording.profile import Profile, profile_kernel
-from profiler.catalog.ladders.ladder import Ladder
+from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import OPCODES
 from profiler.machine import available_cores
 from profiler.measuring.tools.toolchain import find_packaged, toolkit_candidates
 from profiler.store.cache import open_pictures
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports
-from profiler.store.reports.request import Omitted, Request, Timing
-from profiler.store.reports.sandbox import Extracted, Sandbox
+from profiler.store.reports.request import Omitted, Timing
+from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,
@@ -105,15 +100,13 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / "tests" / "data" / "reports"
 
-Prof = Callable[..., "subprocess.CompletedProcess[str]"]
 
-
-def pytest_xdist_auto_num_workers() -> int:
+def pytest_xdist_auto_num_workers():
     """`-n auto`: twice the cores that this process may use, as many a test waits for what hangs or was killed."""
     return 2 * CORES
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     """Refuses a path that does not exist. Several workers would otherwise run nothing at all, and not say why."""
     start = config.invocation_params.dir
     missing = [word for word in config.args if not (start / word.partition("::")[0]).exists()]
@@ -121,7 +114,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(f"there is no {', no '.join(missing)}")
 
 
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+def pytest_sessionfinish(session, exitstatus):
     """A session in CI in which no test passed fails, also if it skipped some."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     nothing = reporter is not None and not reporter.stats.get("passed")
@@ -149,7 +142,7 @@ _GARBAGE = 70_000  # objects made and not freed, after which Python looks for ga
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection():
     """Lets one worker collect first, and so compile the test files for all: in a fresh clone each of the others saves four seconds.
 
     No garbage is collected among thousands of tests that all stay, which saves half a second. Later it is collected a hundred
@@ -170,7 +163,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.hookimpl(trylast=True)  # after those that are not to run have been taken out
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Several workers begin with the long tests, each with some of their modules, and end with short ones.
 
     `--dist=worksteal` hands each worker one piece of the list, and whoever has finished takes from the end of another's.
@@ -178,11 +171,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     if workers == 1:
         return
-    long: dict[Path, list[pytest.Item]] = {}
+    long = {}
     short = []
     for item in items:
         (long.setdefault(item.path, []) if _is_long(item.path) else short).append(item)
-    ordered: list[pytest.Item] = []
+    ordered = []
     for worker in range(workers):
         piece = [item for module in list(long.values())[worker::workers] for item in module]
         room = max(0, (len(items) - len(ordered)) // (workers - worker) - len(piece))
@@ -192,7 +185,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @cache
-def _is_long(file: Path) -> bool:
+def _is_long(file):
     return any(file.is_relative_to(ROOT / "tests" / place) for place in LONG)
 
 
@@ -225,7 +218,7 @@ _PLACES = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin"
 _LACKS = re.compile(r"lacks (\S+) \((.+)\)$")
 
 
-def need(name: str) -> Path:
+def need(name):
     """The first program of a tool. Without it the test is skipped, but in CI, where that would hide it, it fails."""
     tool = TOOLS[name]
     found = [_program(names) for names in tool.programs.split()]
@@ -235,7 +228,7 @@ def need(name: str) -> Path:
     return pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
 
 
-def _program(names: str) -> Path | None:
+def _program(names):
     for name in names.split("|"):
         if (packaged := find_packaged(name)) is not None:
             return packaged
@@ -248,12 +241,12 @@ def _program(names: str) -> Path | None:
 
 
 @pytest.fixture(scope="session")
-def needs() -> Callable[[str], Path]:
+def needs():
     """`needs("git")`, for a fixture: the program, or the end of the test. A test is marked `@pytest.mark.needs("git")`."""
     return need
 
 
-def pytest_runtest_setup(item: pytest.Item) -> None:
+def pytest_runtest_setup(item):
     if item.get_closest_marker("benchmark"):
         for name in (ONE_CORE, ONE_THREAD):  # what is measured is what a user has
             os.environ.pop(name, None)
@@ -264,7 +257,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             need(name)
 
 
-def pytest_terminal_summary(terminalreporter: Any, exitstatus: int) -> None:
+def pytest_terminal_summary(terminalreporter, exitstatus):
     """Says that no test has the name asked for; and which tools this machine lacks, with the tests skipped for each."""
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         terminalreporter.write_line("no test has this name or marker, so nothing was tested", red=True)
@@ -276,17 +269,17 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int) -> None:
 
 
 @pytest.fixture(scope="session")
-def reports() -> Path:
+def reports():
     """The folder of shipped reports; never write to it."""
     return REPORTS
 
 
 @pytest.fixture(scope="session")
-def lock() -> Callable[[Path], AbstractContextManager[None]]:
+def lock():
     """`with lock(path)`: one of the workers at a time; the file itself is empty and stays."""
 
     @contextmanager
-    def locked(path: Path) -> Iterator[None]:
+    def locked(path):
         with path.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
@@ -295,13 +288,13 @@ def lock() -> Callable[[Path], AbstractContextManager[None]]:
 
 
 @pytest.fixture(scope="session")
-def once(tmp_path_factory: pytest.TempPathFactory, lock) -> Callable[[str, Callable[[Path], None]], Path]:
+def once(tmp_path_factory, lock):
     """`once("name", fill)`: a folder that `fill(folder)` filled, once for all workers; never change it."""
     shared = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         shared = shared.parent  # each worker has a folder of its own in there
 
-    def once(name: str, fill: Callable[[Path], None]) -> Path:
+    def once(name, fill):
         folder = shared / f"once-{name}"
         with lock(shared / f"once-{name}.lock"):
             if not folder.exists():
@@ -314,7 +307,7 @@ def once(tmp_path_factory: pytest.TempPathFactory, lock) -> Callable[[str, Calla
 
 
 @pytest.fixture(scope="session", autouse=True)
-def reader() -> Iterator[Sandbox]:
+def reader():
     """All that this process reads is read by one process, which is started once.
 
     Whoever needs one of his own runs `prof`, or imports `Sandbox` itself.
@@ -327,17 +320,17 @@ def reader() -> Iterator[Sandbox]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _spawned_are_forked(reader: Sandbox) -> Iterator[None]:
+def _spawned_are_forked(reader):
     """Whatever else this process spawns is forked, but for the reader that all tests share."""
     with forked.spawned():
         yield
 
 
 @pytest.fixture
-def reader_without_code(reader: Sandbox, monkeypatch: pytest.MonkeyPatch) -> Sandbox:
+def reader_without_code(reader, monkeypatch):
     """For tests about what leads to a report: machine code takes NVIDIA's reader a sixth of a second, all else a thirtieth."""
 
-    def submit(request: Request, timeout_s: float | None = None) -> Future[Extracted]:
+    def submit(request, timeout_s=None):
         return submit_all(dataclasses.replace(request, omitted=Omitted.ALL_CODE), timeout_s)
 
     submit_all = reader.submit
@@ -346,7 +339,7 @@ def reader_without_code(reader: Sandbox, monkeypatch: pytest.MonkeyPatch) -> San
 
 
 @pytest.fixture
-def every_report_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def every_report_is_read(monkeypatch):
     """For tests about reading: what an earlier test read of a report is not found in the cache."""
     monkeypatch.setenv("PROF_NO_CACHE", "1")
 
@@ -354,17 +347,17 @@ def every_report_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
 class _DrawnOnce:
     """Draws what is asked for in processes that were started once, and no picture twice in this process."""
 
-    def __init__(self, drawing: Any) -> None:
+    def __init__(self, drawing):
         self._drawing, self._drawn = drawing, {}
 
-    def ask(self, *chart: Any, **options: Any) -> Any:
+    def ask(self, *chart, **options):
         return _remembered(
             self._drawn, pickle.dumps((chart, options)), lambda: self._drawing.ask(*chart, **options)
         )
 
 
 @pytest.fixture(scope="session")
-def drawing_processes() -> Iterator[Any]:
+def drawing_processes():
     from profiler.present.page.drawing import Drawing
 
     with Drawing(open_pictures()) as drawing:  # what another worker has drawn is there
@@ -372,16 +365,16 @@ def drawing_processes() -> Iterator[Any]:
 
 
 @pytest.fixture
-def drawing(drawing_processes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def drawing(drawing_processes, monkeypatch):
     """Every page that the test has written in this process is drawn by processes that were started once."""
     monkeypatch.setattr("profiler.present.page.drawing.Drawing", lambda kept: nullcontext(drawing_processes))
 
 
 @pytest.fixture(scope="session")
-def store(once) -> RunStore:
+def store(once):
     """Every shipped report, ingested once; never change it."""
 
-    def ingest(folder: Path) -> None:
+    def ingest(folder):
         outcomes = list(
             ingest_reports(sorted(REPORTS.glob("*.ncu-rep")), RunStore(folder / "runs"), IngestOptions())
         )
@@ -391,17 +384,17 @@ def store(once) -> RunStore:
 
 
 @pytest.fixture(scope="session")
-def prof() -> Prof:
+def prof():
     """`prof(*arguments)` runs the command in a process of its own and returns what it printed."""
 
-    def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    def run(*arguments, **options):
         command = prof_command(*arguments)
         return forked.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
 
     return run
 
 
-def prof_command(*arguments: object) -> list[str]:
+def prof_command(*arguments):
     """The command that a shell would run, by this interpreter whatever the PATH says."""
     start = "from profiler.cli import main; main()"
     return [
@@ -412,11 +405,11 @@ def prof_command(*arguments: object) -> list[str]:
     ]
 
 
-_DECODED: dict[tuple[object, ...], pa.Table] = {}  # by name, rows, bytes and columns
-_PROFILED: dict[tuple[object, ...], Profile] = {}
-_DIAGNOSED: dict[int, tuple[Profile, Diagnosis]] = {}
-_CODE: dict[tuple[object, ...], tuple[Code | None, Run]] = {}
-_SCHEMAS: dict[str, Literal[True]] = {}  # that are valid
+_DECODED = {}  # by name, rows, bytes and columns
+_PROFILED = {}
+_DIAGNOSED = {}
+_CODE = {}
+_SCHEMAS = {}  # that are valid
 _MOST_REMEMBERED = 1000
 _decode = Run._decoded  # private: as below
 _check_schema = jsonschema.Draft202012Validator.check_schema
@@ -424,12 +417,12 @@ _OF_A_PROFILE = ("launches", "metrics", "instances", "instructions", "timings")
 _UNCHANGING = (ROOT / "runs", ROOT / "tests" / "data" / "runs", REPORTS)
 
 
-def _decoded_once(run: Run, name: str, data: bytes, some: frozenset[str] | None = None) -> pa.Table:
+def _decoded_once(run, name, data, some=None):
     key = (name, run.manifest.tables[name].rows, data, some)
     return _remembered(_DECODED, key, lambda: _decode(run, name, data, some))
 
 
-def _profiled_once(run: Run, kernel: str, among: Collection[int] | None = None) -> Profile:
+def _profiled_once(run, kernel, among=None):
     """A profile keeps its run and so the run's tables: while it is remembered, no other table has their ids."""
     if run.is_far or run.path.parent not in _UNCHANGING:
         return profile_kernel(run, kernel, among)
@@ -438,7 +431,7 @@ def _profiled_once(run: Run, kernel: str, among: Collection[int] | None = None) 
     return _remembered(_PROFILED, key, lambda: profile_kernel(run, kernel, among))
 
 
-def _code_once(run: Run, kernel: str, among: Collection[int] = ()) -> Code | None:
+def _code_once(run, kernel, among=()):
     """A profile to which the work of a ladder was added is another one, which would read the same code again."""
     if run.is_far or run.path.parent not in _UNCHANGING:
         return read_code(run, kernel, among)
@@ -446,7 +439,7 @@ def _code_once(run: Run, kernel: str, among: Collection[int] = ()) -> Code | Non
     return _remembered(_CODE, key, lambda: (read_code(run, kernel, among), run))[0]
 
 
-def _diagnosed_once(profile: Profile) -> Diagnosis:
+def _diagnosed_once(profile):
     """As long as a diagnosis is remembered, its profile is, so that no other has its id."""
     run = profile.run
     if run is None or run.is_far or run.path.parent not in _UNCHANGING:
@@ -454,17 +447,17 @@ def _diagnosed_once(profile: Profile) -> Diagnosis:
     return _remembered(_DIAGNOSED, id(profile), lambda: (profile, diagnose(profile)))[1]
 
 
-def _checked_once(schema: Any) -> None:
+def _checked_once(schema):
     """`jsonschema.validate` asks each time anew whether a schema is valid, which takes longer than to compare a finding with it."""
 
-    def check() -> Literal[True]:
+    def check():
         _check_schema(schema)
         return True
 
     _remembered(_SCHEMAS, json.dumps(schema), check)
 
 
-def _remembered(known: dict[Any, Any], key: object, make: Callable[[], Any]) -> Any:
+def _remembered(known, key, make):
     found = known.get(key)
     if found is None:
         found = make()
@@ -475,7 +468,7 @@ def _remembered(known: dict[Any, Any], key: object, make: Callable[[], Any]) -> 
 
 
 @pytest.fixture(scope="session", autouse=True)
-def recorded_once() -> Iterator[None]:
+def recorded_once():
     """Most tests ask for the same recorded runs and reports: in this process, a table of the same bytes is decoded once, and a kernel of these profiled and diagnosed once, also where a test profiles or compares it itself, and its code read once.
 
     The bytes are read and verified each time.
@@ -495,13 +488,11 @@ def recorded_once() -> Iterator[None]:
 
 
 @pytest.fixture
-def prof_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Prof:
+def prof_here(monkeypatch, capsys):
     """Like `prof`, through the same `main` and its error boundary, but in this process: faster."""
     from profiler.cli import main
 
-    def run(
-        *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None
-    ) -> subprocess.CompletedProcess[str]:
+    def run(*arguments, cwd=None, env=None):
         words = [str(argument) for argument in arguments]
         with monkeypatch.context() as patch:
             patch.setattr(sys, "argv", ["prof", *words])
@@ -522,7 +513,7 @@ def prof_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 
 
 @pytest.fixture(scope="session")
-def recorded() -> RunStore:
+def recorded():
     """Recorded runs that stay as they are whatever is recorded next, for tests that assert figures; never change them.
 
     tests/data/runs/README.md lists them.
@@ -531,25 +522,25 @@ def recorded() -> RunStore:
 
 
 @pytest.fixture
-def prof_recorded(prof_here: Prof, recorded: RunStore) -> Prof:
+def prof_recorded(prof_here, recorded):
     """`prof_here` over the recorded runs."""
     return partial(prof_here, "--runs", recorded.root)
 
 
 @pytest.fixture(scope="session")
-def recorded_ladder(recorded: RunStore) -> LadderSheet:
+def recorded_ladder(recorded):
     """The GEMM ladder of the recorded runs, which takes seconds to derive; never change it."""
     return profiler.ladder("gemm", recorded)
 
 
 @pytest.fixture(scope="session")
-def shipped_runs() -> RunStore:
+def shipped_runs():
     """All runs of the repository; a new recording joins them, so a test must not assert their figures. Never change them."""
     return RunStore(ROOT / "runs")
 
 
 @pytest.fixture(scope="session")
-def make_run() -> Callable[..., Run]:
+def make_run():
     """`make_run({"kernel": "k", "metrics": {name: value}}, ...)`: a run of made-up launches.
 
     A launch may also give `process`, `gpu`, `nvtx` (names), `opcodes` (counts, as Nsight Compute
@@ -561,10 +552,10 @@ def make_run() -> Callable[..., Run]:
 
 
 @pytest.fixture(scope="session")
-def dated() -> Callable[[Path, int], str]:
+def dated():
     """`dated(folder, seconds)`: the stored run becomes one recorded so long after the start of 2026; its new id."""
 
-    def change(folder: Path, seconds: int) -> str:
+    def change(folder, seconds):
         recorded = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
         manifest = read_manifest(folder)
         run_id = str(RunId.make(recorded, manifest.name, manifest.sha256))
@@ -575,8 +566,8 @@ def dated() -> Callable[[Path, int], str]:
     return change
 
 
-def _make_run(*launches: dict[str, Any], name: str = "made", root: Path | None = None,
-              timings: Sequence[float] = (), **fields: Any) -> Run:  # fmt: skip
+def _make_run(*launches, name = "made", root = None,
+              timings = (), **fields):  # fmt: skip
     content = name if root else repr((name, launches, timings, fields))  # a stored run is found by its name
     sha256 = hashlib.sha256(content.encode()).hexdigest()
     run_id = RunId("20260101t000000z", name, sha256[:12])
@@ -604,7 +595,7 @@ def _make_run(*launches: dict[str, Any], name: str = "made", root: Path | None =
     return Run(folder, manifest, stored=True, _tables={} if root else tables)
 
 
-def _add_launch(builders: dict[str, TableBuilder], number: int, launch: dict[str, Any]) -> None:
+def _add_launch(builders, number, launch):
     kernel = launch["kernel"]
     nvtx = [{"domain": "d", "kind": "push_pop", "name": one} for one in launch.get("nvtx", ())]
     builders["launches"].append(
@@ -635,7 +626,7 @@ def _add_launch(builders: dict[str, TableBuilder], number: int, launch: dict[str
         )
 
 
-def _stored(folder: Path | None, name: str, table: pa.Table) -> StoredTable:
+def _stored(folder, name, table):
     if folder is None:
         return StoredTable(f"{name}.parquet", table.num_rows, "")
     folder.mkdir(parents=True, exist_ok=True)
@@ -645,12 +636,12 @@ def _stored(folder: Path | None, name: str, table: pa.Table) -> StoredTable:
 
 
 @cache
-def _empty(name: str) -> bytes:
+def _empty(name):
     """Most tables of the thousands of made-up runs are empty, and all of these are alike."""
     return _parquet(TableBuilder(name, "").finish())
 
 
-def _parquet(table: pa.Table) -> bytes:
+def _parquet(table):
     written = pa.BufferOutputStream()
     pq.write_table(table, written)
     return written.getvalue().to_pybytes()
@@ -695,12 +686,12 @@ HOSTILE_NAMES = [
 
 
 @pytest.fixture(scope="session")
-def hostile_names() -> list[str]:
+def hostile_names():
     return HOSTILE_NAMES
 
 
 @pytest.fixture(scope="session")
-def hostile_store(tmp_path_factory: pytest.TempPathFactory) -> RunStore:
+def hostile_store(tmp_path_factory):
     """Two stored runs, `before` and `after`, with a hostile name wherever a report may hold one."""
     root = tmp_path_factory.mktemp("hostile") / "runs"
     everything = " ".join(HOSTILE_NAMES).encode("utf-8", "replace").decode()
@@ -744,7 +735,7 @@ regex = "kernel_{number}"
 
 
 @pytest.fixture(scope="session")
-def made_ladder(tmp_path_factory: pytest.TempPathFactory) -> Ladder:
+def made_ladder(tmp_path_factory):
     """Rungs 0 to 3; 0 is the reference, and a launch makes `2 * m` operations."""
     path = tmp_path_factory.mktemp("ladder") / "made" / "ladder.toml"
     path.parent.mkdir()
@@ -755,15 +746,13 @@ def made_ladder(tmp_path_factory: pytest.TempPathFactory) -> Ladder:
 class MadeStore:
     """Fills a folder of runs; every run is a second newer than the one before."""
 
-    def __init__(
-        self, root: Path, make_run: Callable[..., Any], date: Callable[[Path, int], str], second: int = 0
-    ) -> None:
+    def __init__(self, root, make_run, date, second=0):
         self.store = RunStore(root)
         self._make_run = make_run
         self._date = date
         self._second = second
 
-    def profile(self, name: str, *durations: float, kernel: str = "kernel", **fields: Any) -> str:
+    def profile(self, name, *durations, kernel="kernel", **fields):
         """A profiled run of these durations; `counters` by ncu's name and `opcodes` are the same in every launch."""
         counters, opcodes = fields.pop("counters", {}), fields.pop("opcodes", {})
         launches = [
@@ -777,7 +766,7 @@ class MadeStore:
         run = self._make_run(*launches, name=name, root=self.store.root, **fields)
         return self._dated(run.path)
 
-    def time(self, ladder: str, number: int, *durations: float, **fields: Any) -> str:
+    def time(self, ladder, number, *durations, **fields):
         """A run of timings alone, of so many `processes`; beside each, the reference took `reference_ns`, its best `best_ns`.
 
         Either is one time, or a list with one for each duration.
@@ -797,19 +786,17 @@ class MadeStore:
         (run_id,) = commit_timings(self.store, [timed])
         return self._dated(self.store.root / run_id)
 
-    def _dated(self, folder: Path) -> str:
+    def _dated(self, folder):
         self._second += 1
         return self._date(folder, self._second)
 
 
 @pytest.fixture
-def made(tmp_path: Path, make_run: Callable[..., Any], dated: Callable[[Path, int], str]) -> MadeStore:
+def made(tmp_path, make_run, dated):
     return MadeStore(tmp_path / "runs", make_run, dated)
 
 
 @pytest.fixture
-def made_elsewhere(
-    tmp_path: Path, make_run: Callable[..., Any], dated: Callable[[Path, int], str]
-) -> MadeStore:
+def made_elsewhere(tmp_path, make_run, dated):
     """A second folder, for a baseline: what is recorded there is not what is recorded in the other."""
     return MadeStore(tmp_path / "elsewhere", make_run, dated, second=100)

@@ -1,11 +1,9 @@
 """A small ladder over rows whose published figures are known, and runs of it with made-up times."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
-from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 
 WORKLOAD = {"n": 1_000_000}
@@ -42,7 +40,7 @@ expects = "same"
 """
 
 
-def write_rows_ladder(folder: Path) -> Path:
+def write_rows_ladder(folder):
     """Writes the ladder into `folder`, and returns the path of its `ladder.toml`."""
     folder.mkdir(parents=True)
     path = folder / "ladder.toml"
@@ -50,7 +48,7 @@ def write_rows_ladder(folder: Path) -> Path:
     return path
 
 
-def commit_times(store: RunStore, times_ns: tuple[float, ...], *, processes: int = 3) -> None:
+def commit_times(store, times_ns, *, processes=3):
     """Stores a timed run for each rung, from 0 on, whose repeats take 0, 1 and 2 ns longer than the time given."""
     for number, time_ns in enumerate(times_ns):
         timings = [

@@ -212,15 +212,6 @@ def test_the_facade_promises_what_a_notebook_needs():
         assert getattr(profiler, name).__doc__
 
 
-def test_the_facade_compares_what_the_commands_compare(recorded, reports):
-    runs = profiler.open_runs(recorded.root)
-    before, after = (runs.find(f"textbook-{number}", ladder="gemm") for number in "56")
-    stored = profiler.compare(before, after)
-    loose = profiler.compare(before, str(reports / "gemm_6.ncu-rep"))
-    assert stored.metrics == loose.metrics
-    assert stored.instructions == loose.instructions
-
-
 def test_a_script_without_a_main_guard_may_read_a_report(every_report_is_read, reports, tmp_path):
     """The façade is used from plain scripts: a reader process must not run the script again."""
     script = tmp_path / "script.py"

@@ -41,9 +41,7 @@ FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 
 
-def shell(
-    recorded: RunStore, words: str, redirected: str, limit: str = "true"
-) -> subprocess.CompletedProcess[str]:
+def shell(recorded, words, redirected, limit="true"):
     program = f"{sys.executable} -c 'from profiler.cli import main; main()' --runs {recorded.root}"
     return subprocess.run(
         ["bash", "-c", f"{limit}; {program} {words} {redirected}"],
@@ -364,7 +362,6 @@ def test_a_lock_is_waited_for_with_the_name_of_its_holder_and_not_for_ever(tmp_p
     path = tmp_path / ".lock"
     code = f"import fcntl, time; f = open({str(path)!r}, 'w'); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)"
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None
         holder.stdout.readline()
         with (
             pytest.raises(StoreLocked, match=f"process {holder.pid} .*has held") as caught,

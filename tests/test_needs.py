@@ -1,7 +1,6 @@
 """A test whose tool is not installed is skipped with the reason, and counted in one line; in CI it fails."""
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -21,11 +20,11 @@ def bare(tmp_path):
     return {name: value for name, value in os.environ.items() if name != "CI"} | {"PATH": str(tmp_path)}
 
 
-def run_tests(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+def run_tests(environment, *words):
     return run_pytest(environment, *words, NEEDS_GIT, NEEDS_COMPILER)
 
 
-def run_pytest(environment: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
+def run_pytest(environment, *words):
     command = [sys.executable, *forked.PYTEST, "-p", "no:cacheprovider", *words]
     return forked.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False

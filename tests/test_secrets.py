@@ -5,7 +5,6 @@ repeat it, so that one run shows every hole.
 """
 
 import threading
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -64,7 +63,7 @@ VERBS = {
 class Echo(BaseHTTPRequestHandler):
     """A server that refuses everything, and repeats what it was asked in every place that an error may repeat."""
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         said = f"{self.path} {self.headers.get('Authorization', '')} {self.headers}"
         self.send_response(403, self.path)
         self.end_headers()
@@ -72,7 +71,7 @@ class Echo(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
 
@@ -84,7 +83,7 @@ def echo():
         server.shutdown()
 
 
-def spoken(text: str) -> set[str]:
+def spoken(text):
     """The parts of a secret in a text: all of them begin with Zq7 or end in Zq8, as nothing else does."""
     return {part for part in ("Zq7", "Zq8", "hidden") if part in text}
 
@@ -93,10 +92,10 @@ def spoken(text: str) -> set[str]:
 def examined_once(monkeypatch):
     """What `prof doctor` examines of the machine alone starts processes, and finds the same whatever the place of runs is."""
 
-    def once(check: Callable[..., object]) -> Callable[..., object]:
-        found: list[object] = []
+    def once(check):
+        found = []
 
-        def examined(*given: object) -> object:
+        def examined(*given):
             if not found:
                 found.append(check(*given))
             return found[0]
@@ -113,7 +112,7 @@ def examined_once(monkeypatch):
 def test_no_error_repeats_a_secret(prof_here, tmp_path, monkeypatch, echo, verb):
     offenders = []
 
-    def run(what: str, url: str) -> None:
+    def run(what, url):
         words = [word.format(url=url, tmp=tmp_path) for word in VERBS[verb]]
         done = prof_here(*words, "--verbose")
         if parts := spoken(done.stdout + done.stderr):

@@ -1,7 +1,5 @@
 """A user's script may spawn processes without a main guard."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,18 +1,17 @@
 """A sweep finds which point wins and how surely, what each parameter is worth, and what became of the rest."""
 
 import random
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from profiler.analyse.tuning import TuningFinding, derive_tuning, slowest_correct
+from profiler.analyse.tuning import derive_tuning, slowest_correct
 from profiler.store.runs.manifest import Provenance
-from profiler.store.sweeps import Stage, StoredSweep, SweepFacts, SweepManifest, SweepRepeat, SweptPoint
+from profiler.store.sweeps import StoredSweep, SweepFacts, SweepManifest, SweepRepeat, SweptPoint
 
 
-def sweep_of(*points: SweptPoint) -> StoredSweep:
+def sweep_of(*points):
     names = dict.fromkeys(name for point in points for name in point.settings)
     parameters = {name: sorted({point.settings[name] for point in points}) for name in names}
     known = SweepFacts(parameters, [], len(points), {}, None, 5, 20, 3, 5.0, 4, {})
@@ -23,19 +22,17 @@ def sweep_of(*points: SweptPoint) -> StoredSweep:
     return StoredSweep(Path("id"), manifest, [replace(one, point=place) for place, one in enumerate(points)])
 
 
-def repeats(
-    stage: Stage, *processes: Sequence[float], reference_ns: float | None = None
-) -> list[SweepRepeat]:
+def repeats(stage, *processes, reference_ns=None):
     return [
         SweepRepeat(stage, number, ns, reference_ns) for number, times in enumerate(processes) for ns in times
     ]
 
 
-def point(settings: dict[str, int], *measured: list[SweepRepeat]) -> SweptPoint:
+def point(settings, *measured):
     return SweptPoint(0, settings, "correct", repeats=[repeat for group in measured for repeat in group])
 
 
-def briefly(tile: int, ns: float, unroll: int = 1) -> SweptPoint:
+def briefly(tile, ns, unroll=1):
     return point({"TILE": tile, "UNROLL": unroll}, repeats("screen", [ns] * 5))
 
 
@@ -62,15 +59,12 @@ def test_a_point_that_was_not_timed_again_never_wins_and_shows_what_it_was_timed
 def test_the_certainty_that_the_second_is_slower_is_computed_over_processes():
     finding = derive_tuning(sweep_of(point(A, FINAL_A), point(B, FINAL_B)), current=B)
     step = finding.runner_up
-    assert step is not None
-    assert step.ci is not None
     assert step.ci[0] < step.slower_pct < step.ci[1]
     assert step.slower_pct == pytest.approx(5.0, abs=0.1)
     assert step.is_sure
     assert finding.current == step
     apart = point(B, repeats("final", [990, 991], [1020, 1021], [1004, 1005]))
     unsure = derive_tuning(sweep_of(point(A, FINAL_A), apart)).runner_up
-    assert unsure is not None
     assert not unsure.is_sure
 
 
@@ -80,7 +74,6 @@ def test_who_is_first_and_by_how_much_the_second_is_slower_do_not_contradict_eac
         A, repeats("final", *([1000.0 + n, 1001.0, 1002.0, 3000.0, 3001.0] for n in range(3)))
     )
     step = derive_tuning(sweep_of(interrupted, point(B, FINAL_B))).runner_up
-    assert step is not None
     assert step.settings == B
     assert step.slower_pct == pytest.approx(4.9, abs=0.1)
 
@@ -88,7 +81,6 @@ def test_who_is_first_and_by_how_much_the_second_is_slower_do_not_contradict_eac
 def test_with_one_process_each_the_second_is_not_surely_slower():
     one, other = (point(settings, repeats("final", times)) for settings, times in ((A, [10.0, 10.1]), (B, [12.0, 12.1])))  # fmt: skip
     step = derive_tuning(sweep_of(one, other)).runner_up
-    assert step is not None
     assert (step.ci, step.is_sure) == (None, False)
     assert step.slower_pct == pytest.approx(100 * (12.05 / 10.05 - 1))
 
@@ -99,12 +91,11 @@ def test_equal_points_are_seldom_called_different():
     for _ in range(200):
         equal = [point({"TILE": tile}, repeats("final", *noisy_processes(random_))) for tile in (2, 4, 8, 16)]
         step = derive_tuning(sweep_of(*equal)).runner_up
-        assert step is not None
         sure += step.is_sure
     assert sure <= 10
 
 
-def noisy_processes(random_: random.Random) -> list[list[float]]:
+def noisy_processes(random_):
     """Three processes of five repeats; processes differ as well as repeats do."""
     centres = [random_.gauss(1000, 3) for _ in range(3)]
     return [[random_.gauss(centre, 2) for _ in range(5)] for centre in centres]
@@ -150,7 +141,7 @@ def test_many_reasons_are_grouped_by_their_status():
 
 
 def test_reasons_that_differ_in_what_the_compiler_counted_are_one_with_its_range():
-    def fates(*reasons: str) -> list[tuple[str, int]]:
+    def fates(*reasons):
         points = [SweptPoint(0, {"TILE": place}, "excluded", reason) for place, reason in enumerate(reasons)]
         return [
             (fate.reason, fate.points) for fate in derive_tuning(sweep_of(point(A, FINAL_A), *points)).fates
@@ -178,7 +169,7 @@ def test_the_reference_shows_what_the_machine_did_meanwhile():
 
 def test_the_best_are_shown_and_all_are_counted():
     sweep = sweep_of(*(briefly(tile, 100.0 + tile) for tile in range(30)))
-    finding: TuningFinding = derive_tuning(sweep, most=3)
+    finding = derive_tuning(sweep, most=3)
     assert [one.settings["TILE"] for one in finding.points] == [0, 1, 2]
     assert finding.timed == finding.stages["screen"] == 30
     assert slowest_correct(sweep) == {"TILE": 29, "UNROLL": 1}

@@ -8,7 +8,6 @@ import os
 import resource
 import statistics
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from profiler.cluster.worker_pool import WorkerPool
 from profiler.store.ingest.ingest import IngestOptions, RunCommitter, ingest_reports, request_for
 from profiler.store.ingest.on_workers import ingest_on_workers
 from profiler.store.ingest.worker import write_files
-from profiler.store.reports.locate import Report, size_bytes
+from profiler.store.reports.locate import size_bytes
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.manifest import read_manifest
 from profiler.store.runs.run_store import RunStore
@@ -36,7 +35,7 @@ ROUNDS = 6  # at most: the best time of each way counts, in turn
 @pytest.fixture(scope="module")
 def many(reports, tmp_path_factory):
     folder = tmp_path_factory.mktemp("many")
-    found: list[Report] = []
+    found = []
     for kind in KINDS:
         found += write_variants(reports / f"{kind}.ncu-rep", folder, EACH)
     return found
@@ -53,7 +52,7 @@ def pool():
 class First(WorkerPool):
     """The first worker of another pool alone."""
 
-    def __init__(self, pool: WorkerPool) -> None:
+    def __init__(self, pool):
         self._pool, self.coming = pool, pool.coming
 
     def available(self):
@@ -63,7 +62,7 @@ class First(WorkerPool):
         return self._pool.call(*arguments, **words)
 
 
-def own_cpu_s() -> float:
+def own_cpu_s():
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
@@ -72,7 +71,7 @@ def test_ingest_on_workers_of_this_machine_beside_ingest_without_them(pool, many
     sandboxes = Sandbox(workers=2)
     monkeypatch.setattr("profiler.store.ingest.ingest.Sandbox", lambda *_, **__: Kept(sandboxes))
     megabytes = sum(map(size_bytes, many)) / 1e6
-    ways: dict[str, Callable[[RunStore], object]] = {
+    ways = {
         "here, 2 readers": lambda store: list(ingest_reports(many, store, IngestOptions())),
         "1 worker": lambda store: list(ingest_on_workers(many, store, IngestOptions(), First(pool))),
         "2 workers": lambda store: list(ingest_on_workers(many, store, IngestOptions(), pool)),
@@ -100,13 +99,13 @@ def test_ingest_on_workers_of_this_machine_beside_ingest_without_them(pool, many
 class Kept:
     """Readers that are there already, as those of the workers are."""
 
-    def __init__(self, sandbox: Sandbox) -> None:
+    def __init__(self, sandbox):
         self._sandbox = sandbox
 
-    def __enter__(self) -> Sandbox:
+    def __enter__(self):
         return self._sandbox
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_): ...
 
 
 def test_a_call_there_and_back(pool):
@@ -123,7 +122,7 @@ def test_a_call_there_and_back(pool):
 def test_calls_that_one_client_makes_at_the_same_time(pool):
     workers, made, end = pool.available(), [], time.monotonic() + 5
 
-    def call(number: int) -> None:
+    def call(number):
         while time.monotonic() < end:
             pool.call(workers[number % len(workers)], work.add, 1, 2, timeout_s=10)
             made.append(number)

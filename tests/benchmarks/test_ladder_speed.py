@@ -17,7 +17,7 @@ PROF = str(Path(sys.executable).with_name("prof"))
 RUNGS = 15
 
 
-def seconds(*command: str, cache: Path | None = None) -> float:
+def seconds(*command, cache=None):
     """Returns the processor time of the command, which does not count what else the machine does, and not in ticks of 10 ms as os.times."""
     environment = os.environ | ({"XDG_CACHE_HOME": str(cache)} if cache else {})
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -63,5 +63,5 @@ def test_a_ladder_that_was_never_asked_for_takes_less_than_24_times_the_import_o
     assert least < 24
 
 
-def imported() -> float:
+def imported():
     return seconds(sys.executable, "-c", "import pyarrow")

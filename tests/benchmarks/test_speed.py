@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -31,12 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 RUNS = ROOT / "runs"
 
 
-def best_of(
-    rounds: int,
-    *sides: Callable[[], object],
-    enough: Callable[..., bool] = lambda *_: False,
-    at_least: int = 1,
-) -> list[float]:
+def best_of(rounds, *sides, enough=lambda *_: False, at_least=1):
     """The best time of each side, in seconds, measured in turn until these are `enough`."""
     best = [float("inf")] * len(sides)
     for done in range(1, rounds + 1):
@@ -49,11 +43,11 @@ def best_of(
     return best
 
 
-def process(*command: str) -> Callable[[], object]:
+def process(*command):
     return lambda: subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, check=True)
 
 
-def prof(*arguments: str) -> Callable[[], object]:
+def prof(*arguments):
     script = str(Path(sys.executable).with_name("prof"))
     return lambda: subprocess.run([script, *arguments], cwd=ROOT, capture_output=True, check=True)
 
@@ -61,7 +55,7 @@ def prof(*arguments: str) -> Callable[[], object]:
 # Reading
 
 
-def bare_loop(path: Path) -> int:
+def bare_loop(path):
     """Reads what `prof` stores, the straightforward way, and stores nothing."""
     values = 0
     for profiled in ncu_report.load_report(str(path)):
@@ -84,7 +78,7 @@ def bare_loop(path: Path) -> int:
     return values
 
 
-def _bare_instructions(action) -> None:
+def _bare_instructions(action):
     starts = action.metric_by_name("launch__function_pcs")
     for index in range(starts.num_instances() if starts else 0):
         address = starts.as_uint64(index)
@@ -110,14 +104,14 @@ def test_two_cores_give_at_least_1_7_times_one(reports, tmp_path):
         pytest.skip("needs two cores")
     report, folders = reports / "gemm_5.ncu-rep", iter(range(100))
 
-    def ingest(count: int, jobs: int) -> Callable[[], object]:
+    def ingest(count, jobs):
         """Ingests so many reports with so many readers, into a new folder each time."""
         many = tmp_path / f"{count} reports"
         many.mkdir(exist_ok=True)
         for index in range(count):
             (many / f"{index}.ncu-rep").write_bytes(recorded_later(report, index))
 
-        def into_a_new_folder() -> None:
+        def into_a_new_folder():
             folder = tmp_path / str(next(folders))
             prof("ingest", str(many), "--runs", str(folder), "-j", str(jobs))()
 
@@ -129,7 +123,7 @@ def test_two_cores_give_at_least_1_7_times_one(reports, tmp_path):
     assert one >= 1.7 * two
 
 
-def recorded_later(report: Path, seconds: int) -> bytes:
+def recorded_later(report, seconds):
     """The same report as if recorded some seconds later: another file to every hash."""
     data = bytearray(report.read_bytes())
     created = data.index(b"\x10", 20)  # field 2 of the session details, a varint
@@ -141,7 +135,7 @@ def recorded_later(report: Path, seconds: int) -> bytes:
 # Start-up. Seconds are those of a machine that starts Python in 11 ms; a slower one is given as many more.
 
 
-def slowness(nothing_s: float) -> float:
+def slowness(nothing_s):
     return max(1.0, nothing_s / 0.011)
 
 

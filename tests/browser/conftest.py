@@ -2,13 +2,12 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import forked
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,7 +23,6 @@ _BEGIN = """anchor => {
   scrollTo(0, 0);
 }"""
 
-OpenPage = Callable[..., Page]
 
 # `prof` on whose pages there is nothing to draw: a picture takes 60 ms of processor time, and a page of a ladder has dozens.
 _UNDRAWN = """
@@ -41,7 +39,7 @@ main()
 
 
 @pytest.fixture(scope="module")
-def chromium(needs: Callable[[str], Path]) -> Iterator[Browser]:
+def chromium(needs):
     """It ends with its module: Playwright occupies the thread's event loop, which others need."""
     found = needs("chromium")
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # it refuses to run as root with one
@@ -52,11 +50,11 @@ def chromium(needs: Callable[[str], Path]) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def write_page(once, prof) -> Callable[..., Path]:
+def write_page(once, prof):
     """`write_page("name", *arguments)`: what `prof report *arguments` writes, once."""
 
-    def write(name: str, *arguments: object) -> Path:
-        def fill(folder: Path) -> None:
+    def write(name, *arguments):
+        def fill(folder):
             result = prof("report", *arguments, "-o", folder / "page.html", cwd=ROOT)
             assert (result.returncode, result.stdout) == (0, ""), result.stderr
 
@@ -66,11 +64,11 @@ def write_page(once, prof) -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def write_tables(once) -> Callable[..., Path]:
+def write_tables(once):
     """`write_tables("name", *arguments)`: the same page without pictures, for tests of its tables."""
 
-    def write(name: str, *arguments: object) -> Path:
-        def fill(folder: Path) -> None:
+    def write(name, *arguments):
+        def fill(folder):
             command = [
                 sys.executable,
                 "-c",
@@ -89,7 +87,7 @@ def write_tables(once) -> Callable[..., Path]:
 
 
 @pytest.fixture(scope="session")
-def ladder_page(write_page, recorded, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ladder_page(write_page, recorded, tmp_path_factory):
     """Eight rungs of the recorded GEMM ladder and six steps: every kind of view, in half the time of the whole ladder."""
     runs = tmp_path_factory.mktemp("some-rungs")
     for run_id in recorded.ids():
@@ -100,20 +98,20 @@ def ladder_page(write_page, recorded, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture(scope="module")
-def opened_once(chromium: Browser, ladder_page: Path) -> Iterator[Page]:
+def opened_once(chromium, ladder_page):
     with watched(chromium) as open_page:
         yield open_page(ladder_page)
 
 
 @pytest.fixture
-def look_at(opened_once: Page) -> OpenPage:
+def look_at(opened_once):
     """`look_at("#5-6", width=375)`: the ladder's page, which the tests of a file share, at a view and a width.
 
     It takes half a second to open. So it is for tests that leave the page whole: they may resize it, say how it is shown, go
     elsewhere, sort and search.
     """
 
-    def look_at(anchor: str = "#ladder", *, width: int = 1280) -> Page:
+    def look_at(anchor="#ladder", *, width=1280):
         opened_once.emulate_media(media="null", color_scheme="null")
         opened_once.set_viewport_size({"width": width, "height": 900})
         opened_once.evaluate(_BEGIN, anchor)
@@ -124,17 +122,17 @@ def look_at(opened_once: Page) -> OpenPage:
 
 
 @pytest.fixture
-def open_page(chromium: Browser) -> Iterator[OpenPage]:
+def open_page(chromium):
     """`open_page(path, "#5-6", width=375, color_scheme="dark")`; nothing may complain, nothing be asked for."""
     with watched(chromium) as open_page:
         yield open_page
 
 
 @contextmanager
-def watched(chromium: Browser) -> Iterator[OpenPage]:
+def watched(chromium):
     complaints, requests, contexts = [], [], []
 
-    def open_page(path: Path, anchor: str = "", *, width: int = 1280, **options: object) -> Page:
+    def open_page(path, anchor="", *, width=1280, **options):
         context = chromium.new_context(viewport={"width": width, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()

@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import runpy
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import pytest
 from profiler.analyse.compare.fingerprints import FINGERPRINTS
 from profiler.catalog import metrics, presets
 from profiler.catalog.metrics import BY_NAME, CATALOGUE, HEADLINE, MEMORY_HEADLINE, Metric
-from profiler.catalog.presets import MEASURED_ON, PRESETS, Preset, find_preset
+from profiler.catalog.presets import MEASURED_ON, PRESETS, find_preset
 from profiler.errors import MetricNotFound, PresetNotFound
 from profiler.measuring.collect.target import Target, collection_key
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection
@@ -54,7 +53,7 @@ def test_the_passes_are_those_that_ncu_counted(name):
     assert sections == list(find_preset(name).sections)
 
 
-def requests_of(presets: Iterable[Preset]) -> dict[str, str]:
+def requests_of(presets):
     """For each preset a hash of what it asks ncu for, which is part of the key of every run made with it."""
     asked = {one.name: (one.sections, one.metrics, one.set, one.import_source) for one in presets}
     return {
@@ -73,9 +72,7 @@ def test_a_preset_asks_for_what_it_always_asked_for():
     }
 
 
-def test_a_new_metric_of_the_catalogue_changes_no_preset_and_makes_no_run_stale(
-    monkeypatch,
-):
+def test_a_new_metric_of_the_catalogue_changes_no_preset_and_makes_no_run_stale(monkeypatch):
     new = Metric("l2_new_pct", ("lts__new.sum",), "%", "memory", "A metric that somebody adds.")
     monkeypatch.setattr(metrics, "CATALOGUE", (new, *CATALOGUE))
     monkeypatch.setattr(metrics, "BY_NAME", {new.name: new, **BY_NAME})

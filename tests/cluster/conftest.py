@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,21 +33,13 @@ class Cluster:
     address: str = ""
     scheduler: subprocess.Popen[bytes] | None = None
 
-    def start(self, *words: str) -> None:
+    def start(self, *words):
         self.scheduler = self._start(
             "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", *words
         )
         self.address = self._wait_for(self.scheduler, rb"Scheduler at:\s+(\S+)").decode()
 
-    def worker(
-        self,
-        name: str,
-        *words: str,
-        environment: Mapping[str, str] | None = None,
-        nanny: bool = False,
-        threads: int = 1,
-        gpus: int = 0,
-    ) -> subprocess.Popen[bytes]:
+    def worker(self, name, *words, environment=None, nanny=False, threads=1, gpus=0):
         """Does not wait until it is there. Its folder is its own, as on a machine of its own."""
         folder = self.folder / name
         folder.mkdir(exist_ok=True)
@@ -58,19 +50,17 @@ class Cluster:
             environment=environment, folder=folder,
         )  # fmt: skip
 
-    def stop(self) -> None:
+    def stop(self):
         for process in self.processes:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         for process in self.processes:
             process.wait()
 
-    def log(self, process: subprocess.Popen[bytes]) -> bytes:
+    def log(self, process):
         return (self.folder / f"{self.processes.index(process)}.log").read_bytes()
 
-    def _start(
-        self, what: str, *words: str, environment: Mapping[str, str] | None = None, folder: Path | None = None
-    ) -> subprocess.Popen[bytes]:
+    def _start(self, what, *words, environment=None, folder=None):
         with open(self.folder / f"{len(self.processes)}.log", "wb") as log:
             process = forked.Popen(
                 [sys.executable, "-m", "dask", what, *words, *self.words],
@@ -80,7 +70,7 @@ class Cluster:
         self.processes.append(process)
         return process
 
-    def _wait_for(self, process: subprocess.Popen[bytes], pattern: bytes) -> bytes:
+    def _wait_for(self, process, pattern):
         deadline = time.monotonic() + _START_S
         while time.monotonic() < deadline and process.poll() is None:
             if found := re.search(pattern, self.log(process)):
@@ -90,7 +80,7 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory):
     """A scheduler without workers, for the tests of one file."""
     functions = {"PYTHONPATH": str(Path(__file__).parent)}  # `work`, which the scheduler unpacks too
     made = Cluster(tmp_path_factory.mktemp("cluster"), environment=functions)
@@ -102,7 +92,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
+def own_cluster(tmp_path):
     """Not started, nothing in its environment, for one test."""
     made = Cluster(tmp_path)
     yield made
@@ -110,7 +100,7 @@ def own_cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def two_clusters(tmp_path: Path) -> Iterator[tuple[Cluster, Cluster]]:
+def two_clusters(tmp_path):
     """Started, without workers."""
     made = Cluster(tmp_path / "first"), Cluster(tmp_path / "second")
     for cluster in made:

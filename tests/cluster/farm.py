@@ -10,18 +10,16 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import forked
 from living import living
 from terminal import write_tool
 
 from profiler.store.runs.commit import STAGING_FOLDER
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER
 
 FAKE_NCU = Path(__file__).parents[1] / "measuring" / "fake_ncu.py"
@@ -45,7 +43,7 @@ test "$2" != time || echo '{"kernel_ns": 2000.0}'
 NVCC = (Path(__file__).parents[1] / "measuring" / "fake_nvcc.sh").read_text()
 
 
-def gpu_uuid(number: int) -> str:
+def gpu_uuid(number):
     return f"GPU-{number}2345678-9"
 
 
@@ -55,7 +53,7 @@ class Farm:
     pace: float = 0.0  # of ncu, as a share of the time that the real one took
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         ladder = self.client / "kernels" / "compiled"
         ladder.mkdir(parents=True)
         (self.client / "tmp").mkdir()
@@ -66,14 +64,14 @@ class Farm:
         self.log.touch()
 
     @property
-    def client(self) -> Path:
+    def client(self):
         return self.folder / "client"
 
     @property
-    def log(self) -> Path:
+    def log(self):
         return self.folder / "log"
 
-    def environment(self, place: Path) -> dict[str, str]:
+    def environment(self, place):
         found = {
             **os.environ, "PATH": f"{place}/bin:/usr/bin:/bin", "TMPDIR": f"{place}/tmp", "FAKE_NCU": "four-way",
             "FAKE_NCU_LOG": str(self.log), "FAKE_NCU_PACE": str(self.pace),
@@ -81,9 +79,7 @@ class Farm:
         found.pop("CUDA_VISIBLE_DEVICES", None)
         return found
 
-    def furnish_host(
-        self, name: str, gpus: tuple[int, ...], model: str = "NVIDIA H200", ncu_version: str = ""
-    ) -> Path:
+    def furnish_host(self, name, gpus, model="NVIDIA H200", ncu_version=""):
         place = self.folder / name
         (place / "tmp").mkdir(parents=True, exist_ok=True)
         lines = [
@@ -98,14 +94,7 @@ class Farm:
         write_tool(place / "bin" / "ncu", f'{version}exec {sys.executable} -S "{FAKE_NCU}" "$@"')
         return place
 
-    def host(
-        self,
-        name: str,
-        address: str,
-        gpus: tuple[int, ...],
-        *words: str,
-        environment: Mapping[str, str] | None = None,
-    ) -> subprocess.Popen[bytes]:
+    def host(self, name, address, gpus, *words, environment=None):
         """`prof worker` there; returns when its workers are at work."""
         place = self.folder / name
         if not place.exists():
@@ -124,13 +113,13 @@ class Farm:
             time.sleep(0.05)
         return process
 
-    def words(self, runs: Path, *more: object, sizes: tuple[int, ...] = (10, 20)) -> list[object]:
+    def words(self, runs, *more, sizes=(10, 20)):
         """Two kernels at two sizes, two processes each."""
         chosen = [word for size in sizes for word in ("--size", size)]
         common = ("--launches", 2, "--processes", 2, "--repeats", 1)
         return ["--runs", runs, "collect", "--ladder", "compiled", "--all", *chosen, *common, *more]
 
-    def start(self, runs: Path, *more: object, sizes: tuple[int, ...] = (10, 20)) -> subprocess.Popen[str]:
+    def start(self, runs, *more, sizes=(10, 20)):
         """A client in a process of its own."""
         words = [str(word) for word in self.words(runs, *more, sizes=sizes)]
         process = forked.Popen(
@@ -141,18 +130,18 @@ class Farm:
         return process
 
     @property
-    def calls(self) -> list[dict[str, Any]]:
+    def calls(self):
         """Returns the calls of ncu in their order; a kill may have cut off the last line."""
         return [
             json.loads(line) for line in self.log.read_text().splitlines(keepends=True) if line[-1] == "\n"
         ]
 
     @property
-    def ncu_seconds(self) -> float:
+    def ncu_seconds(self):
         """How long each of them takes at least."""
         return self.pace * json.loads(FOUR_WAY.read_text())["events"][-1][0]
 
-    def stop(self) -> None:
+    def stop(self):
         for process in self.processes:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -160,24 +149,24 @@ class Farm:
         end_all_of(self.log)
 
 
-def worker_pids(host: subprocess.Popen[bytes]) -> list[int]:
+def worker_pids(host):
     """The processes in which a host's workers measure: not the one that starts them again."""
     return sorted(one.pid for one in living() if one.parent == host.pid and forked.is_spawned(one.pid))
 
 
-def programs_of(log: Path) -> list[int]:
+def programs_of(log):
     """Returns the processes that live of an ncu with this log and of all that it started."""
     ours = living(f"FAKE_NCU_LOG={log}\0")
     return [one.pid for one in ours if "fake_ncu" in one.words or one.words.startswith("sleep ")]
 
 
-def end_all_of(log: Path) -> None:
+def end_all_of(log):
     for pid in programs_of(log):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
-def check_runs(runs: Path) -> list[Run]:
+def check_runs(runs):
     """Every run once and whole, a size measured on one GPU alone, and nothing left beside them."""
     store = RunStore(runs)
     found = [store.open(run_id) for run_id in store.ids()]
@@ -186,7 +175,7 @@ def check_runs(runs: Path) -> list[Run]:
         assert len(run.manifest.reports) == 2
     facts = [(run.manifest.kernel, (run.manifest.workload or {})["size"]) for run in found]
     assert Counter(facts) == {(kernel, size): 1 for kernel in (1, 2) for size in (10, 20)}
-    places: dict[int, set[str]] = {}
+    places = {}
     for run in found:
         places.setdefault((run.manifest.workload or {})["size"], set()).add(
             run.manifest.provenance.driver_version

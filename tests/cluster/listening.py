@@ -9,7 +9,7 @@ from pathlib import Path
 _LISTENS = "0A"
 
 
-def listening_addresses(*pids: int) -> set[str]:
+def listening_addresses(*pids):
     """Returns the TCP addresses at which these processes listen, without ports."""
     sockets = {inode for pid in pids for inode in _sockets_of(pid)}
     found = set()
@@ -21,7 +21,7 @@ def listening_addresses(*pids: int) -> set[str]:
     return found
 
 
-def _sockets_of(pid: int) -> set[str]:
+def _sockets_of(pid):
     found = set()
     with suppress(OSError):
         for entry in Path(f"/proc/{pid}/fd").iterdir():
@@ -32,7 +32,7 @@ def _sockets_of(pid: int) -> set[str]:
     return found
 
 
-def _address(text: str) -> str:
+def _address(text):
     """The kernel writes words of 32 bits in the machine's order."""
     words = [bytes.fromhex(text[start : start + 8])[::-1] for start in range(0, len(text), 8)]
     packed = b"".join(words)

@@ -13,7 +13,6 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -56,12 +55,12 @@ PartitionName=gpu Nodes=localhost Default=YES State=UP
 
 
 @contextmanager
-def running_slurm() -> Iterator[dict[str, str]]:
+def running_slurm():
     """The variables by which sbatch and all others find it."""
     folder = Path(tempfile.mkdtemp(prefix="slurm-"))  # pytest's are too long for a socket
     folder.chmod(0o755)  # munged wants everybody to reach that socket
     variables = {"SLURM_CONF": str(folder / "slurm.conf")}
-    daemons: list[subprocess.Popen[bytes]] = []
+    daemons = []
     try:
         _write_configuration(folder)
         for command in (
@@ -80,21 +79,21 @@ def running_slurm() -> Iterator[dict[str, str]]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def queue(variables: dict[str, str]) -> list[str]:
+def queue(variables):
     """The state of every job that is there: RUNNING, PENDING."""
     return _ask("squeue --noheader --format %T", variables).split()
 
 
-def running_jobs(variables: dict[str, str]) -> list[str]:
+def running_jobs(variables):
     """Their numbers, the oldest first."""
     return _ask("squeue --noheader --states RUNNING --sort i --format %i", variables).split()
 
 
-def cancel(job: str, variables: dict[str, str]) -> None:
+def cancel(job, variables):
     _ask(f"scancel {job}", variables)
 
 
-def _write_configuration(folder: Path) -> None:
+def _write_configuration(folder):
     for name in ("state", "spool"):
         (folder / name).mkdir()
     key = folder / "munge.key"
@@ -111,7 +110,7 @@ def _write_configuration(folder: Path) -> None:
     (folder / "gres.conf").write_text("Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n")
 
 
-def _start(command: list[str], folder: Path, variables: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(command, folder, variables):
     program = shutil.which(command[0], path=_PLACES)
     assert program is not None
     with open(folder / f"{command[0]}.log", "wb") as log:
@@ -120,22 +119,22 @@ def _start(command: list[str], folder: Path, variables: dict[str, str]) -> subpr
         )
 
 
-def _wait(folder: Path, condition: object) -> None:
+def _wait(folder, condition):
     deadline = time.monotonic() + _START_S
-    while not condition():  # type: ignore[operator]
+    while not condition():
         if time.monotonic() > deadline:
             raise AssertionError("\n".join(log.read_text() for log in folder.glob("*.log")))
         time.sleep(0.05)
 
 
-def _ask(command: str, variables: dict[str, str]) -> str:
+def _ask(command, variables):
     environment = {**os.environ, **variables}
     return subprocess.run(
         command.split(), env=environment, capture_output=True, text=True, timeout=30, check=False
     ).stdout.strip()
 
 
-def _stop(daemons: list[subprocess.Popen[bytes]], variables: dict[str, str]) -> None:
+def _stop(daemons, variables):
     """The jobs by their own Slurm, so that it has seen them end; then whatever still belongs to it."""
     if len(daemons) == len(_DAEMONS):
         _ask(f"scancel --user {getpass.getuser()}", variables)
@@ -152,7 +151,7 @@ def _stop(daemons: list[subprocess.Popen[bytes]], variables: dict[str, str]) -> 
         daemon.wait()
 
 
-def _belonging(variables: dict[str, str]) -> list[int]:
+def _belonging(variables):
     """Everything that Slurm started has its variables in its environment."""
     (mark,) = [f"{name}={value}\0" for name, value in variables.items()]
     return [one.pid for one in living(mark) if one.pid != os.getpid()]

@@ -39,7 +39,7 @@ def collect(farm, prof_here, reader_without_code, monkeypatch, tmp_path):
     monkeypatch.setattr("profiler.measuring.devices.assign.RETURN_S", 1.0)
     before = signal.getsignal(signal.SIGTERM)
 
-    def run(*words: object, runs: Path = tmp_path / "runs"):
+    def run(*words, runs=tmp_path / "runs"):
         farm.log.write_text("")
         return prof_here(*farm.words(runs, *words), cwd=farm.client, env=farm.environment(farm.client))
 
@@ -83,7 +83,7 @@ def prof_on(farm, hosts, cluster, prof_here, reader_without_code, monkeypatch, t
     monkeypatch.setattr("profiler.measuring.devices.assign.RETURN_S", 1.0)
     before = signal.getsignal(signal.SIGTERM)
 
-    def run(*words: object):
+    def run(*words):
         farm.log.write_text("")
         common = ("--processes", 1, "--repeats", 0, "--scheduler", cluster.address)
         return prof_here("--runs", tmp_path / "runs", "collect", *common, *words, cwd=farm.client,
@@ -135,7 +135,7 @@ def test_files_that_a_ladder_names_travel_to_the_worker_and_others_must_be_there
 # Who is used
 
 
-def metadata_of(folder: Path, version: str) -> Path:
+def metadata_of(folder, version):
     """A prof of another version, as Python's packages tell it."""
     place = folder / f"ncu_prof-{version}.dist-info"
     place.mkdir(parents=True)
@@ -148,7 +148,7 @@ def lend(farm, hosts, cluster):
     """A further host for as long as a test needs it."""
     started = []
 
-    def start(name: str, gpu: int, *words: str, **environment: str):
+    def start(name, gpu, *words, **environment):
         started.append(farm.host(name, cluster.address, (gpu,), *words, environment=environment))
         return started[-1]
 
@@ -157,7 +157,7 @@ def lend(farm, hosts, cluster):
         end(host)
 
 
-def end(host) -> None:
+def end(host):
     with suppress(ProcessLookupError):
         os.killpg(host.pid, signal.SIGKILL)
     host.wait()
@@ -250,7 +250,7 @@ def test_a_hung_worker_is_abandoned_after_the_timeout_and_its_work_goes_elsewher
     farm.host("works", own_cluster.address, (4,))
     farm.log.write_text("")  # what the hosts tried when they started
 
-    def hang() -> None:
+    def hang():
         assert wait_until(lambda: any(gpu_uuid(3) in str(call) for call in farm.calls))
         for pid in worker_pids(first):
             os.kill(pid, signal.SIGSTOP)
@@ -352,11 +352,11 @@ def certificates(tmp_path_factory, needs):
     return {path.name: path for path in folder.iterdir()}
 
 
-def openssl(folder: Path, *words: str) -> None:
+def openssl(folder, *words):
     subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
 
 
-def tls(certificates: dict[str, Path], name: str) -> list[str]:
+def tls(certificates, name):
     files = {"ca": "ca.pem", "cert": f"{name}.pem", "key": f"{name}.key"}
     return [word for option, file in files.items() for word in (f"--tls-{option}", str(certificates[file]))]
 

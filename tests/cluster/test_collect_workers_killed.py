@@ -7,7 +7,6 @@ starts again, or a host with all that runs there, which comes back as one that w
 import os
 import random
 import signal
-import subprocess
 import time
 from collections import Counter
 from contextlib import nullcontext, suppress
@@ -20,19 +19,19 @@ from farm import Farm, check_runs, programs_of, worker_pids
 class Field:
     """Two hosts of a scheduler; `kill` ends one process, or one host."""
 
-    def __init__(self, farm: Farm, address: str) -> None:
+    def __init__(self, farm, address):
         self.farm, self.address = farm, address
-        self.hosts: list[subprocess.Popen[bytes]] = []
+        self.hosts = []
         self.count = 0
         for _ in range(2):
             self.add_host()
 
-    def add_host(self) -> None:
+    def add_host(self):
         number = self.count % 10
         self.count += 1
         self.hosts.append(self.farm.host(f"host-{self.count}", self.address, (number,)))
 
-    def kill(self, rng: random.Random, how: str) -> None:
+    def kill(self, rng, how):
         host = rng.choice(self.hosts)
         if how == "worker":
             for pid in worker_pids(host):
@@ -64,7 +63,7 @@ def trial(field, prof_here, reader_without_code, monkeypatch, tmp_path):
     before = signal.getsignal(signal.SIGTERM)
     farm = field.farm
 
-    def run(number: int, rng: random.Random, host_share: float) -> Counter[str]:
+    def run(number, rng, host_share):
         farm.log.write_text("")
         kinds = ["host" if rng.random() < host_share else "worker" for _ in range(rng.choice((1, 1, 2)))]
         # Most moments count from the first call of ncu, however long a loaded machine takes to come to it.
@@ -72,7 +71,7 @@ def trial(field, prof_here, reader_without_code, monkeypatch, tmp_path):
         moments_s = sorted(rng.uniform(0.0, 1.2) for _ in kinds)
         over = Event()
 
-        def kill() -> None:
+        def kill():
             while measures and not farm.calls and not over.is_set():
                 time.sleep(0.01)
             started = time.monotonic()
@@ -103,7 +102,7 @@ def trial(field, prof_here, reader_without_code, monkeypatch, tmp_path):
 def test_workers_killed_at_random_moments(field, trial):
     """Kills until a kill has met a measurement, which the first one usually does."""
     rng = random.Random(17)
-    seen: Counter[str] = Counter()
+    seen = Counter()
     for number in range(3):
         seen += trial(number, rng, host_share=0.15)
         if seen["lost"]:
@@ -115,7 +114,7 @@ def test_workers_killed_at_random_moments(field, trial):
 @pytest.mark.campaign
 def test_workers_killed_a_hundred_times(field, trial):
     rng = random.Random(88)
-    seen: Counter[str] = Counter()
+    seen = Counter()
     for number in range(110):
         seen += trial(number, rng, host_share=0.3)
     print(dict(seen))

@@ -10,7 +10,6 @@ import signal
 import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Event, Thread
 
 import pytest
@@ -18,8 +17,6 @@ from living import living, wait_until
 from variants import write_variants
 
 from profiler.cluster.connection import connect
-from profiler.cluster.worker_pool import WorkerPool
-from profiler.errors import ProfError
 from profiler.store.ingest.ingest import IngestOptions
 from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
 from profiler.store.reports.locate import find_reports
@@ -48,19 +45,19 @@ class Gang:
     killed: list[int] = field(default_factory=list)
     count: int = 0
 
-    def fill(self) -> None:
+    def fill(self):
         while len(self.alive) < WORKERS:
             self.count += 1
             self.alive.append(self.cluster.worker(f"worker{self.count}"))
 
-    def kill(self, rng: random.Random) -> None:
+    def kill(self, rng):
         victim = self.alive.pop(rng.randrange(len(self.alive)))
         os.kill(victim.pid, signal.SIGKILL)  # alone: its reader is left behind and has to notice
         victim.wait()
         self.killed.append(victim.pid)
         self.fill()
 
-    def left_behind(self) -> list[int]:
+    def left_behind(self):
         """Processes that outlived the worker that had started them."""
         return [one.pid for one in living() if one.session in self.killed]
 
@@ -75,22 +72,22 @@ def gang(cluster):
 
 
 class Losses(IngestObserver):
-    def __init__(self) -> None:
-        self.reports: list[int] = []
+    def __init__(self):
+        self.reports = []
         self.at_work = Event()
 
-    def began(self, worker, reports: int, size_bytes: int) -> None:
+    def began(self, worker, reports, size_bytes):
         self.at_work.set()
 
-    def lost(self, worker, reports: int, error: ProfError) -> None:
+    def lost(self, worker, reports, error):
         self.reports.append(reports)
 
 
-def trial(gang: Gang, pool: WorkerPool, folder: Path, runs: Path, rng: random.Random) -> Counter[str]:
+def trial(gang, pool, folder, runs, rng):
     """One ingest of all reports while one or two workers are killed."""
     losses, over = Losses(), Event()
 
-    def kill() -> None:
+    def kill():
         losses.at_work.wait(60)
         for _ in range(rng.choice((1, 1, 2))):
             if not over.wait(rng.uniform(0.0, 0.8)):
@@ -114,9 +111,9 @@ def trial(gang: Gang, pool: WorkerPool, folder: Path, runs: Path, rng: random.Ra
     return Counter(trials=1, workers_lost=len(losses.reports), reports_again=sum(losses.reports))
 
 
-def campaign(gang: Gang, folder: Path, root: Path, trials: int, seed: int) -> Counter[str]:
+def campaign(gang, folder, root, trials, seed):
     rng = random.Random(seed)
-    seen: Counter[str] = Counter()
+    seen = Counter()
     with connect(gang.cluster.address) as pool:
         for number in range(trials):
             seen += trial(gang, pool, folder, root / str(number), rng)

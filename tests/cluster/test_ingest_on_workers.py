@@ -25,7 +25,7 @@ from profiler.errors import (
     SchedulerLost,
 )
 from profiler.store.ingest import on_workers, queue, worker as reading
-from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
+from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 from profiler.store.ingest.on_workers import ingest_on_workers
 from profiler.store.reports.locate import find_reports
 from profiler.store.runs.run_store import RunStore
@@ -58,20 +58,20 @@ def empty(tmp_path):
     return RunStore(tmp_path / "runs")
 
 
-def ingest(pool: WorkerPool, store: RunStore, *places: object, **options: object) -> list[Ingested]:
+def ingest(pool, store, *places, **options):
     reports = find_reports([str(place) for place in places])
     return list(ingest_on_workers(reports, store, IngestOptions(**options), pool))
 
 
-def by_name(outcomes: list[Ingested]) -> dict[str, Ingested]:
+def by_name(outcomes):
     return {outcome.report.name: outcome for outcome in outcomes}
 
 
-def leftovers(store: RunStore) -> set[str]:
+def leftovers(store):
     return set(os.listdir(store.root)) - {str(run_id) for run_id in store.ids()} - {".lock"}
 
 
-def workers_alone(cluster, count: int, **words: object) -> list[int]:
+def workers_alone(cluster, count, **words):
     """Starts workers on a cluster of the test's own; their process ids."""
     processes = [cluster.worker(f"own{number}", **words) for number in range(count)]
     with connect(cluster.address) as pool:
@@ -173,7 +173,7 @@ def test_a_worker_that_cannot_fetch_says_which_worker_it_is(pool, folder, empty)
 @pytest.mark.slow
 def test_many_reports_go_out_in_batches_to_all_workers(pool, reports, tmp_path, empty):
     write_variants(reports / "range.ncu-rep", tmp_path, 30)
-    seen: dict[str, list[int]] = {}
+    seen = {}
 
     class Seen(on_workers.IngestObserver):
         def ended(self, worker, reports):
@@ -275,7 +275,7 @@ def test_the_scheduler_killed_ends_it_and_what_was_committed_stays(own_cluster, 
     workers_alone(own_cluster, 2)
     outcomes = []
 
-    def ingest_and_kill(pool: WorkerPool) -> None:
+    def ingest_and_kill(pool):
         for outcome in ingest_on_workers(found, empty, IngestOptions(), pool):
             outcomes.append(outcome)
             if len(outcomes) == 3:

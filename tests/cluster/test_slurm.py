@@ -50,7 +50,7 @@ def patience(monkeypatch):
 def nothing_left(variables):
     """Slurm still clears away what was cancelled, but nothing runs and nothing waits."""
 
-    def check() -> None:
+    def check():
         assert set(slurm.queue(variables)) <= {"COMPLETING"}
 
     return check
@@ -58,7 +58,7 @@ def nothing_left(variables):
 
 def test_each_job_is_a_worker_with_a_gpu_of_its_own(variables, nothing_left):
     """One of three has to wait; what the user says to sbatch overrules what we say."""
-    said: list[str] = []
+    said = []
     options = f"{GPU} -J 'two words' --cpus-per-task=2 --mem 512M"
     with start_slurm_workers(options, 3, say=said.append) as pool:
         assert wait_until(lambda: len(pool.available()) == 2)
@@ -105,7 +105,7 @@ def test_nobody_else_gets_in(tmp_path):
 
 @pytest.mark.slow
 def test_a_job_that_dies_has_a_successor_and_one_that_somebody_cancels_has_none(variables, nothing_left):
-    said: list[str] = []
+    said = []
     with start_slurm_workers(GPU, 1, say=said.append) as pool:
         (worker,) = pool.available()
         (job,) = slurm.running_jobs(variables)
@@ -135,13 +135,12 @@ def script(tmp_path):
     )
     with ExitStack() as stack:
 
-        def start(jobs: int, **variables: str) -> subprocess.Popen[str]:
+        def start(jobs, **variables):
             command = [sys.executable, path, str(jobs)]
             process = stack.enter_context(
                 subprocess.Popen(command, stdout=PIPE, stderr=DEVNULL, text=True, env=os.environ | variables)
             )
             stack.callback(process.kill)
-            assert process.stdout is not None
             assert process.stdout.readline() == "there\n"
             return process
 
@@ -166,7 +165,7 @@ def test_workers_end_by_themselves_when_this_process_is_killed(variables, script
 # What cannot work
 
 
-def refused(options: str) -> SlurmFailed:
+def refused(options):
     with pytest.raises(SlurmFailed) as caught:
         start_slurm_workers(options, 2)
     return caught.value
@@ -249,16 +248,16 @@ class Here:
     folder: Path
 
     @property
-    def log(self) -> Path:
+    def log(self):
         return self.folder / "log"
 
     @property
-    def gpus(self) -> list[str]:
+    def gpus(self):
         """Returns the GPU of each call of ncu."""
         lines = self.log.read_text().splitlines(keepends=True)
         return [json.loads(line)["environment"]["CUDA_VISIBLE_DEVICES"] for line in lines if line[-1] == "\n"]
 
-    def collect(self, *words: str, pace: float = 0.0) -> subprocess.Popen[str]:
+    def collect(self, *words, pace=0.0):
         command = ["--runs", "runs", "collect", "--ladder", "scripts", "--all", "--size", "100", "--size", "200",
                    "--launches", "2", "--processes", "1", "--repeats", "0", "--no-verify", "--slurm", GPU, *words]  # fmt: skip
         environment = {
@@ -270,7 +269,7 @@ class Here:
             env=os.environ | environment, stdout=PIPE, stderr=PIPE, text=True,
         )  # fmt: skip
 
-    def check_everything_is_there(self) -> None:
+    def check_everything_is_there(self):
         """Every kernel of every size once, whole to the last byte."""
         store = RunStore(self.folder / "runs")
         runs = [store.open(run_id) for run_id in store.ids()]

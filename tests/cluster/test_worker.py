@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -23,7 +22,7 @@ def farm(tmp_path_factory):
     made.stop()
 
 
-def refused(farm: Farm, *words: str) -> subprocess.CompletedProcess[str]:
+def refused(farm, *words):
     place = farm.folder / "two"
     return forked.run(
         [sys.executable, "-c", PROF, "worker", *words], cwd=place, env=farm.environment(place), capture_output=True,

@@ -17,7 +17,6 @@ from living import wait_until
 
 from profiler.cluster import connection, worker_pool as module
 from profiler.cluster.connection import connect, start_local_workers
-from profiler.cluster.worker_pool import Worker, WorkerPool
 from profiler.errors import ClusterUnreachable, InternalError, ReportDamaged, SchedulerLost, WorkerLost
 
 WORK = {"PYTHONPATH": str(Path(__file__).parent)}
@@ -29,7 +28,7 @@ def pool(cluster):
         yield connected
 
 
-def worker_called(pool: WorkerPool, name: str) -> Worker:
+def worker_called(pool, name):
     (found,) = [worker for worker in pool.available() if worker.name == name]
     return found
 
@@ -39,7 +38,7 @@ def hire(cluster, pool):
     """Starts a worker and waits until it is there."""
     processes = []
 
-    def start(name: str, *words: str, **options) -> Worker:
+    def start(name, *words, **options):
         processes.append(cluster.worker(name, *words, **options))
         assert wait_until(lambda: name in [worker.name for worker in pool.available()])
         return worker_called(pool, name)
@@ -58,7 +57,7 @@ def steady(cluster, pool):
     return worker_called(pool, "steady")
 
 
-def free_port() -> int:
+def free_port():
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
 
@@ -75,14 +74,14 @@ def test_a_call_is_made_in_the_worker_s_process(pool, steady):
 
 def test_the_same_call_twice_is_made_twice(pool, steady):
     """Dask would answer from what it knows."""
-    heard: list[str] = []
+    heard = []
     for _ in range(2):
         pool.call(steady, work.say, "once", timeout_s=10, on_message=heard.append)
     assert heard == ["once", "once"]
 
 
 def test_messages_of_a_call_arrive_in_order_before_the_answer(pool, steady):
-    heard: list[str] = []
+    heard = []
     words = [str(number) for number in range(50)]
     assert pool.call(steady, work.say, *words, timeout_s=10, on_message=heard.append) == 50
     assert heard == words[: len(heard)]  # the answer may overtake the last of them
@@ -110,10 +109,10 @@ def test_a_gpu_serves_one_call_at_a_time_whoever_asks(cluster, pool, hire):
     """Two clients on one worker that has threads enough for both."""
     worker = hire("shared", threads=2, gpus=1)
     with connect(cluster.address) as other:
-        spans: list[tuple[float, float]] = []
+        spans = []
 
-        def use(mine: WorkerPool) -> None:
-            began: list[float] = []
+        def use(mine):
+            began = []
             mine.call(
                 worker,
                 work.sleep,
@@ -233,7 +232,7 @@ def test_a_call_is_given_up_at_once_although_its_worker_hangs(pool, hire):
     class Interrupt(Exception):
         pass
 
-    def interrupt(_: str) -> None:
+    def interrupt(_):
         os.kill(pid, signal.SIGSTOP)
         raise Interrupt
 
@@ -251,13 +250,13 @@ def test_a_call_that_is_given_up_takes_no_other_s_answer_with_it(pool, steady, h
     """Dask fetches together what is ready at the same moment."""
     other, count = hire("given-up"), 24 << 20
 
-    def give_up() -> None:
+    def give_up():
         # private: the moment in which a call is given up cannot be met from outside
         for call in list(pool._calls.values()):
             if call.worker == other:
                 call.news.put(module._News("left"))  # private: as above
 
-    def ask_in_vain(moment: float) -> None:
+    def ask_in_vain(moment):
         with suppress(WorkerLost):
             pool.call(other, work.make_at, moment, count, timeout_s=30)
 
@@ -276,7 +275,7 @@ def test_a_call_under_way_is_stopped_when_its_caller_no_longer_wants_it(pool, st
     class Interrupt(Exception):
         pass
 
-    def interrupt(_: str) -> None:
+    def interrupt(_):
         raise Interrupt
 
     with pytest.raises(Interrupt):
@@ -300,7 +299,7 @@ def test_a_pool_of_this_host_lets_nobody_in_without_its_certificate():
     from distributed.comm import connect as dial
     from distributed.security import Security
 
-    async def answers(address: str, security: Security) -> bool:
+    async def answers(address, security):
         try:
             comm = await dial(address, timeout=2, **security.get_connection_args("client"))
         except (OSError, TimeoutError):

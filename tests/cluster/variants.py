@@ -1,11 +1,9 @@
 """Any number of different reports: the shipped ones, each with another name of the processor in it."""
 
-from pathlib import Path
-
 _PROCESSOR = b"Xeon(R) Processor"  # as long as what replaces it: nothing else in the file moves
 
 
-def write_variants(report: Path, folder: Path, count: int) -> list[Path]:
+def write_variants(report, folder, count):
     """`count` reports that differ from each other in nothing that is measured, and in their hash."""
     whole = report.read_bytes()
     assert _PROCESSOR in whole

@@ -1,8 +1,6 @@
 """Fixtures that the tests of several verbs share."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -10,11 +8,11 @@ from profiler.measuring.tools import disassembly
 
 
 @pytest.fixture(scope="package", autouse=True)
-def disassembled_once() -> Iterator[None]:
+def disassembled_once():
     """NVIDIA's disassembler takes 0.4 s for the smallest file, and the tests give it the same few again and again."""
-    known: dict[tuple[Any, ...], Any] = {}
+    known = {}
 
-    def run(command: list[str], **options: Any) -> Any:
+    def run(command, **options):
         key = (*command[:-1], Path(command[-1]).read_bytes())
         if key not in known:
             known[key] = disassembly_run(command, **options)

@@ -9,12 +9,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from terminal import write_tool
 
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 
 FAKE_NCU = Path(__file__).parents[1] / "measuring" / "fake_ncu.py"
 
@@ -66,51 +65,51 @@ class Here:
     environment: dict[str, str]
     patch: pytest.MonkeyPatch
 
-    def prof(self, *words: object) -> subprocess.CompletedProcess[str]:
+    def prof(self, *words):
         return self.run(*words)
 
-    def collect(self, *words: object) -> subprocess.CompletedProcess[str]:
+    def collect(self, *words):
         return self.run("collect", *words)
 
-    def scripts(self, *words: object) -> subprocess.CompletedProcess[str]:
+    def scripts(self, *words):
         """Neither verified nor timed, once, with as many launches as the transcript `four-way` has."""
         quick = ("--no-verify", "--repeats", 0, "--processes", 1, "--launches", 2)
         return self.collect("--ladder", "scripts", *quick, *words)
 
-    def replay(self, *names: str, pace: float = 0.0) -> None:
+    def replay(self, *names, pace=0.0):
         """Sets what ncu replays from now on: one transcript a call, the last for all that follow."""
         self.log.write_text("")
         self.setenv("FAKE_NCU", ",".join(names))
         self.setenv("FAKE_NCU_PACE", str(pace))
 
-    def setenv(self, name: str, value: str) -> None:
+    def setenv(self, name, value):
         self.environment[name] = value
         self.patch.setenv(name, value)
 
-    def tool(self, name: str, text: str) -> None:
+    def tool(self, name, text):
         write_tool(self.folder / "bin" / name, text)
 
     @property
-    def log(self) -> Path:
+    def log(self):
         return self.folder / "log"
 
     @property
-    def started(self) -> list[dict[str, Any]]:
+    def started(self):
         """All that ncu and the programs were called with, in their order."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     @property
-    def calls(self) -> list[dict[str, Any]]:
+    def calls(self):
         """Returns the calls of ncu alone."""
         return [call for call in self.started if "folder" in call]
 
     @property
-    def runs(self) -> list[Run]:
+    def runs(self):
         store = RunStore(self.folder / "runs")
         return [store.open(run_id) for run_id in store.ids()]
 
 
-def furnish(here: Here) -> Here:
+def furnish(here):
     for name, text in (("scripts", LADDER), ("compiled", COMPILED)):
         folder = here.folder / "kernels" / name
         folder.mkdir(parents=True)
@@ -147,7 +146,7 @@ def here(tmp_path, prof_here, reader_without_code, monkeypatch):
     signal.signal(signal.SIGTERM, before)
 
 
-def after(call: dict[str, Any], option: str) -> str:
+def after(call, option):
     return call["words"][call["words"].index(option) + 1]
 
 
@@ -418,17 +417,17 @@ def test_words_that_name_nothing_end_with_a_code_of_their_own(here, words, code)
 # A dry run
 
 
-def typed(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
+def typed(done):
     assert done.returncode == 0, done.stderr
     return [shlex.split(line) for line in joined(done)]
 
 
-def joined(done: subprocess.CompletedProcess[str]) -> list[str]:
+def joined(done):
     """The lines as a shell takes them: what a backslash ends goes on in the next."""
     return done.stdout.replace(" \\\n  ", " ").replace("\\\n", "").splitlines()
 
 
-def without_place(words: list[str]) -> list[str]:
+def without_place(words):
     """Neither where the report goes, nor the seed, nor the folder that a program lies in."""
     plain = list(words)
     if "--export" in plain:
@@ -485,7 +484,7 @@ def test_a_long_command_is_folded_as_a_shell_takes_it(here):
     assert taken.stdout.splitlines()[-len(words) :] == words
 
 
-def kernels_of(lines: list[list[str]]) -> list[tuple[str, str]]:
+def kernels_of(lines):
     return [(line[-4], line[-2]) for line in lines if "--export" in line]
 
 
@@ -585,9 +584,9 @@ def two_gpus(here):
     return here
 
 
-def places(here: Here) -> dict[str, set[str]]:
+def places(here):
     """Which kernels were profiled where."""
-    found: dict[str, set[str]] = {}
+    found = {}
     for call in here.calls:
         environment = call["environment"]
         uuid = environment["CUDA_VISIBLE_DEVICES"]
@@ -649,7 +648,7 @@ def test_one_preset_with_its_metrics(here):
 # Since the last time
 
 
-def test_a_program_needs_no_name_and_measured_again_it_says_what_changed(here: Here) -> None:
+def test_a_program_needs_no_name_and_measured_again_it_says_what_changed(here):
     here.replay("default")
     first = here.collect("--processes", 1, "--", "python3", "train/softmax.py", "--rows", 7)
     assert first.returncode == 0, first.stderr
@@ -669,9 +668,7 @@ def test_a_program_needs_no_name_and_measured_again_it_says_what_changed(here: H
     ("source", "next_command"),
     [("#!/bin/sh\n# 2\n", "prof show compiled-2"), ("#!/bin/sh\n# wider\n", "prof compare compiled-2")],
 )
-def test_a_rung_is_compared_with_the_time_before_only_if_its_source_has_changed(
-    here: Here, source: str, next_command: str
-) -> None:
+def test_a_rung_is_compared_with_the_time_before_only_if_its_source_has_changed(here, source, next_command):
     words = ("--ladder", "compiled", "--kernel", 2, "--processes", 1, "--no-verify", "--repeats", 0)
     here.replay("default")
     here.collect(*words, "--launches", 3)
@@ -682,7 +679,7 @@ def test_a_rung_is_compared_with_the_time_before_only_if_its_source_has_changed(
 
 
 @pytest.mark.slow
-def test_results_for_a_program_are_rows_alone_whatever_was_measured_before(here: Here) -> None:
+def test_results_for_a_program_are_rows_alone_whatever_was_measured_before(here):
     here.replay("default")
     here.collect("--processes", 1, "--", "./mine")
     here.replay("four-way")

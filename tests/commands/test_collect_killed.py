@@ -55,10 +55,10 @@ class Place:
     pace: float = 0.15
 
     @property
-    def log(self) -> Path:
+    def log(self):
         return self.folder / "log"
 
-    def start(self, runs: Path, *more: str) -> subprocess.Popen[str]:
+    def start(self, runs, *more):
         command = [*PROF, "--runs", str(runs), "collect", "--ladder", "scripts", "--all", "--launches", "2",
                    "--processes", str(PROCESSES), "--repeats", "1", "--resume", *more]  # fmt: skip
         if self.gpus > 1:
@@ -73,14 +73,14 @@ class Place:
             text=True, start_new_session=True,
         )  # fmt: skip
 
-    def start_until_ncu_runs(self, runs: Path) -> subprocess.Popen[str]:
+    def start_until_ncu_runs(self, runs):
         process = self.start(runs)
         while not self.log.read_text():
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.01)
         return process
 
-    def finish(self, runs: Path) -> float:
+    def finish(self, runs):
         """An undisturbed call ends well, and leaves a run of each kernel and nothing else."""
         before, started = kept(runs), time.monotonic()
         self.log.write_text("")
@@ -92,7 +92,7 @@ class Place:
         assert self.calls() == Counter({kernel: PROCESSES - before[kernel] for kernel in KERNELS})
         return time.monotonic() - started
 
-    def calls(self) -> Counter[str]:
+    def calls(self):
         """How often each kernel was profiled, the last line perhaps cut off by a kill."""
         found = Counter(dict.fromkeys(KERNELS, 0))
         for line in self.log.read_text().splitlines(keepends=True):
@@ -102,16 +102,16 @@ class Place:
         return found
 
     @property
-    def mark(self) -> str:
+    def mark(self):
         return f"FAKE_NCU_LOG={self.log}\0"
 
-    def left_behind(self) -> list[str]:
+    def left_behind(self):
         """All that live and stem from this test, by their command lines, after some time to end."""
         wait_until(lambda: not living(self.mark), 10)
         return [one.words[:200] for one in living(self.mark)]
 
 
-def whole_runs(runs: Path) -> list:
+def whole_runs(runs):
     """Every run, verified to the last byte; nothing but runs and what is prepared may lie beside them."""
     store = RunStore(runs)
     found = [store.open(run_id) for run_id in store.ids()]
@@ -124,7 +124,7 @@ def whole_runs(runs: Path) -> list:
     return found
 
 
-def kept(runs: Path) -> Counter[str]:
+def kept(runs):
     """How many processes of each kernel are measured for good, each of them whole."""
     found = Counter(dict.fromkeys(KERNELS, 0))
     for plan in runs.glob(f"{UNFINISHED_FOLDER}/*/plan.json"):
@@ -157,7 +157,7 @@ def place(tmp_path):
                 os.kill(one.pid, signal.SIGKILL)
 
 
-def end(process: subprocess.Popen[str], how: str) -> None:
+def end(process, how):
     if how == "kill the group":
         os.killpg(process.pid, signal.SIGKILL)
     else:
@@ -166,10 +166,10 @@ def end(process: subprocess.Popen[str], how: str) -> None:
         )
 
 
-def end_at_random(place: Place, kills: int, seed: int, seconds: float) -> Counter[str]:
+def end_at_random(place, kills, seed, seconds):
     """Into the same folder again and again; once it is complete, into a new one."""
     rng = random.Random(seed)
-    seen: Counter[str] = Counter()
+    seen = Counter()
     runs = place.folder / "runs-0"
     for number in range(kills):
         before, how = kept(runs), rng.choice(ENDS)

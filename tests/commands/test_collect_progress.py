@@ -29,7 +29,7 @@ class Labelled:
     label: str
 
 
-def steps(*labels: str, processes: int = 2) -> list[CollectStep]:
+def steps(*labels, processes=2):
     per_process = [(what, process) for process in range(processes) for what in ("time", "profile")]
     return [
         CollectStep(label, what, process)
@@ -39,7 +39,7 @@ def steps(*labels: str, processes: int = 2) -> list[CollectStep]:
 
 
 class Clock:
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch):
         self.now = 1000.0
         monkeypatch.setattr(collect_progress.time, "monotonic", lambda: self.now)
 
@@ -50,7 +50,7 @@ def told(monkeypatch):
     clock = Clock(monkeypatch)
     progress = CollectProgress(steps(FIVE, SIX), 5, 2, 14, SETTINGS)
 
-    def take(step: CollectStep, seconds: float, line: str = "done") -> None:
+    def take(step, seconds, line="done"):
         progress.observer().begin(step)
         clock.now += seconds
         progress.observer().end(step, line, None)
@@ -232,7 +232,7 @@ with CollectProgress(steps, 5, 1, 14, settings) as progress:
 """
 
 
-def shown(*arguments: str, script: str = TERMINAL) -> str:
+def shown(*arguments, script=TERMINAL):
     """Returns what a person sees of the script, in a window of 120 columns and 24 lines."""
     command = [sys.executable, "-c", script, *arguments]
     root = str(Path(__file__).parents[2])

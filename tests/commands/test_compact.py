@@ -5,7 +5,6 @@ import hashlib
 import json
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -30,7 +29,7 @@ def root(make_run, tmp_path):
     return root
 
 
-def folders(root: Path) -> int:
+def folders(root):
     return len([path for path in root.iterdir() if path.name.startswith("2026")])
 
 

@@ -31,7 +31,7 @@ def tools(tmp_path, monkeypatch):
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
-    def make(**scripts: str) -> None:
+    def make(**scripts):
         for name, body in scripts.items():
             write_tool(folder / name.replace("_", "-"), body)
 

@@ -10,7 +10,7 @@ from profiler.commands.storing.ingest import IngestProgress
 from profiler.errors import StoreNotWritable, WorkerLost
 
 
-def member(name: str) -> Worker:
+def member(name):
     return Worker(name, f"tcp://{name}:1", name, gpus=0, threads=1, memory_bytes=0)
 
 

@@ -80,7 +80,6 @@ def test_kernels_verified_before_ctrl_c_are_shown(here):
     )
     words = [sys.executable, "-m", "profiler", "verify", "--ladder", "scripts"]
     verify = forked.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **here)
-    assert verify.stderr is not None
     assert verify.stderr.readline().startswith("correct     kernel 1 (right)")
 
     verify.send_signal(signal.SIGINT)

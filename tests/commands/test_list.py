@@ -203,7 +203,7 @@ def test_the_whole_list_is_there_for_who_asks_and_for_programs(prof_here, crowde
 
 def test_the_overview_opens_the_newest_run_of_each_name_once(prof_here, crowded, monkeypatch):
     """Of a store at a URL, each is a request."""
-    opened: list[str] = []
+    opened = []
     open_one = RunStore.open
 
     def spying(store, run_id):

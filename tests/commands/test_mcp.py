@@ -889,9 +889,3 @@ def test_without_the_sdk_it_is_one_error_with_the_command_that_brings_it(tmp_pat
     assert (result.returncode, result.stdout) == (86, "")
     assert "pip install 'ncu-prof[mcp]'" in result.stderr
     assert "Traceback" not in result.stderr
-
-
-def test_no_other_verb_imports_it():
-    code = "import sys; import profiler.cli; print(sorted({'mcp', 'mcp_types', 'anyio', 'pydantic', 'msgspec'} & set(sys.modules)))"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout == "[]\n"

@@ -99,22 +99,22 @@ class Place:
     started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     @property
-    def log(self) -> Path:
+    def log(self):
         return self.folder / "log"
 
     @property
-    def source(self) -> Path:
+    def source(self):
         return self.folder / "kernels" / "made" / "tile.cu"
 
     @property
-    def sweeps(self) -> SweepStore:
+    def sweeps(self):
         return SweepStore(self.folder / "runs")
 
-    def tune(self, *words: object) -> subprocess.CompletedProcess[str]:
+    def tune(self, *words):
         """Tunes in this process: every point once, each finalist in one process more."""
         return self.run(*self.words(*words), cwd=self.folder, env=self.environment)
 
-    def start(self, *words: object, pace: float = 0.0) -> subprocess.Popen[str]:
+    def start(self, *words, pace=0.0):
         process = forked.Popen(
             [*PROF, *self.words(*words)], cwd=self.folder, env={**self.environment, "TUNE_PACE": str(pace)},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -122,14 +122,14 @@ class Place:
         self.started.append(process)
         return process
 
-    def words(self, *words: object) -> list[str]:
+    def words(self, *words):
         return ["--ladder", "made", "tune", "--kernel", "7", "--seed", "3", "--repeats", "4", "--processes", "1", *map(str, words)]  # fmt: skip
 
-    def timed(self) -> Counter[str]:
+    def timed(self):
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return Counter(line.removeprefix("time ") for line in lines if line.startswith("time "))
 
-    def kept(self) -> int:
+    def kept(self):
         """Visits that are stored for a later call, and ended in a time."""
         files = list(self.sweeps.root.glob(".pending/*/*-*-*.json"))
         return sum(json.loads(path.read_bytes())["status"] == "correct" for path in files)
@@ -160,7 +160,7 @@ def place(tmp_path, prof_here):
             process.wait()
 
 
-def finding_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def finding_of(done):
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -216,7 +216,7 @@ def test_a_stored_sweep_is_shown_drawn_and_applied_without_a_gpu(place):
     for tool in ("nvcc", "nvidia-smi"):
         (place.folder / "bin" / tool).unlink()
 
-    def show(*words: object) -> subprocess.CompletedProcess[str]:
+    def show(*words):
         words = ("--ladder", "made", "tune", "--kernel", "7", "--stored", *words)
         return place.run(*map(str, words), cwd=place.folder, env=place.environment)
 

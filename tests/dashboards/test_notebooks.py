@@ -61,8 +61,8 @@ def test_the_confirmation_fails_where_it_should(code_of):
     """With the two kernels the other way round, loads do not get fewer: nothing is confirmed, and the notebook stops."""
     swap = {"5": "6", "6": "5"}
 
-    def run() -> None:
-        names: dict[str, object] = {}
+    def run():
+        names = {}
         for source in code_of("four_way_confirmation"):
             exec(re.sub(r'find\("([56])"', lambda found: f'find("{swap[found[1]]}"', source), names)
 

@@ -14,7 +14,7 @@ from living import living, wait_until
 
 from profiler.measuring.tools.toolchain import find_gpu, find_toolchain
 from profiler.store.reports.privacy import find_home_directories
-from profiler.store.runs.run_store import Run, RunStore
+from profiler.store.runs.run_store import RunStore
 
 ROOT = Path(__file__).resolve().parents[2]
 PROF = [sys.executable, "-c", "from profiler.cli import main; main()"]
@@ -53,7 +53,7 @@ def place(tmp_path_factory):
 def collect(place):
     """`collect("--kernel", 5)`: the command in a process of its own, in that folder."""
 
-    def run(*words: object) -> subprocess.CompletedProcess[str]:
+    def run(*words):
         command = [*PROF, "collect", "--runs", "runs", *map(str, words)]
         return subprocess.run(
             command, cwd=place, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
@@ -66,7 +66,7 @@ def collect(place):
 def failed(collect, place):
     """`failed(...)`: the same for a call that fails; it commits nothing."""
 
-    def run(*words: object) -> subprocess.CompletedProcess[str]:
+    def run(*words):
         before = RunStore(place / "runs").ids()
         done = collect(*words)
         assert RunStore(place / "runs").ids() == before
@@ -86,7 +86,7 @@ def pair(collect, place):
     return [store.find("5", "gemm"), store.find("6", "gemm")]
 
 
-def named(place: Path, name: str) -> Run:
+def named(place, name):
     return RunStore(place / "runs").find(name, "gemm")
 
 
@@ -106,7 +106,6 @@ def test_a_pair_of_rungs_is_verified_timed_and_profiled(pair):
             "kernel",
         )
         assert [f"gemm_{number:02}" in kernel.name for kernel in manifest.kernels] == [True]
-        assert manifest.provenance is not None
         assert manifest.provenance.relative_error is not None
         assert manifest.provenance.relative_error < 1e-3
         assert run.table("timings").num_rows == 6
@@ -152,7 +151,6 @@ def test_killed_in_the_middle_it_leaves_nothing_running_and_goes_on(place, pair)
         words, cwd=place, env={**ENVIRONMENT, "PROF_GPU_TEST": str(place)}, stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL, text=True, start_new_session=True,
     )  # fmt: skip
-    assert process.stderr is not None
     assert process.stderr.readline().startswith("profiled    kernel 5")
     time.sleep(1.0)  # the next ncu is at work
     process.send_signal(signal.SIGKILL)

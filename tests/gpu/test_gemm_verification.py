@@ -60,9 +60,7 @@ def planted(tmp_path_factory):
     assert {one.status for one in built} == {"built"}, [one.error for one in built]
     binaries = {one.kernel.name: one.binary for one in built}
 
-    def run(
-        name: str, error: str, mode: str, *words: str, size: int = 1024, since: int = 1
-    ) -> subprocess.CompletedProcess[str]:
+    def run(name, error, mode, *words, size=1024, since=1):
         shape = [word for axis in "mnk" for word in (f"--{axis}", str(size))]
         return subprocess.run(
             [binaries[name], "--mode", mode, "--json", *shape, *words],
@@ -123,7 +121,7 @@ def test_tiles_of_an_odd_number_of_boxes_are_right_where_k_is_short(number, shap
     assert run_rung(number, shape, "repeat", "--launches", "300")["different_bytes"] == 0
 
 
-def run_rung(number: int, shape: tuple[int, int, int], mode: str, *words: str) -> dict[str, object]:
+def run_rung(number, shape, mode, *words):
     """Builds a rung and returns what its program says, once it ended well."""
     ladder = read_ladder(ROOT / "kernels/gemm/ladder.toml")
     (built,) = build_kernels(ladder, [ladder.kernel(number)], find_gpu().arch, find_toolchain())

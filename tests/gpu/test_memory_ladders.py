@@ -9,14 +9,11 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.measuring.rungs.build import build_kernels
 from profiler.measuring.tools.toolchain import find_gpu, find_toolchain
@@ -35,13 +32,13 @@ Finished = subprocess.CompletedProcess[str]
 pytestmark = pytest.mark.gpu
 
 
-def memory_ladders() -> list[str]:
+def memory_ladders():
     """Their reference is a rung that is timed and not profiled: the copy."""
     paths = sorted((ROOT / "kernels").glob("*/ladder.toml"))
     return [path.parent.name for path in paths if is_memory_ladder(tomllib.loads(path.read_text()))]
 
 
-def is_memory_ladder(table: dict[str, Any]) -> bool:
+def is_memory_ladder(table):
     timed_alone = [row["number"] for row in table["kernel"] if not row.get("profile", True)]
     return table.get("reference") in timed_alone
 
@@ -62,7 +59,7 @@ def binaries(place):
     """`binaries("copy")`: the compiled rungs of a ladder, by their names, without the one that is to be rejected."""
     toolchain, arch = find_toolchain(), find_gpu().arch
 
-    def build(name: str) -> dict[str, Path]:
+    def build(name):
         ladder = ladder_in(place, name)
         compiled = [one for one in ladder.kernels if one.is_compiled and (name, one.name) != REJECTED]
         built = list(build_kernels(ladder, compiled, arch, toolchain))
@@ -72,18 +69,18 @@ def binaries(place):
     return build
 
 
-def ladder_in(place: Path, name: str) -> Ladder:
+def ladder_in(place, name):
     return read_ladder(place / "kernels" / name / "ladder.toml")
 
 
-def small_workload(ladder: Ladder) -> dict[str, int]:
+def small_workload(ladder):
     return {name: SMALL.get(name, default) for name, default in ladder.workload.parameters.items()}
 
 
-def run_each(binaries: dict[str, Path], *words: str, under: tuple[str, ...] = ()) -> dict[str, Finished]:
+def run_each(binaries, *words, under=()):
     """Several at a time: what is asked here is not how fast they are."""
 
-    def run(binary: Path) -> Finished:
+    def run(binary):
         return subprocess.run(
             [*under, binary, *words], capture_output=True, text=True, timeout=300, check=False
         )
@@ -92,11 +89,11 @@ def run_each(binaries: dict[str, Path], *words: str, under: tuple[str, ...] = ()
         return dict(zip(binaries, pool.map(run, binaries.values()), strict=True))
 
 
-def flags(workload: dict[str, int]) -> list[str]:
+def flags(workload):
     return [word for name, value in workload.items() for word in (f"--{name}", str(value))]
 
 
-def verify(place: Path, ladder: Ladder, names: Collection[str]) -> Finished:
+def verify(place, ladder, names):
     numbers = [f"--kernel={kernel.number}" for kernel in ladder.kernels if kernel.name in names]
     shape = [f"--set-param={key}={value}" for key, value in small_workload(ladder).items()]
     return subprocess.run(
@@ -124,7 +121,7 @@ def test_one_wrong_element_is_caught_also_after_the_last_timed_launch(tmp_path):
     flags = ["-std=c++17", "-O3", f"-arch={find_gpu().arch}"]
     subprocess.run([toolchain.nvcc, *flags, "-o", program, source], check=True, timeout=300)
 
-    def run(mode: str, since: int, *words: str) -> Finished:
+    def run(mode, since, *words):
         environment = {**os.environ, "FROM": str(since)}
         command = [program, "--mode", mode, "--json", *words]
         return subprocess.run(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from typing import NamedTuple
 import pytest
 
 from profiler.analyse.code.opcodes import width_bits
-from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.catalog.ladders.ladder import Kernel
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.measuring.tools.ptxas import Resources
 from tests.kernels import compiled
@@ -45,11 +45,11 @@ class Instruction(NamedTuple):
     operands: str
 
     @property
-    def name(self) -> str:
+    def name(self):
         return self.opcode.split(".", maxsplit=1)[0]
 
     @property
-    def target(self) -> int | None:
+    def target(self):
         """The offset that a branch jumps to."""
         match = _TARGET.search(self.operands) if self.name == "BRA" else None
         return int(match[1], 16) if match else None
@@ -64,7 +64,7 @@ class Code:
     functions: dict[str, list[Instruction]]  # by mangled name
     resources: list[Resources]
 
-    def only(self, pattern: str) -> Code:
+    def only(self, pattern):
         """The kernels whose mangled name holds `pattern`: of two variants, the one that a claim is about."""
         return replace(
             self,
@@ -73,32 +73,32 @@ class Code:
         )
 
     @property
-    def function(self) -> list[Instruction]:
+    def function(self):
         """The instructions, where there is one kernel."""
         (body,) = self.functions.values()
         return body
 
     @property
-    def opcodes(self) -> Counter[str]:
+    def opcodes(self):
         """How often each opcode stands in the code, with its modifiers."""
         return Counter(one.opcode for body in self.functions.values() for one in body)
 
     @property
-    def names(self) -> set[str]:
+    def names(self):
         """The opcodes without modifiers."""
         return {one.name for body in self.functions.values() for one in body}
 
-    def widths(self, name: str) -> set[int]:
+    def widths(self, name):
         """The bits that one thread moves by each LDG, STG, LDS, STS ... of the code."""
         return {width_bits(opcode) or 0 for opcode in self.opcodes if opcode.split(".")[0] == name}
 
     @property
-    def moved(self) -> set[int]:
+    def moved(self):
         """The bits that one thread moves by each access to global memory, where loads and stores are as wide."""
         assert self.widths("LDG") == self.widths("STG")
         return self.widths("LDG")
 
-    def loads(self) -> dict[str, int]:
+    def loads(self):
         """How often each load from global memory stands in the code, but those of constant data such as weights."""
         return {
             one: count
@@ -106,7 +106,7 @@ class Code:
             if one.startswith("LDG") and "CONSTANT" not in one
         }
 
-    def hot_loop(self, work: Iterable[str]) -> Counter[str]:
+    def hot_loop(self, work):
         """How often each opcode stands in the loop with most of `work` (opcodes without modifiers), of each kernel."""
         return Counter(one.opcode for body in self.functions.values() for one in hot_loop(body, work))
 
@@ -114,23 +114,23 @@ class Code:
 MachineCode = Callable[..., Code]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption(
         "--record", action="store_true", help="record what the compiler makes of sources that have changed"
     )
 
 
 @pytest.fixture(scope="session")
-def compiler(pytestconfig: pytest.Config, lock, needs) -> Compiler:
+def compiler(pytestconfig, lock, needs):
     records = pytestconfig.getoption("--record", False)
     return Compiler(needs, pytestconfig.cache.mkdir("machine_code"), lock, records)
 
 
 @pytest.fixture(scope="session")
-def machine_code(compiler: Compiler) -> MachineCode:
-    ladders: dict[str, Ladder] = {}
+def machine_code(compiler):
+    ladders = {}
 
-    def machine_code(ladder_name: str, number: int, arch: str = "sm_90", alone: bool = False) -> Code:
+    def machine_code(ladder_name, number, arch="sm_90", alone=False):
         if ladder_name not in ladders:
             ladders[ladder_name] = read_ladder(KERNELS / ladder_name / "ladder.toml")
         ladder = ladders[ladder_name]
@@ -139,7 +139,7 @@ def machine_code(compiler: Compiler) -> MachineCode:
         made = compiler.compiled(sources)
         target = kernel.targets.get(arch, arch)
 
-        def is_its_own(function: str) -> bool:
+        def is_its_own(function):
             """A kernel of a header belongs to no rung's namespace."""
             owner = _NAMESPACE.search(function)
             return (owner is None or owner[0] == namespace_of(kernel)) and bool(
@@ -156,22 +156,22 @@ def machine_code(compiler: Compiler) -> MachineCode:
     return machine_code
 
 
-def instructions(body: list[tuple[str, str]]) -> list[Instruction]:
+def instructions(body):
     return [Instruction(INSTRUCTION_BYTES * at, *one) for at, one in enumerate(body)]
 
 
-def bounds_program(largest_k: int) -> Sources:
+def bounds_program(largest_k):
     """The program of test_gemm_bounds.py, as it is called there."""
     flags = ["-std=c++17", "-O2", "-arch=sm_90"]
     return Sources(f"bounds_to_{largest_k}", [Path(__file__).with_name("bounds.cu")], flags)
 
 
-def architectures(ladder_name: str) -> tuple[str, ...]:
+def architectures(ladder_name):
     return ARCHITECTURES.get(ladder_name, ("sm_90",))
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that are not to run are taken out
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Leaves tests that compile for another architecture than the suite's to campaigns."""
     for item in items:
         given = getattr(item, "callspec", None)
@@ -180,7 +180,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("campaign")
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+def pytest_generate_tests(metafunc):
     """A test with `any_ladder` and `any_arch` is about each ladder, on each architecture that it is compiled for."""
     if "any_ladder" in metafunc.fixturenames:
         names = [path.parent.name for path in sorted(KERNELS.glob("*/ladder.toml"))]
@@ -189,21 +189,21 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def any_codes(machine_code: MachineCode, any_ladder: str, any_arch: str) -> list[Code]:
+def any_codes(machine_code, any_ladder, any_arch):
     """The code of each compiled rung of the ladder that launches a kernel."""
     ladder = read_ladder(KERNELS / any_ladder / "ladder.toml")
     compiled = [one for one in ladder.kernels if one.is_compiled and one.is_profiled]
     return [machine_code(any_ladder, one.number, any_arch) for one in compiled]
 
 
-def hot_loop(instructions: list[Instruction], work: Iterable[str]) -> list[Instruction]:
+def hot_loop(instructions, work):
     """The loop with most of the arithmetic in itself: what a loop inside of it does is not counted."""
     names = set(work)
     loops = {
         (one.target, one.offset) for one in instructions if one.target is not None and one.target < one.offset
     }
 
-    def own_work(loop: tuple[int, int]) -> int:
+    def own_work(loop):
         inner = [other for other in loops if other != loop and loop[0] <= other[0] and other[1] <= loop[1]]
         return sum(
             one.name in names and not any(start <= one.offset <= end for start, end in inner)

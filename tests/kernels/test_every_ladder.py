@@ -10,7 +10,6 @@ from tests.kernels.conftest import (
     KERNELS,
     PTX_OF_GEMM_8,
     SUITE_ARCHITECTURE,
-    Code,
     bounds_program,
 )
 
@@ -68,13 +67,13 @@ def test_compiled_with_the_others_every_rung_is_the_same_machine_code(
         assert_the_same_alone_and_together(machine_code, any_ladder, kernel.number, any_arch)
 
 
-def assert_the_same_alone_and_together(machine_code, ladder: str, number: int, arch: str) -> None:
+def assert_the_same_alone_and_together(machine_code, ladder, number, arch):
     alone, with_others = (machine_code(ladder, number, arch, alone=alone) for alone in (True, False))
     assert alone.functions
     assert without_names(alone) == without_names(with_others)
 
 
-def without_names(code: Code) -> tuple[list[str], list[str]]:
+def without_names(code):
     """Each function's instructions, and what each takes, whatever namespace its name holds.
 
     The compiler orders the variables of shared memory by their names, too, so that the padding between them differs by namespace.
@@ -86,5 +85,5 @@ def without_names(code: Code) -> tuple[list[str], list[str]]:
     )
 
 
-def _rounded_up(size: int, step: int) -> int:
+def _rounded_up(size, step):
     return -(-size // step) * step

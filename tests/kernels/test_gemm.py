@@ -4,18 +4,12 @@ A rung's claim is about instructions: if a compiler makes something else of it, 
 ladder's text is wrong however fast it runs.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.kernels.conftest import hot_loop as find_hot_loop
-
-if TYPE_CHECKING:
-    from tests.kernels.conftest import Instruction
 
 FMA_PER_K_STEP = 64  # a thread's 8 x 8 elements
 TENSOR = {"HMMA", "HGMMA", "UTCHMMA"}
@@ -138,7 +132,7 @@ def test_rung_13_makes_three_products_of_one_and_carries_the_sum_on(rung, arch):
 
 @hopper
 def test_rung_16_sends_boxes_of_c_away_while_products_are_under_way(rung, arch):
-    def sent_meanwhile(number: int) -> int:
+    def sent_meanwhile(number):
         opcodes = [one.opcode for one in rung(number, arch).function]
         first = next(at for at, opcode in enumerate(opcodes) if opcode.startswith("HGMMA"))
         waits = opcodes.index("WARPGROUP.DEPBAR.LE", first)
@@ -171,7 +165,7 @@ def test_rung_19_multiplies_in_tiles_of_two_widths(rung, arch):
     }
 
 
-def count_bank_conflicts(loop: list[Instruction]) -> int:
+def count_bank_conflicts(loop):
     """Counts the FMAs that read two registers of one bank, of those that the one before did not leave in the same place."""
     conflicts, kept = 0, set()
     for one in loop:
@@ -236,7 +230,7 @@ def test_rung_23_multiplies_low_tiles_by_low_products(rung, arch):
 def test_a_tile_of_seven_bands_waits_for_the_last_one_of_the_tile_before(rung, number, arch):
     """Bands take turns at two places, so the seventh and the next tile's first go through the same one."""
 
-    def waits_for_all_stores(rows: int) -> int:
+    def waits_for_all_stores(rows):
         code = rung(number, arch).only(f"ILi{rows}E")
         return sum(one.name == "DEPBAR" and one.operands.startswith("SB0, 0x0") for one in code.function)
 

@@ -4,7 +4,6 @@
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ def judged(request, compiler):
     """Returns what the program found: a row for each precision, k up to the largest, and error. Campaigns go further."""
     program = bounds_program(request.param)
 
-    def run_it() -> list[dict[str, Any]]:
+    def run_it():
         compiler.needs("g++")
         tools, binary = compiler.toolchain, compiler.cache / "bounds"
         link = [f"-L{tools.link_folder}"] if tools.link_folder else []
@@ -35,7 +34,7 @@ def judged(request, compiler):
     return compiler.result(program, list[dict[str, Any]], run_it)
 
 
-def of(judged: list[dict[str, Any]], precision: str, error: str) -> Iterator[dict[str, Any]]:
+def of(judged, precision, error):
     rows = [row for row in judged if (row["precision"], row["error"]) == (precision, error)]
     assert [row["k"] for row in rows][:4] == [1, 16, 333, 4096]
     yield from rows

@@ -6,7 +6,7 @@ from profiler.catalog.ladders.ladder_file import read_ladder
 from tests.kernels.conftest import KERNELS
 
 
-def kept_in_l2(machine_code, ladder_name: str):
+def kept_in_l2(machine_code, ladder_name):
     ladder = read_ladder(KERNELS / ladder_name / "ladder.toml")
     (number,) = [one.number for one in ladder.kernels if one.name == "kept_in_l2"]
     return machine_code(ladder_name, number)

@@ -9,7 +9,7 @@ GEMM = Path(__file__).parents[2] / "kernels/gemm"
 MOST = 60  # lines that a step may change up to rung 9: what fits on one screen
 
 
-def code(rung: int) -> list[str]:
+def code(rung):
     """The lines of a rung's source, without blank ones and those that are comments as a whole."""
     (source,) = GEMM.glob(f"{rung:02}_*.cu")
     lines = (line.strip() for line in source.read_text().splitlines())

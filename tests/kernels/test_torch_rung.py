@@ -9,7 +9,6 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -48,7 +47,6 @@ def rungs(ladders):
 @pytest.fixture(scope="module")
 def rung():
     spec = importlib.util.spec_from_file_location("torch_rung", KERNELS / "harness" / "torch_rung.py")
-    assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["torch_rung"] = module  # where dataclasses look their annotations up
@@ -84,7 +82,7 @@ def test_an_invalid_command_line_is_refused_as_a_usage_error(rung, words, capsys
 
 
 def test_a_workload_that_the_operation_does_not_take_is_refused(rung, capsys):
-    def operation(seed: int, rows: int = 1, hidden: int = 2) -> None: ...
+    def operation(seed, rows=1, hidden=2): ...
 
     rung.check_parameters(operation, {"hidden": 1, "rows": 2})
     rung.check_parameters(operation, {})
@@ -103,7 +101,7 @@ def job():
     return RungJob(ladder, ladder.kernels[-1], ladder.workload.values())
 
 
-def printed(*lines: dict[str, Any], exit_code: int = 0) -> Finished:
+def printed(*lines, exit_code=0):
     return Finished(("python3",), exit_code, "\n".join(map(json.dumps, lines)), "", 1.0)
 
 
@@ -193,7 +191,7 @@ def test_a_rung_names_every_file_of_ours_that_it_imports(rungs):
 
 
 @cache
-def imports_of(path: Path) -> set[str]:
+def imports_of(path):
     nodes = list(ast.walk(ast.parse(path.read_text())))
     plain = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     return plain | {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}

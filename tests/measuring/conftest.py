@@ -3,10 +3,8 @@
 import json
 import os
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from terminal import write_tool
@@ -14,16 +12,14 @@ from terminal import write_tool
 from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.presets import find_preset
-from profiler.errors import ProfError
 from profiler.measuring.collect.collection import CollectObserver, CollectPlan, CollectStep
 from profiler.measuring.collect.target import Target, rung_target
-from profiler.measuring.collect.turns import CollectOutcome, collect_here
+from profiler.measuring.collect.turns import collect_here
 from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.doctor.checks import Machine
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection
 from profiler.measuring.tools.toolchain import Gpu
-from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_store import RunStore
 
 # The first argument chooses the behaviour; the ladder passes the others.
@@ -85,7 +81,7 @@ regex = "."
 """
 
 
-def write_ladder(folder: Path, *whats: str) -> Path:
+def write_ladder(folder, *whats):
     """A ladder with one kernel for each of these behaviours, numbered from 1."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "program.py").write_text(PROGRAM)
@@ -101,32 +97,32 @@ def write_ladder(folder: Path, *whats: str) -> Path:
     return folder / "ladder.toml"
 
 
-def job_of(ladder: Ladder, number: int = 1, **changes: object) -> RungJob:
-    return RungJob(ladder, ladder.kernel(number), ladder.workload.values(), seed=7, **changes)  # type: ignore[arg-type]
+def job_of(ladder, number=1, **changes):
+    return RungJob(ladder, ladder.kernel(number), ladder.workload.values(), seed=7, **changes)
 
 
 @pytest.fixture
-def job(tmp_path: Path):
+def job(tmp_path):
     """`job("fails")`: a job for one kernel with that behaviour."""
 
-    def make(what: str, **changes: object) -> RungJob:
+    def make(what, **changes):
         return job_of(read_ladder(write_ladder(tmp_path / "kernels" / "scripts", what)), **changes)
 
     return make
 
 
 @pytest.fixture
-def script(tmp_path: Path):
+def script(tmp_path):
     """`script("nvcc", "exit 3")`: an executable of that name; its folder is returned."""
 
-    def make(name: str, body: str) -> Path:
+    def make(name, body):
         return write_tool(tmp_path / "bin" / name, body).parent
 
     return make
 
 
 @pytest.fixture
-def gpu_environment(script) -> dict[str, str]:
+def gpu_environment(script):
     """An environment in which nvidia-smi lists one GPU."""
     folder = script("nvidia-smi", 'echo "NVIDIA H200, 9.0, 580.159.03, GPU-0"')
     environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
@@ -140,13 +136,13 @@ def make_ladder():
 
 
 @pytest.fixture
-def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(tmp_path, monkeypatch):
     """A machine without a driver or other processes, where only the scripts that a test makes are installed."""
     folder = tmp_path / "bin"
     for place in (folder, tmp_path / "tmp", tmp_path / "proc"):
         place.mkdir(exist_ok=True)
 
-    def installed(tool: str):
+    def installed(tool):
         return lambda environment: iter([folder / tool] if (folder / tool).exists() else [])
 
     # Both look in fixed folders too, where this machine may have the real tools.
@@ -157,10 +153,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 @pytest.fixture
-def replay_ncu(script, tmp_path: Path):
+def replay_ncu(script, tmp_path):
     """`replay_ncu("probe")`: installs an ncu that replays a transcript; returns the log of its calls."""
 
-    def make(transcript: str) -> Path:
+    def make(transcript):
         log, program = tmp_path / "calls", Path(__file__).with_name("fake_ncu.py")
         log.touch()
         variables = f'FAKE_NCU={transcript} FAKE_NCU_LOG="{log}"'
@@ -186,18 +182,18 @@ class Collecting:
     plan: CollectPlan
     told: list[tuple[str, CollectStep, object]] = field(default_factory=list)
 
-    def rung(self, number: int, launches: int = 2, **values: int) -> Target:
+    def rung(self, number, launches=2, **values):
         job = RungJob(self.ladder, self.ladder.kernel(number), {**self.ladder.workload.values(), **values})
         return rung_target(job, None, launches, self.plan.recording)
 
-    def program(self, *words: str, launches: int = 2) -> Target:
+    def program(self, *words, launches=2):
         return Target("mine", Selection(None, 0, launches), launches, program=words)
 
-    def collect(self, targets: Sequence[Target], **changes: Any) -> list[CollectOutcome]:
+    def collect(self, targets, **changes):
         plan = replace(self.plan, **changes)
         return list(collect_here(plan, targets, self.store, self.observer()))
 
-    def error(self, *targets: Target, **changes: Any) -> ProfError:
+    def error(self, *targets, **changes):
         """Returns the error of one target, of which no run is committed."""
         (outcome,) = self.collect(targets, **changes)
         assert (outcome.status, outcome.run_id) == ("failed", "")
@@ -205,7 +201,7 @@ class Collecting:
         assert self.store.ids() == []
         return outcome.error
 
-    def observer(self) -> CollectObserver:
+    def observer(self):
         return CollectObserver(
             lambda step: self.told.append(("begin", step, None)),
             lambda step, transcript: self.told.append(("at", step, transcript.launches)),
@@ -213,28 +209,23 @@ class Collecting:
         )
 
     @property
-    def calls(self) -> list[dict[str, Any]]:
+    def calls(self):
         """All calls of ncu, in their order."""
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     @property
-    def profiled(self) -> list[str]:
+    def profiled(self):
         """The behaviour of the program that each call profiled."""
         return [call["words"][call["words"].index("profile") - 1] for call in self.calls]
 
-    def replay(self, *names: str, pace: float = 0.0) -> None:
+    def replay(self, *names, pace=0.0):
         """Sets the transcripts of the next calls, one for each call; the last one serves all later calls."""
         self.log.write_text("")
         os.environ.update(FAKE_NCU=",".join(names), FAKE_NCU_PACE=str(pace))
 
 
 @pytest.fixture
-def collecting(
-    tmp_path: Path,
-    script,
-    reader_without_code: Sandbox,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Collecting:
+def collecting(tmp_path, script, reader_without_code, monkeypatch):
     """Kernel 1 works, 2 works2, 3 is wrong, 4 fails, 5 refuses its shape, 6 has no memory, 7 hangs."""
     behaviours = ("works", "works2", "wrong", "fails", "refuses", "memory", "hangs")
     path = write_ladder(tmp_path / "kernels" / "scripts", *behaviours)

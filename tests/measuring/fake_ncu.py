@@ -21,7 +21,7 @@ TRANSCRIPTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 _GZIP = 31  # of zlib: data with gzip's header
 
 
-def main() -> int:
+def main():
     if sys.argv[1:] == ["--version"]:
         return replay("version", 0.0)
     log = os.environ["FAKE_NCU_LOG"]
@@ -44,7 +44,7 @@ def main() -> int:
     return code
 
 
-def replay(name: str, pace: float) -> int:
+def replay(name, pace):
     transcript = json.loads(_read(os.path.join(TRANSCRIPTS, f"{name}.json")))
     started = time.monotonic()
     for second, stream, text in transcript["events"]:
@@ -55,7 +55,7 @@ def replay(name: str, pace: float) -> int:
     return int(transcript["exit"])
 
 
-def _read(path: str) -> bytes:
+def _read(path):
     with open(path, "rb") as file:
         return file.read()
 

@@ -38,7 +38,7 @@ OF_A_LADDER = [charts.reference_chart, charts.ladder_times_chart, charts.profile
 
 @pytest.fixture(scope="module")
 def compared(recorded):
-    found: dict[tuple[str, str], ComparisonFinding] = {}
+    found = {}
 
     def compare(before, after):
         if (before, after) not in found:

@@ -67,7 +67,7 @@ SIZE = {"m": 4096, "n": 4096, "k": 4096}
 
 
 @singledispatch
-def phrases(block: Block, on_page: bool) -> Iterator[str]:
+def phrases(block, on_page):
     """Yields what a block must say, on a page or in the formats that are text alone."""
     raise NotImplementedError(type(block))
 
@@ -168,29 +168,29 @@ def _(block: blocks.Folded, on_page: bool) -> Iterator[str]:
 # The words of each format
 
 
-def in_a_row(text: str) -> str:
+def in_a_row(text):
     return " ".join(text.replace("│", " ").split()).lower()
 
 
-def of_terminal(document: Document) -> str:
+def of_terminal(document):
     return in_a_row(document_text(document, Window()))
 
 
-def of_markdown(document: Document) -> str:
+def of_markdown(document):
     tokens = MarkdownIt("commonmark").enable("table").parse(document_markdown(document))
     inline = ["".join(map(_as_written, token.children)) for token in tokens if token.type == "inline"]
     shown = " ".join(inline).replace("\u200b", "")  # which keeps @P0 from being a mention
     return in_a_row(shown.replace("· ", ""))
 
 
-def _as_written(part) -> str:
+def _as_written(part):
     """Returns a part of a line of Markdown as the document has it: code between backticks."""
     return {"code_inline": f"`{part.content}`", "softbreak": " ", "hardbreak": " "}.get(
         part.type, part.content
     )
 
 
-def of_page(document: Document) -> str:
+def of_page(document):
     html = document_html(document, "", (), lambda chart: Picture(chart.name, "", "<svg></svg>"))
     plain = unescape(re.sub("<[^>]+>", " ", re.sub("<wbr>|</?(?:code|span)[^>]*>", "", html)))
     return in_a_row(plain.replace("→", "->"))  # which never ends a line within it
@@ -209,7 +209,7 @@ class Asked:
 
 @pytest.fixture(scope="session")
 def asked(recorded):
-    def settings(ladder: str = "gemm") -> Settings:
+    def settings(ladder="gemm"):
         return Settings(runs=recorded.root, ladder=ladder, ladder_given=ladder != "gemm")
 
     return Asked(recorded.root, settings)
@@ -254,7 +254,7 @@ def swept(asked):
 
 
 SEVERAL = str(Path(__file__).parents[1] / "data" / "reports" / "several.ncu-rep")
-KINDS: dict[str, Callable[[Asked], Document]] = {
+KINDS = {
     "comparison": lambda asked: compared(asked, "5", "6"),
     "comparison in full": lambda asked: compared(asked, "5", "6", full=True),
     "comparison by bytes": lambda asked: compared(asked, "1", "2", "relu", full=True),
@@ -293,9 +293,9 @@ KINDS: dict[str, Callable[[Asked], Document]] = {
 @pytest.fixture(scope="session")
 def document(asked):
     """`document(kind)`: made once."""
-    made: dict[str, Document] = {}
+    made = {}
 
-    def make(kind: str) -> Document:
+    def make(kind):
         if kind not in made:
             made[kind] = KINDS[kind](asked)
         return made[kind]

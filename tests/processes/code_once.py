@@ -5,22 +5,16 @@ pay that for its first report. Here a reader finds the machine code of the same 
 checks and all else it reads itself. With `READ_AGAIN` in its environment it reads machine code itself too.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 FOLDER = "PROF_TESTS_CODE"  # the variable with the folder of what was read
 READ_AGAIN = {"PROF_TESTS_READ_AGAIN": "1"}
 
-Read = Callable[[Sequence[Any], str, Any], dict[str, Any]]  # reports, the run's id, what is left out
 
-
-def install() -> None:
+def install():
     """From now on, this process and those that are forked from it read no machine code twice."""
     from profiler.store.reports import contained_reader
 
@@ -28,10 +22,10 @@ def install() -> None:
         contained_reader.decode_code = once(Path(folder), contained_reader.decode_code)
 
 
-def once(folder: Path, read: Read) -> Read:
+def once(folder, read):
     """Returns what reads as `read` does, but finds in this folder what was read before."""
 
-    def find(files: Sequence[Any], run_id: str, omitted: Any) -> dict[str, Any]:
+    def find(files, run_id, omitted):
         if READ_AGAIN.items() <= os.environ.items():
             return read(files, run_id, omitted)
         key = repr([omitted, *(hashlib.sha256(file.plain.read_bytes()).hexdigest() for file in files)])
@@ -46,7 +40,7 @@ def once(folder: Path, read: Read) -> Read:
     return find
 
 
-def _keep(table: Any, kept: Path) -> None:
+def _keep(table, kept):
     import pyarrow as pa
 
     with (
@@ -57,7 +51,7 @@ def _keep(table: Any, kept: Path) -> None:
     os.rename(unfinished.name, kept)  # readers that are killed leave nothing that looks whole
 
 
-def _of_run(kept: Path, run_id: str) -> Any:
+def _of_run(kept, run_id):
     import pyarrow as pa
 
     from profiler.store.tables.columns import Labels

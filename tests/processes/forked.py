@@ -9,8 +9,6 @@ In a process of the tests, `spawned()` says so. /proc shows `spawn_main` as thei
 functions.
 """
 
-from __future__ import annotations
-
 import atexit
 import ctypes
 import errno
@@ -28,7 +26,6 @@ import sys
 import tempfile
 import threading
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from glob import glob
@@ -77,13 +74,13 @@ _MEASURES_FUNCTIONS = ("-m", "profiler.measuring.functions.child")
 
 UNFORKED = {"PROF_TESTS_UNFORKED": "1"}  # the environment of a process that spawns others as ever
 MEASURES = {"PROF_TESTS_MEASURES": "1"}  # and of one that measures functions
-_origins: list[_Origin] = []  # one, from when it is needed first
+_origins = []  # one, from when it is needed first
 _origins_lock = threading.Lock()
 _generations = 0  # of processes that this one may spawn, if it was forked
 
 
 class Popen(subprocess.Popen[Any]):
-    def _execute_child(self, *parts: Any) -> None:
+    def _execute_child(self, *parts):
         words, executable, preexec, _, pass_fds, cwd, env, _, _, shell = parts[:10]
         *pipes, _, gid, gids, uid, umask, leads, group = parts[10:]
         environment = dict(os.environ if env is None else env)
@@ -104,12 +101,12 @@ class Popen(subprocess.Popen[Any]):
 class _Measuring(Popen):
     """Forks the processes in which prof measures functions, and starts a user's programs and all else as ever."""
 
-    def _execute_child(self, words: Any, *parts: Any) -> None:
+    def _execute_child(self, words, *parts):
         start = super() if tuple(_off_leash(words)[1][1:3]) == _MEASURES_FUNCTIONS else super(Popen, self)
         start._execute_child(words, *parts)  # private: as above
 
 
-def _off_leash(words: Any) -> tuple[int | None, Any]:
+def _off_leash(words):
     """Returns the descriptor of the leash that these words put a program on, and the program's own words."""
     leash = sys.modules.get("profiler.measuring.tools.leash")
     if leash is None or isinstance(words, str):
@@ -121,9 +118,9 @@ def _off_leash(words: Any) -> tuple[int | None, Any]:
 
 
 def run(
-    words: Sequence[Any], *, input: Any = None, timeout: float | None = None, check: bool = False,
-    capture_output: bool = False, **options: Any,
-) -> subprocess.CompletedProcess[Any]:  # fmt: skip
+    words, *, input = None, timeout = None, check = False,
+    capture_output = False, **options
+):  # fmt: skip
     if capture_output:
         options.update(stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if input is not None:
@@ -141,7 +138,7 @@ def run(
 
 
 @contextmanager
-def spawned() -> Iterator[None]:
+def spawned():
     """Processes that `multiprocessing` spawns in here are forked."""
     plain = util.spawnv_passfds
     util.spawnv_passfds = partial(_spawn, plain)
@@ -151,7 +148,7 @@ def spawned() -> Iterator[None]:
         util.spawnv_passfds = plain
 
 
-def _spawn(plain: Callable[..., int], program: Any, words: Sequence[Any], descriptors: Sequence[int]) -> int:
+def _spawn(plain, program, words, descriptors):
     # Python hands -B on from a process that was told so by a variable, which the tests take away.
     texts = [text for text in map(os.fsdecode, words) if text != "-B"]
     environment = dict(os.environ)
@@ -163,7 +160,7 @@ def _spawn(plain: Callable[..., int], program: Any, words: Sequence[Any], descri
     return plain(program, words, descriptors)
 
 
-def _is_open(descriptor: int) -> bool:
+def _is_open(descriptor):
     try:
         os.fstat(descriptor)
     except OSError:
@@ -171,7 +168,7 @@ def _is_open(descriptor: int) -> bool:
     return True
 
 
-def is_spawned(pid: int) -> bool:
+def is_spawned(pid):
     """Returns whether `multiprocessing` has spawned this process, or would have, were it not forked."""
     try:
         name, words = (Path("/proc", str(pid), what).read_bytes() for what in ("comm", "cmdline"))
@@ -193,9 +190,9 @@ class _Job(NamedTuple):
 
 
 def _fork(
-    words: Sequence[Any], folder: str, environment: dict[str, str], descriptors: Mapping[int, int], leads: bool,
-    leash: int | None = None,
-) -> int:  # fmt: skip
+    words, folder, environment, descriptors, leads,
+    leash = None
+):  # fmt: skip
     """Returns the process's id; `descriptors` are those that it is given, by their numbers there."""
     after = [os.fspath(word) for word in words[1:]]
     nanny = "worker" in after and "--no-nanny" not in after
@@ -215,7 +212,7 @@ def _fork(
         raise RuntimeError("no process can be forked: the one to fork from ends as it starts") from error
 
 
-def _is_forkable(words: Any, environment: Mapping[str, str]) -> bool:
+def _is_forkable(words, environment):
     if isinstance(words, str) or len(words) < 2 or words[0] != sys.executable:
         return False
     first = os.fspath(words[1])
@@ -230,13 +227,11 @@ def _is_forkable(words: Any, environment: Mapping[str, str]) -> bool:
 class _Origin:
     """The process that others are forked from."""
 
-    def __init__(
-        self, pid: int, asked: socket.socket, started_with: Mapping[str, str], wait: Callable[[], object]
-    ) -> None:
+    def __init__(self, pid, asked, started_with, wait):
         self.pid, self.started_with, self._socket, self._wait = pid, started_with, asked, wait
         self._lock = threading.Lock()
 
-    def fork(self, job: _Job, descriptors: list[int]) -> int:
+    def fork(self, job, descriptors):
         """Returns the id of the process, which is a child of this one."""
         with self._lock, tempfile.TemporaryFile() as request:
             request.write(json.dumps(job).encode("utf-8", "surrogateescape"))
@@ -256,29 +251,29 @@ class _Origin:
             raise OSError(-pid, f"cannot fork: {os.strerror(-pid)}")
         return pid
 
-    def forget(self) -> None:
+    def forget(self):
         """Has the next process forked from another origin."""
         self._socket.close()
         _origins[:] = [one for one in _origins if one is not self]
 
-    def end(self) -> None:
+    def end(self):
         self._socket.close()
         self._wait()
 
 
-def origin_pid() -> int:
+def origin_pid():
     """Returns the process that this one's are forked from."""
     return _origin().pid
 
 
-def _origin() -> _Origin:
+def _origin():
     with _origins_lock:
         if not _origins:
             _origins.append(_start_origin())
         return _origins[0]
 
 
-def _start_origin() -> _Origin:
+def _start_origin():
     ours, theirs = socket.socketpair()
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= _ONE_THREAD
@@ -293,7 +288,7 @@ def _start_origin() -> _Origin:
 # In the process that others are forked from
 
 
-def _use_large_pages() -> None:
+def _use_large_pages():
     """Gathers the memory of this process in large pages, of which a fork copies one entry for 512.
 
     It halves the time that a short process takes, to 11 ms. A kernel before Linux 6.1 has no such call, and all stays as it is.
@@ -307,7 +302,7 @@ def _use_large_pages() -> None:
                 system.madvise(ctypes.c_void_p(place), ctypes.c_size_t(_LARGE_PAGE), _COLLAPSE)
 
 
-def _serve(asked: socket.socket) -> _Job:
+def _serve(asked):
     """Returns in each process that was forked what it is to do."""
     while True:
         message, descriptors, *_ = socket.recv_fds(asked, 1, 64)
@@ -328,7 +323,7 @@ def _serve(asked: socket.socket) -> _Job:
             os.close(descriptor)
 
 
-def _fork_beside() -> int:
+def _fork_beside():
     """Forks as `os.fork` does, but makes a child of this process's parent, which has asked for it.
 
     The C library is not told. That does no harm in a process of one thread.
@@ -343,7 +338,7 @@ def _fork_beside() -> int:
     return int(pid)
 
 
-def _keep(descriptors: Mapping[int, int]) -> None:
+def _keep(descriptors):
     """Leaves these descriptors open, under the numbers that they shall have, and nothing else."""
     numbers = sorted(descriptors)
     moved = {number: fcntl.fcntl(descriptors[number], fcntl.F_DUPFD, numbers[-1] + 1) for number in numbers}
@@ -353,7 +348,7 @@ def _keep(descriptors: Mapping[int, int]) -> None:
         os.closerange(before + 1, after)
 
 
-def _become(job: _Job) -> None:
+def _become(job):
     """Sets what an interpreter sets when it starts."""
     if job.leads:
         os.setsid()
@@ -382,11 +377,11 @@ def _become(job: _Job) -> None:
         sys.modules["dask.config"].refresh()  # reading it takes 6 ms
 
 
-def _of_dask(environment: Mapping[str, str]) -> dict[str, str]:
+def _of_dask(environment):
     return {name: value for name, value in environment.items() if name.startswith("DASK_")}
 
 
-def _split(job: _Job, started_with: Mapping[str, str]) -> _Job | None:
+def _split(job, started_with):
     """Makes this process two: the one that was asked for, and one from which what it spawns is forked.
 
     Returns what there is to do in each process that is forked from the second, and None in the first.
@@ -410,7 +405,7 @@ def _split(job: _Job, started_with: Mapping[str, str]) -> _Job | None:
     return None
 
 
-def _open_streams() -> None:
+def _open_streams():
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         old = getattr(sys, name)
         by_line = 1 if name == "stderr" or os.isatty(number) else -1
@@ -421,7 +416,7 @@ def _open_streams() -> None:
         setattr(sys, f"__{name}__", new)
 
 
-def _main(words: list[str]) -> None:
+def _main(words):
     first, *rest = words
     sys.path[0] = {"-c": "", "-m": os.getcwd()}.get(first, os.path.dirname(os.path.abspath(first)))
     main = sys.modules["__main__"] = types.ModuleType("__main__")
@@ -452,7 +447,7 @@ if __name__ == "__main__":
     ctypes.CDLL(str(sys.modules["profiler.store.reports.contained_reader"]._SECOND_LIBRARY))
     gc.freeze()
     _use_large_pages()
-    _job: _Job | None = _serve(socket.socket(fileno=int(sys.argv[1])))
+    _job = _serve(socket.socket(fileno=int(sys.argv[1])))
     while _job is not None:
         _mine = _job
         _become(_mine)

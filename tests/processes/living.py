@@ -1,7 +1,6 @@
 """Waits for what happens by itself, and finds processes that live."""
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +13,7 @@ class Living(NamedTuple):
     words: str
 
 
-def living(mark: str = "") -> list[Living]:
+def living(mark=""):
     """Returns the processes that live and have the mark in their environment; none that has ended and was not waited for."""
     found = []
     for entry in Path("/proc").iterdir():
@@ -27,13 +26,13 @@ def living(mark: str = "") -> list[Living]:
     return found
 
 
-def is_living(pid: int) -> bool:
+def is_living(pid):
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     return False
 
 
-def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> bool:
+def wait_until(holds, seconds=60.0):
     """Returns whether it held within so many seconds."""
     deadline = time.monotonic() + seconds
     while not holds():

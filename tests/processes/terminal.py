@@ -5,9 +5,6 @@ import pty
 import select
 import subprocess
 import time
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import forked
 
@@ -15,9 +12,7 @@ import forked
 class Terminal:
     """A program on a terminal of its own: what it has written so far, and keys to press."""
 
-    def __init__(
-        self, command: Sequence[object], width: int = 100, output: Any = None, **environment: str | None
-    ):
+    def __init__(self, command, width=100, output=None, **environment):
         """`output` takes the standard output elsewhere."""
         self._ours, theirs = pty.openpty()
         os.set_inheritable(theirs, True)
@@ -31,10 +26,10 @@ class Terminal:
         self._bytes = b""
 
     @property
-    def written(self) -> str:
+    def written(self):
         return self._bytes.decode(errors="ignore").replace("\r\n", "\n")
 
-    def read_until(self, words: str, seconds: float = 60) -> str:
+    def read_until(self, words, seconds=60):
         deadline = time.monotonic() + seconds
         while words not in self.written and time.monotonic() < deadline:
             if not select.select([self._ours], [], [], 0.1)[0]:
@@ -46,10 +41,10 @@ class Terminal:
             self._bytes += chunk
         return self.written
 
-    def press(self, keys: bytes) -> None:
+    def press(self, keys):
         os.write(self._ours, keys)
 
-    def end(self) -> int:
+    def end(self):
         """Returns the exit code, once the program has ended by itself."""
         try:
             self.read_until("\0")
@@ -60,14 +55,14 @@ class Terminal:
             os.close(self._ours)
 
 
-def on_a_terminal(command: Sequence[object], **options: Any) -> str:
+def on_a_terminal(command, **options):
     """Returns what a program that ends well has written to its terminal."""
     terminal = Terminal(command, **options)
     assert terminal.end() == 0
     return terminal.written
 
 
-def write_tool(path: Path, text: str) -> Path:
+def write_tool(path, text):
     """Writes a program of the shell, unless its first line names another."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text if text.startswith("#!") else f"#!/bin/sh\n{text}\n")

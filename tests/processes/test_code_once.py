@@ -1,7 +1,5 @@
 """Readers that are forked find the machine code that another has read, and it is what they would have read."""
 
-from __future__ import annotations
-
 import os
 from types import SimpleNamespace
 
@@ -14,7 +12,7 @@ from profiler.store.runs.run_store import RunStore
 
 @pytest.mark.slow
 def test_what_is_found_is_what_a_reader_reads_itself(prof, reports, tmp_path):
-    def ingested(name: str, **environment: str) -> dict[str, str]:
+    def ingested(name, **environment):
         done = prof(
             "--runs", tmp_path / name, "ingest", reports / "several.ncu-rep", env={**os.environ, **environment}
         )  # fmt: skip

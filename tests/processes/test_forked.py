@@ -5,7 +5,6 @@ So is what it spawns, its reader of reports for example.
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -60,7 +59,7 @@ def spawning(tmp_path):
         "    print(has_imports, ours, late, number, child.exitcode)\n"
     )
 
-    def spawning(**environment: str) -> str:
+    def spawning(**environment):
         return forked.run(
             [sys.executable, script, "ingest"], env={**os.environ, **environment},
             capture_output=True, text=True, check=True, start_new_session=True,
@@ -133,7 +132,7 @@ time.sleep(600)
     assert wait_until(lambda: not process.exists())
 
 
-def origin_that(ends_by: int) -> int:
+def origin_that(ends_by):
     forked.run(HAS_IMPORTS, check=True, capture_output=True)
     pid = forked.origin_pid()
     os.kill(pid, ends_by)
@@ -191,10 +190,10 @@ def test_an_answer_that_was_not_waited_for_is_not_taken_for_that_to_the_next_req
     before = origin.pid
 
     class Interrupted:
-        def __init__(self, asked: socket.socket) -> None:
+        def __init__(self, asked):
             self.fileno, self.sendmsg, self.close = asked.fileno, asked.sendmsg, asked.close
 
-        def recv(self, _: int) -> bytes:
+        def recv(self, _):
             raise TimeoutError
 
     monkeypatch.setattr(origin, "_socket", Interrupted(origin._socket))  # private: as above

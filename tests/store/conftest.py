@@ -3,8 +3,7 @@
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -14,12 +13,12 @@ _NOBODY = 65534
 
 
 @pytest.fixture(autouse=True)
-def about_reading(every_report_is_read: None) -> None:
+def about_reading(every_report_is_read):
     """All tests of the store are."""
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
+def open_folder():
     """A folder that every user may enter, unlike `tmp_path`."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
@@ -27,11 +26,11 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def as_nobody() -> Callable[[], AbstractContextManager[None]]:
+def as_nobody():
     """`with as_nobody():` runs without the rights of root, who may read everything."""
 
     @contextmanager
-    def drop() -> Iterator[None]:
+    def drop():
         if os.geteuid() != 0:
             yield
             return
@@ -45,7 +44,7 @@ def as_nobody() -> Callable[[], AbstractContextManager[None]]:
 
 
 @pytest.fixture(scope="session")
-def s3() -> Iterator[Callable[[], str]]:
+def s3():
     """`s3()`: the URL of a folder in a fresh bucket of a real S3 server on this machine."""
     import moto.backends
     from moto.server import ThreadedMotoServer
@@ -71,7 +70,7 @@ def s3() -> Iterator[Callable[[], str]]:
         patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
         S3FileSystem.clear_instance_cache()
 
-        def fresh() -> str:
+        def fresh():
             bucket = f"bucket-{next(buckets)}"
             S3FileSystem(use_listings_cache=False).mkdir(bucket)
             return f"s3://{bucket}/runs"
@@ -82,7 +81,7 @@ def s3() -> Iterator[Callable[[], str]]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def state_at_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def state_at_home(tmp_path_factory):
     """Keeps what is under way for runs at a URL in a folder of this test session."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))

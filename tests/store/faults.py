@@ -11,12 +11,10 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
@@ -48,7 +46,7 @@ class Faults:
     renamed: list[tuple[Path, Path]] = field(default_factory=list)  # and the new folder not flushed since
     gone: set[Path] = field(default_factory=set)  # of these, where the old folder was flushed
 
-    def call(self, half: Callable[[], object] | None = None) -> None:
+    def call(self, half=None):
         """Count a call. `half` does half of a write."""
         if self.dead:
             raise PowerLoss
@@ -65,7 +63,7 @@ class Faults:
         code = errno.EIO if self.kind == "EIO" else errno.ENOSPC
         raise OSError(code, os.strerror(code))
 
-    def note(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def note(self, event, arguments):
         """Remember what a power loss takes with it."""
         if event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR):
             path = Path(os.fspath(arguments[0]))
@@ -79,13 +77,13 @@ class Faults:
             self.renamed.append((source, target))
             self.unsynced, self.made = (_moved(paths, source, target) for paths in (self.unsynced, self.made))
 
-    def synced(self, path: Path) -> None:
+    def synced(self, path):
         self.unsynced.discard(path)
         self.made = {one for one in self.made if one.parent != path}
         self.renamed = [pair for pair in self.renamed if pair[1].parent != path]
         self.gone |= {target for source, target in self.renamed if source.parent == path}
 
-    def lose_power(self) -> None:
+    def lose_power(self):
         """Leave on the disk what the system must have kept, and no more: neither bytes nor names that were not flushed."""
         for path in self.unsynced:
             if path.is_file() and path.name not in LOCKS:
@@ -100,21 +98,21 @@ class Faults:
                 target.rename(source)
 
 
-def _moved(paths: set[Path], source: Path, target: Path) -> set[Path]:
+def _moved(paths, source, target):
     moved = {path for path in paths if path.is_relative_to(source)}
     return paths - moved | {target / path.relative_to(source) for path in moved}
 
 
-_ACTIVE: list[Faults] = []
+_ACTIVE = []
 
 
-def _below(arguments: tuple[Any, ...], root: Path) -> bool:
+def _below(arguments, root):
     return bool(arguments) and (
         isinstance(arguments[0], int) or str(os.fspath(arguments[0] or "")).startswith(str(root))
     )
 
 
-def _hook(event: str, arguments: tuple[Any, ...]) -> None:
+def _hook(event, arguments):
     if event == "open" and arguments and isinstance(arguments[0], int):  # it is open already
         return
     if _ACTIVE and event in FILE_CALLS and _below(arguments, _ACTIVE[0].root):
@@ -125,13 +123,13 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 class _File(io.FileIO):
     """A file whose writes are calls."""
 
-    def write(self, data: Any) -> int:
+    def write(self, data):
         if _ACTIVE:
             _ACTIVE[0].call(lambda: io.FileIO.write(self, memoryview(data)[: len(data) // 2]))
         return super().write(data)
 
 
-def _open(file: Any, mode: str = "r", buffering: int = -1, *rest: Any, **options: Any) -> Any:
+def _open(file, mode="r", buffering=-1, *rest, **options):
     if _ACTIVE and mode in ("wb", "ab") and _below((file,), _ACTIVE[0].root):
         return io.BufferedWriter(_File(file, mode))
     return _real_open(file, mode, buffering, *rest, **options)
@@ -140,7 +138,7 @@ def _open(file: Any, mode: str = "r", buffering: int = -1, *rest: Any, **options
 _real_open = io.open
 
 
-def _fsync(descriptor: int) -> None:
+def _fsync(descriptor):
     faults = _ACTIVE[0]
     faults.call()
     _real_fsync(descriptor)
@@ -151,12 +149,12 @@ _real_fsync = os.fsync
 
 
 @cache
-def _add_hook() -> None:
+def _add_hook():
     sys.addaudithook(_hook)
 
 
 @contextmanager
-def injected(faults: Faults) -> Iterator[Faults]:
+def injected(faults):
     """Counts the calls in here, and fails the one asked for. The failure itself is what the caller sees."""
     _add_hook()
     with pytest.MonkeyPatch.context() as patch:
@@ -175,8 +173,8 @@ def injected(faults: Faults) -> Iterator[Faults]:
             _ACTIVE.clear()
 
 
-def _counted(method: Callable[..., Any]) -> Callable[..., Any]:
-    def request(*arguments: Any, **options: Any) -> Any:
+def _counted(method):
+    def request(*arguments, **options):
         if _ACTIVE:
             _ACTIVE[0].call()
         return method(*arguments, **options)

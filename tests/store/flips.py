@@ -1,10 +1,7 @@
 """Flips bits of files."""
 
-from collections.abc import Iterable
-from pathlib import Path
 
-
-def flipped(data: bytes, bits: Iterable[int]) -> bytes:
+def flipped(data, bits):
     """The bytes with these bits changed."""
     changed = bytearray(data)
     for bit in bits:
@@ -12,7 +9,7 @@ def flipped(data: bytes, bits: Iterable[int]) -> bytes:
     return bytes(changed)
 
 
-def flip(path: Path, place: float = 0.5) -> None:
+def flip(path, place=0.5):
     """Changes a bit of a file: in the byte of that number, or at that share of its length."""
     data = path.read_bytes()
     byte = place if isinstance(place, int) else int(len(data) * place)

@@ -8,10 +8,8 @@ leaves one copy in FOLDER for each n from 1 in steps of STEP, and prints the las
 import os
 import shutil
 import sys
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute
 import pyarrow.parquet
@@ -26,12 +24,12 @@ assert pyarrow.parquet
 CHANGES = ("rename", "link", "mkdir", "fsync")
 
 
-def end_at(change: int) -> None:
+def end_at(change):
     """Make this process end before its n-th change."""
     left = change
 
-    def counted(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
+    def counted(real):
+        def call(*arguments, **options):
             nonlocal left
             left -= 1
             if left <= 0:
@@ -44,7 +42,7 @@ def end_at(change: int) -> None:
         setattr(os, name, counted(getattr(os, name)))
 
 
-def main(source: Path, folder: Path, step: int) -> None:
+def main(source, folder, step):
     for change in count(1, step):
         copy = folder / str(change)
         shutil.copytree(source, copy)

@@ -138,7 +138,7 @@ def test_deleting_everything_between_two_calls_is_safe(folder):
 
 
 def test_writers_at_once_leave_whole_entries_and_nothing_aside(folder):
-    def write(number: int) -> None:
+    def write(number):
         cache = Cache("made", 100_000)
         for _ in range(50):
             cache.put("key", bytes([number]) * 1_000)

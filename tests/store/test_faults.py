@@ -55,7 +55,7 @@ class Operation:
     prepare: Callable[[Path], object] = lambda runs: None
 
 
-def commit(place: Place, reports: Path) -> None:
+def commit(place, reports):
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     timings = [Timing(0, 0, 1.0, None)]
     commit_timings(
@@ -63,19 +63,19 @@ def commit(place: Place, reports: Path) -> None:
     )
 
 
-def ingest(place: Place, reports: Path) -> None:
+def ingest(place, reports):
     with RunStore(place).staging() as staging:
         folder = staging.folder()
         extracted = extract_report(Request((reports / "range.ncu-rep",), folder))
-        staging.commit(folder, extracted.run_id)  # type: ignore[union-attr]
+        staging.commit(folder, extracted.run_id)
 
 
-def pack(place: Place, reports: Path) -> None:
+def pack(place, reports):
     store = RunStore(place)
     compact(store, plan_packs(store))
 
 
-def sweep(place: Place, reports: Path) -> None:
+def sweep(place, reports):
     """Measure one point, be interrupted, go on, and commit."""
     sweeps, visit = SweepStore(place), Visit("code", "correct", repeats=[SweepRepeat("full", 0, 2.0, 1.0)])
     for _ in range(2):
@@ -88,12 +88,12 @@ def sweep(place: Place, reports: Path) -> None:
         unfinished.discard()
 
 
-def mend(place: Place, reports: Path) -> None:
+def mend(place, reports):
     store = RunStore(place)
     list(repair(store, list(examine_store(store, Examined()))))
 
 
-def damage(runs: Path) -> None:
+def damage(runs):
     """Pack eight of the runs; change a byte of one of them, and of one in a folder of its own; leave a staging folder."""
     loose = sorted(runs.iterdir())[PACKED:]
     for run in loose:
@@ -121,13 +121,13 @@ OPERATIONS = {
 class World:
     """A store below `folder`, or at a URL with its state there, that is made anew for each fault."""
 
-    def __init__(self, recorded: RunStore, folder: Path, operation: Operation) -> None:
+    def __init__(self, recorded, folder, operation):
         self.folder, self._operation, self._master = folder, operation, folder / "master" / "runs"
         for run_id in [str(one) for one in recorded.ids() if one.time == OLD][:STORED]:
             shutil.copytree(recorded.root / run_id, self._master / run_id)
         operation.prepare(self._master)
 
-    def make(self) -> Place:
+    def make(self):
         for name in ("runs", "state"):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         MemoryFileSystem.store.clear()
@@ -154,7 +154,7 @@ def world(recorded, tmp_path, monkeypatch):
     return lambda operation: World(recorded, tmp_path, operation)
 
 
-def runs_of(place: Place) -> set[str]:
+def runs_of(place):
     """The runs and sweeps that are whole, each of which is read to its last byte."""
     store, whole = RunStore(place), set()
     for run in store.open_all(store.ids()):
@@ -167,7 +167,7 @@ def runs_of(place: Place) -> set[str]:
     return whole
 
 
-def damaged_in(place: Place) -> set[str]:
+def damaged_in(place):
     """Returns the names of what `prof fsck` finds damaged."""
     return {
         fault.name
@@ -176,7 +176,7 @@ def damaged_in(place: Place) -> set[str]:
     }
 
 
-def contents(place: Place) -> set[bytes]:
+def contents(place):
     """The bytes of every file of a run or a pack, wherever it lies."""
     if isinstance(place, str):
         return {file.getvalue() for name, file in MemoryFileSystem.store.items() if name.startswith("/runs/")}
@@ -194,7 +194,7 @@ class Undisturbed:
     calls: int
 
 
-def undisturbed(operation: Operation, world: World, reports: Path) -> Undisturbed:
+def undisturbed(operation, world, reports):
     place = world.make()
     before, damaged, data = runs_of(place), damaged_in(place), contents(place)
     with injected(Faults(world.folder)) as counting:
@@ -205,12 +205,10 @@ def undisturbed(operation: Operation, world: World, reports: Path) -> Undisturbe
     return Undisturbed(before, damaged, data, whole, counting.count)
 
 
-def fail_each(
-    operation: Operation, kind: str, world: World, reports: Path, known: Undisturbed, calls: list[int]
-) -> Counter[str]:
+def fail_each(operation, kind, world, reports, known, calls):
     tmp_path, run = world.folder, operation.run
     before, damaged, data, whole = known.before, known.damaged, known.data, known.whole
-    outcomes: Counter[str] = Counter()
+    outcomes = Counter()
     for at in calls:
         place = world.make()
         faults = Faults(tmp_path, kind, at)
@@ -312,7 +310,7 @@ def test_every_call_may_fail(name, kind, world, reports):
     operation, here = OPERATIONS[name], world(OPERATIONS[name])
     known = undisturbed(operation, here, reports)
     first, last = (int(number) for number in os.environ.get("CALLS", f"1-{known.calls}").split("-"))
-    outcomes: Counter[str] = Counter()
+    outcomes = Counter()
     for at in range(first, min(last, known.calls) + 1):
         outcomes += fail_each(operation, kind, here, reports, known, [at])
         print(f"{name}, {kind}: {first} to {at} of {known.calls} calls: {dict(outcomes)}", flush=True)

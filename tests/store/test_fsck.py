@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from profiler.errors import StoreDamaged
 from profiler.store import fsck, scratch
-from profiler.store.fsck import Examined, Fault, examine_store
+from profiler.store.fsck import Examined, examine_store
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.repair import repair
@@ -61,21 +61,21 @@ def packed(loose):
     return RunStore(loose.root)
 
 
-def faults(store: RunStore) -> list[Fault]:
+def faults(store):
     return list(examine_store(RunStore(store.root), Examined()))
 
 
-def mended(store: RunStore) -> list[Fault]:
+def mended(store):
     store = RunStore(store.root)
     return list(repair(store, list(examine_store(store, Examined()))))
 
 
-def pack_in(store: RunStore) -> Path:
+def pack_in(store):
     (pack,) = (path for path in store.root.iterdir() if is_pack(path.name))
     return pack
 
 
-def whole_runs(store: RunStore) -> set[str]:
+def whole_runs(store):
     found = set()
     store = RunStore(store.root)
     for run in store.open_all(store.ids()):

@@ -9,12 +9,10 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Callable, Mapping
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import fsspec
 import msgspec
@@ -27,7 +25,7 @@ from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack, pack
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace
-from profiler.store.runs.manifest import MANIFEST_FILE, Manifest, decode_manifest, encode_manifest
+from profiler.store.runs.manifest import MANIFEST_FILE, decode_manifest, encode_manifest
 from profiler.store.runs.run_id import RunId, is_report_file, is_table_file
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
@@ -38,7 +36,6 @@ from profiler.store.tables.schema import TABLES
 NAMES = count()
 PRECIOUS = b"nothing that prof may touch"
 UP = "../" * 12
-Spoil = Callable[[dict[str, Any]], None]
 
 
 @pytest.fixture
@@ -58,7 +55,7 @@ def runs(recorded, tmp_path):
 
 
 class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
 
@@ -74,7 +71,7 @@ def published(request, tmp_path):
         with ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(root))) as server:
             threading.Thread(target=server.serve_forever, args=[0.02], daemon=True).start()
 
-            def serve(folder: Path, escaped: Mapping[Path, Path] | None = None) -> str:
+            def serve(folder, escaped=None):
                 shutil.copytree(folder, root / "runs")
                 for target, source in (
                     escaped or {}
@@ -88,7 +85,7 @@ def published(request, tmp_path):
     else:
         url = request.getfixturevalue("s3")() if request.param == "s3" else f"memory://hostile-{next(NAMES)}"
 
-        def upload(folder: Path, escaped: Mapping[Path, Path] | None = None) -> str:
+        def upload(folder, escaped=None):
             system, prefix = fsspec.core.url_to_fs(url)
             system.put(f"{folder}/", f"{prefix}/", recursive=True)
             for target, source in (escaped or {}).items():  # a key is any text
@@ -98,36 +95,36 @@ def published(request, tmp_path):
         yield upload
 
 
-def spoil_manifest(folder: Path, spoil: Spoil) -> None:
+def spoil_manifest(folder, spoil):
     path = folder / MANIFEST_FILE
     manifest = json.loads(path.read_text())
     spoil(manifest)
     path.write_bytes(sealed(json.dumps(manifest).encode()))
 
 
-def store_at(place: str) -> RunStore:
+def store_at(place):
     return RunStore(place if "://" in place else Path(place))
 
 
-def the_run(runs: Path) -> Path:
+def the_run(runs):
     (run,) = (path for path in runs.iterdir() if RunId.parse(path.name))
     return run
 
 
-def escape(target: Path) -> str:
+def escape(target):
     """The target as a relative name, from any folder that is not too deep."""
     return UP + str(target)[1:]
 
 
-def table_at(target: Path) -> Spoil:
-    def spoil(manifest: dict[str, Any]) -> None:
+def table_at(target):
+    def spoil(manifest):
         manifest["tables"]["launches"]["file"] = escape(target)
 
     return spoil
 
 
-def report_at(target: Path) -> Spoil:
-    def spoil(manifest: dict[str, Any]) -> None:
+def report_at(target):
+    def spoil(manifest):
         manifest["reports"][0]["file"] = escape(target)
 
     return spoil
@@ -181,7 +178,7 @@ def test_verifying_such_a_run_removes_nothing(runs, tmp_path, published):
     assert target.read_bytes() == (run / "report.ncu-rep.zst").read_bytes()
 
 
-def read_manifests(place: Path) -> None:
+def read_manifests(place):
     store = RunStore(place)
     list(store.manifests())
     store.require_whole()
@@ -304,7 +301,7 @@ def test_a_report_is_ingested_under_no_ladder_that_could_not_be_read_again(
 def pack(once, make_run, tmp_path):
     """A pack of eight runs, the only thing in its folder."""
 
-    def fill(root: Path) -> None:
+    def fill(root):
         for number in range(8):
             make_run({"kernel": "k", "metrics": {"m": 1.0}}, name=f"name-{number}", root=root)
         store = RunStore(root)
@@ -315,7 +312,7 @@ def pack(once, make_run, tmp_path):
     return folder
 
 
-def spoil_pack(folder: Path, index: Spoil = lambda _: None, line: Spoil = lambda _: None) -> Path:
+def spoil_pack(folder, index=lambda _: None, line=lambda _: None):
     """The pack as somebody would write it who knows how: every hash fits."""
     made = json.loads((folder / PACK_FILE).read_text())
     lines, offset = [], 0
@@ -334,7 +331,7 @@ def spoil_pack(folder: Path, index: Spoil = lambda _: None, line: Spoil = lambda
     return folder.rename(folder.with_name(pack_name(folder.name.split("-")[1], data)))
 
 
-def read_all(place: str) -> None:
+def read_all(place):
     store = store_at(place)
     runs = store.open_all(store.ids())
     store.require_whole()
@@ -406,7 +403,7 @@ PARTS = st.one_of(
 HOSTILE = st.lists(PARTS, max_size=6).map("".join) | st.lists(PARTS, max_size=6).map("/".join)
 
 
-def is_within(folder: Path, name: str) -> bool:
+def is_within(folder, name):
     return (folder / name).resolve().parent == folder
 
 
@@ -425,7 +422,7 @@ def test_no_name_that_is_decoded_leaves_its_folder(recorded, table, report, name
         msgspec.structs.replace(known, run_id=name),
     ):
         try:
-            manifest: Manifest = decode_manifest(encode_manifest(spoiled), "run.json")
+            manifest = decode_manifest(encode_manifest(spoiled), "run.json")
         except (RunDamaged, UnicodeEncodeError):
             continue
         files = [stored.file for stored in manifest.tables.values()]

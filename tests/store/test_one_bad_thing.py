@@ -4,7 +4,6 @@ import json
 import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -44,7 +43,7 @@ def loose(pack, recorded):
     return str(run_id)
 
 
-def lose(path: Path) -> None:
+def lose(path):
     path.unlink()
 
 
@@ -109,15 +108,6 @@ def test_a_run_that_is_not_found_may_be_in_the_pack_that_is_damaged(pack, prof_h
     done = prof_here("--runs", pack.parent, "show", "gemm-3-timed")
     assert done.returncode == 21
     assert f"not searched: {pack / PACK_FILE}: " in done.stderr
-
-
-def test_a_damaged_line_of_a_pack_is_one_run(pack):
-    lines = (pack / "manifests.jsonl").read_bytes().splitlines(keepends=True)
-    flip(pack / "manifests.jsonl", len(lines[0]) + 100)
-    store = RunStore(pack.parent)
-    assert len(list(store.manifests())) == 13
-    (error,) = store.left_out.values()
-    assert "is not the one written" in error.message
 
 
 def test_a_damaged_table_of_a_pack_is_one_run_in_a_query(pack):
@@ -230,7 +220,7 @@ def test_a_run_that_was_acknowledged_stays(s3, tmp_path, make_run, monkeypatch):
 
     monkeypatch.setattr(upload, "_put", put_slowly)  # private: as above
 
-    def store(name: str) -> str | None:
+    def store(name):
         run = make_run({"kernel": "k"}, name="made", root=tmp_path / name)
         run_id = run.manifest.run_id.replace("-made-", f"-{name}-")
         write_manifest(replace(run.manifest, name=name, run_id=run_id), run.path)

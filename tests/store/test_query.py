@@ -8,7 +8,6 @@ import signal
 import sys
 import time
 from contextlib import suppress
-from pathlib import Path
 from subprocess import PIPE
 
 import forked
@@ -170,7 +169,7 @@ def few(store, tmp_path):
     return few
 
 
-def content(*folders: Path) -> dict[Path, bytes | None]:
+def content(*folders):
     """Every path below, and the bytes of the files."""
     paths = [path for folder in folders for path in folder.rglob("*")]
     return {path: path.read_bytes() if path.is_file() else None for path in paths}
@@ -302,7 +301,7 @@ def test_conditions_mean_what_they_mean_over_the_files_themselves(store):
 # Damage
 
 
-def query_whole(store: RunStore, sql: str) -> None:
+def query_whole(store, sql):
     """As `prof query` does: the answer first, then the error of what is damaged."""
     run_query(store, sql)
     store.require_whole()

@@ -6,8 +6,6 @@ A few seeded flips of each kind of file are in the suite, and 450 in the campaig
 import json
 import random
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -28,7 +26,6 @@ from tests.store.flips import flipped
 
 SEED = 18
 PLAN = CollectionPlan("gemm-5", 7, "GPU-1")
-Read = Callable[[], object]
 
 
 @pytest.fixture
@@ -38,7 +35,7 @@ def loose(store, tmp_path):
     return RunStore(tmp_path / "runs")
 
 
-def read_runs(root: Path) -> object:
+def read_runs(root):
     """Everything in every run, and a description of it."""
     store = RunStore(root)
     ids = store.ids()
@@ -55,19 +52,19 @@ def read_runs(root: Path) -> object:
     return found
 
 
-def file_of_run(loose: RunStore, recorded: RunStore, tmp_path: Path, name: str) -> tuple[Path, Read]:
+def file_of_run(loose, recorded, tmp_path, name):
     (folder,) = (path for path in loose.root.iterdir() if path.is_dir())
     return folder / name, lambda: read_runs(loose.root)
 
 
-def file_of_sweep(loose: RunStore, recorded: RunStore, tmp_path: Path, name: str) -> tuple[Path, Read]:
+def file_of_sweep(loose, recorded, tmp_path, name):
     (sweep, *_) = recorded.sweep_ids()
     folder = tmp_path / "sweeps" / str(sweep)
     shutil.copytree(recorded.root / "sweeps" / str(sweep), folder)
     return folder / name, lambda: SweepStore(tmp_path).open(str(sweep))
 
 
-def file_of_pack(loose: RunStore, recorded: RunStore, tmp_path: Path, name: str) -> tuple[Path, Read]:
+def file_of_pack(loose, recorded, tmp_path, name):
     for run_id in recorded.ids()[:9]:
         shutil.copytree(recorded.root / str(run_id), loose.root / str(run_id))
     compact(loose, plan_packs(loose))
@@ -75,11 +72,11 @@ def file_of_pack(loose: RunStore, recorded: RunStore, tmp_path: Path, name: str)
     return min(pack.glob(name)), lambda: read_runs(loose.root)
 
 
-def file_of_collection(loose: RunStore, recorded: RunStore, tmp_path: Path, name: str) -> tuple[Path, Read]:
+def file_of_collection(loose, recorded, tmp_path, name):
     unfinished = UnfinishedCollection(tmp_path, "0" * 64)
     unfinished.plan(PLAN)
 
-    def read() -> CollectionPlan:
+    def read():
         found = unfinished.plan(replace(PLAN, seed=8))
         if found.seed == 8:  # then the next call measures again, with a plan of its own
             raise RunDamaged("not the plan that was written")

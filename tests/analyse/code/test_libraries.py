@@ -8,7 +8,7 @@ HEADER = "/usr/local/cuda-12.4/include/cuComplex.h"
 PRODUCT = "DMUL R4, R6, UR4"  # of a header, behind the author's code
 
 
-def author_of_last(*texts: str, headers: int = 1) -> int:
+def author_of_last(*texts, headers=1):
     """The line that stands for the last instruction: each has its own, from 0, and the last few are of a header."""
     own = len(texts) - headers
     code = [

@@ -7,7 +7,7 @@ from profiler.analyse.code.register_banks import count_read_cycles
 from profiler.store.tables.instruction_text import opcode_of
 
 
-def cycles_of(*lines: str) -> list[tuple[float, float]]:
+def cycles_of(*lines):
     function = [Instruction(16 * index, opcode_of(text), text, 1.0) for index, text in enumerate(lines)]
     return [(one.taken, one.fewest) for one in count_read_cycles(function)]
 

@@ -101,7 +101,7 @@ def test_a_small_change_is_explained_by_factors_that_make_up_much_of_it():
     assert said_of(0.9, ChangedCauses(), small, ci=(0.89, 0.91)).startswith("No cause that prof knows")
 
 
-def diagnosed(duration_ns: float, **saves_pct: float) -> Diagnosis:
+def diagnosed(duration_ns, **saves_pct):
     """A kernel of this duration, with the causes whose removal saves so many percent of it."""
     causes = [
         Cause(name.replace("_", "-"), "", "", Savings(expected, expected), [], {})
@@ -154,7 +154,7 @@ def test_a_cause_that_went_away_explains_a_faster_side_and_is_only_mentioned_for
     assert said_of(ratio, changed) == said
 
 
-def ceiling(busy: float, sees: list[str]) -> Diagnosis:
+def ceiling(busy, sees):
     """A kernel at the bandwidth of device memory, of which it uses so much."""
     cause = Cause("at-memory-bandwidth", "", "", Savings(0.0, 0.0, "dram"), [], {})
     return Diagnosis([cause], [], 100.0, sees=sees, busy={"dram": busy})
@@ -201,7 +201,7 @@ def test_a_ceiling_that_was_reached_limits_nothing_but_is_what_the_kernel_is(new
     assert said in said_of(2.0, ChangedCauses(new=causes), causes=causes)
 
 
-def said_of(ratio: float, changed: ChangedCauses, factors=(), metrics=(), ci=None, causes=()):
+def said_of(ratio, changed, factors=(), metrics=(), ci=None, causes=()):
     """What is said of a pair with these changes, of which nothing else was recorded."""
     side = Side("", "", "", None, 0)
     found = ComparisonFinding(

@@ -18,7 +18,7 @@ from tests.profiles import profile_in
 def doubts_of(make_run):
     """The doubts about launches with these values of one metric."""
 
-    def find(name: str, *values: float) -> list[str]:
+    def find(name, *values):
         launches = [{"kernel": "k", "metrics": {BY_NAME[name].ncu[0]: value, "x": 1.0}} for value in values]
         return find_doubts(profile_kernel(make_run(*launches), "k"))
 

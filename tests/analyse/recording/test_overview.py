@@ -13,7 +13,7 @@ from profiler.present.render.terminal import Window, document_text
 from profiler.store.tables.columns import TableBuilder
 
 
-def sheet_of(make_run, *found: tuple[int, str, str, float | None, int | None], launches: int = 1):
+def sheet_of(make_run, *found, launches=1):
     """Launch, rule, message, estimate and source line of each finding."""
     run = make_run(*[{"kernel": "k", "metrics": {"x": 1.0}}] * launches)
     builder = TableBuilder("rules", run.manifest.run_id)

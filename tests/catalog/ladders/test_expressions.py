@@ -18,7 +18,7 @@ _ATOMS = st.one_of(
 )
 
 
-def _combined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+def _combined(parts):
     operator = st.sampled_from(["+", "-", "*", "/", "//", "%", "**"])
     return st.one_of(
         st.tuples(parts, _SPACES, operator, _SPACES, parts).map("".join),

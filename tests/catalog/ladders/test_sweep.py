@@ -1,13 +1,11 @@
 """Sweeps: what `[kernel.tune]` means, how a bad one fails, and that exactly the allowed points are left."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, strategies as st
 
 from profiler.catalog.ladders.expressions import parse_constraint
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.catalog.ladders.sweep import SweepSpace, read_sweep
+from profiler.catalog.ladders.sweep import read_sweep
 from profiler.errors import ExpressionError, LadderInvalid
 
 LADDER = """\
@@ -35,7 +33,7 @@ threads = "lanes * TILE"
 """
 
 
-def sweep_in(folder: Path, text: str) -> SweepSpace:
+def sweep_in(folder, text):
     (folder / "ladder.toml").write_text(text)
     sweep = read_ladder(folder / "ladder.toml").kernel(1).sweep
     assert sweep is not None
@@ -56,10 +54,8 @@ def test_a_constraint_is_asked_as_soon_as_all_that_it_names_is_known(tmp_path):
     assert sweep.broken(point) is None
     assert sweep.broken({**point, "registers": 128}) is None
     broken = sweep.broken({**point, "registers": 2000})
-    assert broken is not None
     assert broken.text == "registers * threads <= 65536"
     broken = sweep.broken({**point, "TILE": 24})
-    assert broken is not None
     assert broken.names == ("threads", "n", "TILE")
 
 

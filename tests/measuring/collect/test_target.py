@@ -61,15 +61,15 @@ def rung(tmp_path):
     return rung_target(job, None, launches=3, recording=DEFAULT)
 
 
-def mine(*words: str, name: str = "mine") -> Target:
+def mine(*words, name="mine"):
     return Target(name, Selection("gemm", 3, 5), 5, program=words or WORDS)
 
 
-def key(target: Target, recording: NcuOptions = DEFAULT, **changes: object) -> str:
+def key(target, recording=DEFAULT, **changes):
     facts = {
         "provenance": FACTS, "gpu": "NVIDIA H200", "ncu": NCU, "processes": 3, "timed": (20, 5), **changes,
     }  # fmt: skip
-    return collection_key(target, recording, **facts)  # type: ignore[arg-type]
+    return collection_key(target, recording, **facts)
 
 
 # Words
@@ -112,7 +112,7 @@ source = "07_eager.py"
 """
 
 
-def script(tmp_path: Path, text: str) -> Target:
+def script(tmp_path, text):
     """A script in somebody's home that imports another beside it and one in the folder beside that."""
     folder = tmp_path / "home" / "jane" / "kernels" / "made"
     for name in ("07_eager.py", "step.py", "../common/step_base.py"):
@@ -159,9 +159,8 @@ def test_a_script_that_may_read_what_nobody_named_stays_where_it_is(tmp_path):
 @pytest.mark.parametrize("name", ["07_eager.py", "step.py", "../common/step_base.py"])
 def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path, name):
     target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../common/step_base.py"]')
-    assert target.job is not None
 
-    def facts() -> Provenance:
+    def facts():
         assert target.job is not None
         gpu = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
         return derive_provenance(target.job.ladder, target.job.kernel, None, gpu, GitCommit(None, None))
@@ -205,7 +204,6 @@ def test_ranges_are_counted_by_the_program(rung):
     ranges = rung_target(rung.job, None, launches=3, recording=replace(DEFAULT, replay="range"))
     assert ranges.selection == Selection()
     assert ranges.required_launches == 1
-    assert ranges.job is not None
     assert ranges.job.launches == 3
 
 
@@ -260,7 +258,6 @@ def test_seed_time_place_and_path_do_not_count(rung, tmp_path):
 
 def test_everything_that_decides_what_a_run_holds_counts(rung):
     job = rung.job
-    assert job is not None
     kernel = replace(job.kernel, commands={"profile": ("{binary}",)})
     different = [
         key(rung),

@@ -1,19 +1,16 @@
 """Timing a ladder: kernels take turns, failures are reported, and each run is committed once."""
 
 import subprocess
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.presets import find_preset
 from profiler.errors import GpuNotFound, ProfError, ProgramFailed, RunDamaged
 from profiler.measuring.collect.collection import CollectPlan
 from profiler.measuring.collect.target import timed_target
-from profiler.measuring.collect.turns import CollectOutcome, time_here
+from profiler.measuring.collect.turns import time_here
 from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.ncu import NO_NCU, NcuOptions
@@ -30,14 +27,7 @@ def ladder(make_ladder, tmp_path):
     return read_ladder(make_ladder(tmp_path / "kernels" / "scripts", "works", "fails", "works2"))
 
 
-def timed(
-    ladder: Ladder,
-    folder: Path,
-    numbers: Sequence[int] | None = None,
-    sizes: Sequence[int] = (100, 200),
-    advance: Callable[[str, ProfError | None], None] = lambda line, error: None,
-    **changes: Any,
-) -> list[CollectOutcome]:
+def timed(ladder, folder, numbers=None, sizes=(100, 200), advance=lambda line, error: None, **changes):
     options = {"repeats": 3, "processes": 2, "timeout_s": 60, "force": True, **changes}
     plan = CollectPlan(LocalDevice(GPU, NO_NCU), NcuOptions(find_preset("default")), verify=False, **options)
     shapes = [ladder.workload.values(size) for size in sizes]
@@ -67,7 +57,6 @@ def test_each_kernel_and_size_becomes_a_run(ladder, tmp_path):
     assert manifest.command_line.endswith("./program.py works time 100 3 7")
     assert str(tmp_path) not in manifest.command_line
     provenance = manifest.provenance
-    assert provenance is not None
     assert (provenance.driver_version, provenance.seed, provenance.reference) == ("580.1", 7, "the best")
     assert provenance.runtime == "Script 1"
     assert provenance.seconds is not None
@@ -82,7 +71,7 @@ def test_each_kernel_and_size_becomes_a_run(ladder, tmp_path):
 
 
 def test_a_kernel_that_fails_is_left_out_and_stores_nothing(ladder, tmp_path):
-    told: list[tuple[str, ProfError | None]] = []
+    told = []
     outcomes = timed(
         ladder,
         tmp_path / "runs",
@@ -99,7 +88,7 @@ def test_a_kernel_that_fails_is_left_out_and_stores_nothing(ladder, tmp_path):
 
 def test_a_refused_shape_is_reported_as_such(make_ladder, tmp_path):
     ladder = read_ladder(make_ladder(tmp_path / "kernels" / "scripts", "refuses", "fails"))
-    told: list[str] = []
+    told = []
     timed(
         ladder,
         tmp_path / "runs",

@@ -14,7 +14,7 @@ from profiler.measuring.collect.collection import Collection
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER, CollectionPlan, UnfinishedCollection
 
 
-def with_metric(collecting, name: str):
+def with_metric(collecting, name):
     preset = find_preset("four-way").with_more([], [name], None)
     return replace(collecting.plan.recording, preset=preset)
 
@@ -188,7 +188,7 @@ def test_a_failure_that_every_kernel_would_meet_ends_the_collection(collecting, 
 # Going on
 
 
-def statuses(outcomes) -> list[str]:
+def statuses(outcomes):
     return [one.status for one in outcomes]
 
 

@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,12 +17,11 @@ from profiler.errors import (
     ProgramFailed,
     WorkerLost,
 )
-from profiler.measuring.collect.collection import CollectPlan
 from profiler.measuring.collect.target import Target
-from profiler.measuring.collect.turns import CollectOutcome, collect_here, recorded_on
+from profiler.measuring.collect.turns import collect_here, recorded_on
 from profiler.measuring.devices import assign
 from profiler.measuring.devices.assign import FleetObserver, collect_on_fleet
-from profiler.measuring.devices.device import LocalDevice, Order, Recorded, device_for_gpu
+from profiler.measuring.devices.device import LocalDevice, device_for_gpu
 from profiler.measuring.devices.groups import TargetGroup, group_targets
 from profiler.measuring.tools.ncu import Ncu
 from profiler.measuring.tools.process import end_all
@@ -63,16 +62,16 @@ class FailingDevice:
     dies: Callable[[Target], bool] = lambda _: False
 
     @property
-    def gpu(self) -> Gpu:
+    def gpu(self):
         return self.device.gpu
 
     @property
-    def ncu(self) -> Ncu:
+    def ncu(self):
         return self.device.ncu
 
     verify = time = None
 
-    def record(self, order: Order, scratch: Path, at) -> Recorded:
+    def record(self, order, scratch, at):
         if self.dies(order.target):
             raise WorkerLost("worker w died or left")
         return self.device.record(order, scratch, at)
@@ -85,17 +84,17 @@ class HostFleet:
     devices: dict[str, FailingDevice]
     gone: set[str] = field(default_factory=set)
 
-    def workers(self) -> list[Worker]:
+    def workers(self):
         names = [name for name in self.devices if name not in self.gone]
         return [Worker(name, f"tcp://{name}", "here", 1, 1, 0) for name in names]
 
-    def device_of(self, worker: Worker) -> FailingDevice | None:
+    def device_of(self, worker):
         return self.devices[worker.name]
 
-    def coming(self) -> bool:
+    def coming(self):
         return False
 
-    def interrupt(self) -> None:
+    def interrupt(self):
         end_all()
 
 
@@ -109,9 +108,7 @@ class Heard:
 def spread(collecting, monkeypatch):
     """`spread(fleet, groups)`: the outcomes, with little patience; `spread.heard` holds the notes to the user."""
 
-    def run(
-        fleet: HostFleet, groups: Sequence[TargetGroup], plan: CollectPlan | None = None
-    ) -> list[CollectOutcome]:
+    def run(fleet, groups, plan=None):
         heard = run.heard = Heard()
         observer = FleetObserver(
             lambda name, gpu: collecting.observer(), heard.notes.append,
@@ -129,7 +126,7 @@ def spread(collecting, monkeypatch):
 def fleet(collecting):
     """`fleet(2, w0=dies)`: two GPUs of this host; worker w0 dies when `dies` returns true."""
 
-    def make(gpus: int, **dies: Callable[[Target], bool]) -> HostFleet:
+    def make(gpus, **dies):
         ncu = collecting.plan.device.ncu
         devices = {f"w{number}": FailingDevice(device_for_gpu(GPUS[number], ncu)) for number in range(gpus)}
         for name, when in dies.items():
@@ -139,11 +136,11 @@ def fleet(collecting):
     return make
 
 
-def groups_of(targets: Sequence[Target], by="workloads") -> list[TargetGroup]:
+def groups_of(targets, by="workloads"):
     return [TargetGroup(list(group)) for group in group_targets(targets, by)]
 
 
-def where(collecting) -> Counter[tuple[str, str]]:
+def where(collecting):
     """How often each size was profiled on each GPU."""
     return Counter(
         (call["environment"]["CUDA_VISIBLE_DEVICES"], call["words"][-3]) for call in collecting.calls
@@ -191,7 +188,7 @@ def test_a_fatal_error_on_one_gpu_ends_the_other_at_once(collecting, spread, fle
 @pytest.mark.slow
 def test_a_host_that_cannot_measure_is_left_out_when_there_are_others(collecting, spread, fleet):
     class TwoHosts(HostFleet):
-        def workers(self) -> list[Worker]:
+        def workers(self):
             return [replace(one, host=one.name) for one in super().workers()]
 
     collecting.replay("counters-refused", "four-way")
@@ -234,11 +231,11 @@ def test_on_one_gpu_alone_nothing_is_left_but_the_runs(collecting):
 # Workers that are lost
 
 
-def once(fleet: HostFleet, name: str, number: int) -> Callable[[Target], bool]:
+def once(fleet, name, number):
     """The worker dies at this call, and stays away."""
     calls = iter(range(100))
 
-    def dies(target: Target) -> bool:
+    def dies(target):
         if next(calls) == number:
             fleet.gone.add(name)
             return True
@@ -251,7 +248,7 @@ def once(fleet: HostFleet, name: str, number: int) -> Callable[[Target], bool]:
 class Successors(HostFleet):
     """Has one worker at a time: when it is gone, the next one comes."""
 
-    def workers(self) -> list[Worker]:
+    def workers(self):
         return super().workers()[:1]
 
 
@@ -280,7 +277,7 @@ def test_when_its_gpu_comes_back_it_goes_on_there_with_what_was_kept(collecting,
     ours, idle = workers.devices["w0"], workers.devices.pop("w1")
 
     class Restarted(HostFleet):
-        def workers(self) -> list[Worker]:
+        def workers(self):
             if self.gone:
                 self.devices |= {"w1": idle, "w0-again": FailingDevice(ours.device)}
             return super().workers()
@@ -299,7 +296,7 @@ def test_a_kernel_that_ends_every_worker_is_given_up_alone(collecting, spread, f
     class Restarted(HostFleet):
         """A worker that died is another when it comes back."""
 
-        def workers(self) -> list[Worker]:
+        def workers(self):
             return [replace(one, address=f"{len(spread.heard.notes)}") for one in super().workers()]
 
     workers = Restarted(fleet(1, w0=lambda target: "works2" in target.label).devices)

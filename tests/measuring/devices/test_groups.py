@@ -20,7 +20,7 @@ def rungs(tmp_path_factory, make_ladder):
     ladder = read_ladder(make_ladder(tmp_path_factory.mktemp("ladder") / "scripts", "works"))
     kernel = replace(ladder.kernel(1), flops=parse_expression("2 * size"))
 
-    def make(sizes: list[int]) -> list[Target]:
+    def make(sizes):
         return [
             Target(f"{number}", Selection(), 1, RungJob(ladder, kernel, {"size": size}))
             for number, size in enumerate(sizes)

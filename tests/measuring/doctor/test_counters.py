@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from profiler.errors import CountersBusy, CountersRefused
-from profiler.measuring.doctor.checks import HealthCheck, Machine
 from profiler.measuring.doctor.counters import (
     check_counters,
     check_lock,
@@ -35,11 +34,11 @@ BUSY = (
 ADMINISTRATOR, NOBODY = "CapEff:\t000001ffffffffff\n", "CapEff:\t00000000a80425fb\n"
 
 
-def checks_of(machine: Machine) -> dict[str, HealthCheck]:
+def checks_of(machine):
     return {check.name: check for check in check_counters(find_ncu(machine.environment), machine)}
 
 
-def write_driver(machine: Machine, admin_only: int, status: str = NOBODY) -> None:
+def write_driver(machine, admin_only, status=NOBODY):
     """Writes the files in which Linux shows the driver's settings and the process's capabilities."""
     for file, text in (
         ("driver/nvidia/params", f'EnableMSI: 1\nRmProfilingAdminOnly: {admin_only}\nRmMsg: ""\n'),
@@ -49,7 +48,7 @@ def write_driver(machine: Machine, admin_only: int, status: str = NOBODY) -> Non
         (machine.proc / file).write_text(text)
 
 
-def start_process(machine: Machine, name: str, pid: int = 4242) -> None:
+def start_process(machine, name, pid=4242):
     folder = machine.proc / str(pid)
     folder.mkdir()
     (folder / "comm").write_text(f"{name[:15]}\n")  # all that the kernel keeps
@@ -239,7 +238,6 @@ def test_the_locks_that_ncu_takes_are_seen(machine, lock, kind, mode):
     with subprocess.Popen(
         [sys.executable, "-c", holder, lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
         assert check_lock(machine).state == "warn"
         process.communicate()
@@ -258,6 +256,6 @@ def test_a_lock_file_that_cannot_be_opened_fails(machine, lock, replay_ncu):
     assert log.read_text() == ""
 
 
-def answering(text: str, exit_code: int) -> str:
+def answering(text, exit_code):
     """Returns the body of an ncu that prints its version, and this text for every other command."""
     return f'case "$*" in --version) echo "Version 2025.3.1.0";; *) echo "{text}"; exit {exit_code};; esac'

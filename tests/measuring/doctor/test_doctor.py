@@ -29,12 +29,12 @@ NO_DRIVER = (
 )
 
 
-def states(checks: list[HealthCheck]) -> dict[str, str]:
+def states(checks):
     return {check.name: check.state for check in checks}
 
 
 def test_a_machine_without_a_gpu_reads_and_compares(recorded, machine):
-    shown: list[str] = []
+    shown = []
     checks = examine_machine(recorded.root, machine, shown.append)
 
     assert "NVIDIA's reader" in shown[0]
@@ -256,7 +256,7 @@ def test_an_interrupt_ends_the_programs_that_are_asked(machine, script, tmp_path
     started = tmp_path / "started"
     script("nvidia-smi", f'echo > "{started}"; exec {shutil.which("sleep")} 600')
 
-    def interrupted(line: str) -> None:
+    def interrupted(line):
         if line and started.exists():
             raise KeyboardInterrupt
 

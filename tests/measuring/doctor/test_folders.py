@@ -32,7 +32,7 @@ HASHES = ("aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc")
 def runs(reports, tmp_path):
     """`runs(b"/home/jane/a.out", b"")`: a folder of runs, oldest first, whose reports hold these bytes."""
 
-    def make(*texts: bytes) -> Path:
+    def make(*texts):
         root = tmp_path / "runs"
         whole = (reports / "graph.ncu-rep").read_bytes()
         for day, (text, end) in enumerate(zip(texts, HASHES, strict=False), start=1):

@@ -95,21 +95,21 @@ x = np.linspace(0, 1, 1000, dtype=np.float32)
 class Machine:
     """Runs scripts that measure; `runs` is the store that they commit to."""
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
+    def __init__(self, folder, environment):
         self.folder, self.environment = folder, environment
 
     functions = SCRIPT
 
     @property
-    def runs(self) -> RunStore:
+    def runs(self):
         return RunStore(self.folder / "runs")
 
     @property
-    def calls(self) -> list[str]:
+    def calls(self):
         """The calls of ncu."""
         return (self.folder / "calls").read_text().splitlines()
 
-    def run(self, text: str, name: str = "script.py", **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(self, text, name="script.py", **environment):
         """Runs the functions above, followed by `text`, as a script."""
         (self.folder / name).write_text(SCRIPT + text)
         return forked.run(
@@ -122,7 +122,7 @@ class Machine:
             check=False,
         )
 
-    def error(self, text: str, before: str = "") -> str:
+    def error(self, text, before=""):
         """Returns the failure of a measurement, after which nothing is stored."""
         found = self.run(
             f"{before}from profiler.errors import ProfError\n"
@@ -135,7 +135,7 @@ class Machine:
 
 
 @pytest.fixture(scope="session")
-def fake_cuda(tmp_path_factory: pytest.TempPathFactory, needs) -> Path:
+def fake_cuda(tmp_path_factory, needs):
     """A folder with the library, under the names of the driver and of CUPTI."""
     folder = tmp_path_factory.mktemp("cuda")
     library = folder / "libcuda.so.1"
@@ -151,7 +151,7 @@ def fake_cuda(tmp_path_factory: pytest.TempPathFactory, needs) -> Path:
 
 
 @pytest.fixture
-def measuring(tmp_path: Path, fake_cuda: Path, replay_ncu, gpu_environment: dict[str, str]) -> Machine:
+def measuring(tmp_path, fake_cuda, replay_ncu, gpu_environment):
     """A machine whose ncu records two launches in each process."""
     replay_ncu("four-way")
     root = Path(__file__).parents[3]

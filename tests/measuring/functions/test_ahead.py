@@ -67,9 +67,9 @@ os.execv(sys.executable, [sys.executable, "-S", {fake!r}, *words])
 class Waiting:
     """A machine with a slow library, and an ncu that runs its program."""
 
-    def __init__(self, measuring) -> None:
+    def __init__(self, measuring):
         self.measuring = measuring
-        self.folder: Path = measuring.folder
+        self.folder = measuring.folder
         self.mark = self.folder / "notes"
         (self.folder / "cupy.py").write_text(LIBRARY)
         fake = str(Path(__file__).parents[1] / "fake_ncu.py")
@@ -78,37 +78,37 @@ class Waiting:
         ncu.write_text(ncu.read_text().replace(fake, str(self.folder / "run_and_replay.py")))
         measuring.environment |= {"NOTES": str(self.mark), "PYTHON_CPU_COUNT": ALL_AT_ONCE}
 
-    def run(self, text: str, **environment: str) -> str:
+    def run(self, text, **environment):
         """Returns the last line that the script prints."""
         found = self.measuring.run(USES + text, **environment)
         assert found.returncode == 0, found.stderr
         return found.stdout.splitlines()[-1]
 
-    def start(self, text: str) -> subprocess.Popen[str]:
+    def start(self, text):
         (self.folder / "script.py").write_text(self.measuring.functions + USES + text)
         return forked.Popen(
             [sys.executable, "script.py"], cwd=self.folder, env=self.measuring.environment | forked.UNFORKED,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
 
-    def of(self, what: str) -> dict[int, list[float]]:
+    def of(self, what):
         """The moments of each process, by its id, in the order of the first."""
-        found: dict[int, list[float]] = {}
+        found = {}
         for line in self.mark.read_text().splitlines() if self.mark.exists() else ():
             moment, said, process = line.split()
             if said == what:
                 found.setdefault(int(process), []).append(float(moment))
         return found
 
-    def ncu_words(self) -> list[list[str]]:
+    def ncu_words(self):
         return [json.loads(call)["words"] for call in self.measuring.calls]
 
-    def left(self) -> list[str]:
+    def left(self):
         """The processes in folders of this test that live, after those that end have had time for it."""
         wait_until(lambda: not self._processes(), 20)
         return self._processes()
 
-    def _processes(self) -> list[str]:
+    def _processes(self):
         found = []
         for one in living():
             with suppress(OSError):
@@ -116,7 +116,7 @@ class Waiting:
                     found.append(one.words)
         return found
 
-    def folders(self) -> list[Path]:
+    def folders(self):
         return list((self.folder / "tmp").glob("prof-*-locked"))
 
 
@@ -344,23 +344,23 @@ print([one.ns for one in prof.measure(of_point, lambda n: made(n), over={{"n": [
 class Told:
     """A process that was started before its turn, and what it is told."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.gate, self.modules = folder / "gate", folder / "modules"
         (folder / "slow_module.py").write_text(f"open({str(folder / 'imported')!r}, 'w').close()\n")
         self.imported = folder / "imported"
         os.mkfifo(self.gate)
-        self.pipe: int | None = os.open(self.gate, os.O_RDWR | os.O_CLOEXEC)
+        self.pipe = os.open(self.gate, os.O_RDWR | os.O_CLOEXEC)
         self.folder = folder
 
-    def leave(self) -> None:
+    def leave(self):
         if self.pipe is not None:
             os.close(self.pipe)
         self.pipe = None
 
-    def tell(self, **said: object) -> None:
+    def tell(self, **said):
         os.write(self.pipe, json.dumps(said).encode() + b"\n")
 
-    def start(self) -> subprocess.Popen[str]:
+    def start(self):
         code = "import os, sys; from profiler.measuring.functions.child import await_turn\nprint(await_turn(), os.getcwd(), 'PROF_GATE' in os.environ)"
         root = str(Path(__file__).parents[3])
         environment = {**os.environ, "PROF_GATE": str(self.gate), "PYTHONPATH": f"{root}:{self.folder}"}

@@ -54,7 +54,7 @@ def test_types_that_numpy_lacks_count_as_what_they_take_on_the_host(monkeypatch)
     class Float8:
         itemsize = 1
 
-        def __str__(self) -> str:
+        def __str__(self):
             return "float8_e4m3fn"
 
     class Narrow:
@@ -67,11 +67,11 @@ def test_types_that_numpy_lacks_count_as_what_they_take_on_the_host(monkeypatch)
 class OnGpu:
     """An array as CuPy has them: `get` copies it to the host."""
 
-    def __init__(self, values: np.ndarray) -> None:
+    def __init__(self, values):
         self.__cuda_array_interface__ = {"version": 3}
         self.values, self.shape, self.dtype, self.nbytes = values, values.shape, values.dtype, values.nbytes
 
-    def get(self) -> np.ndarray:
+    def get(self):
         return self.values.copy()
 
 

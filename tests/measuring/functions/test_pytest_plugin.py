@@ -74,7 +74,7 @@ def start(measuring):
     """`start("-k", "same")`: pytest with these options, on these tests."""
     (measuring.folder / "test_kernels.py").write_text(TESTS)
 
-    def start(*options: str) -> subprocess.Popen[str]:
+    def start(*options):
         command = [sys.executable, *forked.PYTEST, *PLUGIN, "-p", "no:cacheprovider"]
         return forked.Popen(
             [*command, "test_kernels.py", "--prof-times-only", *options],
@@ -84,7 +84,7 @@ def start(measuring):
     return start
 
 
-def outcome(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+def outcome(process):
     """Returns the exit code, the counts of the last line, and all that was printed."""
     printed, _ = process.communicate(timeout=120)
     last = re.sub(r" in .*|, \d+ deselected", "", printed.splitlines()[-1]).strip("= ")

@@ -17,7 +17,7 @@ with prof.range("forward"):
 """
 
 
-def run(folder: Path, path: str) -> str:
+def run(folder, path):
     (folder / "program.py").write_text(PROGRAM)
     command = [sys.executable, folder / "program.py"]
     return subprocess.run(

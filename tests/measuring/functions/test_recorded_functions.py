@@ -83,7 +83,7 @@ def test_a_function_that_was_timed_alone_is_profiled_by_the_call_that_timed_it(t
     assert "Next: Record its counters with `prof.measure(..., profile=True)`, then ask again." in said
 
 
-def timed(name: str, processes: list[list[int]]) -> TimedRun:
+def timed(name, processes):
     timings = [
         Timing(process, repeat, ns, None)
         for process, times in enumerate(processes)

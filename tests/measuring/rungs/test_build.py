@@ -10,10 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import BuildFailed, LadderInvalid, LibraryMissing, ProgramTimedOut
-from profiler.measuring.rungs.build import Built, build_command, build_folder, build_kernels, read_record
+from profiler.measuring.rungs.build import build_command, build_folder, build_kernels, read_record
 from profiler.measuring.tools.ptxas import parse_resources
 from profiler.measuring.tools.toolchain import Library, Toolchain, find_toolchain
 from profiler.store.remote.places import sha256_of
@@ -102,12 +101,12 @@ def toolchain(script, tmp_path, monkeypatch):
     return find_toolchain()
 
 
-def build(ladder: Ladder, toolchain: Toolchain, numbers: list[int] | None = None) -> dict[int, Built]:
+def build(ladder, toolchain, numbers=None):
     kernels = ladder.choose(numbers)
     return {built.kernel.number: built for built in build_kernels(ladder, kernels, "sm_90", toolchain)}
 
 
-def calls(toolchain: Toolchain) -> list[str]:
+def calls(toolchain):
     path = toolchain.root / "calls"
     return sorted(Path(line).name for line in path.read_text().splitlines()) if path.exists() else []
 
@@ -131,22 +130,18 @@ def test_the_command_with_cublas_and_a_runtime_elsewhere(ladder):
     assert "-DPROF_NO_CUBLAS" not in command
 
 
-def test_fast_math_is_never_ours_and_never_silent(ladder, toolchain):
+def test_fast_math_is_never_ours(ladder, toolchain):
     command = build_command(ladder.kernel(1), "sm_90", toolchain, Path("/b/1"))
     assert not any(word.startswith("-") and "fast" in word for word in command)
     (built,) = build(ladder, toolchain, [1]).values()
-    assert built.record is not None
     assert not built.record.fast_math
-    ladder.path.write_text(LADDER.replace('"-O3"', '"-O3", "--use_fast_math"'))
-    (built,) = build(read_ladder(ladder.path), toolchain, [1]).values()
-    assert built.record is not None
-    assert built.record.fast_math
 
 
 @pytest.mark.parametrize(
     ("flags", "fast"),
     [
         ('"-use_fast_math"', True),
+        ('"--use_fast_math"', True),
         ('"--use_fast_math=true"', True),
         ('"-ftz=true"', True),
         ('"--ftz=true"', True),
@@ -157,10 +152,9 @@ def test_fast_math_is_never_ours_and_never_silent(ladder, toolchain):
         ('"-DNAME=-ftz=true"', False),
     ],
 )
-def test_fast_math_by_any_of_its_names(ladder, toolchain, flags, fast):
+def test_fast_math_is_never_silent_by_any_of_its_names(ladder, toolchain, flags, fast):
     ladder.path.write_text(LADDER.replace('"-O3"', f'"-O3", {flags}'))
     (built,) = build(read_ladder(ladder.path), toolchain, [1]).values()
-    assert built.record is not None
     assert built.record.fast_math == fast
 
 
@@ -182,7 +176,7 @@ def test_a_compiler_without_end_is_not_given_longer_by_an_option_that_build_lack
 
 
 def test_only_what_changed_is_built(ladder, toolchain):
-    def statuses() -> dict[int, str]:
+    def statuses():
         return {number: built.status for number, built in build(ladder, toolchain, [1, 2]).items()}
 
     assert statuses() == {1: "built", 2: "built"}
@@ -342,7 +336,7 @@ def test_a_folder_may_have_colons_in_its_name(ladder, toolchain):
     assert [build(moved, toolchain, [1])[1].status for _ in range(2)] == ["built", "unchanged"]
 
 
-def elsewhere(ladder: Ladder, name: str) -> Ladder:
+def elsewhere(ladder, name):
     """The same ladder in a project of that name."""
     kernels = ladder.folder.parent.with_name(name) / "kernels"
     shutil.copytree(ladder.folder.parent, kernels)
@@ -364,7 +358,6 @@ def test_the_real_compiler_builds_a_program(ladder):
         os.utime(file, (1, 1))
     built = build(ladder, toolchain, [1])[1]
     assert built.error is None, built.error
-    assert built.record is not None
     assert {Path(path).name for path in built.record.sources} == {"01_one.cu", "shared.cuh"}
     assert [one.function for one in built.record.resources] == ["_Z3onePf"]
     assert built.binary.stat().st_mode & 0o100

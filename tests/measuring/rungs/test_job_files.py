@@ -2,7 +2,6 @@
 
 import pickle
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -69,7 +68,7 @@ def job(tmp_path):
     return lambda number: RungJob(ladder, ladder.kernel(number), {"size": 7}, binary if number == 1 else None)
 
 
-def moved(job: RungJob, folder: Path) -> RungJob:
+def moved(job, folder):
     needed = list_job_files(job)
     assert needed is not None
     folder.mkdir()

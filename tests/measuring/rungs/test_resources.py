@@ -18,7 +18,7 @@ PLAIN, TEMPLATE = "_Z8saxpy_v2PfS_i", "_Z8saxpy_v2ILi4EEvPfS_i"
 def toolkit(script, monkeypatch):
     """`toolkit(body)`: a toolkit whose `cu++filt` is this script; without a body, a toolkit without `cu++filt`."""
 
-    def install(body: str = "") -> None:
+    def install(body=""):
         # A real toolkit of this machine would be found in a fixed folder.
         places = [script("cu++filt", body) / "cu++filt"] if body else []
         monkeypatch.setattr("profiler.measuring.rungs.resources.toolkit_candidates", lambda *_: iter(places))
@@ -32,13 +32,13 @@ def no_tools(toolkit, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
 
 
-def built(regex: str, *functions: str, needs: tuple[str, ...] = ()) -> Built:
+def built(regex, *functions, needs=()):
     resources = [Resources(name, "sm_90", 40, 0, 0, 0, 0) for name in functions or (PLAIN, TEMPLATE)]
     record = BuildRecord("sm_90", [], "13.0.88", [], {}, "0" * 64, 1.0, resources)
     return Built(Kernel(7, "k", "a kernel", regex, {}, needs=needs), "built", Path("k"), record)
 
 
-def found(regex: str) -> list[str]:
+def found(regex):
     return [one.function for one in own_resources(built(regex))]
 
 

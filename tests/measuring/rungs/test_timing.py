@@ -9,7 +9,6 @@ from profiler.errors import (
     GpuNotFound,
     LadderInvalid,
     OutputInvalid,
-    ProfError,
     ProgramFailed,
     ProgramTimedOut,
     ResultWrong,
@@ -24,7 +23,7 @@ from profiler.store.reports.request import ClockSample, Timing
 from profiler.store.runs.manifest import Clocks, Provenance, Spread
 
 
-def finished(*lines: str, exit_code: int = 0) -> Finished:
+def finished(*lines, exit_code=0):
     return Finished(("program",), exit_code, "\n".join(lines), "", 1.0)
 
 
@@ -115,7 +114,7 @@ NO_TIMINGS = (
 def test_a_line_that_is_no_timing_is_refused(job):
     one = job("works")
 
-    def is_refused(line: str) -> bool:
+    def is_refused(line):
         try:
             parse_timings(one, finished(line))
         except OutputInvalid as error:
@@ -125,7 +124,7 @@ def test_a_line_that_is_no_timing_is_refused(job):
     assert [line for line in NO_TIMINGS if not is_refused(line)] == []
 
 
-FAILURES: list[tuple[str, type[ProfError], str]] = [
+FAILURES = [
     ("refuses", ShapeRefused, "refuses this shape"),
     ("memory", DeviceMemoryFull, "out of device memory"),
     ("torch_memory", DeviceMemoryFull, "out of device memory"),

@@ -1,9 +1,7 @@
 """Samples of clock and power, from an `nvidia-smi` that is a script."""
 
 import time
-from pathlib import Path
 
-import pytest
 from living import wait_until
 from terminal import write_tool
 
@@ -12,7 +10,7 @@ from profiler.measuring.tools.clocks import sampled_clocks
 LOOP = 'echo "$@" > "{log}"; while :; do {prints}; sleep 0.01; done'
 
 
-def place_tool(monkeypatch: pytest.MonkeyPatch, folder: Path, prints: str) -> Path:
+def place_tool(monkeypatch, folder, prints):
     log = folder / "log"
     write_tool(folder / "nvidia-smi", LOOP.format(log=log, prints=prints))
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")

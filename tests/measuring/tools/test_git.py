@@ -14,7 +14,7 @@ def git(tmp_path):
     """`git("add", "a")`, in the folder of the test."""
     identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")
 
-    def call(*words: str) -> None:
+    def call(*words):
         subprocess.run(["git", "-C", tmp_path, *identity, *words], check=True, capture_output=True)
 
     return call

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from living import living, wait_until
@@ -36,7 +35,7 @@ os.kill(int(guard), signal.SIGKILL)
 os.waitid(os.P_PID, int(guard), os.WEXITED | os.WNOWAIT)
 """
 
-STARTED: list[subprocess.Popen[str]] = []
+STARTED = []
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +49,7 @@ def nothing_is_left_running():
     STARTED.clear()
 
 
-def start(mark: str, code: str = PROF) -> subprocess.Popen[str]:
+def start(mark, code=PROF):
     """A prof whose processes all carry a mark in their environment."""
     environment = {**os.environ, "LEASH_TEST": mark}
     process = subprocess.Popen(
@@ -60,11 +59,11 @@ def start(mark: str, code: str = PROF) -> subprocess.Popen[str]:
     return process
 
 
-def alive(mark: str) -> list[int]:
+def alive(mark):
     return [one.pid for one in living(f"LEASH_TEST={mark}\0")]
 
 
-def gone(mark: str) -> bool:
+def gone(mark):
     return wait_until(lambda: not alive(mark))
 
 
@@ -74,7 +73,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for proce
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
 def test_the_program_and_its_children_end_with_prof(tmp_path, sent):
     prof = start(str(tmp_path))
-    assert prof.stdout is not None
     assert prof.stdout.readline() == "started\n"
     # In the moment of starting, a process shows no environment.
     wait_until(lambda: len(alive(str(tmp_path))) == 4)
@@ -89,7 +87,6 @@ def test_the_program_and_its_children_end_with_prof(tmp_path, sent):
 def test_a_killed_process_group_takes_the_guard_by_surprise_neither(tmp_path):
     """As a terminal or a job scheduler ends a process."""
     prof = start(str(tmp_path))
-    assert prof.stdout is not None
     prof.stdout.readline()
     os.killpg(prof.pid, signal.SIGKILL)
 
@@ -99,7 +96,6 @@ def test_a_killed_process_group_takes_the_guard_by_surprise_neither(tmp_path):
 
 def test_a_guard_that_was_killed_is_replaced(tmp_path):
     prof = start(str(tmp_path), KILL_GUARD + PROF)
-    assert prof.stdout is not None
     assert prof.stdout.readline() == "started\n"
     prof.kill()
 
@@ -114,7 +110,7 @@ def test_a_program_ends_well_though_its_guard_was_killed(tmp_path):
     assert prof.communicate(timeout=60)[0] == "well\n"
 
 
-def kill_at_random(root: Path, kills: int, seed: int) -> None:
+def kill_at_random(root, kills, seed):
     """The kill comes at every moment, from before the first program starts to long after."""
     rng = random.Random(seed)
     for number in range(kills):

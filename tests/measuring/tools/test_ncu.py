@@ -14,7 +14,7 @@ ALWAYS = ["/opt/ncu", "--config-file", "off", "--force-overwrite"]
 CONTROLS = ["--clock-control", "none", "--cache-control", "all", "--replay-mode", "kernel"]
 
 
-def command(recording: NcuOptions, selection: Selection = Selection()) -> list[str]:  # noqa: B008 - frozen
+def command(recording, selection=Selection()):  # noqa: B008 - frozen
     return ncu_command(NCU, recording, selection, "r.ncu-rep", ["./mine", "--flag", "$HOME; *"])
 
 
@@ -80,7 +80,7 @@ def test_a_program_may_mark_the_launches_that_count():
 # Finding it
 
 
-def answering(version: str) -> str:
+def answering(version):
     return f'echo "Nsight Compute"\necho "Version {version} (build 1) (public-release)"'
 
 

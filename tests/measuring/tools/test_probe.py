@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from profiler.measuring.tools import probe
-from profiler.measuring.tools.process import Finished, run
+from profiler.measuring.tools.process import run
 
 # A driver whose calls all succeed, but the one that FAILS names.
 DRIVER = r"""
@@ -32,7 +32,7 @@ def driver(tmp_path, needs):
     return {"LD_LIBRARY_PATH": str(tmp_path)}
 
 
-def run_probe(environment: dict[str, str]) -> Finished:
+def run_probe(environment):
     return run([sys.executable, "-I", probe.__file__], timeout_s=60, environment=environment)
 
 

@@ -13,11 +13,11 @@ from profiler.errors import OutputInvalid, ProgramTimedOut, ToolNotFound
 from profiler.measuring.tools.process import Running, command_details, end_all, run
 
 
-def python(code: str) -> list[str]:
+def python(code):
     return [sys.executable, "-c", code]
 
 
-def _gone(pid: int) -> bool:
+def _gone(pid):
     return wait_until(lambda: not is_living(pid))
 
 
@@ -126,7 +126,7 @@ def test_a_program_that_cannot_be_started_is_reported_as_not_found(program):
 
 
 def test_an_interrupt_ends_what_runs_in_other_threads():
-    ended: list[int] = []
+    ended = []
     threads = [
         threading.Thread(target=lambda: ended.append(run(["sleep", "600"], timeout_s=600).exit_code))
         for _ in range(3)
@@ -146,13 +146,13 @@ def test_an_interrupt_ends_also_what_is_just_being_started(monkeypatch):
     begun = threading.Event()
 
     class Slow(subprocess.Popen):
-        def __init__(self, *words: object, **options: object) -> None:
+        def __init__(self, *words, **options):
             super().__init__(*words, **options)
             begun.set()
             time.sleep(0.2)
 
     monkeypatch.setattr(subprocess, "Popen", Slow)
-    ended: list[int] = []
+    ended = []
     thread = threading.Thread(target=lambda: ended.append(run(["sleep", "600"], timeout_s=30).exit_code))
     thread.start()
     assert begun.wait(60)

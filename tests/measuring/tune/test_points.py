@@ -31,11 +31,11 @@ SWEEP = read_sweep(TABLE, {"n": 64}, lambda place, reason: pytest.fail(reason))
 ALLOWED = 11
 
 
-def kernel(**changes: object) -> Kernel:
-    return Kernel(7, "tile", "a tile", "tile", {}, flags=("-O3",), **changes)  # type: ignore[arg-type]
+def kernel(**changes):
+    return Kernel(7, "tile", "a tile", "tile", {}, flags=("-O3",), **changes)
 
 
-def candidate(*resources: Resources, error: Exception | None = None) -> BuiltPoint:
+def candidate(*resources, error=None):
     settings = {"TILE": 2, "UNROLL": 4}
     record = BuildRecord("sm_90", [], "13.0.88", [], {}, "0" * 64, 1.0, list(resources))
     built = Built(
@@ -44,11 +44,11 @@ def candidate(*resources: Resources, error: Exception | None = None) -> BuiltPoi
         Path("tile"),
         None if error else record,
         error,
-    )  # type: ignore[arg-type]
+    )
     return BuiltPoint(5, settings, built)
 
 
-def resources(function: str, registers: int, spills: int = 0) -> Resources:
+def resources(function, registers, spills=0):
     return Resources(function, "sm_90", registers, 4352, 0, spills, spills)
 
 
@@ -88,26 +88,25 @@ def test_the_point_of_the_source_is_tried_even_when_no_list_names_it():
 def test_every_point_that_a_shipped_sweep_allows_passes_the_assertions_of_its_source():
     gemm = read_ladder(Path(__file__).parents[3] / "kernels/gemm/ladder.toml")
     for kernel in filter(lambda one: one.sweep is not None, gemm.kernels):
-        assert kernel.source is not None
         constants, assertions = _assertions(kernel.source.read_text())
         sweep = sweep_of(kernel, gemm)
         points = choose_points(sweep, gemm.workload.parameters, None, None, seed=1).points
         assert len(points) > 200
         for point in points:
-            values: dict[str, int] = dict(point)
+            values = dict(point)
             for name, text in constants:
                 values[name] = eval(text, {"__builtins__": {}, "size_t": int}, values)
             assert all(eval(text, {"__builtins__": {}}, values) for text in assertions), (kernel, point)
 
 
-def _assertions(source: str) -> tuple[list[tuple[str, str]], list[str]]:
+def _assertions(source):
     """Constants and static assertions of a source, as Python would write them."""
     lines = re.findall(r"^constexpr int (.+?);", source, re.MULTILINE)
     constants = [part.split(" = ") for line in lines for part in re.split(r", (?=\w+ = )", line)]
     assertions = re.findall(r'^static_assert\((.+), "', source, re.MULTILINE)
     assert assertions
 
-    def in_python(text: str) -> str:
+    def in_python(text):
         return text.replace("/", "//").replace("&&", "and")
 
     return [(name, in_python(text)) for name, text in constants], list(map(in_python, assertions))
@@ -179,9 +178,9 @@ def test_other_defaults_are_the_same_source_and_anything_else_is_another(tmp_pat
     source.write_text("#define TILE 2\n#define UNROLL 1\ncode\n")
     header.write_text("#define TILE 2\n")
     own = kernel(source=source, sweep=SWEEP)
-    ladder = Ladder("made", "Made", tmp_path / "ladder.toml", None, (own,))  # type: ignore[arg-type]
+    ladder = Ladder("made", "Made", tmp_path / "ladder.toml", None, (own,))
 
-    def hashes() -> dict[str, str]:
+    def hashes():
         return source_hashes(ladder, own, SWEEP, [source, header])
 
     before = hashes()

@@ -11,9 +11,9 @@ from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import GpuNotFound, LadderInvalid
 from profiler.measuring.rungs.build import Built
 from profiler.measuring.tools.toolchain import Gpu
-from profiler.measuring.tune.points import BuiltPoint, Choice, variant
+from profiler.measuring.tune.points import BuiltPoint, variant
 from profiler.measuring.tune.stages import SweepStages, TuneObserver, TunePlan
-from profiler.store.sweeps import Stage, SweepStore, SweptPoint, Visit
+from profiler.store.sweeps import SweepStore, SweptPoint
 
 LADDER = """
 title = "Made up"
@@ -57,22 +57,15 @@ class Place:
     told: list[tuple[str, object]] = field(default_factory=list)
 
     @property
-    def plan(self) -> TunePlan:
+    def plan(self):
         gpu = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
         return TunePlan(
             self.ladder, self.ladder.kernel(7), {}, gpu, "13.0.88", screen_repeats=2, repeats=3, processes=2,
             finalists=2, within_pct=10.0, timeout_s=20.0,
         )  # fmt: skip
 
-    def run(
-        self,
-        points: dict[int, tuple[int, str]],
-        *,
-        current: int | None = None,
-        seed: int = 1,
-        **changes: object,
-    ) -> dict[int, SweptPoint]:
-        plan = replace(self.plan, **changes)  # type: ignore[arg-type]
+    def run(self, points, *, current=None, seed=1, **changes):
+        plan = replace(self.plan, **changes)
         candidates = [self._candidate(place, tile, *points[tile]) for place, tile in enumerate(points)]
         now = None if current is None else {"TILE": current}
         with SweepStore(self.folder / "runs").unfinished("key") as pending:
@@ -82,22 +75,22 @@ class Place:
             known = [SweptPoint(one.point, one.settings, "correct") for one in candidates]
         return {one.settings["TILE"]: tuning.result(one) for one in known}
 
-    def observer(self) -> TuneObserver:
-        def visited(candidate: BuiltPoint, visit: Visit, known: bool) -> None:
+    def observer(self):
+        def visited(candidate, visit, known):
             self.told.append(("known" if known else "measured", candidate.settings["TILE"]))
 
-        def chosen(choice: Choice) -> None:
+        def chosen(choice):
             raise AssertionError(choice)
 
         return TuneObserver(chosen, lambda what, total: self.told.append((what, total)), lambda built: None, visited)  # fmt: skip
 
-    def calls(self, mode: str = "time") -> list[int]:
+    def calls(self, mode="time"):
         """The points that ran, in their order."""
         log = self.folder / "log"
         words = [line.split() for line in log.read_text().splitlines()] if log.exists() else []
         return [int(tile) for what, tile, _ in words if what == mode]
 
-    def _candidate(self, place: int, tile: int, time_ns: int, what: str) -> BuiltPoint:
+    def _candidate(self, place, tile, time_ns, what):
         kernel = variant(self.ladder.kernel(7), {"TILE": tile})
         binary = self.folder / kernel.file_name
         text = PROGRAM.replace("WHAT", what).replace("LOG", str(self.folder / "log"))
@@ -112,7 +105,7 @@ def place(tmp_path):
     return Place(tmp_path, read_ladder(tmp_path / "ladder.toml"))
 
 
-def stages(point: SweptPoint) -> Counter[Stage]:
+def stages(point):
     return Counter(repeat.stage for repeat in point.repeats)
 
 

@@ -1,6 +1,5 @@
 """The answer of `prof collect` has a row for each kernel, and the command that one would type next."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -8,11 +7,9 @@ import pytest
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.ladders.ladder import Kernel, Ladder, Workload
 from profiler.catalog.metrics import BY_NAME
-from profiler.present.document import Table
 from profiler.present.documents.rungs import HEADER, collected_document, collected_row, next_command
 from profiler.present.render.cells import table_texts
 from profiler.present.render.terminal import Window, document_text
-from profiler.store.runs.manifest import Manifest
 
 METRICS = {
     BY_NAME["duration_ns"].ncu[0]: (4_000_000.0, "ns"),
@@ -20,23 +17,23 @@ METRICS = {
 }
 
 
-def row_of(run, kernel: str = "k", status: str = "collected") -> dict[str, object]:
+def row_of(run, kernel="k", status="collected"):
     return dict(zip(HEADER, collected_row(status, run, profile_kernel(run, kernel), None), strict=True))
 
 
-def table_of(*rows: dict[str, object]) -> Table:
+def table_of(*rows):
     document = collected_document([tuple(row.values()) for row in rows])
     ((table,),) = document.sections
     return table
 
 
-def printed(row: dict[str, object]) -> dict[str, str]:
+def printed(row):
     """The texts of the columns that are filled, by the names that programs give them."""
     _, (texts,), places = table_texts(table_of(row), "")
     return dict(zip([HEADER[place] for place in places], texts, strict=True))
 
 
-def ladder_of(numbers: Sequence[int], name: str = "gemm") -> Ladder:
+def ladder_of(numbers, name="gemm"):
     rungs = tuple(Kernel(number, f"k{number}", "an idea", "k", {}) for number in numbers)
     return Ladder(name, "A ladder", Path("kernels") / name / "ladder.toml", Workload({"m": 4096}), rungs)
 
@@ -45,7 +42,7 @@ def ladder_of(numbers: Sequence[int], name: str = "gemm") -> Ladder:
 def manifest(make_run):
     """`manifest(6)`: of a collected rung."""
 
-    def make(kernel: int | None, name: str | None = None, preset: str | None = "default") -> Manifest:
+    def make(kernel, name=None, preset="default"):
         run = make_run({"kernel": "k"}, name=name or f"gemm-{kernel}", kernel=kernel, ladder="gemm", preset=preset)  # fmt: skip
         return run.manifest
 

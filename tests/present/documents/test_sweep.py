@@ -23,10 +23,10 @@ from profiler.store.sweeps import StoredSweep, SweepFacts, SweepManifest, SweepR
 CURRENT = {"GEMM_BM": 64, "GEMM_BK": 8}
 
 
-def measured(number: int, bm: int, bk: int, ns: float, *, final: bool = False) -> SweptPoint:
+def measured(number, bm, bk, ns, *, final=False):
     stages = [("screen", 0)] + [("final", process) for process in range(3)] * final
     repeats = [
-        SweepRepeat(stage, process, ns + noise, 1_900_000.0)  # type: ignore[arg-type]
+        SweepRepeat(stage, process, ns + noise, 1_900_000.0)
         for stage, process in stages
         for noise in (-1000.0, 0.0, 1000.0 + 500 * process)
     ]
@@ -97,7 +97,7 @@ def test_a_difference_within_the_noise_is_called_none(sweep):
 
 
 def test_the_table_shows_every_parameter_and_marks_the_source(sweep):
-    def text_of(width: int | None) -> str:
+    def text_of(width):
         return document_text(sweep_document(derive_tuning(sweep, CURRENT)), Window(width=width))
 
     text = text_of(None)

@@ -3,7 +3,6 @@
 import json
 import os
 import random
-from pathlib import Path
 
 import pytest
 
@@ -44,13 +43,13 @@ def empty(tmp_path):
     return RunStore(tmp_path / "runs")
 
 
-def ingest(store: RunStore, *places: object, **options: object) -> list[Ingested]:
+def ingest(store, *places, **options):
     return list(
         ingest_reports(find_reports([str(place) for place in places]), store, IngestOptions(**options))
     )
 
 
-def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
+def snapshot(folder):
     """Every path below a folder with its size, times and inode."""
     return {
         str(path.relative_to(folder)): (s.st_size, s.st_mtime_ns, s.st_ino)
@@ -59,7 +58,7 @@ def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
     }
 
 
-def leftovers(store: RunStore) -> list[str]:
+def leftovers(store):
     """Returns what a store holds besides whole runs and its lock."""
     if not store.root.exists():
         return []
@@ -399,7 +398,7 @@ def test_a_file_in_place_of_the_runs_folder_is_refused(folder, tmp_path, prof_he
 # A choice of launches
 
 
-def chosen(report: Path, store: RunStore, **choice: str) -> Ingested:
+def chosen(report, store, **choice):
     (outcome,) = ingest_reports([report], store, IngestOptions(choice=LaunchChoice(**choice)))
     return outcome
 

@@ -3,7 +3,6 @@
 import socket
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -20,7 +19,7 @@ from profiler.errors import (
     ReportDamaged,
     ReportNotFound,
 )
-from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
+from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 from profiler.store.remote import files as remote_files
 from profiler.store.reports import locate as finding
 from profiler.store.reports.identity import pack_report, sha256_of_report
@@ -41,7 +40,7 @@ def aws(s3, monkeypatch):
 @pytest.fixture
 def bucket(s3, reports):
     """The name of a fresh bucket that holds three small reports in folders."""
-    name: str = s3().split("/")[2]
+    name = s3().split("/")[2]
     for report in NAMES:
         put(f"{name}/reports/deep/{report}.ncu-rep", (reports / f"{report}.ncu-rep").read_bytes())
     return name
@@ -52,12 +51,12 @@ def empty(tmp_path):
     return RunStore(tmp_path / "runs")
 
 
-def ingest(store: RunStore, *places: str, **options: object) -> list[Ingested]:
+def ingest(store, *places, **options):
     return list(ingest_reports(find_reports(list(places)), store, IngestOptions(**options)))
 
 
 @contextmanager
-def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+def served(handler):
     """The address of a web server on this machine."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, args=[0.02], daemon=True).start()
@@ -65,7 +64,7 @@ def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
         server.shutdown()
 
 
-def put(place: str, data: bytes) -> None:
+def put(place, data):
     S3FileSystem().pipe_file(place, data)
 
 
@@ -150,8 +149,8 @@ def test_only_a_few_reports_lie_on_the_disk_at_a_time(bucket, empty, monkeypatch
         put(f"{bucket}/many/{number}.ncu-rep", data + bytes(number))
     # private: eight fetchers would need many more reports
     monkeypatch.setattr("profiler.store.ingest.ingest._FETCHERS", 3)
-    copies: list[Path] = []
-    there: list[int] = []
+    copies = []
+    there = []
     fetch = finding.fetch
 
     def watch(report, target, **words):
@@ -175,7 +174,7 @@ class Chunked(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     reports: Path
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         name = self.path.removeprefix("/")
         data = (self.reports / name.removeprefix("cut-")).read_bytes()
         self.send_response(200)
@@ -191,7 +190,7 @@ class Chunked(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, *_: object) -> None: ...
+    def log_message(self, *_): ...
 
 
 @pytest.fixture
@@ -223,7 +222,7 @@ def test_one_whose_connection_ends_before_it_does_is_not_stored(chunked, empty):
 class Refusing(BaseHTTPRequestHandler):
     """An S3 server on which this user may do nothing."""
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         body = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
         self.send_response(403)
         self.send_header("Content-Length", str(len(body)))
@@ -233,7 +232,7 @@ class Refusing(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def log_message(self, *_: object) -> None: ...
+    def log_message(self, *_): ...
 
 
 @pytest.fixture
@@ -242,7 +241,7 @@ def refusing():
         yield url
 
 
-def one_line(prof_here, tmp_path: Path, place: str) -> tuple[int, str]:
+def one_line(prof_here, tmp_path, place):
     """Exit code and complaint of `prof ingest PLACE`; nothing else but a remedy may be printed."""
     done = prof_here("--runs", tmp_path / "runs", "ingest", place)
     summary, complaint, remedy = done.stderr.splitlines()

@@ -11,8 +11,6 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import forked
 import pytest
@@ -22,7 +20,6 @@ from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import RunStore
 
 PROF = [sys.executable, "-c", "from profiler.cli import main; main()"]
-Finish = Callable[[Path, Path], None]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +46,7 @@ def seconds(folder, tmp_path_factory):
 def finish(prof_here):
     """An undisturbed ingest ends well and leaves each report exactly once and nothing else."""
 
-    def finish(folder: Path, runs: Path) -> None:
+    def finish(folder, runs):
         done = prof_here("--runs", runs, "ingest", folder)
         assert done.returncode == 0, done.stderr
         hashes = Counter(run.manifest.reports[0].sha256 for run in whole_runs(runs))
@@ -60,7 +57,7 @@ def finish(prof_here):
     return finish
 
 
-STARTED: list[subprocess.Popen[bytes]] = []
+STARTED = []
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +71,7 @@ def nothing_is_left_running():
     STARTED.clear()
 
 
-def start_ingest(folder: Path, runs: Path, *options: str) -> subprocess.Popen[bytes]:
+def start_ingest(folder, runs, *options):
     command = [*PROF, "--runs", runs, "ingest", folder, *options]
     process = forked.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -83,7 +80,7 @@ def start_ingest(folder: Path, runs: Path, *options: str) -> subprocess.Popen[by
     return process
 
 
-def whole_runs(runs: Path) -> list:
+def whole_runs(runs):
     """Every run, each verified to the last byte; nothing else may lie in the folder."""
     store = RunStore(runs)
     found = [store.open(run_id) for run_id in store.ids()]
@@ -97,17 +94,15 @@ def whole_runs(runs: Path) -> list:
     return found
 
 
-def workers_of(process: subprocess.Popen[bytes]) -> list[int]:
+def workers_of(process):
     """The living processes of a prof's session: itself, and every process that it started."""
     return [one.pid for one in living() if one.session == process.pid]
 
 
-def kill_campaign(
-    folder: Path, root: Path, seconds: float, finish: Finish, kills: int, seed: int
-) -> Counter[str]:
+def kill_campaign(folder, root, seconds, finish, kills, seed):
     """Kill ingests into the same folder again and again; a complete folder is begun anew."""
     rng = random.Random(seed)
-    seen: Counter[str] = Counter()
+    seen = Counter()
     runs = root / "0"
     for number in range(kills):
         process = start_ingest(folder, runs)

@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from profiler.store.ingest import queue as module
-from profiler.store.ingest.queue import MOST_LOSSES, QueuedReport, ReportQueue
+from profiler.store.ingest.queue import MOST_LOSSES, ReportQueue
 from profiler.store.reports.locate import RemoteReport
 
 
-def reports_of(*sizes: int) -> list[RemoteReport]:
+def reports_of(*sizes):
     return [RemoteReport(f"s3://bucket/{number}", size) for number, size in enumerate(sizes)]
 
 
-def sizes(reports: list[QueuedReport]) -> list[int]:
+def sizes(reports):
     return [report.size_bytes for report in reports]
 
 
-def take_all(queue: ReportQueue, drivers: int) -> list[list[int]]:
+def take_all(queue, drivers):
     """As one worker alone would take them."""
     batches = []
     while reports := queue.take(drivers):
@@ -105,7 +105,7 @@ def test_reports_that_nobody_looked_at_are_as_before():
 def test_who_finds_nothing_waits_for_what_others_have_in_hand(how):
     queue = ReportQueue([Path("a.ncu-rep")])
     reports = queue.take(drivers=1)
-    taken: list[list[QueuedReport]] = []
+    taken = []
     waiting = threading.Thread(target=lambda: taken.append(queue.take(drivers=2)))
     waiting.start()
     waiting.join(0.05)

@@ -21,14 +21,14 @@ def one_reader(reader, monkeypatch):
     monkeypatch.setattr(reading, "_sandbox", lambda *_: reader)
 
 
-def task(report: Path | RemoteReport, stored: frozenset[str] = frozenset()) -> ReadTask:
+def task(report, stored=frozenset()):
     request = request_for(report, Path(), IngestOptions(), stored, copied=True)
     if isinstance(report, RemoteReport):
         return ReadTask(request, 60, remote=report)
     return ReadTask(request, 60, data=report.read_bytes())
 
 
-def batch(*tasks: ReadTask) -> Batch:
+def batch(*tasks):
     return Batch(tasks, readers=1, memory_bytes=0)
 
 

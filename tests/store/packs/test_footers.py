@@ -34,14 +34,14 @@ OPTIONS = st.fixed_dictionaries(
 )
 
 
-def file_of(rows: list, options: dict) -> tuple[pa.Table, bytes]:
+def file_of(rows, options):
     rows = [row | {"map": list(row["map"].items()) if row["map"] is not None else None} for row in rows]
     table, sink = pa.Table.from_pylist(rows, schema=SCHEMA), pa.BufferOutputStream()
     pq.write_table(table, sink, **options)
     return table, sink.getvalue().to_pybytes()
 
 
-def joined(files: list[bytes]) -> bytes:
+def joined(files):
     footer, data = JoinedFooter(), b""
     for file in files:
         one = read_footer(file)

@@ -36,13 +36,13 @@ class Endless(BaseHTTPRequestHandler):
     headers_sent: ClassVar[dict[str, str]] = {}
     sent = asked = 0
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self):
         self.send_response(200)
         for name, value in self.headers_sent.items():
             self.send_header(name, value)
         self.end_headers()
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         kind = type(self)
         kind.asked += 1
         self.send_response(200)
@@ -58,7 +58,7 @@ class Endless(BaseHTTPRequestHandler):
                 self.wfile.write(b" " * (1 << 16))
                 kind.sent += 1 << 16
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
 
@@ -79,7 +79,7 @@ def server():
         running.shutdown()
 
 
-def require_refused(store: RunStore) -> None:
+def require_refused(store):
     """The run is listed, and named as damaged because of its size."""
     assert [str(one) for one in store.ids()] == [RUN]
     assert list(store.manifests()) == []
@@ -172,7 +172,7 @@ def test_names_without_end_are_refused(server, monkeypatch):
         RunStore(url).ids()
 
 
-def fill(url: str, names: list[str]) -> None:
+def fill(url, names):
     """Puts an object of one byte at each name, inside the server: a request for each would take it 7 ms."""
     bucket, _, folder = url.removeprefix("s3://").partition("/")
     for name in names:

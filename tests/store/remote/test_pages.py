@@ -6,7 +6,6 @@ The libraries are no part of prof: `pip install gcsfs adlfs` installs them.
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from xml.sax.saxutils import escape
 
@@ -31,11 +30,11 @@ class Bucket(BaseHTTPRequestHandler):
     names: list[str]
     asked = 0
 
-    def do_GET(self) -> None:
+    def do_GET(self):
         kind, query = type(self), {name: one for name, (one,) in parse_qs(urlsplit(self.path).query).items()}
         first = int(query.get("pageToken", query.get("marker", "0")))
         start, delimiter = query.get("prefix", ""), query.get("delimiter", "")
-        found: dict[str, bool] = {}  # whether it is a folder
+        found = {}  # whether it is a folder
         for name in sorted(kind.names):
             if name.startswith(start):
                 inner, ends, _ = (
@@ -56,15 +55,15 @@ class Bucket(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def do_HEAD(self) -> None:
+    def do_HEAD(self):
         self.send_response(404)
         self.end_headers()
 
-    def log_message(self, *_: object) -> None:
+    def log_message(self, *_):
         pass
 
 
-def google(page: list[tuple[str, bool]], token: str) -> bytes:
+def google(page, token):
     files = [
         {"name": name, "size": "1", "kind": "storage#object"} for name, is_folder in page if not is_folder
     ]
@@ -76,7 +75,7 @@ def google(page: list[tuple[str, bool]], token: str) -> bytes:
     return json.dumps(answer | ({"nextPageToken": token} if token else {})).encode()
 
 
-def azure(page: list[tuple[str, bool]], token: str) -> bytes:
+def azure(page, token):
     blobs = "".join(
         f"<BlobPrefix><Name>{escape(name)}</Name></BlobPrefix>"
         if is_folder
@@ -94,7 +93,7 @@ def azure(page: list[tuple[str, bool]], token: str) -> bytes:
 def bucket(request, monkeypatch):
     """`bucket(names)`: the URL of a bucket with these names, and the server that counts its requests."""
     pytest.importorskip(LIBRARIES[request.param])
-    handler: Any = type("Handler", (Bucket,), {"names": []})
+    handler = type("Handler", (Bucket,), {"names": []})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as running:
         threading.Thread(target=running.serve_forever, args=[0.02], daemon=True).start()
         here = f"http://127.0.0.1:{running.server_port}"
@@ -106,7 +105,7 @@ def bucket(request, monkeypatch):
         account = f"AccountName=store;AccountKey=a2V5;BlobEndpoint={here}/store;"
         monkeypatch.setitem(fsspec.config.conf, "abfs", {"connection_string": account})
 
-        def fill(names: list[str], called: str = "runs") -> tuple[str, Any]:
+        def fill(names, called="runs"):
             handler.names = [f"folder/{name}" for name in names]
             return f"{request.param}://{called}/folder", handler
 

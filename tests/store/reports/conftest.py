@@ -1,13 +1,11 @@
 """Fixtures of the tests about reading one report."""
 
-from __future__ import annotations
-
 import code_once
 import pytest
 
 
 @pytest.fixture(autouse=True)
-def code_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def code_is_read_again(monkeypatch):
     """Whatever else these tests start reads machine code itself."""
     for name, value in code_once.READ_AGAIN.items():
         monkeypatch.setenv(name, value)

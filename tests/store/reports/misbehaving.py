@@ -14,7 +14,7 @@ from profiler.store.reports.request import Omitted, Request
 
 @dataclass(frozen=True)
 class ReadsNull(Request):
-    def run_name(self) -> str:
+    def run_name(self):
         return ctypes.string_at(0).decode()
 
 
@@ -22,19 +22,19 @@ class ReadsNull(Request):
 class CrashesOnGraphs(ReadsNull):
     """As NVIDIA's library does when it is asked for the code of some CUDA graphs."""
 
-    def run_name(self) -> str:
+    def run_name(self):
         return super().run_name() if self.omitted is Omitted.NOTHING else Request.run_name(self)
 
 
 @dataclass(frozen=True)
 class CrashesOnAnyCode(ReadsNull):
-    def run_name(self) -> str:
+    def run_name(self):
         return Request.run_name(self) if self.omitted is Omitted.ALL_CODE else super().run_name()
 
 
 @dataclass(frozen=True)
 class Exits(Request):
-    def run_name(self) -> str:
+    def run_name(self):
         os._exit(7)
 
 
@@ -42,7 +42,7 @@ class Exits(Request):
 class Spins(Request):
     """Spins in native code and holds the interpreter's lock, so that no Python runs, and no signal handler."""
 
-    def run_name(self) -> str:
+    def run_name(self):
         (self.folder / "spinning").write_text(str(os.getpid()))
         _spin_forever()
         return "never"
@@ -50,7 +50,7 @@ class Spins(Request):
 
 @dataclass(frozen=True)
 class Eats(Request):
-    def run_name(self) -> str:
+    def run_name(self):
         eaten = []
         while True:  # address space, not memory: the limit must come before the machine suffers
             eaten.append(bytes(1 << 30))
@@ -60,15 +60,15 @@ class Eats(Request):
 class Breaks(Request):
     """A bug in prof."""
 
-    def run_name(self) -> str:
+    def run_name(self):
         raise ZeroDivisionError("a bug")
 
 
-def _spin_forever() -> None:
+def _spin_forever():
     ctypes.PyDLL(None).sleep(1_000_000)
 
 
-def spin_as_an_orphan(folder: str, alarm_s: float) -> None:
+def spin_as_an_orphan(folder, alarm_s):
     """Does what a worker does when it spins; its parent is then killed by the test."""
     from profiler.store.reports import sandbox
 

@@ -22,7 +22,7 @@ REFUSALS = ("damaged", "does not start with", "cannot be decoded", "crashed", "i
 SMALL = ("graph", "range", "graph", "range", "hostile")
 
 
-def write_mutants(reports: Path, folder: Path, count: int, seed: int, names: tuple[str, ...]) -> None:
+def write_mutants(reports, folder, count, seed, names):
     """Each has one to four bits flipped, anywhere in the file."""
     rng = random.Random(seed)
     whole = {name: (reports / f"{name}.ncu-rep").read_bytes() for name in names}
@@ -33,7 +33,7 @@ def write_mutants(reports: Path, folder: Path, count: int, seed: int, names: tup
         (folder / f"{number:04}-{name}.ncu-rep").write_bytes(flipped(whole[name], bits))
 
 
-def ingest_mutants(prof, folder: Path, runs: Path) -> Counter[str]:
+def ingest_mutants(prof, folder, runs):
     """Ingest them; every one is a whole verified run or one line of refusal."""
     mutants = {path.name: path for path in folder.iterdir()}
     done = prof("--runs", runs, "ingest", folder, "--timeout", "30")
@@ -69,7 +69,7 @@ def ingest_mutants(prof, folder: Path, runs: Path) -> Counter[str]:
     return Counter(stored=len(stored)) + Counter(kind_of(reason) for reason in refused.values())
 
 
-def kind_of(reason: str) -> str:
+def kind_of(reason):
     (kind,) = [kind for kind in REFUSALS if kind in reason] or [reason]
     return kind
 

@@ -107,7 +107,7 @@ NOT_EVERYWHERE = (
 FILES = ("deleted", "renamed", "socket", "theirs")
 
 
-def attempt(folder: Path, *left_out: str) -> dict[str, str | int]:
+def attempt(folder, *left_out):
     """Try everything in a reader, beside files of the user and two sockets that listen; without containment if
     something is left out.
     """
@@ -314,7 +314,7 @@ def test_readers_of_a_pool_are_contained_and_end_with_it(reports, tmp_path):
     assert "Seccomp:\t2" in status
 
 
-def children(process: int) -> list[int]:
+def children(process):
     return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
@@ -366,7 +366,7 @@ def test_the_filter_decides_the_same_on_every_architecture(machine, call, argume
     assert decide(program, call, other, arguments) == errno.EPERM
 
 
-def decide(program: bytes, call: int, architecture: int, arguments: list[int]) -> str | int:
+def decide(program, call, architecture, arguments):
     """Run a filter as the kernel does: the few instructions of its machine that it uses."""
     data = struct.pack("=IIQ6Q", call, architecture, 0, *arguments, *[0] * (6 - len(arguments)))
     steps, position, value = list(struct.iter_unpack("=HBBI", program)), 0, 0

@@ -16,7 +16,7 @@ from tests.store.flips import flipped
 COUNTED = r"^((thread_)?inst_executed(_true)?|sass__.*_per_opcode.*|smsp__pcsamp_.*)$"
 
 
-def tables_of(run) -> dict[str, pa.Table]:
+def tables_of(run):
     return {table: run.table(table) for table in TABLES}
 
 

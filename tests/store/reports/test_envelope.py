@@ -85,7 +85,7 @@ def test_a_cut_before_the_session_details_says_so():
         envelope_of(GRAPH[:39650])  # the end of the last block before the details
 
 
-def block_of(session: bytes) -> bytes:
+def block_of(session):
     """A block that holds nothing but details of the session, each a message shorter than 128 bytes."""
     header = b"\x1a" + bytes([len(session)]) + session
     return len(header).to_bytes(4, "little") + header
@@ -194,18 +194,18 @@ def test_any_bit_of_the_headers_may_flip_without_another_exception():
         assert isinstance(envelope_or_error(flipped(GRAPH, [bit])), (Envelope, ReportError))
 
 
-def envelope_of(data: bytes) -> Envelope:
+def envelope_of(data):
     return read_envelope(data, "some.ncu-rep")
 
 
-def envelope_or_error(data: bytes) -> Envelope | ReportError:
+def envelope_or_error(data):
     try:
         return envelope_of(data)
     except ReportError as error:
         return error
 
 
-def whole_lengths(data: bytes, lengths: object) -> dict[int, int]:
+def whole_lengths(data, lengths):
     view = memoryview(data)
     whole = {}
     for length in lengths:
@@ -215,7 +215,7 @@ def whole_lengths(data: bytes, lengths: object) -> dict[int, int]:
     return whole
 
 
-def header_spans(data: bytes) -> list[tuple[int, int]]:
+def header_spans(data):
     """Returns the places of the file header and the block headers: all else is payload."""
     spans, position = [], 4
     (length,) = struct.unpack_from("<I", data, position)
@@ -227,7 +227,7 @@ def header_spans(data: bytes) -> list[tuple[int, int]]:
     return spans
 
 
-def varint(number: int) -> bytes:
+def varint(number):
     out = bytearray()
     while number >= 0x80:
         out.append(number & 0x7F | 0x80)

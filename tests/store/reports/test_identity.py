@@ -40,7 +40,7 @@ def scratch(tmp_path):
     return folder
 
 
-def refused(path: Path, scratch: Path) -> ReportError:
+def refused(path, scratch):
     with pytest.raises(ReportError) as caught:
         identify_report(path, scratch)
     message = str(caught.value)
@@ -230,7 +230,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(graph, tmp_path, monkey
     other.write_bytes(graph.with_name("range.ncu-rep").read_bytes())
     times = report.stat()
 
-    def change_it(*_: object) -> None:
+    def change_it(*_):
         if change == "grow":
             with report.open("ab") as file:
                 file.write(b"more")

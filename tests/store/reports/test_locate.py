@@ -17,12 +17,12 @@ def memory():
     filesystem.pseudo_dirs[:] = [""]
 
 
-def put(memory: fsspec.AbstractFileSystem, *names: str, data: bytes = b"report") -> None:
+def put(memory, *names, data=b"report"):
     for name in names:
         memory.pipe_file(f"/bucket/{name}", data)
 
 
-def found(*places: str) -> list[str]:
+def found(*places):
     return [str(report) for report in find_reports(list(places))]
 
 
@@ -103,9 +103,9 @@ def test_a_large_report_is_fetched_in_pieces(memory, tmp_path, monkeypatch):
     data = bytes(range(256)) * 3
     put(memory, "a.ncu-rep", "empty.ncu-rep", data=data)
     put(memory, "empty.ncu-rep", data=b"")
-    asked: list[int] = []
+    asked = []
 
-    def go_on() -> bool:
+    def go_on():
         asked.append(1)
         return True
 

@@ -40,7 +40,7 @@ def test_a_workload_of_a_type_to_come_is_unknown():
     assert decoder.finish().tables["launches"].column("workload").to_pylist() == ["unknown"]
 
 
-def with_code_that_nobody_knows(report: bytes) -> bytes:
+def with_code_that_nobody_knows(report):
     """The report with other bytes in place of its machine code, which NVIDIA's reader cannot disassemble either."""
     elf = report.index(b"\x7fELF")
     table, size, count = (

@@ -13,7 +13,7 @@ from profiler.store.reports.privacy import find_home_directories
 def report(reports, tmp_path):
     """`report(b"...")`: a real report with these bytes in the middle."""
 
-    def make(text: bytes) -> Path:
+    def make(text):
         whole = (reports / "graph.ncu-rep").read_bytes()
         path = tmp_path / "made.ncu-rep"
         path.write_bytes(whole[:20_000] + text + whole[20_000:])

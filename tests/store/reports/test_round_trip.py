@@ -19,7 +19,6 @@ import pytest
 from profiler.store.reports.extract import extract_report
 from profiler.store.reports.request import Request
 from profiler.store.runs.manifest import Manifest
-from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.tables.schema import TABLES
 from tests.store.sql import run_query
 
@@ -53,7 +52,7 @@ def run(store, name):
     return store.find(name, ladder="gemm")
 
 
-def actions_of(name: str) -> list[tuple[int, object]]:
+def actions_of(name):
     """(range number, action) of each launch, in order."""
     context = ncu_report.load_report(str(REPORTS / f"{name}.ncu-rep"))
     ranges = [context.range_by_idx(index) for index in range(context.num_ranges())]
@@ -64,12 +63,12 @@ def actions_of(name: str) -> list[tuple[int, object]]:
     ]
 
 
-def bits(value: float | None) -> bytes | None:
+def bits(value):
     """NaN equals NaN, and -0.0 differs from 0.0."""
     return None if value is None else struct.pack("<d", value)
 
 
-def expected(value: object) -> tuple[bytes | None, str | None, int | None]:
+def expected(value):
     """(bits of the number, text, the integer that a float would round) of what the reader yields."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None, None, None
@@ -78,11 +77,11 @@ def expected(value: object) -> tuple[bytes | None, str | None, int | None]:
     return bits(float(value)), None, value if isinstance(value, int) and value >= 2**53 else None
 
 
-def unit_of(metric: str, unit: str) -> str:
+def unit_of(metric, unit):
     return "guessed" if GUESSED_UNITS.fullmatch(metric) else unit
 
 
-def columns(run: Run, table: str, *names: str) -> list[tuple]:
+def columns(run, table, *names):
     arrow = run.table(table)
     return list(zip(*(arrow.column(name).to_pylist() for name in names), strict=True))
 
@@ -130,8 +129,8 @@ def test_every_instance_comes_back_with_the_id_it_had(run, name):
     assert stored == yielded
 
 
-def function_starts(run: Run) -> dict[int, list[int]]:
-    starts: dict[int, list[int]] = {}
+def function_starts(run):
+    starts = {}
     for launch, metric, value, exact in columns(run, "instances", "launch", "metric", "value", "exact"):
         if metric == "launch__function_pcs":
             starts.setdefault(launch, []).append(exact or int(value))
@@ -167,7 +166,7 @@ def test_every_launch_comes_back_in_order(run, name):
     assert {cc for (cc,) in columns(run, "launches", "compute_capability")} == {"9.0"}
 
 
-def value_or_none(action: object, metric: str) -> object:
+def value_or_none(action, metric):
     one = action.metric_by_name(metric)
     return None if one is None else one.value()
 
@@ -222,13 +221,13 @@ def test_missing_values_are_null_and_never_zero(store):
 # Machine code
 
 
-def with_code(store: RunStore) -> list[tuple[str, Run]]:
+def with_code(store):
     return [(name, store.find(name, ladder="gemm")) for name in NAMES]
 
 
 def test_instructions_start_at_zero_and_follow_each_16_bytes(store):
     for name, run in with_code(store):
-        functions: dict[tuple[int, int], list[tuple[int, int]]] = {}
+        functions = {}
         for launch, function, index, offset in columns(
             run, "instructions", "launch", "function_index", "index", "offset"
         ):
@@ -256,7 +255,7 @@ def test_the_code_is_the_readers_with_its_own_addresses_made_relative(run, name)
 
 @pytest.mark.parametrize("name", ["gemm_5", "gemm_6", "triton_add_full", "several"], indirect=True)
 def test_executed_counts_are_those_of_inst_executed(run, name):
-    stored: dict[int, dict[int, int]] = {}
+    stored = {}
     starts = function_starts(run)
     for launch, function, offset, executed in columns(
         run, "instructions", "launch", "function_index", "offset", "executed"
@@ -273,8 +272,8 @@ def test_executed_counts_are_those_of_inst_executed(run, name):
 @pytest.mark.parametrize("name", ["triton_add_full", "several"], indirect=True)
 def test_no_sample_is_lost_between_the_stall_reasons_and_the_instructions(run, name):
     """Warps also wait on the branch behind `EXIT`, which `inst_executed` does not count."""
-    by_reason: dict[int, Counter[str]] = {}
-    total: Counter[int] = Counter()
+    by_reason = {}
+    total = Counter()
     for launch, samples, stalls in columns(run, "instructions", "launch", "samples", "stalls"):
         total[launch] += samples
         assert samples == sum(count for _, count in stalls)
@@ -301,7 +300,7 @@ def test_the_same_kernel_at_two_addresses_reads_the_same(store):
     run = store.find("processes", ladder="gemm")
     starts = function_starts(run)
     kernels = [kernel for (kernel,) in columns(run, "launches", "kernel")]
-    code: dict[int, list[tuple]] = {}
+    code = {}
     for launch, *row in columns(run, "instructions", "launch", "offset", "opcode", "sass"):
         code.setdefault(launch, []).append(tuple(row))
 
@@ -314,10 +313,10 @@ def test_the_same_kernel_at_two_addresses_reads_the_same(store):
 
 
 def test_several_and_processes_hold_the_same_code_but_for_padding(store):
-    def code(name: str) -> dict[str, list[str]]:
+    def code(name):
         run = store.find(name, ladder="gemm")
         kernels = [kernel for (kernel,) in columns(run, "launches", "kernel")]
-        lines: dict[str, list[str]] = {}
+        lines = {}
         for launch, opcode, sass in columns(run, "instructions", "launch", "opcode", "sass"):
             if launch == kernels.index(kernels[launch]) and opcode != "NOP":
                 lines.setdefault(kernels[launch], []).append(sass)
@@ -373,7 +372,7 @@ def test_a_name_of_thousands_of_characters_is_kept_whole(store):
 @pytest.mark.parametrize(("name", "functions"), [("graph", 2), ("range", 2)], indirect=["name"])
 def test_a_range_or_graph_is_one_launch_with_the_code_of_each_of_its_kernels(run, name, functions):
     assert [workload for (workload,) in columns(run, "launches", "workload")] == [name, name]
-    opcodes: dict[tuple[int, int], list[str]] = {}
+    opcodes = {}
     for launch, function, opcode in columns(run, "instructions", "launch", "function_index", "opcode"):
         opcodes.setdefault((launch, function), []).append(opcode)
     assert sorted(opcodes) == [(launch, number) for launch in (0, 1) for number in range(functions)]
@@ -385,7 +384,7 @@ def test_a_range_or_graph_is_one_launch_with_the_code_of_each_of_its_kernels(run
 
 def test_counters_sampled_over_time_keep_their_times(store):
     run = store.find("pm_sampling", ladder="gemm")
-    times: dict[str, list[int]] = {}
+    times = {}
     for metric, kind, number in columns(run, "instances", "metric", "id_kind", "id_number"):
         if kind == "time_ns":
             times.setdefault(metric, []).append(number)
@@ -396,7 +395,7 @@ def test_counters_sampled_over_time_keep_their_times(store):
 
 
 def test_a_checkout_that_is_not_installed_stores_reports_too(reports, tmp_path, monkeypatch):
-    def not_installed(name: str) -> str:
+    def not_installed(name):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "version", not_installed)

@@ -16,7 +16,6 @@ import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import duckdb  # noqa: F401 - imported here, so that no child has to
@@ -30,7 +29,7 @@ from profiler.store.runs.run_store import RunStore
 KILLS_A_ROUND = 4
 
 
-def commit_all(base: Path, location: str) -> None:
+def commit_all(base, location):
     """As a client does whose report was just read: prepared in its staging folder, committed from there."""
     source, store = RunStore(base), RunStore(location_of(location))
     with store.staging() as staging:
@@ -40,20 +39,20 @@ def commit_all(base: Path, location: str) -> None:
             staging.commit(folder, str(run_id))
 
 
-def compact_all(base: Path, location: str) -> None:
+def compact_all(base, location):
     store = RunStore(location_of(location))
     plan.MOST_RUNS = 3
     plan.compact(store, plan.plan_packs(store))
 
 
-def copy_all(base: Path, location: str) -> None:
+def copy_all(base, location):
     if isinstance(location_of(location), Path):
         shutil.copytree(base, location)
     else:
         s3fs.S3FileSystem().put(f"{base}/", f"{location}/", recursive=True)
 
 
-def clear(location: str) -> None:
+def clear(location):
     if isinstance(location_of(location), Path):
         shutil.rmtree(location, ignore_errors=True)
     else:
@@ -63,7 +62,7 @@ def clear(location: str) -> None:
             system.rm(names)
 
 
-def require_whole(base: Path, location: str, all_of_them: bool) -> None:
+def require_whole(base, location, all_of_them):
     """Every run that is seen is one of them, once, and as it was."""
     source, store = RunStore(base), RunStore(location_of(location))
     expected, seen = source.ids(), store.ids()
@@ -78,7 +77,7 @@ def require_whole(base: Path, location: str, all_of_them: bool) -> None:
 class Victims:
     """Does the work in processes that may be killed. They are forked by one that has no threads and no connections."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
+    def __init__(self, work):
         orders, self._orders = os.pipe()
         self._answers, answers = os.pipe()
         self._pid = os.fork()
@@ -89,19 +88,19 @@ class Victims:
             os._exit(0)
         os.close(orders)
 
-    def work(self, kill_after_s: float | None = None) -> bool:
+    def work(self, kill_after_s=None):
         """Returns whether it came to its end."""
         os.write(self._orders, b"%f" % (-1 if kill_after_s is None else kill_after_s))
         status = int(os.read(self._answers, 64))
         assert status in (0, -signal.SIGKILL), "the work failed"
         return status == 0
 
-    def close(self) -> None:
+    def close(self):
         os.close(self._orders)
         os.waitpid(self._pid, 0)
 
 
-def _one(work: Callable[[], None], kill_after_s: float) -> int:
+def _one(work, kill_after_s):
     child = os.fork()
     if child == 0:
         try:
@@ -116,7 +115,7 @@ def _one(work: Callable[[], None], kill_after_s: float) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def campaign(what: str, base: Path, location: str, kills: int, seed: int) -> Counter[str]:
+def campaign(what, base, location, kills, seed):
     do = {"commit": commit_all, "compact": compact_all}[what]
     victims = Victims(lambda: do(base, location))
     chance, seen = random.Random(seed), Counter[str]()
@@ -140,13 +139,13 @@ def campaign(what: str, base: Path, location: str, kills: int, seed: int) -> Cou
     return seen
 
 
-def start_over(what: str, base: Path, location: str) -> None:
+def start_over(what, base, location):
     clear(location)
     if what == "compact":
         copy_all(base, location)
 
 
-def require_packed(location: str) -> None:
+def require_packed(location):
     """But for a few that are not worth a pack; what is in one has no folder any more."""
     store = RunStore(location_of(location))
     store.ids()

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
@@ -20,11 +19,11 @@ from profiler.store.runs.run_id import RunId
 RUN_ID = "20260101t000000z-name-0123456789ab"
 
 
-def run_id(number: int, name: str = "name") -> str:
+def run_id(number, name="name"):
     return f"20260101t000000z-{name}-{number:012x}"
 
 
-def prepared(staging: Staging, run: str = RUN_ID) -> Path:
+def prepared(staging, run=RUN_ID):
     """A run that says of itself what its id says."""
     folder = staging.folder()
     folder.mkdir()
@@ -102,7 +101,7 @@ def test_processes_that_commit_the_same_reports_at_once_store_each_once(tmp_path
     assert sorted(hashes) == [run_id(number)[-12:] for number in range(40)]
 
 
-def commit_all(root: Path, count: int, name: str) -> None:
+def commit_all(root, count, name):
     numbers = random.Random(name).sample(range(count), count)
     with Staging(root) as staging:
         for number in numbers:
@@ -186,7 +185,7 @@ def test_processes_that_come_and_go_together_do_not_trip_over_each_other(tmp_pat
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 
-def come_and_go(root: Path, times: int) -> None:
+def come_and_go(root, times):
     for _ in range(times):
         with Staging(root) as staging:
             prepared(staging)

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -29,7 +28,7 @@ def disk(tmp_path, needs):
     subprocess.run(["umount", str(folder)], check=True)
 
 
-def fill(disk: Path, leave_bytes: int) -> Path:
+def fill(disk, leave_bytes):
     ballast = disk / "ballast"
     free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
     ballast.write_bytes(bytes(max(0, free - leave_bytes)))

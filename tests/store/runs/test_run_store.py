@@ -11,7 +11,7 @@ from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 from profiler.store.reports.identity import pack_report, sha256_of_report
 from profiler.store.runs.manifest import MANIFEST_FILE, read_manifest
 from profiler.store.runs.run_id import RunId, path_name
-from profiler.store.runs.run_store import Run, RunStore, open_report, open_reports
+from profiler.store.runs.run_store import RunStore, open_report, open_reports
 from profiler.store.runs.seal import sealed
 from profiler.store.tables.schema import TABLES
 from tests.store.flips import flip
@@ -183,16 +183,16 @@ def test_any_text_becomes_a_name_that_is_safe_in_a_path(text, name):
 # Refusing
 
 
-def rewrite(folder: Path, manifest: object) -> None:
+def rewrite(folder, manifest):
     data = json.dumps(manifest).encode()
     (folder / MANIFEST_FILE).write_bytes(sealed(data) if isinstance(manifest, dict) else data)
 
 
-def truncate(path: Path) -> None:
+def truncate(path):
     path.write_bytes(path.read_bytes()[:-20])
 
 
-def empty(path: Path) -> None:
+def empty(path):
     path.write_bytes(b"")
 
 
@@ -331,7 +331,7 @@ def test_several_reports_come_back_in_order_and_one_bad_one_is_named(reports, tm
 
 
 def test_a_run_knows_its_tables_as_pandas_too(store):
-    run: Run = store.find("graph", ladder="gemm")
+    run = store.find("graph", ladder="gemm")
 
     frame = run.to_pandas("launches")
     assert frame["kernel"].tolist() == ["graph", "graph"]

@@ -23,7 +23,7 @@ SEED = 20261121
 def base(once, make_run):
     """Some small runs, each with a report."""
 
-    def fill(folder: Path) -> None:
+    def fill(folder):
         for number in range(RUNS):
             report = f"report {number}".encode()
             run = make_run(
@@ -43,7 +43,7 @@ def remains(monkeypatch, tmp_path):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
 
 
-def killed(what: str, base: Path, location: object, kills: int) -> int:
+def killed(what, base, location, kills):
     """How many of so many trials were killed before their end."""
     command = [sys.executable, SCRIPT, what, base, str(location), str(kills), str(SEED)]
     done = forked.run(command, capture_output=True, text=True, timeout=3000, check=False)

@@ -5,7 +5,6 @@ import shutil
 import stat
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -120,7 +119,7 @@ def test_a_write_that_was_cut_off_leaves_what_was_before(root, report, monkeypat
     with UnfinishedCollection(root, KEY) as unfinished:
         unfinished.keep_timings(0, TIMINGS)
 
-        def killed(*arguments: object) -> None:
+        def killed(*arguments):
             raise KeyboardInterrupt
 
         monkeypatch.setattr(os, "replace", killed)
@@ -134,7 +133,7 @@ def test_a_write_that_was_cut_off_leaves_what_was_before(root, report, monkeypat
 
 @pytest.mark.parametrize(("number", "error"), [(28, DiskFull), (13, StoreNotWritable)])
 def test_an_output_that_cannot_be_written_is_reported(root, report, monkeypatch, number, error):
-    def fails(path: Path) -> None:
+    def fails(path):
         raise OSError(number, os.strerror(number))
 
     with UnfinishedCollection(root, KEY) as unfinished:
@@ -172,7 +171,7 @@ def test_whoever_was_here_last_may_remove_the_folder_at_that_very_moment(root, m
     """Before its lock is opened, or between that and locking it, as another prof that is done does."""
     calls = []
 
-    def racing(path: Path) -> int | None:
+    def racing(path):
         calls.append(path)
         if len(calls) == 1 and moment == "before":
             shutil.rmtree(path.parents[1])

@@ -12,7 +12,7 @@ RUNS = Path(__file__).parents[2] / "data" / "runs"
 SAY = "print([name for name in ('cloudpickle', 'numpy', 'pandas', 'pyarrow') if name in sys.modules])"
 
 
-def said(script: str) -> list[str]:
+def said(script):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 

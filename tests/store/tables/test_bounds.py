@@ -22,13 +22,13 @@ from profiler.store.tables.thrift import decode_struct
 from tests.store.sql import run_query
 
 
-def parquet(table: pa.Table) -> bytes:
+def parquet(table):
     sink = BytesIO()
     pq.write_table(table, sink, compression="zstd", write_statistics=False)  # which take most of the time
     return sink.getvalue()
 
 
-def a_million_rows(name: str, **columns: pa.Array) -> pa.Table:
+def a_million_rows(name, **columns):
     """A table whose columns hold the same value in every row, but for those given."""
     schema = arrow_schema(name)
     values = {"float64": 1.0, "int32": 0, "int64": 0, "uint64": 0}
@@ -42,7 +42,7 @@ def a_million_rows(name: str, **columns: pa.Array) -> pa.Table:
 
 
 @cache
-def equal_values_without_end() -> tuple[str, bytes, int]:
+def equal_values_without_end():
     """The row group of a million equal rows, which the footer lists a hundred times."""
     data = parquet(a_million_rows("timings"))
     footer = JoinedFooter()
@@ -52,7 +52,7 @@ def equal_values_without_end() -> tuple[str, bytes, int]:
 
 
 @cache
-def a_page_without_end() -> tuple[str, bytes, int]:
+def a_page_without_end():
     """One text that is long when it is decompressed."""
     text = pa.DictionaryArray.from_arrays(pa.array([0], pa.int32()), ["x" * (300 << 20)])
     row = arrow_schema("rules").empty_table().to_pydict() | {
@@ -67,7 +67,7 @@ def a_page_without_end() -> tuple[str, bytes, int]:
 
 
 @cache
-def a_list_of_one_long_text() -> tuple[str, bytes, int]:
+def a_list_of_one_long_text():
     """A million stall reasons with one name of a megabyte, stored once."""
     count = 1_000_000
     names = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), ["x" * (1 << 20)])

@@ -3,7 +3,6 @@
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -68,7 +67,7 @@ def test_every_type_that_is_decoded_is_prepared():
     assert decoded <= prepared
 
 
-def types_decoded(module: ast.AST) -> Iterator[str]:
+def types_decoded(module):
     """The classes that calls of msgspec's `decode`, `convert` and `Decoder` name, and the callers of our own."""
     for call in ast.walk(module):
         if isinstance(call, ast.Call) and ast.unparse(call.func) in OURS:
