@@ -110,6 +110,15 @@ def test_a_run_that_is_not_found_may_be_in_the_pack_that_is_damaged(pack, prof_h
     assert f"not searched: {pack / PACK_FILE}: " in done.stderr
 
 
+def test_a_damaged_line_of_a_pack_is_one_run(pack):
+    lines = (pack / "manifests.jsonl").read_bytes().splitlines(keepends=True)
+    flip(pack / "manifests.jsonl", len(lines[0]) + 100)
+    store = RunStore(pack.parent)
+    assert len(list(store.manifests())) == 13
+    (error,) = store.left_out.values()
+    assert "is not the one written" in error.message
+
+
 def test_a_damaged_table_of_a_pack_is_one_run_in_a_query(pack):
     whole = run_query(RunStore(pack.parent), "select run_id, count(*) from timings group by 1 order by 1")
     flip(pack / "timings.parquet", 50)  # the first run's part of the file

@@ -557,6 +557,37 @@ def test_a_table_that_cannot_be_read_never_gets_into_a_pack(make_runs, odd):
     assert len(run_query(again, "select distinct run_id from metrics")[1]) >= FEW
 
 
+@pytest.mark.parametrize("file", ["pack.json", "manifests.jsonl", "metrics.parquet"])
+def test_no_byte_of_a_pack_can_change_unseen(make_runs, file):
+    store = packed(make_runs(FEW))
+    (path,) = store.root.glob(f"pack-*/{file}")
+    whole = path.read_bytes()
+    for position in range(0, len(whole), max(1, len(whole) // 40)):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        with pytest.raises(RunDamaged, match="not the one"):
+            read_all_of(store.root)
+    path.write_bytes(whole)
+    read_all_of(store.root)
+
+
+def read_all_of(root):
+    """Every run alone, and the pack as a whole, as `prof query` takes it."""
+    store = RunStore(root)
+    for run_id in store.ids():
+        store.open(run_id).verify()
+    store.require_whole()
+    for table in TABLES:
+        store.packs[0].verified_table(table)
+
+
+def test_a_report_in_a_pack_that_changed_is_refused(make_runs):
+    store = packed(make_runs(FEW))
+    for path in store.root.glob("pack-*/reports/*"):
+        path.write_bytes(b"changed")
+    with pytest.raises(RunDamaged, match="the run's report is not the one recorded"):
+        store.open(store.ids()[0]).verify_reports()
+
+
 def test_a_folder_is_not_removed_where_the_pack_that_holds_its_run_is_damaged(make_runs, tmp_path):
     store = make_runs(FEW)
     shutil.copytree(store.root, tmp_path / "copy")

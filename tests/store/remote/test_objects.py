@@ -1,7 +1,9 @@
 """Runs at a URL: written whole, seen when whole, once whatever happens; a real S3 server answers here."""
 
+import os
 import shutil
 import socket
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -280,9 +282,12 @@ def test_a_double_that_a_killed_client_left_is_seen_by_nobody(url, source, tmp_p
 # What can go wrong
 
 
-def answer(prof_here, url):
-    """The refusals of a server are tested where reports are read: `test_ingest_urls.py`."""
-    result = prof_here("--runs", url, "list")
+def answer(prof_here, url, **environment):
+    S3FileSystem.clear_instance_cache()
+    try:
+        result = prof_here("--runs", url, "list", env={**os.environ, **environment})
+    finally:
+        S3FileSystem.clear_instance_cache()
     assert "Traceback" not in result.stderr
     assert "secret-of-prof" not in result.stderr
     return result
@@ -293,6 +298,18 @@ def test_a_bucket_that_is_not_there(s3, prof_here):
     assert result.returncode == RemoteFailed.exit_code
     assert "prof: s3://no-such-bucket/runs: there is no such bucket" in result.stderr
     assert "Check the URL of `--runs` and the endpoint" in result.stderr
+
+
+@pytest.mark.slow
+def test_an_endpoint_that_does_not_answer_is_given_up_soon(s3, prof_here):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    start = time.monotonic()
+    result = answer(prof_here, "s3://bucket/runs", AWS_ENDPOINT_URL=f"http://127.0.0.1:{port}")
+    assert time.monotonic() - start < 30
+    assert result.returncode == RemoteFailed.exit_code
+    assert "Could not connect to the endpoint" in result.stderr
+    assert "AWS_ENDPOINT_URL" in result.stderr
 
 
 def test_a_web_server_that_does_not_answer_has_no_empty_folder(prof_here):
@@ -312,6 +329,41 @@ def test_a_folder_that_a_web_server_lacks_is_not_an_empty_one(prof_here, tmp_pat
         result = answer(prof_here, f"http://127.0.0.1:{server.server_port}/{folder}")
         server.shutdown()
     assert result.returncode == code, result.stderr
+
+
+def test_without_credentials(s3, prof_here):
+    environment = {name: value for name, value in os.environ.items() if "ACCESS_KEY" not in name}
+    S3FileSystem.clear_instance_cache()
+    result = prof_here("--runs", s3(), "list", env=environment)
+    S3FileSystem.clear_instance_cache()
+    assert result.returncode == 96
+    assert "redentials" in result.stderr
+
+
+@pytest.mark.slow
+def test_access_denied(s3, prof_here):
+    """The server begins to check who may do what, and this user may do nothing."""
+    import urllib.request
+
+    def checks_from(request):
+        url = f"{os.environ['AWS_ENDPOINT_URL']}/moto-api/reset-auth"
+        body = urllib.request.Request(url, str(request).encode(), {"Content-Type": "text/plain"})
+        urllib.request.urlopen(body, timeout=60).close()
+
+    url = s3()
+    checks_from(0)
+    try:
+        result = answer(prof_here, url)
+    finally:
+        checks_from(10**9)
+    assert result.returncode == 96
+    assert "denied" in result.stderr.lower() or "does not exist in our records" in result.stderr
+
+
+def test_a_library_that_is_not_installed_is_named(prof_here):
+    result = answer(prof_here, "gs://bucket/runs")
+    assert result.returncode == 95
+    assert "gcsfs" in result.stderr
 
 
 def test_a_store_that_cannot_be_written_stops_an_ingest_at_once(source, s3):
