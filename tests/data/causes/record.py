@@ -40,6 +40,7 @@ PROGRAMS = [
     "tables",
     "unrolling",
     "occupancy",
+    "phases",
     "compilation",
     "compilation_debug",
 ]
