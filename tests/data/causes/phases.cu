@@ -1,11 +1,13 @@
-// Kernels whose blocks go from phase to phase through barriers, with blocks of which an SM holds one, each beside one whose phases overlap with those of others.
+// Kernels whose blocks go from phase to phase through barriers: one block of 1024 threads on an SM, beside four of 256 that do the same work with as many warps.
 #include "program.cuh"
 
 constexpr int TEAM = 256;  // threads that work on one row or one ring, alone in their block or beside three others
+// So much shared memory of each block, used or not, lets an SM hold one block of 1024 threads, or four of 256.
+constexpr int OF_ONE = 120 * 1024, OF_FOUR = 50 * 1024;
 
-// ---- rows of 8192 floats are normalised, each by a team: sums over the team by a tree in shared memory, or by shuffles
+// ---- rows of 1024 floats are normalised, each by a team: sums over the team by a tree in shared memory, or by shuffles
 
-constexpr int ROW = 8192, ROWS = 8192, EACH = ROW / TEAM / 4;  // float4 a thread
+constexpr int ROW = 1024, ROWS = 65536;
 
 __device__ __forceinline__ float sum_of(float4 v) { return v.x + v.y + v.z + v.w; }
 
@@ -16,11 +18,11 @@ __device__ __forceinline__ float sum_by_tree(float value) {
   float* mine = sums + (threadIdx.x - t);
   __syncthreads();
   mine[t] = value;
-  __syncthreads();                         // <- rows_tree
+  __syncthreads();  // <- rows_tree
 #pragma unroll 1
   for (int half = TEAM / 2; half; half /= 2) {
     if (t < half) mine[t] += mine[t + half];  // <- rows_tree
-    __syncthreads();                       // <- rows_tree
+    __syncthreads();                          // <- rows_tree
   }
   return mine[0];
 }
@@ -41,27 +43,15 @@ __device__ __forceinline__ float sum_by_shuffles(float value) {
 
 template <int THREADS, bool BY_TREE>
 __device__ __forceinline__ void normalize(const float4* __restrict__ in, float4* __restrict__ out) {
-  size_t row = size_t(blockIdx.x) * (THREADS / TEAM) + threadIdx.x / TEAM;
-  const float4* from = in + row * (ROW / 4) + threadIdx.x % TEAM;
-  float4* to = out + row * (ROW / 4) + threadIdx.x % TEAM;
-  float4 v[EACH];
-#pragma unroll
-  for (int i = 0; i < EACH; ++i) v[i] = from[i * TEAM];
-  float sum = 0, squares = 0;
-#pragma unroll
-  for (int i = 0; i < EACH; ++i) sum += sum_of(v[i]);
-  float mean = (BY_TREE ? sum_by_tree<THREADS>(sum) : sum_by_shuffles<THREADS>(sum)) / ROW;
-#pragma unroll
-  for (int i = 0; i < EACH; ++i) {
-    v[i] = make_float4(v[i].x - mean, v[i].y - mean, v[i].z - mean, v[i].w - mean);
-    squares += sum_of(make_float4(v[i].x * v[i].x, v[i].y * v[i].y, v[i].z * v[i].z, v[i].w * v[i].w));
-  }
+  size_t at = size_t(blockIdx.x) * THREADS + threadIdx.x;
+  float4 v = in[at];
+  float mean = (BY_TREE ? sum_by_tree<THREADS>(sum_of(v)) : sum_by_shuffles<THREADS>(sum_of(v))) / ROW;
+  v = make_float4(v.x - mean, v.y - mean, v.z - mean, v.w - mean);
+  float squares = sum_of(make_float4(v.x * v.x, v.y * v.y, v.z * v.z, v.w * v.w));
   float scale = rsqrtf((BY_TREE ? sum_by_tree<THREADS>(squares) : sum_by_shuffles<THREADS>(squares)) / ROW + 1e-5f);
-#pragma unroll
-  for (int i = 0; i < EACH; ++i) to[i * TEAM] = make_float4(v[i].x * scale, v[i].y * scale, v[i].z * scale, v[i].w * scale);
+  out[at] = make_float4(v.x * scale, v.y * scale, v.z * scale, v.w * scale);
 }
 
-// With one block of 1024 threads on an SM, each thread may have 64 registers, and uses more than the 32 with which an SM would hold two.
 template <int THREADS>
 __global__ void __launch_bounds__(THREADS) rows_tree(const float4* __restrict__ in, float4* __restrict__ out) {
   normalize<THREADS, true>(in, out);
@@ -72,60 +62,66 @@ __global__ void __launch_bounds__(THREADS) rows_shuffles(const float4* __restric
   normalize<THREADS, false>(in, out);
 }
 
-// ---- rings of 7680 floats are smoothed three times in shared memory, each by a team: four of them in a block of 1024 threads fill over half of it
+// ---- cells on a ring react to their neighbours, step by step: a phase reads shared memory all the time, and the next one computes all the time
 
-constexpr int RING = 7680, RINGS = 8704, PASSES = 3, POINTS = RING / TEAM;
+constexpr int STEPS = 64, NEIGHBOURS = 8, REACTIONS = 16, RINGS = SMS * 4 * 16;
 
+// 8 loads of 16 bytes keep shared memory busy for 32 cycles for each warp, and 128 multiply-adds keep its scheduler busy for as
+// long as those of the three other schedulers: 32 cycles of the SM.
 template <int THREADS>
-__global__ void __launch_bounds__(THREADS) smooth(const float* __restrict__ in, float* __restrict__ out) {
-  extern __shared__ float rings[];
+__global__ void __launch_bounds__(THREADS) react(const float4* __restrict__ in, float4* __restrict__ out) {
+  __shared__ float4 cells[THREADS / TEAM][TEAM + NEIGHBOURS];  // the first cells again behind the last one
   int t = threadIdx.x % TEAM;
-  float* ring = rings + threadIdx.x / TEAM * RING;
-  size_t begin = (size_t(blockIdx.x) * (THREADS / TEAM) + threadIdx.x / TEAM) * RING;
-  float v[POINTS];
-#pragma unroll
-  for (int i = 0; i < POINTS; ++i) v[i] = in[begin + i * TEAM + t];
+  float4* ring = cells[threadIdx.x / TEAM];
+  size_t at = size_t(blockIdx.x) * THREADS + threadIdx.x;
+  float4 own = in[at];
 #pragma unroll 1
-  for (int pass = 0; pass < PASSES; ++pass) {
+  for (int step = 0; step < STEPS; ++step) {
+    ring[t] = own;
+    if (t < NEIGHBOURS) ring[TEAM + t] = own;
+    __syncthreads();  // <- react
+    float4 sum = {};
 #pragma unroll
-    for (int i = 0; i < POINTS; ++i) ring[i * TEAM + t] = v[i];
-    __syncthreads();  // <- smooth
-#pragma unroll
-    for (int i = 0; i < POINTS; ++i) {
-      int at = i * TEAM + t;
-      float left = ring[at ? at - 1 : RING - 1], right = ring[at < RING - 1 ? at + 1 : 0];
-      v[i] = 0.5f * v[i] + 0.25f * (left + right);
+    for (int k = 1; k <= NEIGHBOURS; ++k) {
+      float4 other = ring[t + k];
+      sum = make_float4(sum.x + other.x, sum.y + other.y, sum.z + other.z, sum.w + other.w);
     }
-    __syncthreads();  // <- smooth
-  }
+    __syncthreads();  // <- react
+    float *x = &own.x, *drive = &sum.x;
 #pragma unroll
-  for (int i = 0; i < POINTS; ++i) out[begin + i * TEAM + t] = v[i];
+    for (int k = 0; k < REACTIONS; ++k)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        x[i] = fmaf(x[i], 0.75f, drive[i]);
+        drive[i] = fmaf(drive[i], -0.5f, 0.01f);
+      }
+#pragma unroll
+    for (int i = 0; i < 4; ++i) x[i] = x[i] - floorf(x[i]);
+  }
+  out[at] = own;
 }
 
 int main(int argc, char** argv) {
   Program p(argc, argv);
-  const float* in = p.in<float>();
-  float* out = p.out<float>();
-  const float4* rows_in = p.in<float4>();
-  float4* rows_out = p.out<float4>();
+  const float4* in = p.in<float4>();
+  float4* out = p.out<float4>();
   auto rows = [&] { fill_uniform(p.in<float>(), size_t(ROWS) * ROW, 1); };
-  auto rings = [&] { fill_uniform(p.in<float>(), size_t(RINGS) * RING, 2); };
+  auto cells = [&] { fill_uniform(p.in<float>(), size_t(RINGS) * TEAM * 4, 2); };
+  if (argc < 2 || std::strcmp(argv[1], "--list")) {
+    for (auto kernel : {rows_tree<1024>, rows_shuffles<1024>}) CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, OF_ONE));
+    for (auto kernel : {rows_tree<256>, rows_shuffles<256>}) CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, OF_FOUR));
+    CHECK(cudaFuncSetAttribute(react<1024>, cudaFuncAttributeMaxDynamicSharedMemorySize, OF_ONE));
+    CHECK(cudaFuncSetAttribute(react<256>, cudaFuncAttributeMaxDynamicSharedMemorySize, OF_FOUR));
+  }
 
-  // With that much shared memory beside it, an SM holds four blocks of 256 threads: as many warps as of one block of 1024.
-  constexpr int FOURTH = 50 * 1024;
-  CHECK(cudaFuncSetAttribute(rows_tree<256>, cudaFuncAttributeMaxDynamicSharedMemorySize, FOURTH));
   p.set(1e-4);
-  p.kernel<float>("rows_tree-1024", size_t(ROWS) * ROW, rows, [=] { rows_tree<1024><<<ROWS / 4, 1024>>>(rows_in, rows_out); });
-  p.kernel<float>("rows_tree-256", size_t(ROWS) * ROW, rows, [=] { rows_tree<256><<<ROWS, 256>>>(rows_in, rows_out); });
-  p.kernel<float>("rows_tree-256x4", size_t(ROWS) * ROW, rows, [=] { rows_tree<256><<<ROWS, 256, FOURTH>>>(rows_in, rows_out); });
-  p.kernel<float>("rows_shuffles-1024", size_t(ROWS) * ROW, rows, [=] { rows_shuffles<1024><<<ROWS / 4, 1024>>>(rows_in, rows_out); });
-  p.kernel<float>("rows_shuffles-256", size_t(ROWS) * ROW, rows, [=] { rows_shuffles<256><<<ROWS, 256>>>(rows_in, rows_out); });
+  p.kernel<float>("rows_tree-1024", size_t(ROWS) * ROW, rows, [=] { rows_tree<1024><<<ROWS / 4, 1024, OF_ONE>>>(in, out); });
+  p.kernel<float>("rows_tree-256", size_t(ROWS) * ROW, rows, [=] { rows_tree<256><<<ROWS, 256, OF_FOUR>>>(in, out); });
+  p.kernel<float>("rows_shuffles-1024", size_t(ROWS) * ROW, rows, [=] { rows_shuffles<1024><<<ROWS / 4, 1024, OF_ONE>>>(in, out); });
+  p.kernel<float>("rows_shuffles-256", size_t(ROWS) * ROW, rows, [=] { rows_shuffles<256><<<ROWS, 256, OF_FOUR>>>(in, out); });
 
-  constexpr int OF_TEAM = RING * sizeof(float);
-  CHECK(cudaFuncSetAttribute(smooth<1024>, cudaFuncAttributeMaxDynamicSharedMemorySize, 4 * OF_TEAM));
-  CHECK(cudaFuncSetAttribute(smooth<256>, cudaFuncAttributeMaxDynamicSharedMemorySize, OF_TEAM));
-  p.set(1e-6);
-  p.kernel<float>("smooth-1024", size_t(RINGS) * RING, rings, [=] { smooth<1024><<<RINGS / 4, 1024, 4 * OF_TEAM>>>(in, out); });
-  p.kernel<float>("smooth-256", size_t(RINGS) * RING, rings, [=] { smooth<256><<<RINGS, 256, OF_TEAM>>>(in, out); });
+  p.set(1e-5);
+  p.kernel<float>("react-1024", size_t(RINGS) * TEAM * 4, cells, [=] { react<1024><<<RINGS / 4, 1024, OF_ONE>>>(in, out); });
+  p.kernel<float>("react-256", size_t(RINGS) * TEAM * 4, cells, [=] { react<256><<<RINGS, 256, OF_FOUR>>>(in, out); });
   return p.end();
 }
