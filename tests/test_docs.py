@@ -1,9 +1,12 @@
 """The README and `docs/`: what they show is what the commands print, and every command in them is one that prof takes."""
 
 import ast
+import os
 import re
 import shlex
+import subprocess
 import sys
+import textwrap
 from contextlib import nullcontext
 from functools import cache
 from inspect import signature
@@ -298,6 +301,31 @@ def test_both_workflows_are_shown():
     for workflow in (collecting, reading):
         assert "check --baseline" in workflow
         assert "\t" not in workflow
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_workflow_installs_prof_for_a_repository_without_it(number, tmp_path):
+    """The steps of the page run in the user's repository, which need not even hold Python."""
+    script = re.search(
+        r"git clone -q .*?GITHUB_PATH\"$", blocks(CI, "yaml")[number], re.DOTALL | re.MULTILINE
+    )[0]
+    (tmp_path / "kernels-of-mine").mkdir()
+    there = {
+        "PROF": str(ROOT),
+        "COMMIT": "HEAD",
+        "RUNNER_TEMP": str(tmp_path),
+        "GITHUB_PATH": str(tmp_path / "path"),
+    }
+    subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", textwrap.dedent(" " * 10 + script)],
+        cwd=tmp_path / "kernels-of-mine", env=os.environ | there, check=True,
+    )  # fmt: skip
+    (folder,) = (tmp_path / "path").read_text().split()
+    said = subprocess.run(
+        [f"{folder}/prof", "check", "--help"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert "--baseline" in said.stdout
 
 
 def test_the_limits_shown_are_read(tmp_path):

@@ -310,7 +310,7 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
         return "unclear", delta.reason
     if outcome == "unclear" and delta.verdict == "same":  # a trifle of the whole that it counts a part of
         return "passed", ""
-    return outcome, delta.reason if outcome == "unclear" else reason
+    return outcome, (delta.reason or reason) if outcome == "unclear" else reason
 
 
 def _decide(
@@ -318,14 +318,14 @@ def _decide(
 ) -> tuple[Outcome, findings.Reason]:
     """Returns the outcome and why; `worse` above zero is a loss, and `negligible` is what `prof compare` calls the same.
 
-    Certainly worse, and by more than is allowed: a regression. An interval in which both no change and a
-    regression lie: unclear. A limit below `negligible` holds for what is certain alone.
+    Certainly worse, and by more than is allowed: a regression. An interval in which a regression lies and a change that passes as
+    well: unclear. A limit below `negligible` holds for what is certain alone.
     """
     if interval is None:
         return "unclear", "too_few_launches"
     low, high = interval
-    if low > 0.0:
-        return ("regression" if worse > allowed else "passed"), ""
+    if low > 0.0 and worse > allowed:
+        return "regression", ""
     if high > max(allowed, negligible):
-        return "unclear", "interval_spans_zero"
+        return "unclear", "interval_spans_limit" if low > 0.0 else "interval_spans_zero"
     return "passed", ""

@@ -31,8 +31,8 @@ _MORE_PROCESSES = (
     "Record both sides in more processes, which take turns: `prof collect --launches 5 --processes 5 ...`."
 )
 _RECORD_ALIKE = "Record both sides the same way; `prof compare --force` shows their difference anyway."
-_RECORD_IT = "Record on both sides, under one name, what the baseline has; if it was removed on purpose, `prof check --accept REASON` accepts that."
-_PAIR_THEM = "If they do the same work, give `-k PATTERN` that matches both names; or `prof check --accept REASON` accepts the change."
+_RECORD_IT = "Record on both sides, under one name, what the baseline has; if it was removed on purpose, `prof check --accept REASON` with the same two sides accepts that."
+_PAIR_THEM = "If they do the same work, give `-k PATTERN` that matches both names; or `prof check --accept REASON` with the same two sides accepts the change."
 _WORST_FIRST: tuple[Outcome, ...] = ("regression", "not_comparable", "unclear")
 _BESIDES: dict[Outcome, str] = {"unclear": "unclear", "not_comparable": "not comparable"}
 
@@ -151,7 +151,7 @@ def _worst_sentence(outcome: Outcome, members: Sequence[PairCheck], kernels: Seq
         if any(one.outcome == "unclear" for pair in members for one in pair.checks):
             why.append("the launches do not decide it")
         if any(pair.is_doubted for pair in members):
-            why.append("the kernel has another name in the baseline")
+            why.append("its name is not the one in the baseline")
         where = "" if len(members) == len(kernels) == 1 else f" in {many}"
         return f"unclear{where}, because {(' and ' if len(members) == 1 else ' or ').join(why)}: {named}"
     return f"not comparable with its baseline: {many}: {named}"

@@ -3,7 +3,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from profiler.analyse.check import check_pair
 from profiler.analyse.check_summary import derive_finding
@@ -162,6 +162,35 @@ def test_a_pair_and_its_mirror_image_are_never_both_regressions(
     assert {forth.outcome, back.outcome} != {"regression"}
     looser = check_pair("made", one, other, [Threshold(BY_NAME["duration_ns"], "rise", limit + 1)])
     assert looser.outcome != "regression" or forth.outcome == "regression"
+
+
+@given(
+    change=st.floats(-0.01, 0.03),
+    noise=st.floats(0, 0.03),
+    limit=st.floats(0, 4),
+    more=st.floats(0, 0.03),
+    seed=st.integers(0, 99),
+)
+@example(change=0.005, noise=0.012, limit=2.0, more=0.005, seed=8)
+def test_what_takes_longer_in_every_launch_never_has_a_better_outcome(
+    profile_of, change, noise, limit, more, seed
+):
+    limits = [Threshold(BY_NAME["duration_ns"], "rise", limit)]
+    before = profile_of(*noisy(1000, noise, seed=seed))
+    readings = noisy(1000 * (1 + change), noise, seed=seed + 100)
+    sooner, later = (
+        check_pair("made", before, profile_of(*(one * factor for one in readings)), limits).outcome
+        for factor in (1.0, 1.0 + more)
+    )
+    best_first = ("passed", "unclear", "regression")
+    assert best_first.index(sooner) <= best_first.index(later)
+
+
+def test_worse_by_less_than_the_limit_is_unclear_where_the_interval_reaches_beyond_it(profile_of):
+    (one,) = check(profile_of(*noisy(1000, 0.008)), profile_of(*noisy(1016, 0.008, seed=3))).checks
+    assert one.ci_pct[0] > 0
+    assert one.change_pct < 2.0 < one.ci_pct[1]
+    assert (one.outcome, one.reason) == ("unclear", "interval_spans_limit")
 
 
 @pytest.mark.parametrize("count", [100, pytest.param(400, marks=pytest.mark.campaign)])

@@ -122,13 +122,13 @@ _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report
 
 
 def find_all(profile: Profile) -> Diagnosis:
-    """Returns the diagnosis of a kernel that was launched. Questions call `diagnose` instead."""
+    """Returns the diagnosis of a kernel that was launched; `diagnose` calls this."""
     evidence = look_at(profile)
     unoptimised = _find_unoptimised(evidence)
     causes = unoptimised or _find_causes(evidence)
     return Diagnosis(
         causes=causes,
-        unseen=find_unseen(evidence),
+        unseen=_find_unseen(evidence),
         duration_ns=evidence.find(DURATION),
         launches=evidence.profile.launches,
         sees=_find_seen(evidence),
@@ -154,8 +154,8 @@ def _find_seen(evidence: Evidence) -> list[Seen]:
     return [what for what, is_held in held.items() if is_held]
 
 
-def find_unseen(evidence: Evidence) -> list[str]:
-    """Lists what the recording lacks for a full diagnosis, and the preset that records it."""
+def _find_unseen(evidence: Evidence) -> list[str]:
+    """Lists what the recording lacks for a full diagnosis."""
     lacking = []
     if not evidence.model.busy:
         lacking.append("how busy memory and pipes are")
