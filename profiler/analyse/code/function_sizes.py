@@ -76,6 +76,9 @@ _BY_TERM = {
 }
 # A power in its two parts: those of one base share the logarithm.
 POWER_LOGARITHM, POWER_BEHIND_LOGARITHM = Size(35, 4, 1), Size(34, 5, 1)
+# Where the compiler does not know the exponent, powf also tests whether it is zero, odd, infinite or no number: 77 instructions instead of
+# 69. It rounds half of the exponent towards zero, once for each evaluation.
+OF_ANY_EXPONENT = Size(8, 0)
 _OF_A_POWER = frozenset({1.925137e-08, 0.01249299})
 # Sines and powers have branches of their own, or a loop for large arguments: compilers do not unroll a loop that has one of them in it.
 _WITH_BRANCHES = frozenset({1.925137e-08, 0.6366197})
@@ -122,6 +125,11 @@ def moves_constant(instruction: Instruction) -> bool:
 def takes_logarithm_of_power(instruction: Instruction) -> bool:
     """Returns whether a power takes the logarithm of its base here, for one instruction of each logarithm."""
     return instruction.name == "FFMA" and not _OF_A_POWER.isdisjoint(terms_in(instruction.text))
+
+
+def rounds_exponent(instruction: Instruction) -> bool:
+    """Returns whether an instruction may round half of the exponent of a power, which shows whether it is odd."""
+    return instruction.opcode == "FRND.TRUNC"
 
 
 def has_branches(instruction: Instruction) -> bool:

@@ -92,6 +92,25 @@ def test_a_constant_that_is_moved_for_a_precise_function_is_a_part_of_it(move, b
 
 
 @pytest.mark.parametrize(
+    ("function", "rounding", "tests"),
+    [
+        (POWER, "FRND.TRUNC R13, R10", 8),
+        (POWER, "FRND R13, R10", 0),  # the exponent is a constant
+        (SINE, "FRND.TRUNC R13, R10", 0),  # no power: the kernel itself rounds
+    ],
+)
+def test_a_power_tests_an_exponent_that_the_compiler_does_not_know(function, rounding, tests):
+    """Beside the function stands enough on the line that could be those tests."""
+    own = [line for line in function if not line.startswith("FRND.TRUNC")]
+    lines = [*own, *["FSETP.NEU.AND P0, PT, R12, RZ, PT"] * 20]
+    without, with_one = (
+        found_in(*lines, last, of_function=len(lines) + 1).effect.resources["issue"] * (len(lines) + 1)
+        for last in ("FADD R13, R10, R10", rounding)
+    )
+    assert with_one - without == pytest.approx(tests)
+
+
+@pytest.mark.parametrize(
     ("signs", "kept"),
     [
         (("MUFU.RCP64H R9, R7",), 10),  # a quotient

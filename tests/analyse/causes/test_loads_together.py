@@ -131,10 +131,23 @@ def part_of_issue(*lines, hits=100.0):
 
 @pytest.mark.parametrize("hits", [100.0, 40.0])
 def test_a_load_that_is_not_made_takes_the_computing_of_its_address_along(hits):
-    """As far as it is more than the two instructions that any access needs: of four, two."""
     repeated = hits / 100 * 3 / 4
-    assert part_of_issue(*FINDING, LOAD, ADD, hits=hits) == pytest.approx(repeated * (1 + 2) / 6)
-    assert part_of_issue(*FINDING[:2], LOAD, ADD, hits=hits) == pytest.approx(repeated * 1 / 4)
+    assert part_of_issue(*FINDING, LOAD, ADD, hits=hits) == pytest.approx(repeated * (1 + 4) / 6)
+    assert part_of_issue(*FINDING[:2], LOAD, ADD, hits=hits) == pytest.approx(repeated * (1 + 2) / 4)
+
+
+@pytest.mark.parametrize(
+    ("finding", "gone"),
+    [
+        ((), 1),  # the address is computed before the loop
+        (("IADD3 R2, R2, R1, RZ",), 2),  # in each turn
+        (("IADD3 R2, R2, R1, RZ", "ISETP.LT.AND P1, PT, R2, R7, PT"), 1),  # which is compared as well
+    ],
+)
+def test_only_what_is_computed_as_often_as_the_load_goes_with_it(finding, gone):
+    turn = (*finding, LOAD, ADD, "IADD3 R3, R3, 0x1, RZ", "ISETP.NE.AND P0, PT, R3, R4, PT", "@P0 BRA 0x20")
+    lines = ("IMAD R2, R0, R1, RZ", "MOV R3, RZ", *turn)
+    assert part_of_issue(*lines) == pytest.approx(gone * 3 / 4 / len(lines))
 
 
 @pytest.mark.parametrize(

@@ -11,22 +11,21 @@ from profiler.analyse.causes.detectors.global_memory.redundant_stores import (
     is_read_past_barrier,
     part_overwritten,
 )
-from profiler.analyse.causes.detectors.instructions.integer_overhead import find_spare_addresses
 from profiler.analyse.causes.detectors.waiting.barriers import find_own_part
 from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_loads_beside
 from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
-    find_address_work,
     find_repeated_loads,
     has_fixed_address,
 )
 from profiler.analyse.causes.flow.passes import find_later_passes
+from profiler.analyse.causes.flow.served_loads import find_addresses_gone
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import SECTOR_BYTES
 
@@ -184,7 +183,7 @@ def without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect
 
     Loads that are issued together are waited for once. While others of them stay, so does the latency, and only queues get shorter.
     """
-    fewer = evidence.without(fractions)
+    fewer = evidence.without({**find_addresses_gone(evidence, fractions), **fractions})
     alone = {
         site: part
         for site, part in fractions.items()
@@ -240,11 +239,7 @@ def _without_hits(
     held = _held_for_neighbours(evidence)
     held += sum(again * (site.sectors or 0.0) for site, again in fixed.items()) / looked_up
     hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - held) / (1 - held) if held < 1 else 0.0
-    fewer = _without_repeated(
-        evidence,
-        {site: hits * part * share for site, share in _spare_addresses_of(evidence, loads).items()}
-        | dict.fromkeys(loads, hits * part),
-    )
+    fewer = _without_repeated(evidence, dict.fromkeys(loads, hits * part))
     queued = fewer.waits.get("long_scoreboard", 0.0)
     latency = queued * latency_of_hits(evidence.figures) / hits if hits else 0.0
     apart = {barrier: hits * part * (1 - own) for barrier, own in find_own_part(evidence).items()}
@@ -257,16 +252,6 @@ def _without_hits(
         },
         lighter={"long_scoreboard": queued},
     )
-
-
-def _spare_addresses_of(evidence: Evidence, loads: Sequence[Site]) -> dict[Site, float]:
-    """Returns the part of the work on the addresses of these loads, and of nothing else, beyond what accesses need.
-
-    It goes with the loads: what stands in for them in shared memory lies at fixed distances.
-    """
-    others = [site for site in evidence.of(*ACCESSES) if site not in loads]
-    only = find_address_work(evidence, loads) - find_address_work(evidence, others)
-    return {site: part for site, part in find_spare_addresses(evidence).items() if site in only}
 
 
 def _held_for_neighbours(evidence: Evidence) -> float:
@@ -301,7 +286,8 @@ def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
         site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part
         for site, part in fractions.items()
     }
-    fewer, of_filled = evidence.without(fractions), evidence.without(filled)
+    addresses = find_addresses_gone(evidence, fractions)
+    fewer, of_filled = evidence.without({**addresses, **fractions}), evidence.without(addresses | filled)
     looked_up = fewer if evidence.has_costs else of_filled
     return Effect(
         {**fewer.resources, **{unit: looked_up.resources[unit] for unit in ("l1", "l2")}}, of_filled.waits

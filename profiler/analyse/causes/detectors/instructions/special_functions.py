@@ -24,13 +24,16 @@ from profiler.analyse.causes.flow.roots import Root, find_roots, is_reciprocal_o
 from profiler.analyse.code.compared_functions import compared_function
 from profiler.analyse.code.function_sizes import (
     NONE,
+    OF_ANY_EXPONENT,
     TESTED_RECIPROCAL,
     TESTED_ROOT,
     Size,
     has_branches,
     is_tested,
     moves_constant,
+    rounds_exponent,
     size_of,
+    takes_logarithm_of_power,
 )
 from profiler.analyse.code.lasting_functions import is_of_remainder, lasting_function
 from profiler.analyse.code.registers import REGISTER
@@ -276,7 +279,7 @@ def _measure_line(
     lasting = _find_lasting(group, compared)
     evaluating = whole - lasting.instructions
     sizes = [(site.executed, size) for site in group if evaluating and (size := _size_of(site))]
-    known = sum((size * times for times, size in sizes), NONE)
+    known = sum((size * times for times, size in sizes), _tests_of_exponents(group))
     precise, fast = known.precise - lasting.inner.precise, known.fast - lasting.inner.fast
     if fast <= 0 and evaluating:
         polynomials = sum(site.executed for site in group if _is_of_polynomial(site))
@@ -288,6 +291,13 @@ def _measure_line(
         return None
     special = known.special - spared.special
     return _Line(group, whole, evaluating, precise, fast - spared.fast, special, lasting.spare)
+
+
+def _tests_of_exponents(group: Sequence[Site]) -> Size:
+    """Returns how many instructions test exponents that the compiler does not know; powers of one base share its logarithm."""
+    if not any(takes_logarithm_of_power(site.instruction) for site in group):
+        return NONE
+    return OF_ANY_EXPONENT * sum(site.executed for site in group if rounds_exponent(site.instruction))
 
 
 def _size_of(site: Site) -> Size | None:
