@@ -157,7 +157,10 @@ def test_a_regression_does_not_vanish_with_the_name_of_its_recording(record, che
     assert result.stdout.splitlines()[0].startswith(f"❔ {told}")
     assert result.stdout.splitlines()[0].endswith("; 1 recording is new: k2-renamed, m=4096")
     assert (tmp_path / "summary.md").read_text().startswith(f"### ❔ {told.partition('(')[0]}")
-    assert "if it was removed on purpose, `prof check --accept REASON` with the same two sides accepts that" in result.stderr
+    assert (
+        "if it was removed on purpose, `prof check --accept REASON` with the same two sides accepts that"
+        in result.stderr
+    )
     cases = cases_of(tmp_path / "check.xml")
     assert [child.tag for child in cases["k2, m=4096"]] == ["error"]
     assert [child.tag for child in cases["k2-renamed, m=4096"]] == ["skipped"]
@@ -598,7 +601,10 @@ def test_a_removal_is_accepted_with_its_reason(record, check, tmp_path):
     against_main = ("--baseline", "main")
     refused = check(*against_main)
     assert refused.returncode == 80
-    assert "if it was removed on purpose, `prof check --accept REASON` with the same two sides accepts that" in refused.stderr
+    assert (
+        "if it was removed on purpose, `prof check --accept REASON` with the same two sides accepts that"
+        in refused.stderr
+    )
     accepted = check(*against_main, "--accept", "nothing calls it any more")
     assert accepted.returncode == 0
     (line,) = (tmp_path / "prof.accepted.jsonl").read_text().splitlines()

@@ -11,113 +11,30 @@ from math import prod
 from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, Seen, where_is
-from profiler.analyse.causes.detectors import ceilings, larger_tiles, own_values, picked_values, shared_memory
-from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate, Detector
-from profiler.analyse.causes.detectors.global_memory import (
-    atomics,
-    layout,
-    narrow_accesses,
-    random_sequences,
-    redundant_loads,
-    redundant_stores,
-)
-from profiler.analyse.causes.detectors.instructions import (
-    alike,
-    compilation,
-    idioms,
-    integer_overhead,
-    lanes,
-    loops,
-    masked_tiles,
-    number_types,
-    redundant_instructions,
-    results_not_stored,
-    special_functions,
-    sums_across_threads,
-    turns_past_end,
-)
-from profiler.analyse.causes.detectors.launch import grid, occupancy
-from profiler.analyse.causes.detectors.waiting import (
-    barriers,
-    dependent_chains,
-    instruction_cache,
-    unoverlapped_loads,
-)
+from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.every import DETECTORS, WITHOUT_COUNTERS
+from profiler.analyse.causes.detectors.global_memory.atomics import add_retries
+from profiler.analyse.causes.detectors.instructions.compilation import detect_unoptimised
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
+from profiler.analyse.causes.order import in_order, put_digits_last
 from profiler.analyse.causes.places import find_places, find_signature
 from profiler.analyse.causes.shown import what_counters_show
 from profiler.analyse.causes.together import saved_together
 from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
-from profiler.catalog.causes import BY_NAME, GENERAL, LAST_WAVE, TOO_SHORT
+from profiler.catalog.causes import BY_NAME, LAST_WAVE, TOO_SHORT
 from profiler.catalog.metrics import DURATION
 
-DETECTORS: tuple[Detector, ...] = (
-    ceilings.detect_ceilings,
-    layout.detect_uncoalesced,
-    layout.detect_misaligned,
-    narrow_accesses.detect_narrow,
-    redundant_loads.detect_redundant_loads,
-    random_sequences.detect_skipping_ahead,
-    redundant_stores.detect_redundant_stores,
-    compilation.detect_spills,
-    atomics.detect_atomics,
-    layout.detect_divergent_constants,
-    shared_memory.detect_bank_conflicts,
-    larger_tiles.detect_too_little_reuse,
-    shared_memory.detect_redundant_shared,
-    own_values.detect_own_values,
-    integer_overhead.detect_integer_overhead,
-    idioms.detect_spelled_out,
-    redundant_instructions.detect_redundant_instructions,
-    redundant_instructions.detect_repeated_by_blocks,
-    loops.detect_loop_overhead,
-    sums_across_threads.detect_sums_across_threads,
-    sums_across_threads.detect_trees_in_turns,
-    picked_values.detect_picked_values,
-    number_types.detect_conversions,
-    number_types.detect_fp64,
-    special_functions.detect_special_functions,
-    lanes.detect_idle_lanes,
-    lanes.detect_lanes_without_thread,
-    alike.detect_repeated_by_threads,
-    alike.detect_repeated_by_warps,
-    results_not_stored.detect_results_not_stored,
-    masked_tiles.detect_masked_tiles,
-    masked_tiles.detect_tiles_of_zeros,
-    turns_past_end.detect_turns_past_end,
-    unoverlapped_loads.detect_unoverlapped_loads,
-    dependent_chains.detect_dependent_chain,
-    barriers.detect_barriers,
-    compilation.detect_register_banks,
-    instruction_cache.detect_instruction_cache,
-    grid.detect_short_launch,
-    grid.detect_small_grid,
-    grid.detect_last_wave,
-    grid.detect_imbalance,
-    grid.detect_little_work,
-    occupancy.detect_occupancy,
-)
-
-# These need no counter, only the duration of the launch.
-_WITHOUT_COUNTERS: tuple[Detector, ...] = (grid.detect_short_launch,)
-
-# A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
-_NOT_AT_A_CEILING = 0.1
 _MOST_CAUSES = 6
 # Where starting and ending a launch takes over half of it, less than 3 us are left: time for a few round trips to device memory, of
 # 0.4 us each on an H200, and for instructions that no cache holds yet. Neither more blocks nor full warps shorten them.
 _MOSTLY_STARTING = 0.5
-# How much surer a specific cause is. In four blind tests, the next version of a kernel changed the cause that would save most in
-# 86 % of the kernels where that was specific (73 of 85), and in 56 % of those where it was general (28 of 50).
-_WEIGHT_OF_GENERAL = 0.6
-_FUNCTIONS, _DOUBLES, _MOST_OF_IT = "special-functions", "fp64-arithmetic", 1 / 2
 _RULE = "nvidia_rule_speedup_pct"  # what a rule of Nsight Compute in the report estimates for the same cause
 
 
@@ -141,7 +58,7 @@ def find_all(profile: Profile) -> Diagnosis:
 
 def look_at(profile: Profile) -> Evidence:
     """Returns what the detectors look at."""
-    return add_shares(atomics.add_retries(add_lookups(gather(profile))))
+    return add_shares(add_retries(add_lookups(gather(profile))))
 
 
 def _find_seen(evidence: Evidence) -> list[Seen]:
@@ -176,7 +93,7 @@ def _find_unoptimised(evidence: Evidence) -> list[Cause]:
     """Returns the cause of unoptimised code, which is named alone: other causes may vanish when the compiler optimises the code."""
     return [
         _cause(evidence, one, _saves(evidence, one), _estimates(evidence))
-        for one in compilation.detect_unoptimised(evidence)
+        for one in detect_unoptimised(evidence)
     ]
 
 
@@ -188,7 +105,7 @@ def _estimates(evidence: Evidence) -> dict[str, float]:
 @kept
 def _save_each(evidence: Evidence) -> dict[Candidate, float]:
     """Returns every candidate of the detectors, and what it is expected to save by itself."""
-    detectors = DETECTORS if evidence.model.busy else _WITHOUT_COUNTERS
+    detectors = DETECTORS if evidence.model.busy else WITHOUT_COUNTERS
     return {candidate: _saves(evidence, candidate) for detect in detectors for candidate in detect(evidence)}
 
 
@@ -217,7 +134,7 @@ def find_candidates(evidence: Evidence) -> dict[Candidate, float]:
     full = [one.resource for one in best.values() if one.nothing_to_gain]
     named = [one for one in best.values() if not one.nothing_to_gain]
     for candidate in ranked if full else ():
-        spares = any(candidate.effect.resources.get(unit, 0.0) >= _NOT_AT_A_CEILING for unit in full)
+        spares = any(candidate.effect.resources.get(unit, 0.0) >= NOT_AT_A_CEILING for unit in full)
         if spares and any(_hide_each_other(evidence, one, candidate, saved) for one in named):
             best.setdefault(candidate.name, candidate)
     return {one: saved[one] for one in best.values()}
@@ -229,7 +146,7 @@ def _hide_each_other(
     """Returns whether two changes save far more together than one after the other would: each spares a unit that needs nearly all of the time."""
     both = {one: saved[one], other: saved[other]}
     left = prod(1 - part for part in both.values())
-    return saved_together(evidence.model, both) - (1 - left) >= _NOT_AT_A_CEILING
+    return saved_together(evidence.model, both) - (1 - left) >= NOT_AT_A_CEILING
 
 
 def _find_causes(evidence: Evidence) -> list[Cause]:
@@ -265,24 +182,6 @@ def _add_up(
         yield replace(one, saves_pct=replace(one.saves_pct, together=together))
 
 
-def put_digits_last(causes: list[Cause], best: Mapping[str, Candidate]) -> list[Cause]:
-    """Puts double precision behind the functions that execute most of it, such as a power that products could replace.
-
-    Without them, the results keep their digits, and little double precision is left.
-    """
-    functions = best.get(_FUNCTIONS)
-    places = {one.cause: place for place, one in enumerate(causes)}
-    if (
-        functions is None
-        or functions.effect.resources.get("fp64", 0.0) <= _MOST_OF_IT
-        or not places.get(_DOUBLES, len(causes)) < places.get(_FUNCTIONS, 0)
-    ):
-        return causes
-    doubles = causes.pop(places[_DOUBLES])
-    causes.insert(places[_FUNCTIONS], doubles)
-    return causes
-
-
 def _helps_at(ceiling: Candidate, candidate: Candidate) -> bool:
     """Returns whether a candidate has its place beside a ceiling: what waits there waits for the ceiling, so that only less work would help."""
     less_work = candidate.effect.resources.get(ceiling.resource, 0.0) > 0
@@ -300,27 +199,9 @@ def _is_better(candidate: Candidate, ceiling: Candidate, saved: float) -> bool:
     return (
         not candidate.nothing_to_gain
         and candidate.name != LAST_WAVE
-        and max(work, saved) >= _NOT_AT_A_CEILING
+        and max(work, saved) >= NOT_AT_A_CEILING
         and (work > 0 or not by_work)
     )
-
-
-def in_order(causes: Iterable[Cause]) -> list[Cause]:
-    """Returns a ceiling first, and then what is the surest to save much; before a ceiling, only a last round that costs a tenth of the time."""
-    found = list(causes)
-    has_ceiling = any(one.is_ceiling for one in found)
-    return sorted(
-        found,
-        key=lambda one: (
-            not (has_ceiling and _is_before_ceiling(one)),
-            not one.is_ceiling,
-            -one.saves_pct.expected * (_WEIGHT_OF_GENERAL if one.cause in GENERAL else 1),
-        ),
-    )
-
-
-def _is_before_ceiling(cause: Cause) -> bool:
-    return cause.cause == LAST_WAVE and cause.saves_pct.expected >= 100 * _NOT_AT_A_CEILING
 
 
 def _saves(evidence: Evidence, candidate: Candidate) -> float:

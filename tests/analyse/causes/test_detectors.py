@@ -7,6 +7,7 @@ import pytest
 from made_evidence import BUSY, evidence_of
 
 from profiler.analyse.causes.detectors import ceilings, larger_tiles, shared_memory
+from profiler.analyse.causes.detectors.every import DETECTORS
 from profiler.analyse.causes.detectors.global_memory import (
     atomics,
     layout,
@@ -31,7 +32,6 @@ from profiler.analyse.causes.detectors.waiting import (
     unoverlapped_loads,
 )
 from profiler.analyse.causes.evidence.latency import UNNAMED, Places
-from profiler.analyse.causes.find import DETECTORS
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 
 LOAD = "LDG.E R4, [R2.64]"

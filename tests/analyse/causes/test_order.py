@@ -10,7 +10,7 @@ from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.ceilings import detect_ceilings
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.find import in_order, put_digits_last
+from profiler.analyse.causes.order import in_order, put_digits_last
 from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
 

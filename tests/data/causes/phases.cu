@@ -117,6 +117,7 @@ int main(int argc, char** argv) {
   p.set(1e-4);
   p.kernel<float>("rows_tree-1024", size_t(ROWS) * ROW, rows, [=] { rows_tree<1024><<<ROWS / 4, 1024, OF_ONE>>>(in, out); });
   p.kernel<float>("rows_tree-256", size_t(ROWS) * ROW, rows, [=] { rows_tree<256><<<ROWS, 256, OF_FOUR>>>(in, out); });
+  p.kernel<float>("rows_tree-1024-free", size_t(ROWS) * ROW, rows, [=] { rows_tree<1024><<<ROWS / 4, 1024>>>(in, out); });
   p.kernel<float>("rows_shuffles-1024", size_t(ROWS) * ROW, rows, [=] { rows_shuffles<1024><<<ROWS / 4, 1024, OF_ONE>>>(in, out); });
   p.kernel<float>("rows_shuffles-256", size_t(ROWS) * ROW, rows, [=] { rows_shuffles<256><<<ROWS, 256, OF_FOUR>>>(in, out); });
 

@@ -1,0 +1,86 @@
+"""Lists every detector, and those that need no counter; `find.py` asks them."""
+
+from __future__ import annotations
+
+from profiler.analyse.causes.detectors import ceilings, larger_tiles, own_values, picked_values, shared_memory
+from profiler.analyse.causes.detectors.candidate import Detector
+from profiler.analyse.causes.detectors.global_memory import (
+    atomics,
+    layout,
+    narrow_accesses,
+    random_sequences,
+    redundant_loads,
+    redundant_stores,
+)
+from profiler.analyse.causes.detectors.instructions import (
+    alike,
+    compilation,
+    idioms,
+    integer_overhead,
+    lanes,
+    loops,
+    masked_tiles,
+    number_types,
+    redundant_instructions,
+    results_not_stored,
+    special_functions,
+    sums_across_threads,
+    turns_past_end,
+)
+from profiler.analyse.causes.detectors.launch import grid, occupancy
+from profiler.analyse.causes.detectors.waiting import (
+    barriers,
+    dependent_chains,
+    instruction_cache,
+    unoverlapped_loads,
+)
+
+DETECTORS: tuple[Detector, ...] = (
+    ceilings.detect_ceilings,
+    layout.detect_uncoalesced,
+    layout.detect_misaligned,
+    narrow_accesses.detect_narrow,
+    redundant_loads.detect_redundant_loads,
+    random_sequences.detect_skipping_ahead,
+    redundant_stores.detect_redundant_stores,
+    compilation.detect_spills,
+    atomics.detect_atomics,
+    layout.detect_divergent_constants,
+    shared_memory.detect_bank_conflicts,
+    larger_tiles.detect_too_little_reuse,
+    shared_memory.detect_redundant_shared,
+    own_values.detect_own_values,
+    integer_overhead.detect_integer_overhead,
+    idioms.detect_spelled_out,
+    redundant_instructions.detect_redundant_instructions,
+    redundant_instructions.detect_repeated_by_blocks,
+    loops.detect_loop_overhead,
+    sums_across_threads.detect_sums_across_threads,
+    sums_across_threads.detect_trees_in_turns,
+    picked_values.detect_picked_values,
+    number_types.detect_conversions,
+    number_types.detect_fp64,
+    special_functions.detect_special_functions,
+    lanes.detect_idle_lanes,
+    lanes.detect_lanes_without_thread,
+    alike.detect_repeated_by_threads,
+    alike.detect_repeated_by_warps,
+    results_not_stored.detect_results_not_stored,
+    masked_tiles.detect_masked_tiles,
+    masked_tiles.detect_tiles_of_zeros,
+    turns_past_end.detect_turns_past_end,
+    unoverlapped_loads.detect_unoverlapped_loads,
+    dependent_chains.detect_dependent_chain,
+    barriers.detect_barriers,
+    compilation.detect_register_banks,
+    instruction_cache.detect_instruction_cache,
+    grid.detect_short_launch,
+    grid.detect_small_grid,
+    grid.detect_last_wave,
+    grid.detect_imbalance,
+    grid.detect_little_work,
+    occupancy.detect_occupancy,
+)
+
+# Only the duration of the launch.
+WITHOUT_COUNTERS: tuple[Detector, ...] = (grid.detect_short_launch,)
