@@ -262,6 +262,30 @@ def test_a_private_name_is_seen_where_it_is_imported_read_or_replaced():
     assert sorted(private_names(source)) == [(1, "_b"), (2, "_c"), (4, "_d"), (5, "_e")]
 
 
+def annotated(source):
+    """Names of the functions with annotations; those of `singledispatch` choose by them."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef) and not any(
+            "register" in ast.unparse(one) for one in node.decorator_list
+        ):
+            arguments = [one for one in ast.walk(node.args) if isinstance(one, ast.arg)]
+            if node.returns or any(one.annotation for one in arguments):
+                yield node.name
+
+
+def test_tests_have_no_annotations_since_nothing_reads_them():
+    """`compiled.py` is no test, and each change of it would make the recorded machine code stale."""
+    paths = {*(ROOT / "tests").rglob("*.py")} - {*(ROOT / "tests" / "data").rglob("*.py")}
+    paths.remove(ROOT / "tests" / "kernels" / "compiled.py")
+    found = {str(path.relative_to(ROOT)): [*annotated(path.read_text())] for path in paths}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
+def test_an_annotation_is_seen_at_an_argument_and_at_a_result():
+    source = "def a(x: int): ...\ndef b(*, x: int = 1): ...\ndef c() -> int: ...\ndef d(x): ...\n@of.register\ndef _(x: int): ...\n"
+    assert [*annotated(source)] == ["a", "b", "c"]
+
+
 # Errors
 
 

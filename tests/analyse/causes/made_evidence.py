@@ -1,7 +1,6 @@
 """Evidence about made-up machine code: what was executed, how warps waited, and how the kernel was launched."""
 
 from collections import Counter
-from typing import Any
 
 from profiler.analyse.causes.evidence.blame import charge
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -16,7 +15,7 @@ from profiler.store.tables.instruction_text import opcode_of
 BUSY = {"issue": 0.2, "dram": 0.1, "l1": 0.1, "l2": 0.1, "lsu": 0.1, "fma": 0.1, "alu": 0.1}
 
 
-def code_of(*lines: str | tuple[str, float], file: str | None = "made.cu", line: int | None = None) -> Code:
+def code_of(*lines, file="made.cu", line=None):
     """`code_of("LDG.E R4, [R2.64]", ("FADD R5, R5, R4", 800))`: 16 bytes each; 100 executions, where none are given.
 
     All are on the same source `line`, or else each on its own.
@@ -34,7 +33,7 @@ def code_of(*lines: str | tuple[str, float], file: str | None = "made.cu", line:
     )
 
 
-def sites_of(code: Code, facts: dict[int, dict[str, Any]] | None = None) -> tuple[Site, ...]:
+def sites_of(code, facts=None):
     """`facts` are those of an instruction by its place in the code: `{1: {"waits": {"long_scoreboard": 9}}}`."""
     sites = []
     for place, instruction in enumerate(code.functions[0]):
@@ -45,17 +44,17 @@ def sites_of(code: Code, facts: dict[int, dict[str, Any]] | None = None) -> tupl
 
 
 def evidence_of(
-    *lines: str | tuple[str, float],
-    facts: dict[int, dict[str, Any]] | None = None,
-    busy: dict[str, float] | None = None,
-    waits: dict[str, float] | None = None,
-    figures: dict[str, float] | None = None,
-    grid: int | tuple[int, int, int] = 1000,
-    block: int | tuple[int, int, int] = 256,
-    file: str | None = "made.cu",
-    line: int | None = None,
-    places: Places | None = None,
-) -> Evidence:
+    *lines,
+    facts=None,
+    busy=None,
+    waits=None,
+    figures=None,
+    grid=1000,
+    block=256,
+    file="made.cu",
+    line=None,
+    places=None,
+):
     """Returns evidence with the waiting of `waits`, charged as the samples in `facts` are."""
     code = code_of(*lines, file=file, line=line)
     sites = sites_of(code, facts)

@@ -26,9 +26,7 @@ def test_a_load_at_the_end_of_a_loop_is_charged_for_what_waits_at_its_start():
     assert charged_places(*lines, waits={1: {"long_scoreboard": 9}}) == {2: {"long_scoreboard": 9}}
 
 
-def loop_after(
-    first: str, turns: float, waiting: str, last: str, acting: float | None = None
-) -> dict[int, dict[str, int]]:
+def loop_after(first, turns, waiting, last, acting=None):
     """Returns what is charged for a wait at the start of a loop, if one access stands before the loop and one at its end."""
     lines = (first, (waiting, 100 * turns), (last, 100 * turns), ("@P0 BRA 0x10", 100 * turns), "EXIT")
     facts = {1: {"waits": {"long_scoreboard": 9}}, 2: {"acting": acting}}

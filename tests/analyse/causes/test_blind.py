@@ -14,7 +14,7 @@ FIRST = {"cause": "grid-too-small", "saves_pct": {"expected": 30, "at_most": 60}
 PROF = str(Path(sys.executable).with_name("prof"))
 
 
-def idle_lanes(line: int, file: str = "/home/x/walk.cu") -> dict[str, object]:
+def idle_lanes(line, file="/home/x/walk.cu"):
     return {
         "cause": "idle-lanes",
         "saves_pct": {"expected": 20, "at_most": 50},
@@ -22,7 +22,7 @@ def idle_lanes(line: int, file: str = "/home/x/walk.cu") -> dict[str, object]:
     }
 
 
-def test_the_first_cause_that_the_label_has_is_scored() -> None:
+def test_the_first_cause_that_the_label_has_is_scored():
     row = blind.judge(PAIR, [FIRST, idle_lanes(41)])
     assert (row["rank"], row["expected"], row["at_most"]) == (2, 20, 50)
     assert (row["named_1"], row["expects_1"]) == ("grid-too-small", 30)
@@ -37,15 +37,15 @@ def test_the_first_cause_that_the_label_has_is_scored() -> None:
         (FIRST, "no"),
     ],
 )
-def test_a_line_is_right_within_two_lines_of_the_same_file(place: dict[str, object], is_right: str) -> None:
+def test_a_line_is_right_within_two_lines_of_the_same_file(place, is_right):
     assert blind.judge(PAIR, [place])["line_is_right"] == is_right
 
 
-def test_no_line_is_judged_where_the_cause_is_one_of_the_kernel() -> None:
+def test_no_line_is_judged_where_the_cause_is_one_of_the_kernel():
     assert "line_is_right" not in blind.judge(PAIR | {"lines": []}, [FIRST])
 
 
-def test_a_cause_that_is_not_named_has_no_rank() -> None:
+def test_a_cause_that_is_not_named_has_no_rank():
     row = blind.judge(PAIR, [FIRST])
     assert row["rank"] is None
     assert "expected" not in row
@@ -58,11 +58,11 @@ def test_a_cause_that_is_not_named_has_no_rank() -> None:
         ("Softmax with dropout (two versions of one file)", "Softmax with dropout"),
     ],
 )
-def test_a_source_is_a_repository_or_what_it_begins_with(said: str, source: str) -> None:
+def test_a_source_is_a_repository_or_what_it_begins_with(said, source):
     assert blind.source_of(said) == source
 
 
-def test_pairs_that_ran_and_saved_a_tenth_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pairs_that_ran_and_saved_a_tenth_count(tmp_path, capsys):
     (tmp_path / "reports").mkdir()
     track_record.unpack(track_record.PACKS, tmp_path / "reports", {"move_structs"})
     names = ("move_structs", "failed", "gained_little")
@@ -85,7 +85,7 @@ def test_pairs_that_ran_and_saved_a_tenth_count(tmp_path: Path, capsys: pytest.C
     ]
 
 
-def test_every_scored_pair_names_a_cause_among_those_that_exist() -> None:
+def test_every_scored_pair_names_a_cause_among_those_that_exist():
     rows = blind.read_scored()
     named = {cause for row in rows for cause in [*row["right"].split(), row["named_1"]] if cause}
     assert named <= set(BY_NAME)

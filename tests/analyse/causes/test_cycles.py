@@ -7,7 +7,7 @@ from profiler.analyse.causes.flow.dataflow import reach
 
 
 @st.composite
-def graphs(draw: st.DrawFn) -> list[frozenset[int]]:
+def graphs(draw):
     """Returns for each of a few positions those that it leads to."""
     count = draw(st.integers(0, 9))
     others = st.frozensets(st.integers(0, max(0, count - 1)), max_size=3)

@@ -1191,7 +1191,7 @@ def test_four_loads_under_way_are_enough():
     assert lone_saving(4) == 0.25
 
 
-def staging(use: str):
+def staging(use):
     """A loop in which a warp loads four times 16 bytes, waits, hands them on by `use`, and waits at a barrier."""
     lines = [f"LDG.E.128 R{8 + 4 * place}, [R2.64+{0x200 * place:#x}]" for place in range(4)]
     lines += [use.format(8 + 4 * place) for place in range(4)]

@@ -18,11 +18,11 @@ DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "causes.md"
 SAID = "General causes (here {}) stand lower"
 
 
-def cause(name: str, saves: float) -> Cause:
+def cause(name, saves):
     return Cause(name, "Why.", "What to try.", Savings(saves, 100.0), [], {})
 
 
-def names(causes: list[Cause]) -> list[str]:
+def names(causes):
     return [one.cause for one in causes]
 
 
@@ -77,7 +77,7 @@ def test_a_last_round_that_costs_a_tenth_of_the_time_comes_before_the_ceiling_of
     assert names(in_order(causes[::2]))[0] == more  # without a ceiling, what saves more
 
 
-def rounds(busy: float, occupancy: float):
+def rounds(busy, occupancy):
     """One and a half rounds of blocks: places are empty for a quarter of the time where the last one keeps its places for as long."""
     figures = {"waves": 1.5, "occupancy_pct": occupancy, "occupancy_limit_pct": 100.0}
     return evidence_of("FFMA R1, R2, R3, R1", figures=figures, busy={"fma": busy, "issue": busy})

@@ -1,7 +1,5 @@
 """A loop that reads what one before it has read, however its addresses are written, repeats the work of memory."""
 
-from collections.abc import Sequence
-
 import pytest
 from made_evidence import evidence_of
 
@@ -23,15 +21,15 @@ SECOND = [
 
 
 def passes(
-    second: list[str],
-    between: Sequence[str] = (),
-    count: float = 4000.0,
-    sectors: float = 4000.0,
-    moved: float = 0.0,
-    what: str = SUM,
+    second,
+    between=(),
+    count=4000.0,
+    sectors=4000.0,
+    moved=0.0,
+    what=SUM,
 ):
     """Two loops of ten turns, entered by 400 warps: 50 blocks of 256 threads. Each loads a value and adds it up."""
-    lines: list[tuple[str, float]] = [(one, 400.0) for one in START + FIRST]
+    lines = [(one, 400.0) for one in START + FIRST]
     loads = [len(lines)]
     lines += [
         ("LDG.E R10, [R8.64]", 4000.0),
@@ -55,7 +53,7 @@ def passes(
     return evidence_of(*lines, facts=facts, figures=figures, grid=50), loads
 
 
-def found(*arguments, **options) -> bool:
+def found(*arguments, **options):
     evidence, (_, second) = passes(*arguments, **options)
     later = find_later_passes(evidence)
     assert later in ([], [evidence.sites[second]])
@@ -153,10 +151,10 @@ def test_turns_that_are_peeled_off_a_loop_under_a_predicate_are_computed_too():
 IMAGES, PIXELS = 10, 100
 
 
-def planes(apart: bool, bytes_of_a_block: float, threads: int = 256, figures: dict[str, float] | None = None):
+def planes(apart, bytes_of_a_block, threads=256, figures=None):
     """Two passes over the pixels of all images: each in a loop over images of its own if `apart`, or both in one of them."""
     per_block, warps = threads / 32, 50 * threads / 32
-    lines: list[tuple[str, float]] = [(one, warps) for one in START]
+    lines = [(one, warps) for one in START]
     outer = len(lines)
     lines += [(one, warps * IMAGES) for one in FIRST]
     loads = []

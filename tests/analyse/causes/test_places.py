@@ -13,7 +13,7 @@ HEADER = "/usr/local/cuda/targets/x86_64-linux/include/sm_30_intrinsics.hpp"
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 
 
-def place_of(*lines: str, last_file: str = HEADER):
+def place_of(*lines, last_file=HEADER):
     """The place of the last instruction, which a library holds, while the others are the user's."""
     evidence = evidence_of(*lines)
     last = evidence.sites[-1]

@@ -9,7 +9,7 @@ from profiler.catalog.metrics import BY_NAME
 
 @pytest.fixture
 def figures_of(make_run):
-    def derive(**values: float) -> dict[str, float]:
+    def derive(**values):
         metrics = {BY_NAME[name].ncu[0]: value for name, value in values.items()}
         return derive_figures(profile_kernel(make_run({"kernel": "k", "metrics": metrics}), "k"))
 

@@ -271,7 +271,7 @@ def test_a_pair_that_waits_to_be_recorded_has_no_recording():
 # Names do not matter
 
 
-def renamed(run: Run) -> Run:
+def renamed(run):
     """Returns the run with other names for its kernel and files, and other text for its source."""
     tables = {name: run.table(name) for name in run.manifest.tables}
     columns = {
@@ -288,7 +288,7 @@ def renamed(run: Run) -> Run:
     return Run(run.path, run.manifest, stored=False, _tables=tables)
 
 
-def another_name(column: str, value: str) -> str:
+def another_name(column, value):
     """Returns another name that still says which language it is of, because advice comes in the words of that language."""
     name = hashlib.sha256(value.encode()).hexdigest()
     if column == "mangled":

@@ -25,7 +25,7 @@ LIST = (
 LOAD, ADDING = 8, 9
 
 
-def part_past_end(acting: float = 8.0, replaced=None) -> float:
+def part_past_end(acting=8.0, replaced=None):
     """Returns the part of the loop's turns that is named, if its load acts for so many of 32 lanes."""
     lines = [((replaced or {}).get(place, line), executed) for place, (line, executed) in enumerate(LIST)]
     stores = [place for place, (line, _) in enumerate(lines) if place == ADDING and "STG" in line]

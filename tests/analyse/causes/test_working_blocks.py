@@ -9,11 +9,11 @@ TEST = "ISETP.GE.AND P0, PT, R3, R5, PT"
 
 
 def launched(
-    *before: str,
-    index: str = "SR_CTAID.X",
-    going_on: float = 1000.0,
-    end: str = "@P0 EXIT",
-    waves: float = 1.25,
+    *before,
+    index="SR_CTAID.X",
+    going_on=1000.0,
+    end="@P0 EXIT",
+    waves=1.25,
 ):
     """A thousand blocks of four warps, 800 of which fit: those past the end of a list have nothing to do."""
     lines = [(line, 4000.0) for line in (f"S2R R3, {index}", "LDC R5, c[0x0][0x248]", TEST, *before, end)]
