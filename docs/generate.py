@@ -73,6 +73,7 @@ _SHARED = re.compile(r"^  (?:--runs |--ladder |--format |-h, ).*\n(?: {20,}.*\n)
 _EXAMPLES_APART, _LINE_END = re.compile(r"\n\n(?=    prof )"), "\n"
 start = subprocess.run  # the tests fork instead
 _WIDEST = 130  # characters of a line that a page shows without much scrolling
+_LONGEST = 140  # characters of a line of an answer that is not cut
 
 # Colours that keep a contrast of at least 4.5 on the picture's own background.
 _THEME = TerminalTheme(
@@ -116,7 +117,7 @@ def _shown(what: str) -> str:
     lines, count = output.split("\n"), int(cut["lines"])
     assert count < len(lines), f"{what}: the output has {len(lines)} lines"
     short = [
-        line if len(line) <= _WIDEST else f"{line[: _WIDEST - 4].rpartition(' ')[0]} ..."
+        line if len(line) <= _LONGEST else f"{line[: _WIDEST - 4].rpartition(' ')[0]} ..."
         for line in lines[:count]
     ]
     return "\n".join([*short, f"... ({len(lines) - count} more lines)"])

@@ -473,6 +473,7 @@ def test_help_imports_nothing_heavy():
         "scipy",
         "ncu_report",
         "mcp",
+        "mcp_types",
         "anyio",
         "pydantic",
     }

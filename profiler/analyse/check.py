@@ -308,7 +308,7 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
     outcome, reason = _decide(sign * delta.delta, interval, allowed, negligible)
     if outcome == "regression" and delta.verdict == "unclear":  # whatever the interval alone would say
         return "unclear", delta.reason
-    if outcome == "unclear" and delta.verdict == "same":  # a trifle of the whole that it counts a part of
+    if outcome == "unclear" and delta.reason == "within_effect_size":  # of the whole that it counts a part of
         return "passed", ""
     return outcome, (delta.reason or reason) if outcome == "unclear" else reason
 

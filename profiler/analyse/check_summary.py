@@ -151,7 +151,7 @@ def _worst_sentence(outcome: Outcome, members: Sequence[PairCheck], kernels: Seq
         if any(one.outcome == "unclear" for pair in members for one in pair.checks):
             why.append("the launches do not decide it")
         if any(pair.is_doubted for pair in members):
-            why.append("its name is not the one in the baseline")
+            why.append("the name is not the one in the baseline")
         where = "" if len(members) == len(kernels) == 1 else f" in {many}"
         return f"unclear{where}, because {(' and ' if len(members) == 1 else ' or ').join(why)}: {named}"
     return f"not comparable with its baseline: {many}: {named}"

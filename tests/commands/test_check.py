@@ -638,7 +638,7 @@ def test_two_kernels_of_different_names_are_unclear_unless_chosen_or_accepted(re
     pair = ("--baseline", baseline, candidate)
     doubted = check(*pair, "--junit", "check.xml")
     assert doubted.returncode == 80
-    assert "its name is not the one in the baseline: mul" in doubted.stdout
+    assert "the name is not the one in the baseline: mul" in doubted.stdout
     (case,) = ElementTree.parse(tmp_path / "check.xml").iter("testcase")
     assert case.find("error") is not None
     assert check(*pair, "-k", "add|mul").returncode == 0

@@ -1,4 +1,4 @@
-"""Finds the causes of a kernel's time: asks every detector, and puts first what is the surest to save much.
+"""Finds the causes of a kernel's time: asks every detector, and estimates what each change would save.
 
 A `Profile` in; a `Diagnosis` out.
 """

@@ -118,7 +118,7 @@ def test_every_common_kernel_is_paired_in_the_order_of_the_first_recording(run_o
     assert match(before, after, "[ab]", every=True) == [("a", "a"), ("b", "b")]
 
 
-def test_all_common_kernels_may_be_the_only_one_of_each_side_and_are_never_guessed_at(run_of):
+def test_without_a_common_name_the_only_kernels_of_two_sides_are_a_pair_and_several_are_refused(run_of):
     assert match(run_of("naive"), run_of("tiled"), every=True) == [("naive", "tiled")]
     with pytest.raises(KernelAmbiguous):
         match(run_of("a", "b"), run_of("c", "d"), every=True)

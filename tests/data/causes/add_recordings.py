@@ -30,7 +30,10 @@ def add_pack(pack: Path, folder: Path) -> None:
         for one in (there, pack):
             if one.exists():
                 with tarfile.open(one) as packed:
-                    packed.extractall(scratch, filter="data")
+                    for member in packed:
+                        content = packed.extractfile(member)
+                        assert content is not None
+                        (Path(scratch) / Path(member.name).name).write_bytes(content.read())
         with tarfile.open(made := Path(scratch) / "made.tar.xz", "w:xz", preset=9) as packed:
             for report in sorted(Path(scratch).glob("*.ncu-rep")):
                 packed.add(report, report.name)

@@ -90,7 +90,6 @@ def test_a_compiled_rung_is_profiled_from_a_neutral_folder(rung, tmp_path):
 
 def test_a_path_that_the_ladders_command_names_stays_absolute(rung, tmp_path):
     """A path in a rung's command must stay absolute, or it would lead nowhere."""
-    assert rung.job is not None
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     words, _ = prepare(rung, NCU, DEFAULT, scratch, None)
@@ -161,7 +160,6 @@ def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path, name)
     target = script(tmp_path, SCRIPTS + 'sources = ["step.py", "../common/step_base.py"]')
 
     def facts():
-        assert target.job is not None
         gpu = Gpu("NVIDIA H200", "sm_90", "580.1", "GPU-0")
         return derive_provenance(target.job.ladder, target.job.kernel, None, gpu, GitCommit(None, None))
 
@@ -173,7 +171,6 @@ def test_every_file_that_a_script_names_decides_what_a_run_holds(tmp_path, name)
 
 
 def test_with_cwd_it_runs_there_and_is_not_moved(rung, tmp_path):
-    assert rung.job is not None
     scratch, elsewhere = tmp_path / "scratch", tmp_path / "elsewhere"
     scratch.mkdir()
     words, folder = prepare(rung, NCU, DEFAULT, scratch, elsewhere)
@@ -194,13 +191,11 @@ def test_any_program_keeps_its_folder_and_its_words(tmp_path, monkeypatch):
 
 
 def test_the_command_to_type_names_no_scratch_folder(rung):
-    assert rung.job is not None
     words = typed_command(rung, NCU, DEFAULT)
     assert words[words.index("--export") + 1 :][:2] == ["made-6.ncu-rep", str(rung.job.binary)]
 
 
 def test_ranges_are_counted_by_the_program(rung):
-    assert rung.job is not None
     ranges = rung_target(rung.job, None, launches=3, recording=replace(DEFAULT, replay="range"))
     assert ranges.selection == Selection()
     assert ranges.required_launches == 1
@@ -247,7 +242,6 @@ def test_the_key_is_the_same_for_the_same(rung):
 
 
 def test_seed_time_place_and_path_do_not_count(rung, tmp_path):
-    assert rung.job is not None
     moved = replace(
         rung,
         job=replace(rung.job, seed=8, binary=tmp_path / "other", environment={"X": "y"}),
@@ -297,7 +291,6 @@ def test_words_cannot_run_into_each_other():
 
 
 def test_the_number_of_launches_is_part_of_the_key_in_range_replay(rung):
-    assert rung.job is not None
     ranges = replace(DEFAULT, replay="range")
     three, four = (rung_target(rung.job, None, launches, ranges) for launches in (3, 4))
     assert key(three, ranges) != key(four, ranges)

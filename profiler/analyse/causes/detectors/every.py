@@ -82,5 +82,5 @@ DETECTORS: tuple[Detector, ...] = (
     occupancy.detect_occupancy,
 )
 
-# Only the duration of the launch.
+# These need only the duration of the launch.
 WITHOUT_COUNTERS: tuple[Detector, ...] = (grid.detect_short_launch,)
