@@ -310,7 +310,7 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
         return "unclear", delta.reason
     if outcome == "unclear" and delta.reason == "within_effect_size":  # of the whole that it counts a part of
         return "passed", ""
-    return outcome, (delta.reason or reason) if outcome == "unclear" else reason
+    return outcome, delta.reason if outcome == delta.verdict == "unclear" else reason
 
 
 def _decide(

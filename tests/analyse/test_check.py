@@ -12,7 +12,9 @@ from profiler.catalog.metrics import BY_NAME
 from profiler.catalog.project import Threshold
 from profiler.errors import MetricNotFound
 
-DURATION, SPILLS, L2 = (BY_NAME[name].ncu[0] for name in ("duration_ns", "local_spill_inst", "l2_hit_pct"))
+DURATION, SPILLS, L2, WAIT = (
+    BY_NAME[name].ncu[0] for name in ("duration_ns", "local_spill_inst", "l2_hit_pct", "stall_wait")
+)
 SLOWER_2 = Threshold(BY_NAME["duration_ns"], "rise", 2.0)
 
 
@@ -198,6 +200,17 @@ def test_worse_by_less_than_the_limit_is_unclear_where_the_interval_reaches_beyo
     (one,) = check(profile_of(*noisy(1000, 0.008)), profile_of(*noisy(1016, 0.008, seed=3))).checks
     assert one.ci_pct[0] > 0
     assert one.change_pct < 2.0 < one.ci_pct[1]
+    assert (one.outcome, one.reason) == ("unclear", "interval_spans_limit")
+
+
+def test_a_small_change_that_is_certain_is_unclear_for_the_limit_and_not_for_its_size(profile_of):
+    waits = noisy(1000, 0.006)
+    before, after = (
+        profile_of(*noisy(1000), metrics={WAIT: [factor * one for one in waits]}) for factor in (1.0, 1.008)
+    )
+    one = check(before, after, Threshold(BY_NAME["stall_wait"], "rise", 1.0)).checks[1]
+    assert one.ci_pct[0] > 0
+    assert one.verdict == "same"
     assert (one.outcome, one.reason) == ("unclear", "interval_spans_limit")
 
 
