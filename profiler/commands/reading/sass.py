@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import sys
 import termios
 import tty
@@ -111,6 +112,9 @@ def _wait_for_key(prompt: str) -> None:
     try:
         tty.setcbreak(keyboard)  # a key without Enter; interrupts still work
         print(prompt, end="", file=sys.stderr, flush=True)
+        # An interrupt that comes just before a wait begins does not end that wait: so none is long.
+        while not select.select([keyboard], [], [], 0.1)[0]:
+            pass
         os.read(keyboard, 1)
     finally:
         termios.tcsetattr(keyboard, termios.TCSAFLUSH, before)  # drops the rest of what the key sent
