@@ -64,6 +64,7 @@
     ├── OutputNotWritable      an output file cannot be written
     ├── PathUnusable           the system refuses a path: too long, a loop of links, no permission
     ├── ResourcesShort         this process may not use enough memory, files or threads
+    ├── ReaderNotStarted       NVIDIA's library for reports is not installed, or does not load
     ├── RemoteNotInstalled     a URL needs a package of fsspec that is not installed
     ├── RemoteDenied           credentials for a URL are missing or do not suffice
     ├── RemoteFailed           a URL cannot be used for another reason
@@ -317,6 +318,9 @@ class PathUnusable(ProfError, exit_code=93):
 
 class ResourcesShort(ProfError, exit_code=92):
     remedy = "Free some memory, or raise the limits of this process (`ulimit -a` lists them), and run the same command again."
+
+class ReaderNotStarted(ProfError, exit_code=111):
+    remedy = "Install it again: `pip install --force-reinstall ncu-report`."
 
 class RemoteNotInstalled(ProfError, exit_code=95):
     remedy = "Run `pip install 'ncu-prof[s3]'` for S3; gs:// needs gcsfs as well, az:// adlfs."

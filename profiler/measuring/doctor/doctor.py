@@ -78,9 +78,6 @@ def check_reader(report: Path | None) -> HealthCheck:
     except ProfError as error:
         if report is None and isinstance(error, NotAReport):
             return HealthCheck("reader", "reading", "ok", f"{name} starts; no stored report to try it on")
-        if why := _import_failure():
-            remedy = f"Install it again: `pip install --force-reinstall {READER}`."
-            return HealthCheck("reader", "reading", "failed", f"{name} does not start: {why}", remedy)
         return HealthCheck("reader", "reading", "failed", error.message, error.remedy)
     run_id = RunId.parse(report.parent.name) if report else None
     what = run_id.name if run_id else str(report)
@@ -184,10 +181,3 @@ def reader_version() -> str:
 def _absence(error: ToolNotFound) -> tuple[HealthState, str]:
     """Returns `missing` for a tool that is not installed, and `failed` for one that does not answer."""
     return ("missing", "not found") if "was not found" in error.message else ("failed", error.message)
-
-
-def _import_failure() -> str:
-    """Returns the error of a process that cannot load NVIDIA's library; empty if it can."""
-    done = run([sys.executable, "-c", "import ncu_report"], timeout_s=_IMPORT_TIMEOUT_S)
-    said = done.stderr.strip().splitlines()
-    return (said[-1] if said else done.how) if done.exit_code else ""

@@ -31,8 +31,8 @@ from typing import Any
 import pebble.pool.process
 from pebble import ProcessExpired, ProcessPool
 
-from profiler.errors import InternalError, ProfError, ReaderFailed, ResourcesShort
-from profiler.machine import available_cores, held, leave_with_parent, physical_memory_bytes
+from profiler.errors import InternalError, ProfError, ReaderFailed, ReaderNotStarted, ResourcesShort
+from profiler.machine import available_cores, find_shortage, held, leave_with_parent, physical_memory_bytes
 from profiler.spawned import SpawnedProcess
 from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, AlreadyStored, Omitted, Request
 from profiler.store.runs.manifest import Manifest
@@ -43,6 +43,7 @@ Extracted = Manifest | AlreadyStored
 _GRACE_SECONDS = 5
 _NEVER_TOUCHED_BYTES = 2 << 30  # address space that the libraries reserve, which a limit counts as memory
 _CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV}
+_why_not_started: list[str] = []  # in a reader whose library does not load
 _MAX_TASKS = 200  # the native library does not give all its memory back
 
 
@@ -206,6 +207,8 @@ def timeout_for_size_s(report_bytes: int) -> float:
 
 
 def _work(request: Request, alarm_s: float) -> Extracted:
+    if _why_not_started:
+        raise ReaderNotStarted(f"ncu-report does not start: {_why_not_started[0]}")
     from profiler.store.reports.extract import extract_report
 
     signal.setitimer(signal.ITIMER_REAL, alarm_s)
@@ -253,9 +256,14 @@ def _enter_worker(memory_bytes: int) -> None:
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     import_arrow_alone()
-    # Imported here, so that this time does not count for the first report.
-    importlib.import_module("profiler.store.reports.extract")
-    importlib.import_module("profiler.store.reports.contained_reader").start_reader()
+    try:
+        # Imported here, so that this time does not count for the first report.
+        importlib.import_module("profiler.store.reports.extract")
+        importlib.import_module("profiler.store.reports.contained_reader").start_reader()
+    except ImportError as error:
+        if find_shortage(error):
+            raise
+        _why_not_started.append(f"{type(error).__name__}: {error}")  # what fails here can only end the whole pool
     threading.Thread(target=leave_with_parent, daemon=True).start()
 
 
