@@ -364,8 +364,7 @@ LAST_WAVE = "uneven-last-wave"
 TOO_SHORT = "launch-too-short"
 # They say that warps wait, or that too little is under way, which holds for most kernels, whatever else is wrong.
 GENERAL = frozenset({
-    "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers",
-    "grid-too-small", "too-little-work-a-thread",
+    "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers", "grid-too-small", "too-little-work-a-thread", LAST_WAVE,
 })  # fmt: skip
 
 # What was measured of a cause: where it is the same for two kernels, both have the cause, though it may limit only one of them.
