@@ -21,8 +21,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-import code_once
-import forked
 import jsonschema
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -86,7 +84,6 @@ os.environ["PAGER"] = ""  # a test on a terminal would wait for a key
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="prof-tests-cache-")
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
-    os.environ[code_once.FOLDER] = tempfile.mkdtemp(dir=os.environ["XDG_CACHE_HOME"], prefix="code-")
 
 # `just campaign` tries more examples of each property.
 settings.register_profile("suite", max_examples=25, deadline=None)
@@ -250,8 +247,6 @@ def pytest_runtest_setup(item):
     if item.get_closest_marker("benchmark"):
         for name in (ONE_CORE, ONE_THREAD):  # what is measured is what a user has
             os.environ.pop(name, None)
-    if item.get_closest_marker("benchmark") or item.get_closest_marker("campaign"):
-        os.environ.update(forked.UNFORKED)  # and what is killed at any moment takes as long to start
     for mark in item.iter_markers("needs"):
         for name in mark.args:
             need(name)
@@ -319,13 +314,6 @@ def reader():
         yield sandbox
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _spawned_are_forked(reader):
-    """Whatever else this process spawns is forked, but for the reader that all tests share."""
-    with forked.spawned():
-        yield
-
-
 @pytest.fixture
 def reader_without_code(reader, monkeypatch):
     """For tests about what leads to a report: machine code takes NVIDIA's reader a sixth of a second, all else a thirtieth."""
@@ -389,7 +377,7 @@ def prof():
 
     def run(*arguments, **options):
         command = prof_command(*arguments)
-        return forked.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
 
     return run
 

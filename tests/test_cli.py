@@ -11,7 +11,6 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-import forked
 import pytest
 import terminal
 import typer
@@ -408,7 +407,7 @@ def test_a_pipe_that_closes_early_ends_it_quietly(recorded, arguments):
 
 def test_an_interrupt_ends_it_with_130_and_leaves_whole_runs(reports, tmp_path):
     command = [*START, "--runs", str(tmp_path), "ingest", str(reports), "--jobs", "1"]
-    with forked.Popen(
+    with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as child:
         child.stdout.readline()

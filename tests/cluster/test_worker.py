@@ -2,10 +2,10 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
-import forked
 import pytest
 from farm import PROF, Farm, worker_pids
 from listening import listening_addresses
@@ -24,7 +24,7 @@ def farm(tmp_path_factory):
 
 def refused(farm, *words):
     place = farm.folder / "two"
-    return forked.run(
+    return subprocess.run(
         [sys.executable, "-c", PROF, "worker", *words], cwd=place, env=farm.environment(place), capture_output=True,
         text=True, timeout=60, check=False,
     )  # fmt: skip

@@ -19,11 +19,10 @@ from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
-import forked
 import jsonschema
 import pytest
 from anyio.from_thread import start_blocking_portal
-from living import living
+from living import spawned_by
 
 from profiler.ask.named.reach import Reach
 from profiler.cli import VERBS
@@ -48,10 +47,8 @@ async def serving(runs, reports=None, cwd=None, mode="legacy"):
     below = [word for folder in reports or () for word in ("--reports", str(folder))]
     arguments = ["-c", START, "--runs", str(runs), "mcp", *below]
     command = StdioServerParameters(command=sys.executable, args=arguments, cwd=cwd, env=dict(os.environ))
-    with open(os.devnull, "w") as errors, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess, "Popen", forked.Popen)  # it is the SDK that starts the server
+    with open(os.devnull, "w") as errors:
         async with Client(stdio_client(command, errlog=errors), mode=mode) as client:
-            patch.undo()
             yield client
 
 
@@ -711,7 +708,7 @@ def test_overlong_references_are_refused(ask):
 
 
 def start(runs):
-    return forked.Popen(
+    return subprocess.Popen(
         [sys.executable, "-c", START, "--runs", str(runs), "mcp"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
@@ -822,11 +819,7 @@ def test_it_ends_quietly_although_its_reader_hangs(recorded, reports):
     with greeted(recorded.root) as server:
         send(server, call(1, "show", source=str(reports / "gemm_6.ncu-rep")))
         patience = time.monotonic() + 60
-        while not (
-            readers := list(
-                filter(forked.is_spawned, [one.pid for one in living() if one.parent == server.pid])
-            )
-        ):
+        while not (readers := spawned_by(server.pid)):
             assert server.poll() is None
             assert time.monotonic() < patience, "no process reads the report"
             time.sleep(0.001)

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 
-import forked
 import jsonschema
 import pytest
 from terminal import Terminal
@@ -202,7 +201,7 @@ def test_an_interrupted_reveal_leaves_the_terminal_as_it_was(recorded):
 @pytest.mark.parametrize("given", [subprocess.DEVNULL, subprocess.PIPE], ids=["null", "pipe"])
 def test_the_reveal_waits_for_nobody_where_there_is_no_keyboard(recorded, given):
     command = [*START, "--runs", str(recorded.root), "sass", "5", "6", "--reveal"]
-    with forked.Popen(
+    with subprocess.Popen(
         command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
         out = child.stdout.read()

@@ -6,8 +6,6 @@ import select
 import subprocess
 import time
 
-import forked
-
 
 class Terminal:
     """A program on a terminal of its own: what it has written so far, and keys to press."""
@@ -18,7 +16,7 @@ class Terminal:
         os.set_inheritable(theirs, True)
         subprocess.run(["stty", "cols", str(width)], stdin=theirs, check=True)
         env = {**os.environ, "TERM": "xterm-256color", **environment}
-        self.child = forked.Popen(
+        self.child = subprocess.Popen(
             list(map(str, command)), stdin=theirs, stdout=output or theirs, stderr=theirs, start_new_session=True,
             env={name: value for name, value in env.items() if value is not None},
         )  # fmt: skip

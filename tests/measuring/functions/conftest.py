@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import forked
 import pytest
 
 from profiler.store.runs.run_store import RunStore
@@ -112,7 +111,7 @@ class Machine:
     def run(self, text, name="script.py", **environment):
         """Runs the functions above, followed by `text`, as a script."""
         (self.folder / name).write_text(SCRIPT + text)
-        return forked.run(
+        return subprocess.run(
             [sys.executable, name],
             cwd=self.folder,
             env={**self.environment, **environment},
@@ -155,17 +154,13 @@ def measuring(tmp_path, fake_cuda, replay_ncu, gpu_environment):
     """A machine whose ncu records two launches in each process."""
     replay_ncu("four-way")
     root = Path(__file__).parents[3]
-    environment = (
-        gpu_environment
-        | forked.MEASURES
-        | {
-            "LD_LIBRARY_PATH": str(fake_cuda),
-            "CUDA_HOME": str(fake_cuda / "home"),
-            "PYTHONPATH": str(root),
-            "TMPDIR": str(tmp_path / "tmp"),
-            "HOME": str(tmp_path / "elsewhere"),
-        }
-    )
+    environment = gpu_environment | {
+        "LD_LIBRARY_PATH": str(fake_cuda),
+        "CUDA_HOME": str(fake_cuda / "home"),
+        "PYTHONPATH": str(root),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "HOME": str(tmp_path / "elsewhere"),
+    }
     (tmp_path / "tmp").mkdir()
     assert shutil.which("ncu", path=environment["PATH"])
     return Machine(tmp_path, {**os.environ, **environment})

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 
-import forked
 import pytest
 
 pytestmark = pytest.mark.needs("cc")
@@ -13,9 +12,8 @@ BRIEF = "processes=2, repeats=3, launches=2"
 
 
 def test_a_function_of_a_script_becomes_a_run(measuring):
-    """Here all processes are started as a user's are."""
     text = f"print(prof.measure(fast, x, reference=double, bytes=2 * x.nbytes, {BRIEF}))\n"
-    found = measuring.run(text, **forked.UNFORKED)
+    found = measuring.run(text)
     assert found.returncode == 0, found.stderr
     (run_id,) = measuring.runs.ids()
     run = measuring.runs.open(run_id)
@@ -139,7 +137,7 @@ def test_a_function_in_the_cells_of_a_notebook_is_measured(measuring):
         "shell = InteractiveShell.instance()\n"
         f"for cell in {cells!r}:\n    shell.run_cell(cell, store_history=True)\n"
     )
-    found = forked.run(
+    found = subprocess.run(
         [sys.executable, script], cwd=measuring.folder, env=measuring.environment,
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip

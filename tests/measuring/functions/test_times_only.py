@@ -1,9 +1,9 @@
 """`prof collect --times-only`: the kernels of any program, with their times and without counters, become a run."""
 
 import json
+import subprocess
 import sys
 
-import forked
 import pytest
 
 from profiler.errors import ProfiledAlready
@@ -30,7 +30,7 @@ def collect(measuring):
     (measuring.folder / "program.py").write_text(PROGRAM)
 
     def run(*words, verb=("collect", "--times-only", "--processes", "2")):
-        return forked.run(
+        return subprocess.run(
             [sys.executable, "-m", "profiler", *verb, *words],
             cwd=measuring.folder, env=measuring.environment, capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
