@@ -25,6 +25,7 @@ import jsonschema
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import terminal
 from hypothesis import settings
 from msgspec.structs import replace
 
@@ -475,6 +476,13 @@ def recorded_once():
         yield
 
 
+def _set_environment(patch, env):
+    for name in os.environ.keys() - env.keys():
+        patch.delenv(name)
+    for name, value in env.items():
+        patch.setenv(name, value)
+
+
 @pytest.fixture
 def prof_here(monkeypatch, capsys):
     """Like `prof`, through the same `main` and its error boundary, but in this process: faster."""
@@ -487,15 +495,36 @@ def prof_here(monkeypatch, capsys):
             if cwd is not None:
                 patch.chdir(cwd)
             if env is not None:
-                for name in os.environ.keys() - env.keys():
-                    patch.delenv(name)
-                for name, value in env.items():
-                    patch.setenv(name, value)
+                _set_environment(patch, env)
             capsys.readouterr()
             with pytest.raises(SystemExit) as exited:
                 main()
         out, err = capsys.readouterr()
         return subprocess.CompletedProcess(words, int(exited.value.code or 0), out, err)
+
+    return run
+
+
+@pytest.fixture
+def prof_on_a_terminal(monkeypatch):
+    """`prof_on_a_terminal("list", width=80, NO_COLOR="1")`: what a command that ends well writes to a terminal.
+
+    This process has the terminal meanwhile, so that what it starts, such as a pager, writes there too.
+    """
+    from profiler.cli import main
+
+    def run(*arguments, width=100, **environment):
+        env = {**os.environ, "TERM": "xterm-256color", **environment}
+        with monkeypatch.context() as patch, terminal.attached(width) as written:
+            patch.setattr(sys, "argv", ["prof", *map(str, arguments)])
+            _set_environment(patch, {name: value for name, value in env.items() if value is not None})
+            streams = [open(number, mode, closefd=False) for number, mode in enumerate("rww")]
+            for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+                patch.setattr(sys, name, stream)
+            with pytest.raises(SystemExit) as exited:
+                main()
+        assert not exited.value.code, written()
+        return written()
 
     return run
 
