@@ -518,7 +518,7 @@ def prof_on_a_terminal(monkeypatch):
         with monkeypatch.context() as patch, terminal.attached(width) as written:
             patch.setattr(sys, "argv", ["prof", *map(str, arguments)])
             _set_environment(patch, {name: value for name, value in env.items() if value is not None})
-            streams = [open(number, mode, closefd=False) for number, mode in enumerate("rww")]
+            streams = [open(number, mode, closefd=False) for number, mode in enumerate("rww")]  # noqa: SIM115 - `main` wraps them
             for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
                 patch.setattr(sys, name, stream)
             with pytest.raises(SystemExit) as exited:
