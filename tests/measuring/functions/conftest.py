@@ -123,14 +123,22 @@ class Machine:
 
     def error(self, text, before=""):
         """Returns the failure of a measurement, after which nothing is stored."""
-        found = self.run(
-            f"{before}from profiler.errors import ProfError\n"
-            f"try:\n    {text}\nexcept ProfError as error:\n    print(type(error).__name__ + ':', error.message)\n"
+        (error,) = self.errors(text, before=before)
+        return error
+
+    def errors(self, *texts, before=""):
+        """Returns the failures of measurements of one script, after which nothing is stored; "" where one succeeds."""
+        tries = "".join(
+            f"said = ''\ntry:\n    {text}\nexcept Exception as error:\n"
+            "    said = f'{type(error).__name__}: {getattr(error, \"message\", error)}'\n"
+            "print('\\0' + said)\n"
+            for text in texts
         )
+        found = self.run(before + tries)
         assert found.returncode == 0, found.stderr
         assert not self.runs.ids()
         assert not list(self.folder.glob("runs/.pending/*"))
-        return found.stdout.removeprefix("the whole script runs\n").strip()
+        return [error.strip() for error in found.stdout.split("\0")[1:]]
 
 
 @pytest.fixture(scope="session")
