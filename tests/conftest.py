@@ -21,12 +21,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
-import code_once
-import forked
 import jsonschema
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import terminal
 from hypothesis import settings
 from msgspec.structs import replace
 
@@ -86,7 +85,6 @@ os.environ["PAGER"] = ""  # a test on a terminal would wait for a key
 if "PYTEST_XDIST_WORKER" not in os.environ:
     os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="prof-tests-cache-")
     atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
-    os.environ[code_once.FOLDER] = tempfile.mkdtemp(dir=os.environ["XDG_CACHE_HOME"], prefix="code-")
 
 # `just campaign` tries more examples of each property.
 settings.register_profile("suite", max_examples=25, deadline=None)
@@ -250,8 +248,6 @@ def pytest_runtest_setup(item):
     if item.get_closest_marker("benchmark"):
         for name in (ONE_CORE, ONE_THREAD):  # what is measured is what a user has
             os.environ.pop(name, None)
-    if item.get_closest_marker("benchmark") or item.get_closest_marker("campaign"):
-        os.environ.update(forked.UNFORKED)  # and what is killed at any moment takes as long to start
     for mark in item.iter_markers("needs"):
         for name in mark.args:
             need(name)
@@ -319,13 +315,6 @@ def reader():
         yield sandbox
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _spawned_are_forked(reader):
-    """Whatever else this process spawns is forked, but for the reader that all tests share."""
-    with forked.spawned():
-        yield
-
-
 @pytest.fixture
 def reader_without_code(reader, monkeypatch):
     """For tests about what leads to a report: machine code takes NVIDIA's reader a sixth of a second, all else a thirtieth."""
@@ -389,7 +378,7 @@ def prof():
 
     def run(*arguments, **options):
         command = prof_command(*arguments)
-        return forked.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
+        return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, **options)
 
     return run
 
@@ -487,6 +476,13 @@ def recorded_once():
         yield
 
 
+def _set_environment(patch, env):
+    for name in os.environ.keys() - env.keys():
+        patch.delenv(name)
+    for name, value in env.items():
+        patch.setenv(name, value)
+
+
 @pytest.fixture
 def prof_here(monkeypatch, capsys):
     """Like `prof`, through the same `main` and its error boundary, but in this process: faster."""
@@ -499,15 +495,36 @@ def prof_here(monkeypatch, capsys):
             if cwd is not None:
                 patch.chdir(cwd)
             if env is not None:
-                for name in os.environ.keys() - env.keys():
-                    patch.delenv(name)
-                for name, value in env.items():
-                    patch.setenv(name, value)
+                _set_environment(patch, env)
             capsys.readouterr()
             with pytest.raises(SystemExit) as exited:
                 main()
         out, err = capsys.readouterr()
         return subprocess.CompletedProcess(words, int(exited.value.code or 0), out, err)
+
+    return run
+
+
+@pytest.fixture
+def prof_on_a_terminal(monkeypatch):
+    """`prof_on_a_terminal("list", width=80, NO_COLOR="1")`: what a command that ends well writes to a terminal.
+
+    This process has the terminal meanwhile, so that what it starts, such as a pager, writes there too.
+    """
+    from profiler.cli import main
+
+    def run(*arguments, width=100, **environment):
+        env = {**os.environ, "TERM": "xterm-256color", **environment}
+        with monkeypatch.context() as patch, terminal.attached(width) as written:
+            patch.setattr(sys, "argv", ["prof", *map(str, arguments)])
+            _set_environment(patch, {name: value for name, value in env.items() if value is not None})
+            streams = [open(number, mode, closefd=False) for number, mode in enumerate("rww")]  # noqa: SIM115 - `main` wraps them
+            for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
+                patch.setattr(sys, name, stream)
+            with pytest.raises(SystemExit) as exited:
+                main()
+        assert not exited.value.code, written()
+        return written()
 
     return run
 

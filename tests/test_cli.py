@@ -11,7 +11,6 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-import forked
 import pytest
 import terminal
 import typer
@@ -289,20 +288,27 @@ def test_a_flag_for_ncu_is_not_taken_for_one_of_prof(prof_here, monkeypatch):
     assert " -q --export gemm-6" in planned.stdout.replace(" \\\n  ", " ")
 
 
-def test_a_locale_that_lacks_our_signs_gets_plain_ones_as_wide(prof, recorded):
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    pages = [
-        prof("--runs", recorded.root, *command, env=environment)
-        for command in (
-            ["compare", "5", "6"],
-            ["sass", "5", "6"],
-            ["ladder"],
-            ["check", "6", "--baseline", "5"],
-        )
-    ]
-    assert [page.returncode for page in pages] == [0] * len(pages)
-    assert not [line for page in pages for line in page.stdout.splitlines() if "\\" in line]
-    compared, code, climbed, _ = (page.stdout for page in pages)
+IN_TURN = """
+import sys
+from profiler.cli import main
+for command in sys.argv.pop().split(", "):
+    sys.argv[3:] = command.split()
+    try:
+        main()
+    except SystemExit as end:
+        print("\\0", end.code, end="\\0")
+"""
+
+
+def test_a_locale_that_lacks_our_signs_gets_plain_ones_as_wide(recorded):
+    done = subprocess.run(
+        [sys.executable, "-c", IN_TURN, "--runs", recorded.root, "compare 5 6, sass 5 6, ladder, check 6 --baseline 5"],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    *pages, _ = done.stdout.split("\0")
+    assert pages[1::2] == [" 0"] * 4
+    assert not [line for page in pages for line in page.splitlines() if "\\" in line]
+    compared, code, climbed, _ = pages[::2]
     assert "yes issue_active_pct up" in compared
     header = next(line for line in compared.splitlines() if line.startswith("metric "))
     (duration,) = [line for line in compared.splitlines() if line.startswith("duration_ns ")]
@@ -315,71 +321,77 @@ def test_a_locale_that_lacks_our_signs_gets_plain_ones_as_wide(prof, recorded):
 # Terminals, pipes and signals
 
 
-def on_a_terminal(*arguments, **options):
-    return terminal.on_a_terminal([*START, *arguments], **options)
-
-
 @pytest.mark.parametrize("arguments", [["compare", "5", "6"], ["query", "select 1"], ["list"]])
 def test_nothing_is_printed_when_a_process_ends(recorded, prof, arguments):
     result = prof("--runs", recorded.root, *arguments)
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_a_run_id_is_never_broken_however_narrow_the_window(recorded):
+def test_a_run_id_is_never_broken_however_narrow_the_window(prof_on_a_terminal, recorded):
     ids = {str(run_id) for run_id in recorded.ids() if "gemm-5" in run_id.name}
     for width in (40, 80, 120):
-        words = on_a_terminal("--runs", recorded.root, "list", "5", width=width, NO_COLOR="1").split()
+        words = prof_on_a_terminal("--runs", recorded.root, "list", "5", width=width, NO_COLOR="1").split()
         assert ids <= set(words)
 
 
-def test_colour_is_for_terminals(recorded, prof):
+def test_colour_is_for_terminals(prof_on_a_terminal, prof_here, recorded):
     arguments = ("--runs", recorded.root, "compare", "5", "6")
     clean = {"NO_COLOR": None, "FORCE_COLOR": None}
-    assert "\x1b[32m" in on_a_terminal(*arguments, **clean)
-    assert "\x1b" not in on_a_terminal(*arguments, **{**clean, "NO_COLOR": "1"})
-    assert "\x1b" not in prof(*arguments).stdout
+    assert "\x1b[32m" in prof_on_a_terminal(*arguments, **clean)
+    assert "\x1b" not in prof_on_a_terminal(*arguments, **{**clean, "NO_COLOR": "1"})
+    assert "\x1b" not in prof_here(*arguments).stdout
 
 
 @pytest.mark.parametrize("asked", ["show 6", "compare 5 6", "check 6 --baseline 5", "ladder"])
-def test_a_terminal_of_80_columns_holds_every_line_and_the_answer_is_short(recorded, asked):
+def test_a_terminal_of_80_columns_holds_every_line_and_the_answer_is_short(
+    prof_on_a_terminal, recorded, asked
+):
     verb, *arguments = asked.split()
     given = ("--no-pager", "--runs", recorded.root, verb, *arguments)
-    assert max(map(len, on_a_terminal(*given, width=80, NO_COLOR="1").splitlines())) <= 80
-    assert len(on_a_terminal(*given, "--brief", width=80, NO_COLOR="1").splitlines()) <= 24
+    assert max(map(len, prof_on_a_terminal(*given, width=80, NO_COLOR="1").splitlines())) <= 80
+    assert len(prof_on_a_terminal(*given, "--brief", width=80, NO_COLOR="1").splitlines()) <= 24
 
 
-def test_a_check_keeps_the_interval_of_the_change_on_a_narrow_terminal(recorded):
-    page = on_a_terminal("--runs", recorded.root, "check", "6", "--baseline", "5", width=80, NO_COLOR="1")
+def test_a_check_keeps_the_interval_of_the_change_on_a_narrow_terminal(prof_on_a_terminal, recorded):
+    page = prof_on_a_terminal(
+        "--runs", recorded.root, "check", "6", "--baseline", "5", width=80, NO_COLOR="1"
+    )
     assert re.search(r"duration_ns.* -\d+\.\d\d ± \d\.\d\d % ", page)
 
 
-def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(recorded, prof_recorded):
+def test_on_a_narrow_terminal_the_tables_fit_and_keep_their_figures(
+    prof_on_a_terminal, recorded, prof_recorded
+):
     metrics = json.loads(prof_recorded("compare", "5", "6", "--format", "json", "--full").stdout)["metrics"]
     (duration,) = [one for one in metrics if one["name"] == "duration_ns"]
-    page = on_a_terminal("--runs", recorded.root, "compare", "5", "6", width=80, NO_COLOR="1")
+    page = prof_on_a_terminal("--runs", recorded.root, "compare", "5", "6", width=80, NO_COLOR="1")
     table = page[page.index("\nmetric ") :].split("\n\n")[0].strip().splitlines()
     assert max(map(len, table)) <= 80
     figures = {f"{duration['after'] / 1e6:.3f}", f"{duration['delta'] / 1e6:.4f}", "ms"}
     assert figures | {duration["verdict"]} <= set(table[1].split())
 
 
-def test_output_longer_than_the_terminal_goes_through_the_users_pager(recorded):
+def test_output_longer_than_the_terminal_goes_through_the_users_pager(prof_on_a_terminal, recorded):
     arguments = ("--runs", recorded.root, "show", "6")
     pager = {"PAGER": "sed s/^/paged:/", "NO_COLOR": "1", "LINES": "24", "CI": None}
-    assert "paged:launched" in on_a_terminal(*arguments, **pager)
-    assert "paged:" not in on_a_terminal("--no-pager", *arguments, **pager)
-    assert "paged:" not in on_a_terminal(*arguments, "--brief", **pager)
+    assert "paged:launched" in prof_on_a_terminal(*arguments, **pager)
+    assert "paged:" not in prof_on_a_terminal("--no-pager", *arguments, **pager)
+    assert "paged:" not in prof_on_a_terminal(*arguments, "--brief", **pager)
     nobody_is_there = {**pager, "CI": "true"}
-    assert "paged:" not in on_a_terminal(*arguments, **nobody_is_there)
-    assert "paged:launched" in on_a_terminal(*arguments, **{**pager, "CI": "false"})
+    assert "paged:" not in prof_on_a_terminal(*arguments, **nobody_is_there)
+    assert "paged:launched" in prof_on_a_terminal(*arguments, **{**pager, "CI": "false"})
 
 
 def test_results_go_to_standard_output_while_a_bar_is_on_the_terminal(reports, tmp_path):
     with (tmp_path / "out").open("w") as output:
-        screen = on_a_terminal(
-            "--runs", tmp_path / "runs", "ingest", reports / "graph.ncu-rep", reports / "range.ncu-rep",
-            output=output,
-        )  # fmt: skip
+        command = [
+            "--runs",
+            tmp_path / "runs",
+            "ingest",
+            reports / "graph.ncu-rep",
+            reports / "range.ncu-rep",
+        ]
+        screen = terminal.on_a_terminal([*START, *command], output=output)
     lines = (tmp_path / "out").read_text().splitlines()
     assert [line.split()[0] for line in lines] == ["stored", "stored"]
     assert "2/2" in screen
@@ -408,7 +420,7 @@ def test_a_pipe_that_closes_early_ends_it_quietly(recorded, arguments):
 
 def test_an_interrupt_ends_it_with_130_and_leaves_whole_runs(reports, tmp_path):
     command = [*START, "--runs", str(tmp_path), "ingest", str(reports), "--jobs", "1"]
-    with forked.Popen(
+    with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as child:
         child.stdout.readline()
@@ -426,14 +438,14 @@ def test_an_interrupt_ends_it_with_130_and_leaves_whole_runs(reports, tmp_path):
 # Completion
 
 
-def test_the_shell_gets_a_completion_script(prof):
+def test_the_shell_gets_a_completion_script(prof_here):
     for shell in ("bash", "zsh", "fish"):
-        script = prof(env={**os.environ, "_PROF_COMPLETE": f"source_{shell}"}).stdout
+        script = prof_here(env={**os.environ, "_PROF_COMPLETE": f"source_{shell}"}).stdout
         assert "_PROF_COMPLETE" in script
         assert "prof" in script
 
 
-def test_verbs_and_options_complete(prof, tmp_path):
+def test_verbs_and_options_complete(prof_here, tmp_path):
     def completed(words):
         env = {
             **os.environ,
@@ -441,7 +453,7 @@ def test_verbs_and_options_complete(prof, tmp_path):
             "COMP_WORDS": words,
             "COMP_CWORD": str(words.count(" ")),
         }
-        return re.findall(r"\S+", prof(env=env).stdout)
+        return re.findall(r"\S+", prof_here(env=env).stdout)
 
     assert completed("prof compar") == ["compare"]
     assert set(completed("prof ")) == set(VERBS)

@@ -12,7 +12,6 @@ from functools import cache
 from inspect import signature
 from pathlib import Path
 
-import forked
 import generate
 import pytest
 import recorded_tables
@@ -160,7 +159,7 @@ def test_the_generator_says_which_pages_are_not_current(tmp_path):
     command = [sys.executable, DOCS / "generate.py"]
 
     def generator(action):
-        return forked.run([*command, action, page], capture_output=True, text=True, check=False)
+        return subprocess.run([*command, action, page], capture_output=True, text=True, check=False)
 
     assert generator("--check").returncode == 1
     assert generator("--write").returncode == 0

@@ -265,8 +265,8 @@ def test_an_overlong_path_is_no_bug(prof_recorded, words, path):
     assert "bug in prof" not in done.stderr
 
 
-def test_a_statement_that_is_no_unicode_is_refused(prof, recorded):
-    done = prof("--runs", recorded.root, "query", b"select '\xff'".decode(errors="surrogateescape"))
+def test_a_statement_that_is_no_unicode_is_refused(prof_recorded):
+    done = prof_recorded("query", b"select '\xff'".decode(errors="surrogateescape"))
     assert done.returncode == QueryFailed.exit_code, done.stderr
 
 

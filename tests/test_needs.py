@@ -1,10 +1,10 @@
 """A test whose tool is not installed is skipped with the reason, and counted in one line; in CI it fails."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
-import forked
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -25,8 +25,8 @@ def run_tests(environment, *words):
 
 
 def run_pytest(environment, *words):
-    command = [sys.executable, *forked.PYTEST, "-p", "no:cacheprovider", *words]
-    return forked.run(
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words]
+    return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
 

@@ -1,11 +1,11 @@
 """A real Chromium for the page, and the pages that it opens: each written once, for all tests."""
 
 import os
+import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-import forked
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
@@ -78,7 +78,9 @@ def write_tables(once):
                 "-o",
                 folder / "page.html",
             ]
-            result = forked.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+            result = subprocess.run(
+                command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+            )
             assert (result.returncode, result.stdout) == (0, ""), result.stderr
 
         return once(f"tables-{name}", fill) / "page.html"

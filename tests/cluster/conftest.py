@@ -11,13 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import forked
 import pytest
 
 _QUIET = {
     "DASK_DISTRIBUTED__WORKER__DAEMON": "False",
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",  # 2 % of a core for each idle worker
-    "PYTHONDONTWRITEBYTECODE": "",
 }
 _START_S = 60
 
@@ -62,7 +60,7 @@ class Cluster:
 
     def _start(self, what, *words, environment=None, folder=None):
         with open(self.folder / f"{len(self.processes)}.log", "wb") as log:
-            process = forked.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-m", "dask", what, *words, *self.words],
                 stdout=log, stderr=log, cwd=folder or self.folder, start_new_session=True,
                 env={**os.environ, **_QUIET, **self.environment, **(environment or {})},

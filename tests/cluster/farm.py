@@ -14,8 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import forked
-from living import living
+from living import living, spawned_by
 from terminal import write_tool
 
 from profiler.store.runs.commit import STAGING_FOLDER
@@ -101,7 +100,7 @@ class Farm:
             self.furnish_host(name, gpus)
         log = self.folder / f"{name}.log"
         with log.open("wb") as out:
-            process = forked.Popen(
+            process = subprocess.Popen(
                 [sys.executable, "-c", PROF, "worker", address, "--name", name, *words], cwd=place, stdout=out, stderr=out,
                 env={**self.environment(place), **(environment or {})}, start_new_session=True,
             )  # fmt: skip
@@ -122,7 +121,7 @@ class Farm:
     def start(self, runs, *more, sizes=(10, 20)):
         """A client in a process of its own."""
         words = [str(word) for word in self.words(runs, *more, sizes=sizes)]
-        process = forked.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-c", PROF, *words], cwd=self.client, env=self.environment(self.client),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
@@ -151,7 +150,7 @@ class Farm:
 
 def worker_pids(host):
     """The processes in which a host's workers measure: not the one that starts them again."""
-    return sorted(one.pid for one in living() if one.parent == host.pid and forked.is_spawned(one.pid))
+    return sorted(spawned_by(host.pid))
 
 
 def programs_of(log):

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
 
-import forked
 import pytest
 import slurm
 import work
@@ -264,7 +263,7 @@ class Here:
             "PATH": f"{self.folder}/bin:{os.environ['PATH']}", "FAKE_NCU": "four-way", "FAKE_NCU_PACE": str(pace),
             "FAKE_NCU_LOG": str(self.log),
         }  # fmt: skip
-        return forked.Popen(
+        return subprocess.Popen(
             [sys.executable, "-c", "from profiler.cli import main; main()", *command], cwd=self.folder,
             env=os.environ | environment, stdout=PIPE, stderr=PIPE, text=True,
         )  # fmt: skip

@@ -2,12 +2,10 @@
 
 import os
 import signal
-import sys
 from pathlib import Path
 
-import forked
 import pytest
-from farm import PROF, Farm, worker_pids
+from farm import Farm, worker_pids
 from listening import listening_addresses
 from living import wait_until
 
@@ -22,16 +20,15 @@ def farm(tmp_path_factory):
     made.stop()
 
 
-def refused(farm, *words):
+@pytest.fixture
+def refused(farm, prof_here):
+    """`refused(address, "--name", "two")`: `prof worker`, where it ends before it has a worker."""
     place = farm.folder / "two"
-    return forked.run(
-        [sys.executable, "-c", PROF, "worker", *words], cwd=place, env=farm.environment(place), capture_output=True,
-        text=True, timeout=60, check=False,
-    )  # fmt: skip
+    return lambda *words: prof_here("worker", *words, cwd=place, env=farm.environment(place))
 
 
 @pytest.mark.slow
-def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together(farm, cluster):
+def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together(farm, cluster, refused):
     host = farm.host("two", cluster.address, (1, 2))
     with connect(cluster.address) as pool:
         assert wait_until(lambda: len(pool.available()) == 2)
@@ -40,7 +37,7 @@ def test_each_gpu_has_a_worker_that_comes_back_when_it_dies_and_all_end_together
             ("two-gpu0", 1, 1),
             ("two-gpu1", 1, 1),
         }
-        taken = refused(farm, cluster.address, "--name", "two", "--gpus", "0")
+        taken = refused(cluster.address, "--name", "two", "--gpus", "0")
         assert (taken.returncode, taken.stderr.splitlines()[0]) == (
             105,
             f"prof: {cluster.address}: there is a worker two-gpu0 already",
@@ -72,8 +69,8 @@ def test_workers_listen_where_the_scheduler_is_reached_or_where_they_are_asked_t
     assert listened == {address, "127.0.0.1"}  # what Dask serves over HTTP stays on loopback
 
 
-def test_an_interface_that_there_is_not_is_one_line(farm, cluster):
-    done = refused(farm, cluster.address, "--interface", "nothing0")
+def test_an_interface_that_there_is_not_is_one_line(cluster, refused):
+    done = refused(cluster.address, "--interface", "nothing0")
     assert done.returncode == 105
     assert done.stderr.startswith("prof: --interface nothing0: ")
     assert "`ip address` lists the interfaces." in done.stderr
@@ -88,8 +85,8 @@ def test_an_interface_that_there_is_not_is_one_line(farm, cluster):
         (["tcp://127.0.0.1:1", "--gpus", "7"], 52, "--gpus 7: there is no GPU '7'; 2 are visible, from 0"),
     ],
 )
-def test_a_worker_that_cannot_start_says_why_in_one_line(farm, words, code, said):
-    done = refused(farm, *words)
+def test_a_worker_that_cannot_start_says_why_in_one_line(refused, words, code, said):
+    done = refused(*words)
     assert done.returncode == code
     assert said in done.stderr.splitlines()[0]
     assert "Traceback" not in done.stderr

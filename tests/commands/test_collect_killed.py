@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import forked
 import pytest
 from living import living, wait_until
 from terminal import write_tool
@@ -68,7 +67,7 @@ class Place:
             "FAKE_NCU_LOG": str(self.log), "FAKE_NCU_PACE": str(self.pace), "TMPDIR": str(self.folder / "tmp"),
         }  # fmt: skip
         environment.pop("CUDA_VISIBLE_DEVICES", None)
-        return forked.Popen(
+        return subprocess.Popen(
             command, cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True, start_new_session=True,
         )  # fmt: skip

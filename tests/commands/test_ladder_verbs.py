@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import forked
 import pytest
 from terminal import write_tool
 
@@ -79,7 +78,7 @@ def test_kernels_verified_before_ctrl_c_are_shown(here):
         )
     )
     words = [sys.executable, "-m", "profiler", "verify", "--ladder", "scripts"]
-    verify = forked.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **here)
+    verify = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **here)
     assert verify.stderr.readline().startswith("correct     kernel 1 (right)")
 
     verify.send_signal(signal.SIGINT)

@@ -19,11 +19,10 @@ from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
-import forked
 import jsonschema
 import pytest
 from anyio.from_thread import start_blocking_portal
-from living import living
+from living import spawned_by
 
 from profiler.ask.named.reach import Reach
 from profiler.cli import VERBS
@@ -48,10 +47,8 @@ async def serving(runs, reports=None, cwd=None, mode="legacy"):
     below = [word for folder in reports or () for word in ("--reports", str(folder))]
     arguments = ["-c", START, "--runs", str(runs), "mcp", *below]
     command = StdioServerParameters(command=sys.executable, args=arguments, cwd=cwd, env=dict(os.environ))
-    with open(os.devnull, "w") as errors, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(subprocess, "Popen", forked.Popen)  # it is the SDK that starts the server
+    with open(os.devnull, "w") as errors:
         async with Client(stdio_client(command, errlog=errors), mode=mode) as client:
-            patch.undo()
             yield client
 
 
@@ -278,9 +275,16 @@ def test_a_name_that_matches_no_run_is_a_failure_that_names_a_pattern(ask):
 def test_one_launch_of_a_report_is_chosen_by_its_number(ask, reports, prof_here):
     numbers = ("0", "2")
     given = {"runs": reports / "none", "reports": [reports], "cwd": reports, "apart": True}
-    shown = ask(*(("show", {"source": "several.ncu-rep", "launch": one}) for one in numbers), **given)
-    coded = ask(*(("sass", {"before": "several.ncu-rep", "launch": one}) for one in numbers), **given)
-    for results, verb in ((shown, "show"), (coded, "sass")):
+    asked = {"show": "source", "sass": "before"}
+    answers = ask(
+        *(
+            (verb, {name: "several.ncu-rep", "launch": one})
+            for verb, name in asked.items()
+            for one in numbers
+        ),
+        **given,
+    )
+    for verb, results in zip(asked, (answers[:2], answers[2:]), strict=True):
         kernels = [result.structured_content["kernels"] for result in results]
         assert kernels[0] != kernels[1]
         for one, result in zip(numbers, results, strict=True):
@@ -546,7 +550,7 @@ def test_a_relative_path_is_taken_from_the_folders_named_at_start_up(ask, places
     refused = ["link.ncu-rep", "folder/secret.ncu-rep", "../private/secret.ncu-rep", "folder/none.ncu-rep"]
     results = ask(
         *(("show", {"source": one}) for one in [*read, *refused, "none.ncu-rep"]),
-        runs=places / "runs", reports=[places / "reports"], cwd=places / "elsewhere", apart=True,
+        runs=places / "runs", reports=[places / "reports"], cwd=places / "elsewhere",
     )  # fmt: skip
     assert [result.is_error for result in results[:3]] == [False] * 3
     assert [failure_of(result)["exit_code"] for result in results[3:]] == [87] * 4 + [11]
@@ -582,8 +586,8 @@ def test_the_reports_of_a_large_folder_leave_the_list_short(ask, places):
     assert listed.structured_content["left_out"]["reports"] > 1900
 
 
-def test_a_folder_of_reports_that_is_not_there_is_misspelt(prof, tmp_path):
-    result = prof("mcp", "--reports", tmp_path / "none")
+def test_a_folder_of_reports_that_is_not_there_is_misspelt(prof_here, tmp_path):
+    result = prof_here("mcp", "--reports", tmp_path / "none")
     assert result.returncode == 2
     assert "no such folder" in result.stderr
 
@@ -602,7 +606,7 @@ def test_a_path_out_of_one_folder_into_the_next_is_outside(ask, places):
     """Relative to the runs, which lie in the folder of the reports, it would mean a file beside them."""
     (result,) = ask(
         ("show", {"source": "../other/x.ncu-rep"}),
-        runs=places / "runs", reports=[places], cwd=places, apart=True,
+        runs=places / "runs", reports=[places], cwd=places,
     )  # fmt: skip
     assert failure_of(result)["exit_code"] == 87
 
@@ -711,7 +715,7 @@ def test_overlong_references_are_refused(ask):
 
 
 def start(runs):
-    return forked.Popen(
+    return subprocess.Popen(
         [sys.executable, "-c", START, "--runs", str(runs), "mcp"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
@@ -822,11 +826,7 @@ def test_it_ends_quietly_although_its_reader_hangs(recorded, reports):
     with greeted(recorded.root) as server:
         send(server, call(1, "show", source=str(reports / "gemm_6.ncu-rep")))
         patience = time.monotonic() + 60
-        while not (
-            readers := list(
-                filter(forked.is_spawned, [one.pid for one in living() if one.parent == server.pid])
-            )
-        ):
+        while not (readers := spawned_by(server.pid)):
             assert server.poll() is None
             assert time.monotonic() < patience, "no process reads the report"
             time.sleep(0.001)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import forked
 import nbformat
 import pytest
 
@@ -162,7 +161,7 @@ def executed(path):
         "for cell in notebook.cells:\n"
         "    for output in cell.get('outputs', ()): print(output.get('text', ''), output.get('data', {}).get('text/plain'), output.get('data', {}).get('image/svg+xml'))\n"
     )
-    return what_prints(subprocess.run, script, path)
+    return what_prints(script, path)
 
 
 def shown_without_a_kernel(path):
@@ -176,11 +175,13 @@ def shown_without_a_kernel(path):
         "        with capture_output() as shown: shell.run_cell(cell.source).raise_error()\n"
         "        print(shown.stdout, *[output.data for output in shown.outputs])\n"
     )
-    return what_prints(forked.run, script, path)
+    return what_prints(script, path)
 
 
-def what_prints(run, script, path):
-    done = run([sys.executable, "-c", script, path], capture_output=True, text=True, timeout=300, check=False)
+def what_prints(script, path):
+    done = subprocess.run(
+        [sys.executable, "-c", script, path], capture_output=True, text=True, timeout=300, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
@@ -302,7 +303,7 @@ def test_jupyter_opens_a_shipped_one_or_a_file(tmp_path, name):
     (jupyter / "__init__.py").touch()
     (jupyter / "__main__.py").write_text("import sys; print(sys.argv[1:]); sys.exit(7)")
     (tmp_path / "mine.ipynb").write_text("{}")
-    opened = forked.run(
+    opened = subprocess.run(
         [sys.executable, "-c", "from profiler.cli import main; main()", "notebook", name],
         cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path / "site")}, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip

@@ -3,15 +3,14 @@
 import csv
 import io
 import json
+import os
 import subprocess
 import sys
 
-import forked
 import jsonschema
 import pytest
 from terminal import Terminal
 
-START = [sys.executable, "-c", "from profiler.cli import main; main()"]
 STORY = ["A operand: 8 LDS -> 2 LDS.128 per k-step", "B operand: 2 LDS.128 per k-step, unchanged"]
 
 
@@ -171,14 +170,15 @@ main()
 """
 
 
-def sass_on_a_terminal(recorded, *more, **options):
-    command = [sys.executable, "-c", _ON_ITS_TERMINAL, "--runs", recorded.root, "sass", "5", "6", *more]
+def reveal(recorded, **options):
+    """In a process of its own, which can be interrupted."""
+    command = [sys.executable, "-c", _ON_ITS_TERMINAL, "--runs", recorded.root, "sass", "5", "6", "--reveal"]
     return Terminal(command, **options)
 
 
 @pytest.mark.parametrize("key", [b" ", b"\x1b[C"], ids=["space", "arrow"])
 def test_the_reveal_shows_one_loop_waits_for_a_key_and_shows_the_other(recorded, key):
-    terminal = sass_on_a_terminal(recorded, "--reveal", NO_COLOR="1")
+    terminal = reveal(recorded, NO_COLOR="1")
     first = terminal.read_until("any key shows gemm 6")
     assert "A operand: 8 LDS per k-step" in first
     assert "LDS.128 per k-step\n  ████ ████" in first
@@ -192,41 +192,39 @@ def test_the_reveal_shows_one_loop_waits_for_a_key_and_shows_the_other(recorded,
 
 
 def test_an_interrupted_reveal_leaves_the_terminal_as_it_was(recorded):
-    terminal = sass_on_a_terminal(recorded, "--reveal")
+    terminal = reveal(recorded)
     terminal.read_until("any key shows")
     terminal.press(b"\x03")
     assert terminal.end() == 130
     assert "06_vectorized" not in terminal.written
 
 
-@pytest.mark.parametrize("given", [subprocess.DEVNULL, subprocess.PIPE], ids=["null", "pipe"])
-def test_the_reveal_waits_for_nobody_where_there_is_no_keyboard(recorded, given):
-    command = [*START, "--runs", str(recorded.root), "sass", "5", "6", "--reveal"]
-    with forked.Popen(
-        command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
-        out = child.stdout.read()
-        assert child.wait(timeout=30) == 0
-    assert STORY[0] in out
-    assert "any key" not in out
+@pytest.mark.parametrize("given", ["null", "pipe"])
+def test_the_reveal_waits_for_nobody_where_there_is_no_keyboard(sass, monkeypatch, given):
+    reading, writing = os.pipe()
+    with open(os.devnull) as nothing, open(reading) as pipe, open(writing):
+        monkeypatch.setattr(sys, "stdin", {"null": nothing, "pipe": pipe}[given])
+        done = sass("5", "6", "--reveal")
+    assert done.returncode == 0
+    assert STORY[0] in done.stdout
+    assert "any key" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("width", [60, 100])
-def test_the_page_fits_the_window(recorded, width):
-    terminal = sass_on_a_terminal(recorded, width=width, NO_COLOR="1")
-    assert terminal.end() == 0
-    code = terminal.written[terminal.written.index("unchanged") :]
+def test_the_page_fits_the_window(prof_on_a_terminal, recorded, width):
+    page = prof_on_a_terminal("--runs", recorded.root, "sass", "5", "6", width=width, NO_COLOR="1")
+    code = page[page.index("unchanged") :]
     assert max(map(len, code.splitlines())) <= width
     assert "LDS.128" in code
     assert ("│" in code) == (width >= 80)
 
 
-def test_widths_are_coloured_on_a_terminal_unless_forbidden(recorded):
-    coloured, plain = (sass_on_a_terminal(recorded, **environment) for environment in ({}, {"NO_COLOR": "1"}))
-    assert (coloured.end(), plain.end()) == (0, 0)
-    assert "\x1b[1;33mLDS\x1b[0m" in coloured.written
-    assert "\x1b[1;32mLDS.128\x1b[0m" in coloured.written
-    assert "\x1b" not in plain.written
+def test_widths_are_coloured_on_a_terminal_unless_forbidden(prof_on_a_terminal, recorded):
+    words = ("--runs", recorded.root, "sass", "5", "6")
+    coloured, plain = (prof_on_a_terminal(*words, **environment) for environment in ({}, {"NO_COLOR": "1"}))
+    assert "\x1b[1;33mLDS\x1b[0m" in coloured
+    assert "\x1b[1;32mLDS.128\x1b[0m" in coloured
+    assert "\x1b" not in plain
 
 
 # Files of machine code

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import forked
 import jsonschema
 import pytest
 from terminal import write_tool
@@ -115,7 +114,7 @@ class Place:
         return self.run(*self.words(*words), cwd=self.folder, env=self.environment)
 
     def start(self, *words, pace=0.0):
-        process = forked.Popen(
+        process = subprocess.Popen(
             [*PROF, *self.words(*words)], cwd=self.folder, env={**self.environment, "TUNE_PACE": str(pace)},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip

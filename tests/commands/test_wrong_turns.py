@@ -224,9 +224,9 @@ def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
 
 
 @pytest.mark.parametrize("typed", ["several", "several.ncu-rp"])
-def test_a_report_that_lies_there_is_named(prof, reports, tmp_path, typed):
+def test_a_report_that_lies_there_is_named(prof_here, reports, tmp_path, typed):
     shutil.copy(reports / "several.ncu-rep", tmp_path)
-    assert "several.ncu-rep" in prof("sass", typed, cwd=tmp_path).stderr
+    assert "several.ncu-rep" in prof_here("sass", typed, cwd=tmp_path).stderr
 
 
 def test_a_folder_in_the_place_of_a_report_is_answered_with_one_that_it_holds(prof_here, reports, tmp_path):

@@ -3,10 +3,10 @@
 import ast
 import importlib.util
 import re
+import subprocess
 import sys
 from pathlib import Path
 
-import forked
 import nbformat
 import pandas
 import pytest
@@ -41,7 +41,7 @@ def outputs_of(notebook):
 
 @pytest.mark.slow
 def test_executed_from_a_clean_kernel_they_show_what_is_stored():
-    done = forked.run(
+    done = subprocess.run(
         [sys.executable, GENERATOR, "--check"], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr

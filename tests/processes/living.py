@@ -26,6 +26,11 @@ def living(mark=""):
     return found
 
 
+def spawned_by(pid):
+    """Returns the processes that `multiprocessing` has spawned for this one, but not the one that counts its semaphores."""
+    return [one.pid for one in living() if one.parent == pid and "spawn_main" in one.words]
+
+
 def is_living(pid):
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

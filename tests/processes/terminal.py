@@ -4,9 +4,10 @@ import os
 import pty
 import select
 import subprocess
+import termios
+import threading
 import time
-
-import forked
+from contextlib import contextmanager
 
 
 class Terminal:
@@ -15,10 +16,9 @@ class Terminal:
     def __init__(self, command, width=100, output=None, **environment):
         """`output` takes the standard output elsewhere."""
         self._ours, theirs = pty.openpty()
-        os.set_inheritable(theirs, True)
-        subprocess.run(["stty", "cols", str(width)], stdin=theirs, check=True)
+        termios.tcsetwinsize(theirs, (0, width))
         env = {**os.environ, "TERM": "xterm-256color", **environment}
-        self.child = forked.Popen(
+        self.child = subprocess.Popen(
             list(map(str, command)), stdin=theirs, stdout=output or theirs, stderr=theirs, start_new_session=True,
             env={name: value for name, value in env.items() if value is not None},
         )  # fmt: skip
@@ -53,6 +53,36 @@ class Terminal:
             self.child.kill()
             self.child.wait()
             os.close(self._ours)
+
+
+@contextmanager
+def attached(width):
+    """This process has a terminal of its own for its standard streams. Yields a function for what was written to it, for afterwards."""
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (0, width))
+    pieces = []
+    reading = threading.Thread(target=lambda: pieces.extend(_until_the_end(ours)))
+    before = [os.dup(number) for number in range(3)]
+    for number in range(3):
+        os.dup2(theirs, number)
+    reading.start()
+    try:
+        yield lambda: b"".join(pieces).decode(errors="ignore").replace("\r\n", "\n").removesuffix("\0")
+    finally:
+        for number, stream in enumerate(before):
+            os.dup2(stream, number)
+            os.close(stream)
+        os.write(theirs, b"\0")  # what this process has started meanwhile may keep the terminal open
+        reading.join()
+        os.close(theirs)
+        os.close(ours)
+
+
+def _until_the_end(ours):
+    piece = b""
+    while not piece.endswith(b"\0"):
+        piece = os.read(ours, 65536)
+        yield piece
 
 
 def on_a_terminal(command, **options):

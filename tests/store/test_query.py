@@ -5,12 +5,12 @@ import os
 import pty
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from contextlib import suppress
 from subprocess import PIPE
 
-import forked
 import pandas as pd
 import pytest
 
@@ -381,7 +381,7 @@ def test_a_date_beyond_pythons_is_text(tmp_path, value, shown):
 )
 def test_an_interrupt_ends_a_query_that_would_take_hours(recorded, sql):
     prof = [sys.executable, "-c", "from profiler.cli import main; main()"]
-    with forked.Popen(
+    with subprocess.Popen(
         [*prof, "--runs", str(recorded.root), "query", sql], stdout=PIPE, stderr=PIPE, text=True
     ) as process:
         time.sleep(1.5)
@@ -458,7 +458,7 @@ def test_a_terminal_gets_the_first_rows_and_a_hint_how_to_get_all(recorded):
     prof = [sys.executable, "-c", "from profiler.cli import main; main()"]
     command = [*prof, "--no-pager", "--runs", str(recorded.root), "query", sql]
     leader, follower = pty.openpty()
-    with forked.Popen(command, stdin=PIPE, stdout=follower, stderr=PIPE) as running:
+    with subprocess.Popen(command, stdin=PIPE, stdout=follower, stderr=PIPE) as running:
         os.close(follower)
         shown = b""
         with suppress(OSError):  # as Linux says that the other end is closed

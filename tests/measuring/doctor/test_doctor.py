@@ -5,7 +5,6 @@ import sys
 import time
 from dataclasses import replace
 
-import forked
 import pytest
 
 from profiler.errors import ReportDamaged
@@ -213,10 +212,8 @@ def test_a_library_that_does_not_load_is_reported_in_its_own_words(
     with_report, reports, tmp_path, monkeypatch
 ):
     (tmp_path / "ncu_report.py").write_text("raise ImportError('GLIBC_2.38 not found')\n")
-    monkeypatch.syspath_prepend(tmp_path)  # of the process that reads, here one that starts anew
+    monkeypatch.syspath_prepend(tmp_path)  # of the process that reads
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    for name, value in forked.UNFORKED.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.setattr("profiler.store.reports.sandbox.Sandbox", Sandbox)
 
     check = check_reader(reports / "graph.ncu-rep" if with_report else None)

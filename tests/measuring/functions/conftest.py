@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import forked
 import pytest
 
 from profiler.store.runs.run_store import RunStore
@@ -112,7 +111,7 @@ class Machine:
     def run(self, text, name="script.py", **environment):
         """Runs the functions above, followed by `text`, as a script."""
         (self.folder / name).write_text(SCRIPT + text)
-        return forked.run(
+        return subprocess.run(
             [sys.executable, name],
             cwd=self.folder,
             env={**self.environment, **environment},
@@ -124,14 +123,22 @@ class Machine:
 
     def error(self, text, before=""):
         """Returns the failure of a measurement, after which nothing is stored."""
-        found = self.run(
-            f"{before}from profiler.errors import ProfError\n"
-            f"try:\n    {text}\nexcept ProfError as error:\n    print(type(error).__name__ + ':', error.message)\n"
+        (error,) = self.errors(text, before=before)
+        return error
+
+    def errors(self, *texts, before=""):
+        """Returns the failures of measurements of one script, after which nothing is stored; "" where one succeeds."""
+        tries = "".join(
+            f"said = ''\ntry:\n    {text}\nexcept Exception as error:\n"
+            "    said = f'{type(error).__name__}: {getattr(error, \"message\", error)}'\n"
+            "print('\\0' + said)\n"
+            for text in texts
         )
+        found = self.run(before + tries)
         assert found.returncode == 0, found.stderr
         assert not self.runs.ids()
         assert not list(self.folder.glob("runs/.pending/*"))
-        return found.stdout.removeprefix("the whole script runs\n").strip()
+        return [error.strip() for error in found.stdout.split("\0")[1:]]
 
 
 @pytest.fixture(scope="session")
@@ -155,17 +162,13 @@ def measuring(tmp_path, fake_cuda, replay_ncu, gpu_environment):
     """A machine whose ncu records two launches in each process."""
     replay_ncu("four-way")
     root = Path(__file__).parents[3]
-    environment = (
-        gpu_environment
-        | forked.MEASURES
-        | {
-            "LD_LIBRARY_PATH": str(fake_cuda),
-            "CUDA_HOME": str(fake_cuda / "home"),
-            "PYTHONPATH": str(root),
-            "TMPDIR": str(tmp_path / "tmp"),
-            "HOME": str(tmp_path / "elsewhere"),
-        }
-    )
+    environment = gpu_environment | {
+        "LD_LIBRARY_PATH": str(fake_cuda),
+        "CUDA_HOME": str(fake_cuda / "home"),
+        "PYTHONPATH": str(root),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "HOME": str(tmp_path / "elsewhere"),
+    }
     (tmp_path / "tmp").mkdir()
     assert shutil.which("ncu", path=environment["PATH"])
     return Machine(tmp_path, {**os.environ, **environment})

@@ -11,7 +11,6 @@ from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
-import forked
 import pytest
 from living import living, wait_until
 
@@ -86,8 +85,8 @@ class Waiting:
 
     def start(self, text):
         (self.folder / "script.py").write_text(self.measuring.functions + USES + text)
-        return forked.Popen(
-            [sys.executable, "script.py"], cwd=self.folder, env=self.measuring.environment | forked.UNFORKED,
+        return subprocess.Popen(
+            [sys.executable, "script.py"], cwd=self.folder, env=self.measuring.environment,
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
 
@@ -139,7 +138,7 @@ def patient(x):
     return noted(x)
 print(prof.measure(patient, x, {LONGER}).ns)
 """
-    assert waiting.run(text, **forked.UNFORKED) == "1000.0"
+    assert waiting.run(text) == "1000.0"
     calls = list(waiting.of("calls").values())
     assert len(calls) == 6
     assert all(before[-1] < after[0] for before, after in pairwise(calls)), "never two at a time"

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from importlib.metadata import entry_points
 from pathlib import Path
 
-import forked
 import pytest
 
 import profiler
@@ -75,8 +74,8 @@ def start(measuring):
     (measuring.folder / "test_kernels.py").write_text(TESTS)
 
     def start(*options):
-        command = [sys.executable, *forked.PYTEST, *PLUGIN, "-p", "no:cacheprovider"]
-        return forked.Popen(
+        command = [sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider"]
+        return subprocess.Popen(
             [*command, "test_kernels.py", "--prof-times-only", *options],
             cwd=measuring.folder, env=measuring.environment, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
@@ -127,14 +126,15 @@ def test_without_a_gpu_the_test_is_skipped_with_the_reason(start, measuring):
 def test_a_baseline_that_was_named_and_is_not_there_ends_the_session_at_once(measuring):
     command = [
         sys.executable,
-        *forked.PYTEST,
+        "-m",
+        "pytest",
         *PLUGIN,
         "-p",
         "no:cacheprovider",
         "--prof-baseline",
         "of-mian",
     ]
-    done = forked.run(command, check=False, cwd=measuring.folder, env=measuring.environment, capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(command, check=False, cwd=measuring.folder, env=measuring.environment, capture_output=True, text=True)  # fmt: skip
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert "--prof-baseline of-mian: no such folder; --prof-update makes it" in done.stderr
 
@@ -207,8 +207,8 @@ def test_an_assertion_about_two_reports_says_why_and_what_to_do_next(tmp_path, r
     """pytest cuts the middle out of what it shows of an object, and that is where the reason stands."""
     sides = {"candidate": str(reports / "gemm_5.ncu-rep"), "baseline": str(reports / "gemm_6.ncu-rep")}
     (tmp_path / "test_two.py").write_text(_ASSERTED.format(**sides))
-    process = forked.Popen(
-        [sys.executable, *forked.PYTEST, *PLUGIN, "-p", "no:cacheprovider", "test_two.py"],
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider", "test_two.py"],
         cwd=tmp_path, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     code, counts, printed = outcome(process)

@@ -3,7 +3,6 @@
 import json
 import sys
 
-import forked
 import pytest
 
 from profiler.errors import ProfiledAlready
@@ -25,15 +24,12 @@ sys.exit(5 if "fails" in sys.argv else 0)
 
 
 @pytest.fixture
-def collect(measuring):
+def collect(measuring, prof_here):
     """`collect("--name", "mine", "--", ...)` runs `prof collect --times-only` in a folder with `program.py`."""
     (measuring.folder / "program.py").write_text(PROGRAM)
 
     def run(*words, verb=("collect", "--times-only", "--processes", "2")):
-        return forked.run(
-            [sys.executable, "-m", "profiler", *verb, *words],
-            cwd=measuring.folder, env=measuring.environment, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
+        return prof_here(*verb, *words, cwd=measuring.folder, env=measuring.environment)
 
     return run
 

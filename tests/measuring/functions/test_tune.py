@@ -58,24 +58,20 @@ print([(one.ns, one.decides, len(one.measurement.to_pandas("timings"))) for one 
     assert found.stdout.splitlines()[-1] == "[(1000.0, True, 6), (2000.0, False, 3)] None", found.stderr
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        ("scaled, x, over={'BLOK': [1]}", "TypeError: scaled(x, BLOCK, num_warps=4) cannot be called with these arguments"),
-        ("scaled, x, over={'BLOCK': 512}", "TypeError: over={'BLOCK': 512} must give the values of each keyword, such as"),
-        ("scaled, x, over=['BLOCK']", "TypeError: over=['BLOCK'] must give the values of each keyword"),
-        ("scaled, x, over={}", "TypeError: over={} must give the values of each keyword"),
-        ("raises, over={'x': [1, 2]}", "NoPointWorks: raises: none of 2 combinations can be measured"),
-        ("scaled, x, over=OVER, BLOCKS=3", "TypeError: measure has no option BLOCKS: give the function its own keywords"),
-    ],
-)  # fmt: skip
-def test_a_sweep_of_which_nothing_can_be_measured_says_why(measuring, call, message):
-    found = measuring.run(
-        f"{TUNED}\ntry:\n    prof.tune({call})\nexcept Exception as error:\n"
-        "    print(type(error).__name__ + ':', error)\n"
-    )
-    assert found.stdout.splitlines()[1].startswith(message), found.stdout + found.stderr
-    assert not measuring.runs.ids()
+REFUSED = {
+    "scaled, x, over={'BLOK': [1]}": "TypeError: scaled(x, BLOCK, num_warps=4) cannot be called with these arguments",
+    "scaled, x, over={'BLOCK': 512}": "TypeError: over={'BLOCK': 512} must give the values of each keyword, such as",
+    "scaled, x, over=['BLOCK']": "TypeError: over=['BLOCK'] must give the values of each keyword",
+    "scaled, x, over={}": "TypeError: over={} must give the values of each keyword",
+    "raises, over={'x': [1, 2]}": "NoPointWorks: raises: none of 2 combinations can be measured",
+    "scaled, x, over=OVER, BLOCKS=3": "TypeError: measure has no option BLOCKS: give the function its own keywords",
+}
+
+
+def test_a_sweep_of_which_nothing_can_be_measured_says_why(measuring):
+    said = measuring.errors(*(f"prof.tune({call})" for call in REFUSED), before=TUNED)
+    pairs = zip(REFUSED.items(), said, strict=True)
+    assert [(call, line) for (call, message), line in pairs if not line.startswith(message)] == []
 
 
 UNSTEADY = """

@@ -12,7 +12,6 @@ import sys
 import time
 from collections import Counter
 
-import forked
 import pytest
 from living import living, wait_until
 
@@ -73,7 +72,7 @@ def nothing_is_left_running():
 
 def start_ingest(folder, runs, *options):
     command = [*PROF, "--runs", runs, "ingest", folder, *options]
-    process = forked.Popen(
+    process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
     STARTED.append(process)

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,18 @@ def sandbox(misbehaving):
     """One that must survive all of them."""
     with Sandbox(workers=2) as sandbox:
         yield sandbox
+
+
+@pytest.fixture(scope="module")
+def read_whole(sandbox, reports, tmp_path_factory):
+    """`read_whole("several")`: the run of a report that crashes nothing."""
+
+    @cache
+    def read(name):
+        path, folder = reports / f"{name}.ncu-rep", tmp_path_factory.mktemp("whole") / "run"
+        return Run(folder, outcome(sandbox.submit(Request((path,), folder)), path))
+
+    return read
 
 
 @pytest.mark.slow
@@ -74,13 +87,12 @@ def test_a_worker_that_misbehaves_fails_alone(
     ],
 )
 def test_after_a_crash_all_is_kept_but_the_part_that_crashed(
-    sandbox, misbehaving, reports, tmp_path, request_name, report, unread, launches_with_code
+    sandbox, read_whole, misbehaving, reports, tmp_path, request_name, report, unread, launches_with_code
 ):
     """`several` holds seven kernels, `graph` nothing but graphs."""
-    paths, folders = (reports / f"{report}.ncu-rep",), (tmp_path / "run", tmp_path / "whole")
-    crashing = sandbox.submit(getattr(misbehaving, request_name)(paths, folders[0]))
-    manifests = [outcome(future, report) for future in (crashing, sandbox.submit(Request(paths, folders[1])))]
-    left, whole = map(Run, folders, manifests)
+    path, folder = reports / f"{report}.ncu-rep", tmp_path / "run"
+    crashing = sandbox.submit(getattr(misbehaving, request_name)((path,), folder))
+    left, whole = Run(folder, outcome(crashing, path)), read_whole(report)
 
     assert (left.manifest.unread, whole.manifest.unread) == (unread, "")
     assert len(set(left.table("instructions").column("launch").to_pylist())) == launches_with_code

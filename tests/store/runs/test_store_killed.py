@@ -5,10 +5,10 @@
 
 import hashlib
 import json
+import subprocess
 import sys
 from pathlib import Path
 
-import forked
 import pytest
 from msgspec.structs import replace
 
@@ -46,7 +46,7 @@ def remains(monkeypatch, tmp_path):
 def killed(what, base, location, kills):
     """How many of so many trials were killed before their end."""
     command = [sys.executable, SCRIPT, what, base, str(location), str(kills), str(SEED)]
-    done = forked.run(command, capture_output=True, text=True, timeout=3000, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=3000, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)["killed"]
 
