@@ -145,7 +145,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "redundant-shared-accesses",
             "Values go through shared memory that a register or a shuffle could carry.",
             "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between, or of what the same thread stored last; "
-            "or a loop that adds up over the threads in each turn, only to add that to a sum, to scale a sum of exponentials, for a single thread, or to find what one of them holds for the turn's number.",
+            "or a loop that adds up over the threads in each turn, only to add that to a sum, to scale a sum of exponentials, or to find what one of them holds for the turn's number.",
             "An accumulator in shared memory: s[t] += x in a loop.",
             "Keep the value in a register, or exchange it with `__shfl_sync`.",
             ("dram", "fma", "tensor", "fp64"),
@@ -257,7 +257,9 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "barriers",
             "Warps wait at barriers for others.",
-            "Waiting at a barrier that is not explained by the loads before it.",
+            "Waiting at a barrier that is not explained by the loads before it; or a loop in each turn of which a block makes one value of what its "
+            "threads hold, step by step, for a single thread or warp. The idle lanes, the accesses to shared memory and the loop of these steps "
+            "count as a part of it.",
             "__syncthreads() after each of many short steps.",
             "Synchronise less often: use warp-level exchange, double buffers, or smaller blocks.",
             ("dram", "fma", "tensor", "fp64"),

@@ -41,6 +41,7 @@ PROGRAMS = [
     "unrolling",
     "occupancy",
     "phases",
+    "trees",
     "compilation",
     "compilation_debug",
 ]

@@ -32,6 +32,7 @@ from profiler.analyse.causes.detectors.waiting import (
     barriers,
     dependent_chains,
     instruction_cache,
+    trees,
     unoverlapped_loads,
 )
 
@@ -56,7 +57,6 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_instructions.detect_repeated_by_blocks,
     loops.detect_loop_overhead,
     sums_across_threads.detect_sums_across_threads,
-    sums_across_threads.detect_trees_in_turns,
     picked_values.detect_picked_values,
     number_types.detect_conversions,
     number_types.detect_fp64,
@@ -72,6 +72,7 @@ DETECTORS: tuple[Detector, ...] = (
     unoverlapped_loads.detect_unoverlapped_loads,
     dependent_chains.detect_dependent_chain,
     barriers.detect_barriers,
+    trees.detect_trees_in_turns,
     compilation.detect_register_banks,
     instruction_cache.detect_instruction_cache,
     grid.detect_short_launch,

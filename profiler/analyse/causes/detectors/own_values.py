@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import FENCES, Site
@@ -23,16 +24,17 @@ _Place = tuple[str, int]  # an address, while its registers stay, and how many b
 
 
 def detect_own_values(evidence: Evidence) -> Iterable[Candidate]:
-    """Names such loads, with the stores that nothing else reads."""
+    """Names such loads, with the stores that nothing else reads. Those of a tree go with its barriers."""
     loads: list[Site] = []
     stores: list[Site] = []
+    in_trees = find_in_trees(evidence)
     functions = {site.function for site in evidence.of("shared store")}
     for sites in (evidence.by_function[function] for function in functions):
         for _, group in groupby(sites, evidence.innermost_loop):
             for trip in _trips(list(group)):
-                loads += trip.loads
+                loads += (load for load in trip.loads if load not in in_trees)
                 if trip.is_whole:
-                    stores += [store for store in trip.stored.values() if store in trip.read]
+                    stores += (one for one in trip.stored.values() if one in trip.read - in_trees)
     if loads:
         gone = dict.fromkeys([*loads, *stores], 1.0)
         yield Candidate(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
+from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -101,9 +102,15 @@ def _row_length(evidence: Evidence, worst: Site) -> str:
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads whose address does not change in the loop: of the thread's own value, or of one that never changes."""
+    """Names loads whose address does not change in the loop: of the thread's own value, or of one that never changes.
+
+    Those of a tree go with its barriers.
+    """
+    in_trees = find_in_trees(evidence)
     fixed = {
-        site: part for site in evidence.of("shared load") if (part := has_fixed_address(evidence, site)) > 0
+        site: part
+        for site in evidence.of("shared load")
+        if site not in in_trees and (part := has_fixed_address(evidence, site)) > 0
     }
     stores = {site: (evidence.innermost_loop(site), address_of(site)) for site in evidence.of("shared store")}
     private = [loop for loop in evidence.loops_around(stores) if _is_private(evidence, loop)]

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.instructions.integer_overhead import called_functions, find_dividing
+from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
@@ -54,14 +55,20 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]:
-    """Returns by instruction the part of its lanes that a branch sent elsewhere, and the part that is idle for other reasons."""
+    """Returns by instruction the part of its lanes that a branch sent elsewhere, and the part that is idle for other reasons.
+
+    Idle lanes of a tree that a block need not make in each turn of a loop go with its barriers.
+    """
     split, idle = {}, {}
     # Lanes that a block lacks did not leave by a branch. If lanes are a mean of all instructions, there is no first one.
     of_block = None if evidence.has_costs else _lanes_of_block(evidence)
     guards = {_guard(site) for site in evidence.of(*ACCESSES)}
     unconcerned = _find_unconcerned(evidence)
     # One lane waits for a lock, and whatever the others do is as long. Warps execute tensor instructions whole.
-    excepted = unconcerned | evidence.retried | set(evidence.of("tensor")) | _find_slow_paths(evidence)
+    in_trees = find_in_trees(evidence)
+    excepted = (
+        unconcerned | evidence.retried | in_trees | set(evidence.of("tensor")) | _find_slow_paths(evidence)
+    )
     for site in evidence.sites:
         if site.lanes is None or site.idle_share < _LANES_MISSING or site.instruction.never_acts:
             continue
@@ -74,7 +81,8 @@ def _find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]
             split[site] = off
         else:
             idle[site] = site.idle_share
-    return split, _serving_steps(evidence, unconcerned) | idle
+    serving = _serving_steps(evidence, unconcerned)
+    return split, {site: part for site, part in serving.items() if site not in in_trees} | idle
 
 
 def _wasting(

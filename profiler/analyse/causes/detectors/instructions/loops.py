@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, Candidate
+from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
@@ -100,9 +101,9 @@ def _unrolled(evidence: Evidence, sites: Sequence[Site], keeping: Sequence[Site]
 
 def _hot_loops(evidence: Evidence, nests: Mapping[Site, Sequence[Site]]) -> list[list[Site]]:
     """Returns the innermost loops that spend an eighth on themselves, or more than after unrolling them, if together they are more than half of
-    what is executed. A nest, by its first instruction, is as one loop, of which others are parts."""
+    what is executed. A nest, by its first instruction, is as one loop, of which others are parts. The steps of a tree go with its barriers."""
     whole = [evidence.around(site) for site in nests]
-    parts = {site for nest in whole for site in nest}
+    parts = {site for nest in whole for site in nest} | find_in_trees(evidence)
     short = [
         inside
         for inside in find_innermost_loops(evidence)

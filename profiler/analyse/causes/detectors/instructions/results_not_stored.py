@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.launch.grid import find_part_acting
+from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
@@ -23,7 +24,7 @@ def detect_results_not_stored(evidence: Evidence) -> Iterable[Candidate]:
     """Names what at least half of the warps compute from shared memory without storing it.
 
     Their rows or columns lie past the end of the data, or others store the same. What these warps bring to shared memory may be for
-    others. What they compute from it is for nobody.
+    others. What they compute from it is for nobody. The values of a tree go with its barriers.
     """
     stores = evidence.of("global store")
     if not evidence.has_costs or not stores or evidence.of("atomic") or not evidence.of("shared load"):
@@ -31,7 +32,7 @@ def detect_results_not_stored(evidence: Evidence) -> Iterable[Candidate]:
     part = find_part_acting(evidence, stores)
     if part > _HALF or _is_chosen_by_data(evidence, stores):
         return
-    idle = dict.fromkeys(_find_only_stored(evidence, stores), 1 - part)
+    idle = dict.fromkeys(_find_only_stored(evidence, stores) - find_in_trees(evidence), 1 - part)
     if not idle:
         return
     gone = {site: share * site.executed for site, share in idle.items()}

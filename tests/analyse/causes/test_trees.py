@@ -1,0 +1,154 @@
+"""A tree by which a block makes one value in each turn of a loop, which need not be there, and loops that look like it."""
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors import own_values, shared_memory
+from profiler.analyse.causes.detectors.instructions import lanes, loops
+from profiler.analyse.causes.detectors.waiting import trees
+
+BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
+ALL, HALF, ONE = 32.0, 16.0, 0.5  # lanes of a warp that act on average, in a block of two warps
+ADDRESSES = ("S2R R5, SR_TID.X", "UMOV UR4, 0x400", "LEA R23, R5, UR4, 0x2")  # of four bytes a thread
+TREE = {
+    "load": ("LDG.E R8, [R2]", ALL),
+    "leaf": ("STS [R23], R8", ALL),
+    "meet": (BARRIER, ALL),
+    "test": ("ISETP.GT.AND P2, PT, R5, 0x1f, PT", ALL),
+    "other": ("@!P2 LDS R10, [R24]", HALF),
+    "own": ("@!P2 LDS R11, [R23]", HALF),
+    "add": ("@!P2 FADD R10, R10, R11", HALF),
+    "step": ("@!P2 STS [R23], R10", HALF),
+    "again": (BARRIER, ALL),
+    "result": ("@P3 LDS R12, [UR4]", ONE),
+    "use": ("@P3 STG.E [R6], R12", ONE),
+    "next": ("IADD3 R2, R2, 0x80, RZ", ALL),
+    "end": ("@P0 BRA 0x40", ALL),
+}
+
+
+def made(turns=64, block=64, before=ADDRESSES, **changed):
+    """A loop of trees of which some instructions were changed, or left out."""
+    lines = [
+        one
+        for value in {**TREE, **changed}.values()
+        if value
+        for one in ([value] if isinstance(value, tuple) else value)
+    ]
+    facts = {
+        place: {"acting": acting, "lanes": 32.0} for place, (_, acting) in enumerate(lines, len(before) + 1)
+    }
+    executed = [(line, 100.0 * turns) for line, _ in lines]
+    return evidence_of("MOV R4, RZ", *before, *executed, "EXIT", facts=facts, block=block)
+
+
+def found(**changed):
+    return list(trees.detect_trees_in_turns(made(**changed)))
+
+
+def names(candidate, evidence):
+    return [site.instruction.name for site in evidence.sites if site in candidate]
+
+
+def test_threads_could_take_turns_of_their_own_where_one_uses_what_all_make_in_each():
+    (one,) = found()
+    assert one.name == "barriers"
+    assert one.effect.resources["lsu"] == pytest.approx(
+        (1 - 1 / 64) * 5 / 7
+    )  # all but the load and what is made of the result
+    (few,) = found(turns=8)
+    assert few.effect.resources["lsu"] == pytest.approx((1 - 1 / 8) * 5 / 7)
+
+
+def test_the_tests_of_the_steps_go_with_them():
+    evidence = made()
+    (tree,) = trees.find_trees(evidence)
+    assert names(tree.parts, evidence) == ["STS", "BAR", "ISETP", "LDS", "LDS", "FADD", "STS", "BAR", "LDS"]
+
+
+def test_a_loop_over_the_steps_goes_with_them():
+    evidence = made(
+        test=("ISETP.GE.AND P2, PT, R5, R9, PT", ALL),
+        again=[(BARRIER, ALL), ("SHF.R.S32.HI R9, RZ, 0x1, R9", ALL), ("ISETP.NE.AND P1, PT, R9, RZ, PT", ALL), ("@P1 BRA 0x70", ALL)],
+    )  # fmt: skip
+    (tree,) = trees.find_trees(evidence)
+    assert names(tree.parts, evidence).count("BRA") == 1  # and not the one that goes on to the next turn
+    assert names(tree.parts, evidence).count("SHF") == 1
+
+
+def test_what_lanes_that_act_add_up_is_added_up_all_the_same():
+    (tree,) = trees.find_trees(made())
+    (add,) = (part for site, part in tree.parts.items() if site.instruction.name == "FADD")
+    assert add == pytest.approx((1 - 1 / 64) * HALF / ALL)
+
+
+WARP = [
+    ("@!P4 LDS R12, [R23]", HALF),
+    ("@!P4 SHFL.BFLY PT, R13, R12, 0x10, 0x1f", HALF),
+    ("@!P4 FADD R12, R12, R13", HALF),
+]
+
+
+def test_a_warp_may_add_up_what_is_left_by_shuffles():
+    (one,) = found(result=WARP, use=("@!P4 FADD R4, R4, R12", HALF))
+    assert one.effect.resources["lsu"] == pytest.approx((1 - 1 / 64) * 6 / 7)
+
+
+GIVEN = ("LDS R8, [UR5]", ALL)
+BEFORE_TREE, IN_TREE = (*ADDRESSES, "UMOV UR5, 0x300"), (*ADDRESSES, "UMOV UR5, 0x404")
+
+
+def test_what_all_threads_load_from_where_the_loop_stores_nothing_is_no_result():
+    end = ("@P0 BRA 0x50", ALL)
+    assert found(before=BEFORE_TREE, load=GIVEN, end=end)
+    assert not found(before=IN_TREE, load=GIVEN, end=end)  # one of the values that were left there
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"result": ("LDS R12, [UR4]", ALL)},  # all need the result, as where each point is the farthest from those before it
+        {"result": ("@P3 LDS R12, [R24]", HALF), "use": ("@P3 STG.E [R6], R12", HALF)},  # each turn has several
+        {"leaf": ("@!P4 STS [R23], R8", HALF)},  # half of the threads hold a value of the turn
+        {"step": None},  # some only look at what others hold
+        {"step": ("@!P2 STS [R23], R13", HALF)},  # or store something else
+        {"load": ("FADD R8, R8, R9", ALL)},  # a turn starts from the one before
+        {"use": ("@P3 STG.E [R2], R12", ONE)},  # and so it may in memory
+        {"again": ("BAR.RED.OR.DEFER_BLOCKING 0x0, P2", ALL)},  # all learn something
+        {"turns": 3},
+    ],
+)  # fmt: skip
+def test_a_tree_of_which_a_turn_needs_more_than_one_value_stays(changed):
+    assert found(**changed) == []
+
+
+def test_what_is_stored_in_another_array_is_not_what_the_next_turn_loads():
+    array = (*ADDRESSES, "LDC.64 R2, c[0x0][0x210]")
+    other = [("@P3 LDC.64 R2, c[0x0][{}]", ONE), ("@P3 STG.E [R2], R12", ONE)]
+    end = ("@P0 BRA 0x50", ALL)
+
+    def stored_in(parameter):
+        return found(
+            before=array, use=[(line.format(parameter), lanes_) for line, lanes_ in other], next=None, end=end
+        )
+
+    assert stored_in("0x218")
+    assert not stored_in("0x210")
+
+
+def test_the_parts_of_a_tree_are_no_causes_beside_it():
+    evidence = made()
+    detectors = (
+        lanes.detect_idle_lanes,
+        loops.detect_loop_overhead,
+        shared_memory.detect_redundant_shared,
+        own_values.detect_own_values,
+    )
+    assert not any(
+        trees.find_in_trees(evidence) & set(one.weights) for detect in detectors for one in detect(evidence)
+    )
+
+
+def test_idle_lanes_of_a_tree_that_a_turn_needs_are_a_cause():
+    (one,) = lanes.detect_idle_lanes(made(result=("LDS R12, [UR4]", ALL)))
+    assert one.name == "idle-lanes"
