@@ -41,6 +41,7 @@ PROGRAMS = [
     "unrolling",
     "occupancy",
     "phases",
+    "decisions",
     "compilation",
     "compilation_debug",
 ]
