@@ -99,6 +99,37 @@ def test_who_updates_once_a_block_already_is_told_to_make_blocks_larger(acting, 
     assert ("take more elements before it" in candidate.advice) == once
 
 
+# Each block adds a row to that which data says: each thread of it has a place of its own there.
+ADDED_ROW = (
+    "S2R R4, SR_TID.X",
+    "LDG.E R0, [UR4]",
+    "IMAD R1, R0, 0x80, R4",
+    "IMAD.WIDE R2, R1, 0x4, R8",
+    "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R5",
+    "EXIT",
+)
+NEIGHBOURS, SAME_WORDS = 400.0, 100.0  # sectors of 100 requests
+
+
+@pytest.mark.parametrize(
+    ("replaced", "sectors", "larger"),
+    [
+        ({}, NEIGHBOURS, True),
+        ({}, SAME_WORDS, False),  # lanes of a warp can add up
+        ({1: "LDG.E R0, [R4.64]"}, 3200.0, False),  # another row for each thread, as in a histogram
+        ({0: "S2R R7, SR_TID.X", 1: "LOP3.LUT R4, R7, 0x1f, RZ, 0xc0, !PT"}, NEIGHBOURS, False),  # warps can
+        ({5: ("@P0 BRA 0x30", 100.0)}, NEIGHBOURS, False),  # a thread that updates again can
+    ],
+)
+def test_where_only_a_thread_can_add_up_what_it_adds_fewer_blocks_are_launched(replaced, sectors, larger):
+    lines = [replaced.get(place, line) for place, line in enumerate(ADDED_ROW)]
+    facts = {4: {"sectors": sectors, "acting": 32.0, "lanes": 32.0}}
+    evidence = evidence_of(*lines, facts=facts, block=128, figures={"waves": 1e9}, waits={"drain": 1.0})
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert ("update places of their own" in candidate.advice) == larger
+    assert ("launch" in candidate.effect.resources) == larger
+
+
 ONE_PLACE, ITS_LANES = "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R5", 32.0
 
 

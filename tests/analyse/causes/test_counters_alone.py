@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.causes.evidence.evidence import gather
 from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.time_model import AtWork
 from profiler.analyse.causes.headline import NOTHING_FOUND, NOTHING_RECORDED, headline_of
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
@@ -117,6 +118,24 @@ def test_an_sm_holds_the_warps_that_were_counted_or_else_those_that_its_limits_a
     counters = {BY_NAME[name].ncu[0]: value for name, value in {"waves": 5.0, **figures}.items()}
     evidence = gather(profile_kernel(make_run({"kernel": "k", "metrics": counters}), "k"))
     assert evidence.model.places.warps == warps
+
+
+BLOCK = {"grid_y": 1, "grid_z": 1, "block_x": 256, "block_y": 1, "block_z": 1}
+ACTIVE = {"l1tex__cycles_active.avg": 300.0, "l1tex__cycles_active.max": 800.0}
+
+
+@pytest.mark.parametrize(
+    ("blocks", "counters", "each", "all_of_them"),
+    [
+        (1000, ACTIVE, 0.3, 0.375),  # some SMs go on when most have ended
+        (66, ACTIVE, 0.3, 0.75),  # half of the SMs have no block
+        (1000, {}, 1.0, 1.0),  # not recorded
+    ],
+)
+def test_the_time_at_work_is_that_in_which_sms_have_a_warp(make_run, blocks, counters, each, all_of_them):
+    metrics = {"gpc__cycles_elapsed.max": 1000.0, "launch__sm_count": 132.0, **counters}
+    run = make_run({"kernel": "k", "metrics": metrics, "shape": {**BLOCK, "grid_x": blocks}})
+    assert gather(profile_kernel(run, "k")).model.at_work == AtWork(each, pytest.approx(all_of_them))
 
 
 @given(data=st.data())

@@ -217,3 +217,21 @@ def test_a_row_in_each_turn_needs_fewer_warps_and_as_many_turns(stored_in_turn, 
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts, block=128))
     assert candidate.effect.resources["lsu"] == pytest.approx(requests)
     assert "launch" not in candidate.effect.resources
+
+
+@pytest.mark.parametrize(("between", "spared"), [("ERRBAR", 0.0), ("MOV R10, R11", 0.75)])
+def test_an_update_of_each_element_keeps_the_fence_that_orders_it(between, spared):
+    lines = (
+        "LDG.E R4, [R2.64]",
+        "IADD3 R9, R9, 0x1, RZ",
+        "MEMBAR.ALL.GPU",
+        between,
+        "REDG.E.ADD.F32.STRONG.GPU [R6.64], R4",
+        "EXIT",
+    )
+    facts = {
+        0: {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 50}},
+        3: {"waits": {"membar": 50}},
+    }
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
+    assert candidate.effect.waits.get("membar", 0.0) == pytest.approx(spared)

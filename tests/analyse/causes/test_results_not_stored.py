@@ -48,7 +48,8 @@ def test_what_most_warps_compute_without_storing_it_is_for_nobody():
     "replaced",
     [
         {12: ("STG.E [R14.64], R9", 75.0)},  # most of the warps store: no smaller block would do
-        {10: "ISETP.GE.AND P1, PT, R4, R11, PT"},  # what is loaded decides who stores
+        # What a thread has loaded decides whether it stores.
+        {1: "LDG.E R4, [R0.64]", 10: "ISETP.GE.AND P1, PT, R4, R11, PT"},
         {9: "RED.E.ADD.F32 [R14.64], R9"},  # added elsewhere
         {9: "STS [R6], R9", 12: ("STG.E [R14.64], R4", 25.0)},  # others read it
         {4: ("LDG.E R7, [R8.64]", 800.0)},  # the elements of others are no part of it

@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 from profiler.analyse.causes.evidence.latency import UNNAMED, Effect, Places
 from profiler.analyse.causes.evidence.time_model import (
     NO_WARP,
+    AtWork,
     TimeModel,
     reachable_of_dram,
     reachable_of_l2,
@@ -59,6 +60,13 @@ def test_twice_the_warps_halve_the_time_unless_a_unit_is_full_before(busy, saved
     """By Little's law, where no reason is known why warps wait."""
     model = TimeModel({"l1": busy}, {UNNAMED: 1.0})
     assert model.saved(Effect(warps=2.0)) == pytest.approx(saved, abs=0.005)
+
+
+@pytest.mark.parametrize(("unit", "saved"), [("l1", 0.2), ("l2", 0.5)])
+def test_a_unit_is_full_when_it_is_while_the_work_goes_on(unit, saved):
+    """An SM has a warp for half of the time, and is at work beside the others for 80 % of that of the last one."""
+    model = TimeModel({unit: 0.4}, {UNNAMED: 1.0}, at_work=AtWork(each=0.5, all_of_them=0.8))
+    assert model.saved(Effect(warps=8.0)) == pytest.approx(saved, abs=0.005)
 
 
 @pytest.mark.parametrize(("busy", "saved"), [(0.2, 0.2), (0.9, 0.9)])

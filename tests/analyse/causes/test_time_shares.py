@@ -37,21 +37,26 @@ def test_the_share_of_l1_is_of_the_elapsed_time_and_so_is_that_of_shared_memory_
     assert shares == pytest.approx([40, 4, 25])
 
 
+ISSUED = {
+    "sm__issue_active.avg.pct_of_peak_sustained_elapsed": 40.0,
+    "smsp__issue_active.avg.per_cycle_active": 0.5,
+}
+
+
 @pytest.mark.parametrize(
-    ("issued", "share"),
-    [({}, 88.0), ({"sm__issue_active.avg.pct_of_peak_sustained_elapsed": 40.0, "smsp__issue_active.avg.per_cycle_active": 0.5}, 72.0)],
-)  # fmt: skip
-def test_where_no_scheduler_counts_its_warps_the_share_of_l1_follows_from_the_cycles_in_which_its_sm_has_one(
-    make_run, issued, share
-):
-    """As `ncu` records it with its default sections. A scheduler may have no warp while another of its SM has one."""
+    ("counted", "share"),
+    [
+        ({"sm__cycles_active.avg": 880.0}, 88.0),  # as `ncu` records it with its default sections
+        ({"l1tex__cycles_active.avg": 880.0} | ISSUED, 88.0),
+        (ISSUED, 72.0),  # a scheduler may have no warp while another of its SM has one: more is not known
+    ],
+)
+def test_l1_works_while_its_sm_has_a_warp_on_any_scheduler(make_run, counted, share):
     metrics = {
         "l1tex__throughput.avg.pct_of_peak_sustained_active": 90.0,
-        "sm__cycles_active.avg": 880.0,
         "gpc__cycles_elapsed.max": 900.0,
     }
-    metrics |= issued
-    figures = derive_figures(profile_kernel(make_run({"kernel": "k", "metrics": metrics}), "k"))
+    figures = derive_figures(profile_kernel(make_run({"kernel": "k", "metrics": metrics | counted}), "k"))
     assert figures["l1_pct"] == pytest.approx(share)
 
 

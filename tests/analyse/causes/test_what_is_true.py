@@ -5,6 +5,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors import larger_tiles, shared_memory
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
+from profiler.analyse.causes.detectors.global_memory.gathered import is_gathered
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
     integer_overhead,
@@ -13,7 +14,6 @@ from profiler.analyse.causes.detectors.instructions import (
     redundant_instructions,
 )
 from profiler.analyse.causes.detectors.waiting import dependent_chains, unoverlapped_loads
-from profiler.analyse.causes.flow.dataflow import is_gathered
 
 LOAD = "LDG.E R4, [R2.64]"
 FULL = {"sectors": 400.0, "ideal_sectors": 400.0}
@@ -242,6 +242,25 @@ def test_an_element_is_gathered_if_a_loaded_index_counts_elements_of_a_sector_at
 ):
     evidence = evidence_of(index, address, load)
     assert is_gathered(evidence, evidence.sites[2]) == gathered
+
+
+BEGIN, SCALE, TAKE = "LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]"
+
+
+@pytest.mark.parametrize(
+    ("before", "loop", "gathered"),
+    [
+        ((BEGIN, SCALE), (TAKE, "IADD3 R6, P1, R6, 0x4, RZ"), False),  # a row from a place that data says
+        ((BEGIN,), (SCALE, TAKE, "IADD3 R4, R4, 0x1, RZ"), False),
+        ((), (BEGIN, SCALE, TAKE, "IADD3 R2, P1, R2, 0x4, RZ"), True),  # a place that data says in each turn
+        ((), (SCALE, "LDG.E R4, [R6.64]", "IADD3 R10, R10, 0x1, RZ"), True),  # along a list
+    ],
+)
+def test_elements_of_a_row_are_not_gathered_wherever_it_begins(before, loop, gathered):
+    lines = [*before, *((line, 400.0) for line in loop), (f"@P0 BRA {16 * len(before):#x}", 400.0), "EXIT"]
+    evidence = evidence_of(*lines)
+    taking = [site for site in evidence.of("global load") if "[R6.64]" in site.instruction.text]
+    assert [is_gathered(evidence, site) for site in taking] == [gathered]
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ PROGRAMS = [
     "occupancy",
     "phases",
     "trees",
+    "decisions",
     "compilation",
     "compilation_debug",
 ]

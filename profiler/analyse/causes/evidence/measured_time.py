@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,6 +14,7 @@ from profiler.analyse.causes.evidence.tensor_work import avoidable_part
 from profiler.analyse.causes.evidence.time_model import (
     NO_WARP,
     START_NS,
+    AtWork,
     TimeModel,
     reachable_of_dram,
     reachable_of_l2,
@@ -73,6 +75,7 @@ def model_time(
         min(ready, 1.0 - issuing),
         min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
         _places(profile, figures, sites, charged, contended),
+        _at_work(profile, figures),
     )
 
 
@@ -177,6 +180,16 @@ def _places(
         # Warps that wait for contended atomics wait for others before them, and so for longer than these.
         dict.fromkeys(_WAITED_FOR, 1.0) if contended else _waiting_of_some(sites, charged),
     )
+
+
+def _at_work(profile: Profile, figures: Mapping[str, float]) -> AtWork:
+    """Returns in which part of the time SMs have a warp: all if it is not recorded. An SM for which the grid has no block is none at work."""
+    mean, most = (profile.find(f"l1tex__cycles_active.{which}") for which in ("avg", "max"))
+    if not (mean and most and mean.mean and figures.get("cycles")):
+        return AtWork()
+    blocks, sms = (profile.shapes[0].blocks if profile.shapes else math.inf), figures.get("sms", 1.0)
+    with_a_block = min(1.0, blocks / sms)
+    return AtWork(min(1.0, mean.mean / figures["cycles"]), min(1.0, mean.mean / (most.mean * with_a_block)))
 
 
 def _resident_warps(figures: Mapping[str, float]) -> float:

@@ -26,6 +26,7 @@ ONE_WAY, BOTH_WAYS = 0.94, 0.89
 # Kernels that do nothing but read from L2 keep it at 79 to 84 % of its peak, and a product of tiles at 88 % (`l2` in
 # tests/data/counters/bound.cu, `read_in_l2` and `matmul_stages` in tests/data/causes, on an H200).
 _REACHABLE_OF_L2 = 0.88
+_SHARED_BY_SMS = ("l2", "dram", LAUNCH)
 # The shortest kernels in tests/data/reports, which do next to nothing, take 2.2 to 3.0 us under the profiler on an H200: that is
 # starting and draining, which no change of the code shortens.
 START_NS = 3_000.0
@@ -50,11 +51,27 @@ def reachable_of_l2(l2: float, dram: float) -> float:
 
 
 @dataclass(frozen=True)
+class AtWork:
+    """The part of the time in which an SM has a warp, and that in which all SMs at work would be done if they ended together.
+
+    What one SM has of each unit idles while it has no warp. L2 and device memory serve the others meanwhile: they are as busy as there
+    are SMs at work, and most of all while there are all of them.
+    """
+
+    each: float = 1.0
+    all_of_them: float = 1.0
+
+    def of(self, unit: str) -> float:
+        return self.all_of_them if unit in _SHARED_BY_SMS else self.each
+
+
+@dataclass(frozen=True)
 class TimeModel:
     """`busy` is each resource's share of the time, 0 to 1. `waits` divides the time in which the busiest idles.
 
     `issuing` is the part of a warp's time in which it issues, and `ready` the part in which it could but
-    another warp does. `starting` is the part of the kernel's time in which it starts and ends.
+    another warp does. `starting` is the part of the kernel's time in which it starts and ends. `at_work` says in which part of it the
+    work goes on.
     """
 
     busy: Mapping[str, float]
@@ -65,6 +82,7 @@ class TimeModel:
     ready: float = 0.0
     starting: float = 0.0
     places: Places = field(default_factory=Places)
+    at_work: AtWork = field(default_factory=AtWork)
 
     @property
     def exposed(self) -> float:
@@ -95,7 +113,7 @@ class TimeModel:
         waits = {reason: kept * self.life_share(reason) for reason in self.waits if reason != NO_WARP}
         return Circle(
             {
-                unit: min(1.0, share / running)
+                unit: min(1.0, share / min(running, self.at_work.of(unit)))
                 for unit, share in {**self.busy, LAUNCH: self.places.launching}.items()
             },
             kept * self.issuing,

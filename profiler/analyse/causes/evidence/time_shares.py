@@ -22,10 +22,10 @@ def _busiest_of_memory(figures: Figures) -> float:
 
 
 def _active_part(figures: Figures) -> float:
-    """Returns the part of the time in which a scheduler has a warp; where that is not recorded, in which its SM has one."""
-    if "active_pct" in figures:
-        return figures["active_pct"] / 100
-    return figures["sm_active_cycles"] / figures["cycles"]
+    """Returns the part of the time in which an SM has a warp; where that is not recorded, in which one of its schedulers has."""
+    if "sm_active_cycles" in figures:
+        return figures["sm_active_cycles"] / figures["cycles"]
+    return figures["active_pct"] / 100
 
 
 # The figures that say how busy a unit is, of its peak, and what they are figures of, as the start of a sentence.
@@ -40,7 +40,7 @@ _UNCATALOGUED: Mapping[str, tuple[str, ...]] = {
     "sms": ("launch__sm_count", "device__attribute_multiprocessor_count"),
     "warps_of_sm": ("device__attribute_max_warps_per_multiprocessor",),  # that it holds
     "shared_of_sm": ("device__attribute_max_shared_memory_per_multiprocessor",),  # bytes
-    "sm_active_cycles": ("sm__cycles_active.avg",),
+    "sm_active_cycles": ("l1tex__cycles_active.avg", "sm__cycles_active.avg"),
 }
 # In this order: each may use those above it. A scheduler issues in `issue_active_pct` of the time, has no warp at all in
 # `empty_pct`, and in the rest, `stalled_pct`, has warps of which none can issue.

@@ -20,13 +20,10 @@ from profiler.analyse.code.registers import (
     register_of,
     written_registers,
 )
-from profiler.catalog.metrics import SECTOR_BYTES
 
 _Step = TypeVar("_Step")
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _OF_A_PAIR = re.compile(r"(?<!U)R(\d+)\.64")
-_OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
-_MOST_SHIFTED = _WORD_BITS = 32
 # How many instructions behind another the one that reads its result is looked for, as a bound of the search. Half of it and four
 # times as much leave the first three causes of every kernel of the record as they are.
 NEAR = 24
@@ -97,44 +94,6 @@ def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> li
 def _before(index: int, writer: int | None) -> int | None:
     """Returns the instruction that wrote a register in this turn of the code; None if the turn before wrote it."""
     return writer if writer is not None and writer < index else None
-
-
-def is_gathered(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the access takes single elements by indices that were loaded, as x[index[i]] does.
-
-    Then a loaded value is multiplied by the width of an element to become the address, and by nothing else. A structure that fits
-    into a sector is such an element, too: however its members lie, each lane needs a sector of its own.
-    """
-    for writer in sources_of(evidence, site):
-        scaled = _scaled_index(writer)
-        if writer.position >= site.position or scaled is None:
-            continue
-        index, width = scaled
-        if width % max(1, site.width // 8) or not 0 < width <= SECTOR_BYTES:
-            continue
-        if any(
-            one.kind == "global load"
-            and (width > 1 or one.width <= _WORD_BITS)  # a base that was loaded has 64 bits
-            for one in sources_of(evidence, writer, index)
-        ):
-            return True
-    return False
-
-
-def _scaled_index(site: Site) -> tuple[set[str], int] | None:
-    """Returns the registers of an index, and by how many bytes an instruction multiplies it, if it makes an address of it."""
-    name, operands = site.instruction.name, site.instruction.operands
-    if name == "IADD3":  # a byte lies as far on as its index says
-        return set(REGISTER.findall(", ".join(operands[1:]))), 1
-    # `IMAD.WIDE R2, R4, 0x4, R6` and `LEA R2, P0, R4, R6, 0x2`: the index stands third from the end.
-    if len(operands) <= _OF_AN_ADDRESS or name not in ("IMAD", "LEA"):
-        return None
-    factor = operands[-2] if name == "IMAD" else operands[-1]
-    if not factor.startswith("0x"):
-        return None
-    number = int(factor, 16)
-    width = number if name == "IMAD" else 1 << min(number, _MOST_SHIFTED)
-    return set(REGISTER.findall(operands[-3])), width
 
 
 @lru_cache(maxsize=64)

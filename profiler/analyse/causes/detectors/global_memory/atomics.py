@@ -13,22 +13,27 @@ from functools import partial
 from itertools import takewhile
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.launch.fewer_blocks import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import FENCES, Site
+from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Site
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_depending,
     find_processing,
+    reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
-from profiler.catalog.metrics import LANES
+from profiler.analyse.recording.launch_shapes import LaunchShape
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
 _SWAPS = (".CAS", ".EXCH")  # what takes a lock
+_QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
 # What orders an atomic with other accesses stands around it: it waits for stores before it, and empties L1 after it.
 _ORDERING = (*FENCES, "CGAERRBAR", "CCTL")
 
@@ -59,6 +64,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     blocks = evidence.shape.blocks if evidence.shape else 0
     updates = sum(site.executed * (site.acting or LANES) for site in sites if site.kind == most)
     once_a_block = where == "global" and updates <= blocks
+    apart = where == "global" and not once_a_block and _has_place_for_each_thread(evidence, sites)
     sentence = f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics in {where} memory"
     if repeated:
         sentence += ", which are retried in a loop"
@@ -68,18 +74,24 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         sentence += (
             f"; the atomics keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
         )
+    spared = _spared(evidence, fractions)
+    advice, in_triton = _for_type(_ADVICE[where, by_data], sites), ""
+    if once_a_block:
+        advice, in_triton = _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
+    elif apart:
+        advice, in_triton = _IN_ONE_THREAD, _IN_ONE_PROGRAM
     yield Candidate(
         "atomic-contention",
         f"{sentence}.",
-        _IN_LARGER_BLOCKS if once_a_block else _for_type(_ADVICE[where, by_data], sites),
-        _spared(evidence, fractions),
+        advice,
+        _with_larger_blocks(evidence, spared) if once_a_block or apart else spared,
         weights,
         {
             "waiting_pct": waiting,
             "l1_busy_pct": 100 * busy["L1 and shared memory"],
             "l2_busy_pct": 100 * busy["L2"],
         },
-        in_triton=_IN_LARGER_PROGRAMS if once_a_block else "",
+        in_triton=in_triton,
     )
 
 
@@ -95,6 +107,45 @@ def _spared(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     if not fetched:
         return fewer
     return replace(fewer, resources={**fewer.resources, "dram": (1 - 1 / LANES) * fetched / (read + written)})
+
+
+def _with_larger_blocks(evidence: Evidence, spared: Effect) -> Effect:
+    """Returns the effect of fewer updates where each block has to take more elements for that: fewer blocks are launched, too."""
+    launches = spare_launches(evidence, left_of_blocks(evidence, 1 / LANES))
+    return replace(spared, resources={**spared.resources, LAUNCH: launches})
+
+
+def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether a thread makes its updates at places of its own in the block, once, so that no other of its block could add to what it has.
+
+    So it is where a block adds a row to another one: neighbours update neighbouring words, and what data says of the place is the same for all of
+    them.
+    """
+    if not evidence.has_costs or evidence.shape is None or evidence.shape.block[0] < evidence.shape.threads:
+        return False
+    updating = [site for site in sites if site.kind == "atomic" and (site.acting or LANES) > 1]
+    differing = find_differing_in_block(evidence)
+    return bool(updating) and not any(
+        evidence.innermost_loop(site)
+        or (site.acting or LANES) * site.executed * site.width / 8 > SECTOR_BYTES * (site.sectors or 0.0)
+        or any(
+            one in differing and _drops_part_of_index(evidence.shape, one)
+            for one in reach(_finding(evidence, site), lambda one: sources_of(evidence, one))
+        )
+        for site in updating
+    )
+
+
+def _finding(evidence: Evidence, site: Site) -> Sequence[Site]:
+    return sources_of(evidence, site, address_registers(site.instruction))
+
+
+def _drops_part_of_index(shape: LaunchShape, site: Site) -> bool:
+    """Returns whether an instruction may give two threads of a block the same value: what is read from memory, quotients, and remainders."""
+    if site.kind in (*ACCESSES, "special", "conversion") or site.opcode.startswith(_QUOTIENTS):
+        return True
+    masks = [int(one, 16) for one in site.instruction.operands[1:4] if one.startswith("0x")]
+    return site.instruction.name == "LOP3" and any((shape.threads - 1) & ~mask for mask in masks)
 
 
 def _is_seen(evidence: Evidence, sites: Sequence[Site]) -> bool:
@@ -130,6 +181,16 @@ _IN_LARGER_PROGRAMS = (
 )
 
 
+_IN_ONE_THREAD = (
+    "The threads of a block update places of their own, so that none of them can add to what another one has: let each thread take several "
+    "elements for its place, in a loop (where data says the place, in its order), add them up in a register, and update once."
+)
+_IN_ONE_PROGRAM = (
+    "The elements of a program go to places of their own: let each program take several rows for the same places, in a loop (where data says "
+    "the places, in its order), add them up (`tl.sum`), and update once."
+)
+
+
 def find_ordering(evidence: Evidence) -> list[Site]:
     """Returns the fences that belong to atomics: a fence that orders an atomic stands beside it under the same predicate, and would go with it."""
     found: list[Site] = []
@@ -151,8 +212,7 @@ def _orders(atomic: Site, site: Site) -> bool:
 
 def _is_place_of_data(evidence: Evidence, site: Site) -> bool:
     """Returns whether the address of an atomic is computed from a loaded value, as that of a histogram's bin is."""
-    address = sources_of(evidence, site, address_registers(site.instruction))
-    return not find_processing(evidence).isdisjoint(address)
+    return not find_processing(evidence).isdisjoint(_finding(evidence, site))
 
 
 def add_retries(evidence: Evidence) -> Evidence:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.global_memory.atomics import find_ordering
 from profiler.analyse.causes.detectors.global_memory.layout import (
     bytes_of,
     find_side_by_side,
@@ -33,7 +34,7 @@ from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
-# Arithmetic and atomics are done for each element, however wide it is loaded.
+# Arithmetic and atomics, with the fences that order them, are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 # What works for each element, or for each sector, has as much to do as before.
 _AS_MUCH_TO_MOVE = ("l2",)
@@ -95,13 +96,12 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
     has_row = not keeps_threads and _has_row(evidence)
     if has_row and evidence.shape:
         gain = min(gain, 1 - 1 / math.ceil(math.prod(evidence.shape.block) / LANES))
-    processing = find_processing(evidence)
+    for_each = {*find_processing(evidence), *evidence.lookups_apart, *find_ordering(evidence)}
     of_fewer_threads = [
         site
         for site in evidence.sites
         if site.kind not in _FOR_EACH_ELEMENT
-        and site not in processing
-        and site not in evidence.lookups_apart
+        and site not in for_each
         and (base_of(site) in bases or not (lies_apart(evidence, site) or is_misaligned(evidence, site)))
     ]
     addresses = _find_addresses_in_loops(evidence, sites) if keeps_threads else []

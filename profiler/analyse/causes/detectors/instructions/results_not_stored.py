@@ -10,14 +10,13 @@ from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.dataflow import choosers_of, makers_of_value, reach, sources_of
+from profiler.analyse.causes.flow.choice import is_chosen_by_data
+from profiler.analyse.causes.flow.dataflow import makers_of_value, reach, sources_of
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
-_LOADS: tuple[Kind, ...] = ("global load", "shared load")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
 _HALF = 0.5  # sizes of blocks are powers of two: a block half of which has no work could be half as large
-_GUARDS = ("BRA", "EXIT")
 
 
 def detect_results_not_stored(evidence: Evidence) -> Iterable[Candidate]:
@@ -30,7 +29,7 @@ def detect_results_not_stored(evidence: Evidence) -> Iterable[Candidate]:
     if not evidence.has_costs or not stores or evidence.of("atomic") or not evidence.of("shared load"):
         return
     part = find_part_acting(evidence, stores)
-    if part > _HALF or _is_chosen_by_data(evidence, stores):
+    if part > _HALF or is_chosen_by_data(evidence, stores):
         return
     idle = dict.fromkeys(_find_only_stored(evidence, stores) - find_in_trees(evidence), 1 - part)
     if not idle:
@@ -48,22 +47,6 @@ def detect_results_not_stored(evidence: Evidence) -> Iterable[Candidate]:
         {"idle_warps_pct": 100 * (1 - part), "idle_instructions_pct": share},
         in_triton="Use fewer `num_warps`, or blocks as small as the data in this dimension.",
     )
-
-
-def _is_chosen_by_data(evidence: Evidence, stores: Sequence[Site]) -> bool:
-    """Returns whether what a warp has loaded decides on its stores, so that it has to compute first."""
-    code = evidence.by_function[stores[0].function]
-    last = evidence.place(stores[-1], code)
-    deciding = [
-        site for site in code[:last] if site.instruction.name in _GUARDS and site.instruction.predicate
-    ]
-    tests = [
-        test
-        for site in (*stores, *deciding)
-        if not evidence.innermost_loop(site)
-        for test in choosers_of(evidence, site)
-    ]
-    return any(one.kind in _LOADS for one in reach(tests, lambda one: sources_of(evidence, one)))
 
 
 def _find_only_stored(evidence: Evidence, stores: Sequence[Site]) -> set[Site]:

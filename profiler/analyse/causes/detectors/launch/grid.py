@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.launch.fewer_blocks import SOME_WAVES, left_of_blocks, spare_launches
 from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -15,6 +16,7 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.carried import follows_itself
+from profiler.analyse.causes.flow.choice import is_chosen_by_data
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
 from profiler.analyse.causes.flow.lane_values import (
     find_chosen_by_warp,
@@ -28,12 +30,8 @@ from profiler.text import whole_percent
 
 _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
-# With two rounds of blocks or more, the blocks of one round could do the work of another, and every SM would still have its
-# blocks.
-_SOME_WAVES = 2.0
 # By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
-_FOR_MEMORY = ("long_scoreboard", "lg_throttle", "drain")
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
 _LESS_EACH = (
     "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
@@ -171,7 +169,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     depends on besides.
     """
     warps, waves = _warps(evidence), evidence.find("waves") or 0.0
-    if not warps or waves < _SOME_WAVES or not evidence.sites or evidence.shape is None:
+    if not warps or waves < SOME_WAVES or not evidence.sites or evidence.shape is None:
         return
     each = evidence.executed / warps
     # A thread can stop repeating its own work without larger blocks.
@@ -188,7 +186,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         if in_shared and in_shared <= set(alike):
             alike += evidence.of("barrier")
         # Blocks can do more each until the GPU is filled twice only.
-        left = max(_SOME_WAVES / waves, 1 / blocks)
+        left = left_of_blocks(evidence, 1 / blocks)
         kept = dict.fromkeys(evidence.sites, 1 - idle) if idle else {}
         kept |= dict.fromkeys(alike, (1 - idle) * left)
         fewer = evidence.without({site: 1 - part for site, part in kept.items()})
@@ -202,7 +200,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
                 else ""
             ),
             "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
-            Effect({**fewer.resources, LAUNCH: _worth_of_places(evidence) * (1 - left)}, fewer.waits),
+            Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, fewer.waits),
             {site: site.executed + evidence.charged[site].total for site in alike},
             {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
         )
@@ -214,16 +212,18 @@ def _ways_on(shape: LaunchShape) -> dict[str, int]:
     return {OF_BLOCK: shape.blocks} | (along if len(along) > 1 else {})
 
 
+@kept
 def find_idle_warps(evidence: Evidence) -> float:
     """Returns the part of the warps that leave no result: no store of theirs acts, in global memory or where other warps look.
 
     Triton gives such warps the elements of others, where a block has fewer elements than threads. Warps that end before they access
-    memory repeat nothing, and do not count.
+    memory repeat nothing, and do not count. Neither do those of which a thread stores only what it finds: it has to look first.
     """
     if not evidence.has_costs or evidence.of(*SHARED, "barrier"):
         return 0.0
     storing = [site for site in evidence.of("global store", "atomic") if site.acting is not None]
-    return max(0.0, 1 - find_part_acting(evidence, storing) / _part_going_on(evidence)) if storing else 0.0
+    part = find_part_acting(evidence, storing) / _part_going_on(evidence) if storing else 1.0
+    return 0.0 if part >= 1 or is_chosen_by_data(evidence, storing) else 1 - part
 
 
 def _part_going_on(evidence: Evidence) -> float:
@@ -255,23 +255,6 @@ def _part_acting(evidence: Evidence, site: Site, is_chosen_by_warp: bool) -> flo
     if is_chosen_by_warp and runs <= 1:
         part = min(part, (site.acting or 0.0) / (site.lanes or LANES))
     return part * min(1.0, runs)
-
-
-def _worth_of_places(evidence: Evidence) -> float:
-    """Returns the part of the time between blocks that is saved where threads go on instead.
-
-    Warps that fill the places between blocks queue for memory as the others do, and its queue grows with them: in five kernels on an
-    H200 that stream, whose warps wait for memory for 38 to 91 % of their time, a loop over many elements a thread saved 10 % at most.
-    Its latency they hide. In these kernels, places are empty only for as long as it takes to fill one. Where blocks also queue to be
-    launched, memory is not what they wait for, and with fewer blocks that queue is gone.
-    """
-    model = evidence.model
-    latency = model.places.unloaded.get("long_scoreboard", 0.0)
-    for_memory = model.life_share(*_FOR_MEMORY) - latency * model.life_share("long_scoreboard")
-    worth = max(0.0, 1 - for_memory)
-    for_launch = model.places.launching * max(0.0, model.places.empty - model.places.refilling)
-    empty = for_launch + model.places.refilling
-    return (for_launch + worth * model.places.refilling) / empty if empty else worth
 
 
 def _is_short_lived(evidence: Evidence) -> bool:

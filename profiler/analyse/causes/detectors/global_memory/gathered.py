@@ -1,0 +1,85 @@
+"""Knows which accesses take single elements from places that data says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.dataflow import address_registers, find_writers, reach, sources_of
+from profiler.analyse.code.registers import REGISTER
+from profiler.catalog.metrics import SECTOR_BYTES
+
+_OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
+_MOST_SHIFTED = _WORD_BITS = 32
+
+
+def is_gathered(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the access takes single elements by indices that were loaded, as x[index[i]] does.
+
+    Then a loaded value is multiplied by the width of an element to become the address, and by nothing else. A structure that fits
+    into a sector is such an element, too: however its members lie, each lane needs a sector of its own.
+
+    A loaded index from which a loop walks on says where a row begins. The elements of a row are neighbours, and so may be the lanes that
+    take them.
+    """
+    if _walks(evidence, site, address_registers(site.instruction)):
+        return False
+    for writer in sources_of(evidence, site):
+        scaled = _scaled_index(writer)
+        if writer.position >= site.position or scaled is None:
+            continue
+        index, width = scaled
+        if _walks(evidence, writer, index):
+            continue
+        if width % max(1, site.width // 8) or not 0 < width <= SECTOR_BYTES:
+            continue
+        if any(
+            one.kind == "global load"
+            and (width > 1 or one.width <= _WORD_BITS)  # a base that was loaded has 64 bits
+            for one in sources_of(evidence, writer, index)
+        ):
+            return True
+    return False
+
+
+def _scaled_index(site: Site) -> tuple[set[str], int] | None:
+    """Returns the registers of an index, and by how many bytes an instruction multiplies it, if it makes an address of it."""
+    name, operands = site.instruction.name, site.instruction.operands
+    if name == "IADD3":  # a byte lies as far on as its index says
+        return set(REGISTER.findall(", ".join(operands[1:]))), 1
+    # `IMAD.WIDE R2, R4, 0x4, R6` and `LEA R2, P0, R4, R6, 0x2`: the index stands third from the end.
+    if len(operands) <= _OF_AN_ADDRESS or name not in ("IMAD", "LEA"):
+        return None
+    factor = operands[-2] if name == "IMAD" else operands[-1]
+    if not factor.startswith("0x"):
+        return None
+    number = int(factor, 16)
+    width = number if name == "IMAD" else 1 << min(number, _MOST_SHIFTED)
+    return set(REGISTER.findall(operands[-3])), width
+
+
+def _walks(evidence: Evidence, site: Site, registers: Iterable[str]) -> bool:
+    """Returns whether an instruction of a loop reads what each turn computes from the turn before, as a counter or a pointer that moves on.
+
+    What is computed from a place that the turn before has loaded, as along a list, does not move on to a neighbour.
+    """
+    return any(
+        is_carried(evidence, one)
+        and one
+        in reach(
+            _computed_from(evidence, one, one.use.inputs),
+            lambda other: _computed_from(evidence, other, other.use.inputs),
+        )
+        for one in _computed_from(evidence, site, registers)
+    )
+
+
+def _computed_from(evidence: Evidence, site: Site, registers: Iterable[str]) -> list[Site]:
+    """Returns the instructions of a loop, other than loads, whose results these registers may hold."""
+    sites = evidence.by_function[site.function]
+    here = evidence.place(site, sites)
+    writers = {writer for name in registers for writer in find_writers(evidence, sites, here, name)}
+    found = [sites[writer] for writer in sorted(writers)]
+    return [one for one in found if one.kind not in ACCESSES and evidence.innermost_loop(one)]

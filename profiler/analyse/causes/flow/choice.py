@@ -1,0 +1,71 @@
+"""Finds out what decides whether a thread stores: indices and sizes, which are known before it starts, or what it has read and worked out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.dataflow import choosers_of, passes_by, reach, sources_of
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.code.registers import predicates_in
+
+# What threads leave there, they have computed.
+_COMPUTED: tuple[Kind, ...] = ("shared load", "local", "atomic", "shared atomic")
+# By these, a loop counts, or moves a result on.
+_COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD", "IMAD.MOV", "MOV", "UMOV")
+# A division of integers of 64 bits takes some 80 instructions, and one of 32 bits some 20: the index of an element is found with fewer.
+_MOST_OF_AN_INDEX = 256
+
+
+def is_chosen_by_data(evidence: Evidence, stores: Sequence[Site]) -> bool:
+    """Returns whether what threads have read or worked out decides on these stores, so that a thread does not know before whether it stores.
+
+    What all threads of a block load alike from global memory is no such data: the length of a row is a size, wherever it comes from.
+    """
+    deciding = [*stores, *(branch for store in stores for branch in _deciding_on(evidence, store))]
+    tests = [test for site in dict.fromkeys(deciding) for test in choosers_of(evidence, site)]
+    feeding = reach(tests, lambda one: _feeding(evidence, one))
+    if len(feeding) > _MOST_OF_AN_INDEX or any(_is_worked_out(evidence, one) for one in feeding):
+        return True
+    loads = {one for one in feeding if one.kind == "global load"}
+    return bool(loads) and not find_differing_in_block(evidence).isdisjoint(loads)
+
+
+def _is_worked_out(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a result is no index: threads have left it in memory, or a loop has made it from that of the turn before by more than counting."""
+    if site.kind in _COMPUTED:
+        return True
+    return site.kind not in ACCESSES and not site.opcode.startswith(_COUNTING) and is_carried(evidence, site)
+
+
+def _feeding(evidence: Evidence, site: Site) -> Iterable[Site]:
+    return [*sources_of(evidence, site), *choosers_of(evidence, site)]
+
+
+def _deciding_on(evidence: Evidence, store: Site) -> Iterator[Site]:
+    """Yields the branches and exits before a store that may keep a thread from it.
+
+    A branch that leads to a place before the store does so only if those that it passes by never come to that place.
+    """
+    code = evidence.by_function[store.function]
+    last = evidence.place(store, code)
+    for place, site in enumerate(code[:last]):
+        if site.instruction.name == "EXIT" and site.instruction.predicate:
+            yield site
+        elif (target := passes_by(site)) and _is_conditional(site):
+            between = (one for one in code[place + 1 : last] if one.instruction.offset < target)
+            if target > store.instruction.offset or any(_goes_elsewhere(one, store) for one in between):
+                yield site
+
+
+def _goes_elsewhere(site: Site, store: Site) -> bool:
+    """Returns whether all threads that come to an instruction end there, or go on behind the store."""
+    if _is_conditional(site):
+        return False
+    return site.instruction.name == "EXIT" or (passes_by(site) or 0) > store.instruction.offset
+
+
+def _is_conditional(site: Site) -> bool:
+    return bool(site.instruction.predicate or predicates_in(site.instruction.text))
