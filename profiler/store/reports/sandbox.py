@@ -263,7 +263,9 @@ def _enter_worker(memory_bytes: int) -> None:
     except ImportError as error:
         if find_shortage(error):
             raise
-        _why_not_started.append(f"{type(error).__name__}: {error}")  # what fails here can only end the whole pool
+        _why_not_started.append(
+            f"{type(error).__name__}: {error}"
+        )  # what fails here can only end the whole pool
     threading.Thread(target=leave_with_parent, daemon=True).start()
 
 
