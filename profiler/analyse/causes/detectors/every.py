@@ -54,6 +54,7 @@ DETECTORS: tuple[Detector, ...] = (
     idioms.detect_spelled_out,
     redundant_instructions.detect_redundant_instructions,
     redundant_instructions.detect_repeated_by_blocks,
+    redundant_instructions.detect_computed_by_blocks,
     loops.detect_loop_overhead,
     sums_across_threads.detect_sums_across_threads,
     sums_across_threads.detect_trees_in_turns,
