@@ -72,6 +72,27 @@ def test_a_loop_is_no_repetition_where_threads_or_turns_differ(replaced):
     assert parts_in(replaced) == [0.0] * len(ELEMENT_BY_ELEMENT)
 
 
+CLEAR = {LOAD: "NOP", MULTIPLY: "NOP", STORE: "STS.U8 [R4], RZ"}
+
+
+@pytest.mark.parametrize("store", ["STS.U8 [R4], RZ", "STG.E [R4.64], R3"])
+def test_what_all_threads_clear_each_could_clear_a_part_of(store):
+    assert parts_in(CLEAR | {STORE: store})[STORE] == pytest.approx(1 - 1 / 64)
+
+
+@pytest.mark.parametrize(
+    "replaced",
+    [
+        {STORE: "STS.U8 [R4], R0"},  # each thread stores another value
+        {9: "IADD3 R4, R4, R0, RZ"},  # or elsewhere
+        {9: "NOP"},  # each turn stores at the same place: only the last one counts
+        {MULTIPLY: "BAR.SYNC.DEFER_BLOCKING 0x0"},
+    ],
+)
+def test_what_threads_store_of_their_own_none_clears_for_others(replaced):
+    assert parts_in(CLEAR | replaced) == [0.0] * len(ELEMENT_BY_ELEMENT)
+
+
 def test_one_thread_that_makes_all_turns_repeats_none():
     assert parts_in(lanes=1.0) == [0.0] * len(ELEMENT_BY_ELEMENT)
 

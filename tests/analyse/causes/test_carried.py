@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import code_of, evidence_of
 
 from profiler.analyse.causes.detectors.waiting.dependent_chains import detect_dependent_chain
-from profiler.analyse.causes.flow.carried import follows_itself, is_carried, resident_without
+from profiler.analyse.causes.flow.carried import follows_itself, is_carried, left_over, resident_without
 
 # As nvcc 13 writes `while (low < high) { middle = (low + high) >> 1; if (table[middle] < value) low = middle + 1; else high = middle; }`.
 SEARCH = (
@@ -218,8 +218,35 @@ def test_the_half_of_a_register_that_nothing_takes_hands_nothing_on_to_the_next_
 
 
 @pytest.mark.parametrize(
+    "line",
+    [
+        "LOP3.LUT R14, R40, 0xffff, RZ, 0xc0, !PT",
+        "HADD2 R14, R40.H0_H0, R21.H0_H0",
+        "PRMT R14, R21, 0x5410, R40",
+    ],
+)
+def test_what_takes_the_lower_half_alone_does_not_hand_the_other_on(line):
+    assert not follows([line if one.startswith("SHF.L") else one for one in HALVES])
+
+
+@pytest.mark.parametrize(
+    ("store", "left"),
+    [
+        ("STS.U16 [R21], R40", {"R40"}),
+        ("STS [R21], R40", set()),
+        ("STS.64 [R21], R39", set()),  # R39 and R40
+        ("STS.U16 [R40], R21", set()),
+    ],
+)
+def test_a_store_of_16_bits_takes_half_of_its_value(store, left):
+    assert left_over(code_of("PRMT R40, R12, 0x7632, R40", store, "@P0 BRA 0x0").functions[0], 0) == left
+
+
+@pytest.mark.parametrize(
     ("line", "by"),
     [
+        ("SHF.L.U32 R14, R40, 0x10, RZ", "HADD2 R14, R40.H0_H0, R40.H1_H1"),
+        ("SHF.L.U32 R14, R40, 0x10, RZ", "PRMT R14, R21, 0x7610, R40"),
         # Both halves are multiplied.
         ("SHF.L.U32 R14, R40, 0x10, RZ", "HMUL2.BF16_V2 R14, R40, R21"),
         # The upper half becomes a float.

@@ -576,6 +576,50 @@ __global__ void layer_rolled_four(const float* __restrict__ w, const float* __re
     for (int j = 0; j < 8; ++j) out[(i + v * 256) * 8 + j] = sum[v][j] + x[v][j];
 }
 
+// ---- the nearest of many centres: each block adds up the squares of all centres, then they are given
+
+__global__ void nearest_squared(const float* __restrict__ points, const float* __restrict__ centres, float* __restrict__ out, int count) {
+  __shared__ float tile[64 * 16];
+  int i = blockIdx.x * 256 + threadIdx.x, which = 0;
+  float x[16], best = INFINITY;
+  for (int d = 0; d < 16; ++d) x[d] = points[d * gridDim.x * 256 + i];
+  for (int from = 0; from < count; from += 64) {
+    __syncthreads();
+    for (int k = threadIdx.x; k < 1024; k += 256) tile[k] = centres[from * 16 + k];
+    __syncthreads();
+#pragma unroll 2
+    for (int c = 0; c < 64; ++c) {
+      float product = 0, square = 0;
+      for (int d = 0; d < 16; ++d) {
+        product += x[d] * tile[c * 16 + d];
+        square += tile[c * 16 + d] * tile[c * 16 + d];  // <- nearest_squared
+      }
+      if (square - 2 * product < best) best = square - 2 * product, which = from + c;
+    }
+  }
+  out[i] = which;
+}
+
+__global__ void nearest_given(const float* __restrict__ points, const float* __restrict__ centres, const float* __restrict__ squares, float* __restrict__ out, int count) {
+  __shared__ float tile[64 * 16], given[64];
+  int i = blockIdx.x * 256 + threadIdx.x, which = 0;
+  float x[16], best = INFINITY;
+  for (int d = 0; d < 16; ++d) x[d] = points[d * gridDim.x * 256 + i];
+  for (int from = 0; from < count; from += 64) {
+    __syncthreads();
+    for (int k = threadIdx.x; k < 1024; k += 256) tile[k] = centres[from * 16 + k];
+    if (threadIdx.x < 64) given[threadIdx.x] = squares[from + threadIdx.x];
+    __syncthreads();
+#pragma unroll 2
+    for (int c = 0; c < 64; ++c) {
+      float product = 0;
+      for (int d = 0; d < 16; ++d) product += x[d] * tile[c * 16 + d];
+      if (given[c] - 2 * product < best) best = given[c] - 2 * product, which = from + c;
+    }
+  }
+  out[i] = which;
+}
+
 int main(int argc, char** argv) {
   Program p(argc, argv);
   float *in = p.in<float>(), *out = p.out<float>(), *more = p.more<float>();
@@ -727,6 +771,22 @@ int main(int argc, char** argv) {
   p.set(1e-4);
   p.kernel<float>("discount_each", N, payments, [=] { discount_each<<<N / 256, 256>>>(in, more, out, N, 48); });
   p.kernel<float>("discount_running", N, payments, [=] { discount_running<<<N / 256, 256>>>(in, more, out, N, 48); });
+
+  constexpr int SOUGHT = 1 << 20, CENTRES = 1024;
+  float* squares = p.more<float>(MB);
+  auto centres = [=] {
+    fill_uniform(in, SOUGHT * 16, 1);
+    fill_uniform(more, CENTRES * 16, 2);
+    CHECK(cudaDeviceSynchronize());
+    fill(squares, CENTRES, [=] __device__(size_t c) {
+      float square = 0;
+      for (int d = 0; d < 16; ++d) square += more[c * 16 + d] * more[c * 16 + d];
+      return square;
+    });
+  };
+  p.set();
+  p.kernel<float>("nearest_squared", SOUGHT, centres, [=] { nearest_squared<<<SOUGHT / 256, 256>>>(in, more, out, CENTRES); });
+  p.kernel<float>("nearest_given", SOUGHT, centres, [=] { nearest_given<<<SOUGHT / 256, 256>>>(in, more, squares, out, CENTRES); });
 
   p.set(1e-3);
   p.kernel<float>("layer_rolled-again", MANY * 8, layer, [=] { layer_rolled<<<SMS * 16, 256>>>(more, in, out, 256); });

@@ -316,6 +316,34 @@ __global__ void bodies_in_arrays_unrolled(const float4* __restrict__ bodies, flo
   out[blockIdx.x * 256 + threadIdx.x] = make_float4(force.x, force.y, force.z, 1);
 }
 
+// ---- the bytes of each row counted: every thread clears all counts, then each its own
+
+__global__ void counts_cleared_by_all(const unsigned* __restrict__ in, int* __restrict__ out, int rows, int bins) {
+  __shared__ int counts[256];
+  for (int row = blockIdx.x; row < rows; row += gridDim.x) {
+    for (int b = 0; b < bins; ++b) counts[b] = 0;  // <- counts_cleared_by_all
+    __syncthreads();
+    unsigned word = in[row * 128 + threadIdx.x];
+    for (int k = 0; k < 4; ++k) atomicAdd(&counts[word >> 8 * k & 255], 1);
+    __syncthreads();
+    for (int b = threadIdx.x; b < bins; b += 128) out[row * bins + b] = counts[b];
+    __syncthreads();
+  }
+}
+
+__global__ void counts_cleared_by_each(const unsigned* __restrict__ in, int* __restrict__ out, int rows, int bins) {
+  __shared__ int counts[256];
+  for (int row = blockIdx.x; row < rows; row += gridDim.x) {
+    for (int b = threadIdx.x; b < bins; b += 128) counts[b] = 0;
+    __syncthreads();
+    unsigned word = in[row * 128 + threadIdx.x];
+    for (int k = 0; k < 4; ++k) atomicAdd(&counts[word >> 8 * k & 255], 1);
+    __syncthreads();
+    for (int b = threadIdx.x; b < bins; b += 128) out[row * bins + b] = counts[b];
+    __syncthreads();
+  }
+}
+
 int main(int argc, char** argv) {
   Program p(argc, argv);
   float *in = p.in<float>(), *out = p.out<float>(), *b = p.more<float>();
@@ -391,5 +419,11 @@ int main(int argc, char** argv) {
   p.kernel<float>("bodies_in_arrays-again", BODIES * 4, floats, [=] { bodies_in_arrays<<<SMS * 8, 256>>>(at, forces, 4096); });
   p.kernel<float>("bodies_in_vectors-again", BODIES * 4, floats, [=] { bodies_in_vectors<<<SMS * 8, 256>>>(at, forces, 4096); });
   p.kernel<float>("bodies_in_arrays_unrolled", BODIES * 4, floats, [=] { bodies_in_arrays_unrolled<<<SMS * 8, 256>>>(at, forces, 4096); });
+
+  constexpr int COUNTED = 1 << 18;
+  int* counts = p.out<int>();
+  p.set();
+  p.kernel<int>("counts_cleared_by_all", size_t(COUNTED) * 256, random, [=] { counts_cleared_by_all<<<SMS * 16, 128>>>(words, counts, COUNTED, 256); });
+  p.kernel<int>("counts_cleared_by_each", size_t(COUNTED) * 256, random, [=] { counts_cleared_by_each<<<SMS * 16, 128>>>(words, counts, COUNTED, 256); });
   return p.end();
 }

@@ -55,6 +55,7 @@ DETECTORS: tuple[Detector, ...] = (
     idioms.detect_spelled_out,
     redundant_instructions.detect_redundant_instructions,
     redundant_instructions.detect_repeated_by_blocks,
+    redundant_instructions.detect_computed_by_blocks,
     loops.detect_loop_overhead,
     sums_across_threads.detect_sums_across_threads,
     picked_values.detect_picked_values,

@@ -22,7 +22,14 @@ _RESULTS = ("fp32", "fp64")
 _MULTIPLY = ("FFMA", "FMUL", "DFMA", "DMUL")
 # These write 16 bits, and keep the other half of the register as it was: `PRMT R4, R8, 0x7632, R4` takes the upper half of R8.
 _KEEP_UPPER_HALF = ("0x7610", "0x7632")
-_TAKE_LOWER_HALF = (("SHF.L.U32", "0x10"), ("IMAD.U32", "0x10000"))  # a bfloat16 becomes a float
+# A bfloat16 becomes a float, or stands alone in a register.
+_TAKE_LOWER_HALF = (("SHF.L.U32", "0x10"), ("IMAD.U32", "0x10000"), ("LOP3.LUT", "0xffff"))
+_LOWER_HALF = ".H0_H0"
+_UPPER_BYTES = (
+    set("23"),
+    set("67"),
+)  # by which PRMT chooses the upper half of its first value, and of its second
+_STORES = ("STS", "STG", "ST")
 _Positions = frozenset[int]
 _NOTHING: _Positions = frozenset()
 
@@ -110,7 +117,7 @@ def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
         for one, use in zip(body, uses, strict=True)
     ]
     flow = [
-        (one.predicate or "", use.inputs - _left_over(body, place) | chosen, use.results)
+        (one.predicate or "", use.inputs - left_over(body, place) | chosen, use.results)
         for place, (one, use, chosen) in enumerate(zip(body, uses, chosen_by, strict=True))
     ]
     # One turn fills the registers, and the next one counts.
@@ -123,7 +130,7 @@ def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
     return tuple(found)
 
 
-def _left_over(body: Sequence[Instruction], place: int) -> frozenset[str]:
+def left_over(body: Sequence[Instruction], place: int) -> frozenset[str]:
     """Returns the register of which an instruction keeps a half, if nothing in the loop takes that half before all of it is replaced.
 
     Compilers take single values of 16 bits out of a register so, into one whose other half holds what was there before.
@@ -149,9 +156,20 @@ def _keeps_upper_half(one: Instruction) -> bool:
 
 
 def _takes_lower_half(one: Instruction, register: str) -> bool:
-    """Returns whether an instruction takes only the lower half of a register, and makes a value of 32 bits of it."""
+    """Returns whether an instruction takes only the lower half of a register."""
     operands = one.operands
-    return (one.opcode, *operands[2:3]) in _TAKE_LOWER_HALF and register not in operands[3:]
+    if (one.opcode, *operands[2:3]) in _TAKE_LOWER_HALF:
+        return register not in operands[3:]
+    if one.name == "PRMT" and operands[2].startswith("0x"):
+        chosen = set(operands[2].removeprefix("0x").zfill(4))
+        return not any(
+            value == register and chosen & upper
+            for value, upper in zip(operands[1::2], _UPPER_BYTES, strict=True)
+        )
+    if one.name in _STORES and ".U16" in one.opcode:
+        return operands[-1] == register
+    named = [operand for operand in operands[1:] if register in REGISTER.findall(operand)]
+    return bool(named) and all(operand.endswith(register + _LOWER_HALF) for operand in named)
 
 
 def _branches_around(body: Sequence[Instruction]) -> list[_Positions]:

@@ -84,15 +84,14 @@ def detect_repeated_by_warps(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
-    """Returns whether a loop loads and stores in each turn, and neither its values nor its way depend on the thread or on the turn before.
+    """Returns whether a loop stores in each turn, and neither its values nor its way depend on the thread or on the turn before.
 
     Only which thread stores may depend on the thread. A turn whose data lies where the turn before says, as in a search or a
-    list, has to come after it, and so has one that goes on with the result of the turn before.
+    list, has to come after it, and so has one that goes on with the result of the turn before. What is neither loaded nor stored
+    elsewhere in each turn is no data of that turn.
     """
-    loads, stores = (
-        [site for site in inside if site.kind == kind] for kind in ("global load", "global store")
-    )
-    if not stores or all(has_fixed_address(evidence, site) for site in loads):
+    loads, stores = ([site for site in inside if site.kind in kinds] for kinds in (("global load",), _STORES))
+    if not stores or all(has_fixed_address(evidence, site) for site in loads or stores):
         return False
     if any(site.lanes is not None and site.lanes < LANES for site in inside):  # one thread may work for all
         return False

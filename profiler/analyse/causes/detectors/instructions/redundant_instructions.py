@@ -12,8 +12,10 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_inner_loops_alike
 from profiler.analyse.causes.flow.constant_lookups import is_indexed
 from profiler.analyse.causes.flow.dataflow import NEAR, find_depending, readers_of
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.repeated_in_blocks import find_repeated_in_blocks
 from profiler.analyse.causes.flow.steady import ARITHMETIC, find_steady_arithmetic, may_change
-from profiler.catalog.metrics import SECTOR_BYTES
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
 _ADDITIONS = {
@@ -21,6 +23,7 @@ _ADDITIONS = {
     "DMUL": "DADD",
     "HMUL2": "HADD2",
 }  # by the product that a multiply-add would include
+_REGISTER_BYTES = 4
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
@@ -86,8 +89,8 @@ def detect_repeated_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
             if site in alike or count_blocks_alike(evidence, site, through_memory=True) >= blocks
         ]
         once = sum((site.ideal_sectors or 0.0) / blocks for site in loads) * SECTOR_BYTES
+        moved = _moved(evidence) or 1.0
         delivered = max(0.0, evidence.delivered_to(loads))
-        moved = sum(evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written")) or 1.0
         yield Candidate(
             "redundant-instructions",
             f"The {blocks:,} blocks along {axis.lower()} run a loop on the same data, and get the same result: {whole_percent(share)} % of the executed "
@@ -101,6 +104,44 @@ def detect_repeated_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
             in_triton="Compute it once, in a kernel before this one, and load the result; or let a program take more of what needs it (a larger "
             "block along this axis).",
         )
+
+
+def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
+    """Names what all blocks along a dimension of the grid compute alike in a loop that is their own work otherwise."""
+    grid = evidence.shape.grid if evidence.shape else ()
+    for axis, blocks in zip("XYZ", grid, strict=False):
+        if blocks == 1:
+            continue
+        repeated, results = find_repeated_in_blocks(evidence, f"SR_CTAID.{axis}")
+        if not repeated:
+            continue
+        share = 100 * evidence.share_executed(repeated)
+        fewer = evidence.without({site: part * (1 - 1 / blocks) for site, part in repeated.items()})
+        # The results are stored once, and loaded again.
+        kept, moved = 2 * sum(_count_bytes(evidence, site) for site in results) / blocks, _moved(evidence)
+        yield Candidate(
+            "redundant-instructions",
+            f"In a loop, the {blocks:,} blocks along {axis.lower()} compute the same values: {whole_percent(share)} % of the executed instructions are "
+            "for these, or for what only they need.",
+            "Compute them once, in a kernel before this one, and load the results; or let a block take more of what needs them.",
+            Effect({**fewer.resources, "dram": -kept / moved if moved else 0.0}, fewer.waits),
+            {site: site.executed + evidence.charged[site].total for site in repeated},
+            {"blocks_alike": float(blocks), "same_in_every_block_pct": share},
+            in_triton="Compute them once, in a kernel before this one, and load the results; or let a program take more of what needs them (a larger "
+            "block along this axis).",
+        )
+
+
+def _moved(evidence: Evidence) -> float:
+    """Returns the bytes that pass between device memory and the GPU; 0 if they were not recorded."""
+    return sum(evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
+
+
+def _count_bytes(evidence: Evidence, site: Site) -> float:
+    """Returns the bytes of an instruction's results: one of them for each lane, or one for the block where all of its threads have the same."""
+    warps = evidence.shape.warps_of_block if evidence.shape else 1
+    results = site.executed * LANES if site in find_differing_in_block(evidence) else site.executed / warps
+    return results * (site.width / 8 or _REGISTER_BYTES * len(site.use.written))
 
 
 def _find_alike_in_turns(evidence: Evidence) -> dict[Site, float]:

@@ -1,0 +1,229 @@
+"""Finds what the blocks along a dimension of the grid compute alike within a loop that is otherwise each block's own work.
+
+Blocks that compare their own elements with the same table all load the table, and have to. What they compute of the table alone, such
+as the sums of the squares of its rows, each of them computes again.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, SIZE_IS_UNKNOWN, Kind, Site
+from profiler.analyse.causes.flow.carried import left_over
+from profiler.analyse.causes.flow.dataflow import find_depending, passes_by, reach, sources_of
+from profiler.analyse.causes.flow.steady import ARITHMETIC
+from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import predicates_in
+from profiler.catalog.metrics import LANES
+
+_CONVERSIONS = ("F2F", "F2I", "I2F")
+_LOADS: tuple[Kind, ...] = ("global load", "shared load")
+_UNKNOWN: tuple[Kind, ...] = ("local", "atomic", "shared atomic")  # what others may change
+# Whatever is computed before, these stay.
+_STAYS: tuple[Kind, ...] = (*_UNKNOWN, "barrier", "control", "global store", "tensor")
+# How the divisor of integers becomes a float, for its reciprocal: `integer-overhead` names divisions.
+_DIVISOR = re.compile(r"I2F(\.\w+)*\.RP")
+
+
+class Repeated(NamedTuple):
+    """Holds by instruction the part that is spared if the results are loaded, and the instructions that make these results."""
+
+    spared: Mapping[Site, float]
+    results: Set[Site]
+
+
+_NOTHING = Repeated({}, frozenset())
+
+
+def find_repeated_in_blocks(evidence: Evidence, index: str) -> Repeated:
+    """Returns the arithmetic of loops, with what serves it alone, that every block along an index makes with the same data.
+
+    A load stays for each result that a block's own work reads, in place of one that goes, or else of what computes it. Where nothing in
+    a loop is a block's own, other causes name the loop.
+    """
+    if not evidence.sites:
+        return _NOTHING
+    function = evidence.sites[0].function  # the kernel: of what calls are given, nothing is known
+    sites = evidence.by_function[function]
+    loops = evidence.loops.get(function, [])
+    arithmetic = [site for site in sites if evidence.innermost_loop(site) and _computes(evidence, site)]
+    if not arithmetic:
+        return _NOTHING
+    depending = _find_depending(evidence, sites, loops, index)
+    alike = {
+        site
+        for loop in loops
+        if not depending.isdisjoint(inside := evidence.inside(loop))
+        for site in inside
+        if site not in depending and site.kind not in _STAYS and site.instruction.name not in COPIES_TO_SHARED
+    }
+    repeated = [site for site in arithmetic if site in alike]
+    if not repeated:
+        return _NOTHING
+    readers = _find_readers(evidence, sites)
+    made = reach(repeated, lambda site: [one for one in readers.get(site, ()) if one in alike])
+    serving = _find_serving(sites, alike, made, readers)
+    results = {site for site in made if _is_read_beside(evidence, site, made, readers)}
+    loads = {site for site in (*made, *serving) if site.kind in _LOADS}
+    loaded, needed = (sum(site.executed for site in some) for some in (loads, results))
+    # What is loaded now makes room for the results.
+    of_loads = max(0.0, 1 - needed / loaded) if loaded else 0.0
+    of_results = min(1.0, loaded / needed) if needed else 1.0
+    parts = {site: of_results if site in results else 1.0 for site in (*made, *serving)}
+    parts |= dict.fromkeys(loads, of_loads)
+    return Repeated({site: part for site in sites if (part := parts.get(site, 0.0)) > 0}, results)
+
+
+def _computes(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction is arithmetic on floats: no test, no conversion, which may add zero, and not the reciprocal by which integers are divided."""
+    if site.kind not in ARITHMETIC or not site.use.written or site.instruction.name in _CONVERSIONS:
+        return False
+    if "-RZ" in site.instruction.operands[1:2]:
+        return False
+    return not any(_DIVISOR.match(one.opcode) for one in sources_of(evidence, site))
+
+
+def _find_serving(
+    sites: Sequence[Site],
+    alike: Collection[Site],
+    made: Collection[Site],
+    readers: Mapping[Site, Collection[Site]],
+) -> set[Site]:
+    """Returns what only such arithmetic reads."""
+    found: set[Site] = set()
+    for site in reversed(sites):
+        used = readers.get(site)
+        if used and site in alike and site not in made and all(one in made or one in found for one in used):
+            found.add(site)
+    return found
+
+
+def _is_read_beside(
+    evidence: Evidence, site: Site, made: Collection[Site], readers: Mapping[Site, Collection[Site]]
+) -> bool:
+    """Returns whether a block's own work reads a result in the loop in which it is made; what is read behind the loop is one value."""
+    loop = evidence.innermost_loop(site)
+    inside = evidence.inside(loop) if loop else ()
+    return any(one not in made and one in inside for one in readers.get(site, ()))
+
+
+def _find_readers(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, set[Site]]:
+    """Returns by instruction those that read its result, also where it is stored in shared memory and loaded from there."""
+    readers: dict[Site, set[Site]] = {}
+    setting: dict[str, Site] = {}
+    for site in sites:
+        for source in sources_of(evidence, site):
+            readers.setdefault(source, set()).add(site)
+        read = predicates_in(site.instruction.text) if site.kind == "control" else site.use.predicates_read
+        for name in read:
+            if name in setting:
+                readers.setdefault(setting[name], set()).add(site)
+        setting |= dict.fromkeys(site.use.predicates_written, site)
+    stores = [site for site in sites if site.stores_in_shared]
+    for load in sites:
+        if load.kind == "shared load":
+            for store in _stores_at(load, stores):
+                readers.setdefault(store, set()).add(load)
+    return readers
+
+
+def _find_depending(
+    evidence: Evidence, sites: Sequence[Site], loops: Sequence[Loop], index: str
+) -> set[Site]:
+    """Returns the instructions whose results depend on an index of the block."""
+    first = {site for site in sites if index in site.instruction.text or _is_unknown(site)}
+    halves = _find_halves(evidence, sites)
+    while True:
+        depending = set(find_depending(sites, loops, first, halves.keys()))
+        new = _passed_by(sites, depending) | _loading_from(evidence, sites, depending)
+        new |= {
+            site
+            for site, taken in halves.items()
+            if not depending.isdisjoint(sources_of(evidence, site, taken))
+        }
+        if new <= depending:
+            return depending
+        first |= new
+
+
+def _find_halves(evidence: Evidence, sites: Iterable[Site]) -> dict[Site, frozenset[str]]:
+    """Returns the instructions that write half of a register beside one that nothing takes, with the registers that count."""
+    found = {}
+    for site in sites:
+        if site.instruction.name == "PRMT" and (loop := evidence.innermost_loop(site)):
+            place = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
+            if left := left_over(loop.body, place):
+                found[site] = site.use.inputs - left
+    return found
+
+
+def _is_unknown(site: Site) -> bool:
+    """Returns whether memory may hold anything there: what others change, or what the tensor cores read themselves."""
+    return (
+        site.kind in _UNKNOWN
+        or ".STRONG" in site.opcode
+        or (site.kind == "tensor" and "gdesc" in site.instruction.text)
+    )
+
+
+def _passed_by(sites: Sequence[Site], depending: Collection[Site]) -> set[Site]:
+    """Returns what a branch that depends on the block may pass by."""
+    found: set[Site] = set()
+    end = 0
+    for site in sites:
+        if site.instruction.offset < end:
+            found.add(site)
+        elif site in depending and site.instruction.predicate and (target := passes_by(site)):
+            end = target
+    return found
+
+
+def _loading_from(evidence: Evidence, sites: Sequence[Site], depending: Collection[Site]) -> set[Site]:
+    """Returns the loads from shared memory that may find there what depends on the block.
+
+    The registers of an address may hold the start of any array. So a load finds what all blocks store alike only where a store of that
+    has the same offset, and where none that depends on the block reaches.
+    """
+    loads = {site for site in sites if site.kind == "shared load"}
+    stores = [site for site in sites if site.stores_in_shared]
+    own = [site for site in stores if site in depending]
+    if not own or any(site.instruction.name in SIZE_IS_UNKNOWN for site in own):
+        return loads if own else set()
+    reached = _find_reached(own, evidence.shape.threads if evidence.shape else LANES)
+    known = {_place_in_shared(site)[1] for site in stores if site not in depending}
+    return {
+        site
+        for site in loads
+        if (offset := _place_in_shared(site)[1]) not in known
+        or any(first <= offset < last for first, last in reached)
+    }
+
+
+def _find_reached(stores: Iterable[Site], threads: int) -> list[tuple[int, float]]:
+    """Returns from where to where the threads of a block store: side by side, where the registers of the addresses are the same."""
+    pieces: dict[str, list[tuple[int, float]]] = {}
+    for site in stores:
+        base, start = _place_in_shared(site)
+        pieces.setdefault(base, []).append((start, threads * site.width / 8))
+    reached = []
+    for some in pieces.values():
+        first, together = min(some)[0], sum(size for _, size in some)
+        reached.append((first, max(first + together, *(start + size for start, size in some))))
+    return reached
+
+
+def _stores_at(load: Site, stores: Iterable[Site]) -> list[Site]:
+    """Returns the stores whose values a load from shared memory may find: those with the same offset, or else all."""
+    place = _place_in_shared(load)[1]
+    return [one for one in stores if _place_in_shared(one)[1] == place] or list(stores)
+
+
+def _place_in_shared(site: Site) -> tuple[str, int]:
+    """Returns the registers of an address in shared memory, which a copy names first, and the offset that is added to them."""
+    address = site.instruction.text.partition("[")[2].partition("]")[0]
+    registers, _, offset = address.rpartition("+") if "x" in address else (address, "", "0")
+    return registers, int(offset, 16)

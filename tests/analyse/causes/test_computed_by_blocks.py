@@ -1,0 +1,127 @@
+"""What every block computes again in a loop that is its own work otherwise, and loops in which only loads and addresses are the same."""
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors.instructions.redundant_instructions import detect_computed_by_blocks
+
+# Blocks along x hold points of their own in R20 and R21, and compare them with the same table: the squares of a row, less a product.
+BEFORE = {
+    "index": "S2R R1, SR_CTAID.X",
+    "point": "IMAD R20, R1, 0x4, RZ",
+    "own": "",
+    "more": "",
+}
+TURN = {
+    "load": "LDG.E R8, [R4]",
+    "other": "LDG.E R9, [R4+0x4]",
+    "square": "FMUL R10, R8, R8",
+    "sum": "FFMA R10, R9, R9, R10",
+    "extra": "",
+    "product": "FFMA R12, R8, R20, RZ",
+    "use": "FFMA R14, R10, R12, R14",
+    "next": "IADD3 R4, R4, 0x8, RZ",
+    "end": "@P0 BRA {start}",
+}
+IN_SHARED = {"load": "LDS R8, [R30]", "other": "LDS R9, [R30+0x4]"}
+
+
+def found(grid=(8, 4, 1), figures=None, sites_before=("NOP",), **changed):
+    lines = [(line, 100.0) for line in sites_before]
+    for part, times in ((BEFORE, 100.0), (TURN, 6400.0)):
+        start = hex(16 * len(lines))
+        for one in (changed.get(name, line) for name, line in part.items()):
+            lines += [(line.format(start=start), times) for line in one.split("; ") if line]
+    evidence = evidence_of(*lines, "EXIT", grid=grid, block=128, figures=figures, busy={"dram": 0.5})
+    return list(detect_computed_by_blocks(evidence))
+
+
+def names(candidates):
+    return [site.instruction.name for one in candidates for site in one.weights]
+
+
+def test_squares_of_a_table_are_the_same_in_every_block():
+    (one,) = found()
+    assert one.sentence.startswith("In a loop, the 8 blocks along x compute the same values: 25 %")
+    assert sorted(names([one])) == ["FFMA", "FMUL"]
+    assert one.effect.resources["fma"] == pytest.approx(2 / 4 * 7 / 8, abs=0.002)
+
+
+def test_a_load_stays_for_each_result():
+    """The two values of a row make room for one, which the second load would be; the first one is needed for the product."""
+    (one,) = found()
+    assert one.effect.resources["lsu"] == 0.0
+    (one,) = found(product="FFMA R12, R22, R20, RZ")
+    assert one.effect.resources["lsu"] == pytest.approx(1 / 2 * 7 / 8)
+
+
+def test_where_nothing_is_loaded_the_last_instruction_becomes_the_load():
+    (one,) = found(load="NOP", other="NOP")
+    assert one.effect.resources["fma"] == pytest.approx(1 / 4 * 7 / 8, abs=0.002)
+
+
+def test_the_results_are_stored_and_loaded_once():
+    read = {"dram_bytes_read": 6400 * 32 * 4.0, "dram_bytes_written": 0.0}
+    (one,) = found(
+        figures=read, load="LDG.E R8, [R4]; IADD3 R8, R8, R0, RZ", sites_before=("S2R R0, SR_TID.X",)
+    )
+    assert one.effect.resources["dram"] == pytest.approx(-2 / 8)
+    (one,) = found(figures=read)  # one for the block, and not for each of 128 threads
+    assert one.effect.resources["dram"] == pytest.approx(-2 / 8 / 128)
+    (one,) = found()  # nobody knows how much passes
+    assert one.effect.resources["dram"] == 0.0
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {**IN_SHARED, "more": "STS [R31], R3; STS [R31+0x4], R3"},  # the table lies in shared memory
+        {**IN_SHARED, "more": "LDGSTS.E.64 [R31], [R4]; LDGSTS.E.64 [R31+0x4], [R6]"},
+        # Beside what blocks hold of their own: 128 threads store 512 bytes of it.
+        {
+            "own": "STS [R31], R20",
+            "more": "STS [R31+0x200], R3; STS [R31+0x204], R3",
+            "load": "LDS R8, [R30+0x200]",
+            "other": "LDS R9, [R30+0x204]",
+        },
+    ],
+)
+def test_the_table_may_lie_in_shared_memory(changed):
+    assert sorted(set(names(found(**changed)))) == ["FFMA", "FMUL"]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {**IN_SHARED, "more": "STS [R31], R20; STS [R31+0x4], R20"},  # each block has a table of its own
+        {**IN_SHARED, "own": "STS [R32], R20", "more": "STS [R31], R3; STS [R31+0x4], R3"},  # or may have
+        {
+            "own": "STS [R31], R20",
+            "more": "STS [R31+0x1fc], R3; STS [R31+0x200], R3",  # within the 512 bytes
+            "load": "LDS R8, [R30+0x1fc]",
+            "other": "LDS R9, [R30+0x1fc]",
+        },
+        {  # Which array the load is of, no store says.
+            "own": "STS [R31], R20",
+            "more": "STS [R31+0x200], R3",
+            "load": "LDS R8, [R30+0x300]",
+            "other": "LDS R9, [R30+0x304]",
+        },
+        {**IN_SHARED, "more": "UTMALDG.2D [UR8], [UR4]", "index": "S2UR UR8, SR_CTAID.X"},
+        {"load": "LDG.E.STRONG.GPU R8, [R4]", "other": "LDG.E.STRONG.GPU R9, [R4]"},  # others may change it
+        {"grid": (1, 4, 1)},
+        {"index": "S2R R1, SR_CTAID.Y", "grid": (8, 1, 1)},  # the whole loop is the same along x
+        {"point": "IMAD R4, R1, 0x4, RZ"},  # each block has its own rows
+        {"square": "FMUL R10, R8, R20"},
+        {"square": "HADD2.F32 R10, -RZ, R8.H0_H0", "sum": "NOP"},  # a conversion, which keeps the table short
+        {"square": "IADD3 R10, R8, R9, RZ", "sum": "NOP"},  # an address, it may be
+        {"square": "I2F.U32.RP R10, UR4", "sum": "MUFU.RCP R10, R10"},  # divides integers
+    ],
+)
+def test_loads_and_addresses_alone_are_no_repetition(changed):
+    assert found(**changed) == []
+
+
+def test_what_a_branch_of_the_block_passes_by_is_its_own_work():
+    branch = "ISETP.GT.AND P2, PT, R20, R3, PT; @P2 BRA {end}"
+    assert found(other="LDG.E R9, [R4+0x4]; " + branch.format(end="0xd0")) == []
