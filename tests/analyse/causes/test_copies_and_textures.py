@@ -3,8 +3,8 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import shared_memory
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses
+from profiler.analyse.causes.detectors.shared_memory import redundant_accesses
 from profiler.analyse.causes.evidence.charging import count_waits
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import address_registers, find_loads_kept_apart
@@ -17,7 +17,7 @@ def test_a_place_in_shared_memory_that_copies_fill_again_is_loaded_again(filled_
     tile = evidence_of(
         "MOV R1, R2", (filled_by, 800.0), ("LDS R4, [R9]", 800.0), ("FADD R5, R5, R4", 800.0), ("@P0 BRA 0x10", 800.0)
     )  # fmt: skip
-    assert len(list(shared_memory.detect_redundant_shared(tile))) == found
+    assert len(list(redundant_accesses.detect_redundant_shared(tile))) == found
 
 
 @pytest.mark.parametrize(("between", "repeats"), [(COPY, 0), ("STS [R8], R2", 0), ("LDG.E R6, [R2.64]", 1)])

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from made_evidence import BUSY, evidence_of
 
-from profiler.analyse.causes.detectors import ceilings, larger_tiles, shared_memory
+from profiler.analyse.causes.detectors import ceilings
 from profiler.analyse.causes.detectors.every import DETECTORS
 from profiler.analyse.causes.detectors.global_memory import (
     atomics,
@@ -25,6 +25,11 @@ from profiler.analyse.causes.detectors.instructions import (
     special_functions,
 )
 from profiler.analyse.causes.detectors.launch import grid, occupancy
+from profiler.analyse.causes.detectors.shared_memory import (
+    bank_conflicts,
+    redundant_accesses,
+    too_little_reuse,
+)
 from profiler.analyse.causes.detectors.waiting import (
     barriers,
     dependent_chains,
@@ -272,7 +277,7 @@ def test_a_store_that_acts_in_one_turn_of_eight_overwrites_nothing(acting, found
 )
 def test_rows_get_a_length_that_keeps_every_access_aligned(access, more, block, said):
     facts = {0: {"passes": 200.0, "ideal_passes": 100.0}}
-    (candidate,) = shared_memory.detect_bank_conflicts(evidence_of(access, *more, facts=facts, block=block))
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of(access, *more, facts=facts, block=block))
     assert said in candidate.advice
 
 
@@ -526,21 +531,22 @@ def test_only_integers_of_32_bits_are_added_up_in_a_warp_by_one_instruction(atom
 def test_more_passes_than_needed_are_conflicts(passes, found):
     facts = {0: {"passes": 100 * passes, "ideal_passes": 100.0, "waits": {"short_scoreboard": 9}}}
     assert (
-        names(shared_memory.detect_bank_conflicts, evidence_of("LDS R4, [R2]", "EXIT", facts=facts)) == found
+        names(bank_conflicts.detect_bank_conflicts, evidence_of("LDS R4, [R2]", "EXIT", facts=facts)) == found
     )
 
 
 def test_a_wide_access_needs_several_passes():
     facts = {0: {"passes": 400.0, "ideal_passes": 400.0}}
     assert (
-        names(shared_memory.detect_bank_conflicts, evidence_of("LDS.128 R4, [R2]", "EXIT", facts=facts)) == []
+        names(bank_conflicts.detect_bank_conflicts, evidence_of("LDS.128 R4, [R2]", "EXIT", facts=facts))
+        == []
     )
 
 
 @pytest.mark.parametrize(("fmas", "saves"), [(1, True), (16, False)])
 def test_a_load_from_shared_memory_that_feeds_sixteen_multiplications_is_reused_enough(fmas, saves):
     lines = [("MOV R9, RZ", 1), ("LDS R4, [R2]", 100), *[("FFMA R6, R4, R5, R6", 100)] * fmas, (LOOP, 100)]
-    (candidate,) = larger_tiles.detect_too_little_reuse(evidence_of(*lines))
+    (candidate,) = too_little_reuse.detect_too_little_reuse(evidence_of(*lines))
     assert (candidate.effect.resources["issue"] > 0) == saves
 
 
@@ -564,7 +570,7 @@ def test_the_next_column_or_tile_makes_much_more_of_each_load(load, fmas, part):
         *[("FFMA R6, R4, R5, R6", 100)] * fmas,
         (LOOP, 100),
     ]
-    (candidate,) = larger_tiles.detect_too_little_reuse(evidence_of(*lines))
+    (candidate,) = too_little_reuse.detect_too_little_reuse(evidence_of(*lines))
     assert candidate.effect.resources["lsu"] == pytest.approx(part)
 
 
@@ -580,16 +586,18 @@ def test_a_product_multiplies_at_most_two_loaded_values_at_a_time(others, found)
     """Differences that are squared are products as well. What else the loop loads does not count."""
     body = ("LDS R4, [R2]", "LDS R5, [R2+0x40]", *others, "FADD R8, R4, -R5", "FFMA R6, R8, R8, R6", LOOP)
     lines = [("MOV R9, RZ", 1), *[(line, 100) for line in body]]
-    candidates = list(larger_tiles.detect_too_little_reuse(evidence_of(*lines)))
+    candidates = list(too_little_reuse.detect_too_little_reuse(evidence_of(*lines)))
     assert [one.name for one in candidates] == found
     assert all("R3" not in site.instruction.text for one in candidates for site in one.weights)
 
 
 def test_an_accumulator_in_shared_memory_could_be_a_register():
     lines = [("MOV R2, RZ", 1), ("LDS R4, [R2]", 100), ("FADD R4, R4, R5", 100), ("STS [R2], R4", 100), (LOOP, 100)]  # fmt: skip
-    assert names(shared_memory.detect_redundant_shared, evidence_of(*lines)) == ["redundant-shared-accesses"]
+    assert names(redundant_accesses.detect_redundant_shared, evidence_of(*lines)) == [
+        "redundant-shared-accesses"
+    ]
     lines[2] = ("IADD3 R2, R2, 0x4, RZ", 100)
-    assert names(shared_memory.detect_redundant_shared, evidence_of(*lines)) == []
+    assert names(redundant_accesses.detect_redundant_shared, evidence_of(*lines)) == []
 
 
 def test_a_place_in_shared_memory_that_other_threads_store_in_too_is_no_register():
@@ -601,8 +609,8 @@ def test_a_place_in_shared_memory_that_other_threads_store_in_too_is_no_register
         ("STS [R2+0x4], R4", 100),
         (LOOP, 100),
     ]
-    assert names(shared_memory.detect_redundant_shared, evidence_of(*lines)) == []
-    assert names(shared_memory.detect_redundant_shared, evidence_of(*lines[:3], lines[4])) == [
+    assert names(redundant_accesses.detect_redundant_shared, evidence_of(*lines)) == []
+    assert names(redundant_accesses.detect_redundant_shared, evidence_of(*lines[:3], lines[4])) == [
         "redundant-shared-accesses"
     ]
 
@@ -628,7 +636,7 @@ def test_several_sums_that_a_thread_alone_keeps_in_shared_memory_could_be_regist
         "STS [R3], R6",
     )
     lines = [("MOV R2, RZ", 1), *[(line, 100) for line in (*sums, between, LOOP)]]
-    everything = shared_memory.detect_redundant_shared(evidence_of(*lines))
+    everything = redundant_accesses.detect_redundant_shared(evidence_of(*lines))
     candidates = [one for one in everything if one.sentence.startswith("In every iteration")]
     assert [one.name for one in candidates] == found
     # Nobody else reads what is stored, so that loads and stores go.
@@ -1323,7 +1331,7 @@ def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
     assert apart.effect.resources["l1"] == pytest.approx(1 / 8)
 
 
-def bank_conflicts(*lines, **facts):
+def register_conflicts(*lines, **facts):
     return list(
         compilation.detect_register_banks(evidence_of(*lines, facts={0: facts or {"waits": {"dispatch": 9}}}))
     )
@@ -1339,7 +1347,7 @@ def test_conflicts_explain_no_more_waiting_than_they_hold_the_dispatcher(waited,
 
 
 def test_arithmetic_that_reads_one_bank_while_the_other_idles_conflicts():
-    (candidate,) = bank_conflicts("FFMA R0, R2, R4, R0")
+    (candidate,) = register_conflicts("FFMA R0, R2, R4, R0")
     # Half a cycle of the two is needed; one and a half of the three in all hold up others that are ready.
     assert candidate.effect.waits == {
         "dispatch": pytest.approx(1.5 / 2),
@@ -1356,11 +1364,11 @@ def test_arithmetic_that_reads_one_bank_while_the_other_idles_conflicts():
     ],
 )
 def test_registers_that_other_names_would_not_read_faster_do_not_conflict(line):
-    assert bank_conflicts(line) == []
+    assert register_conflicts(line) == []
 
 
 def test_banks_that_nobody_waits_for_are_no_cause():
-    assert bank_conflicts("FFMA R0, R2, R4, R0", waits={"wait": 9}) == []
+    assert register_conflicts("FFMA R0, R2, R4, R0", waits={"wait": 9}) == []
 
 
 @pytest.mark.parametrize(("instructions", "found"), [(768, []), (769, ["instruction-cache-misses"])])

@@ -11,7 +11,7 @@ from profiler.analyse.causes.detectors.global_memory import narrow_accesses, red
 from profiler.analyse.causes.detectors.global_memory.layout import detect_uncoalesced
 from profiler.analyse.causes.detectors.instructions import integer_overhead, lanes, special_functions
 from profiler.analyse.causes.detectors.launch import grid
-from profiler.analyse.causes.detectors.shared_memory import detect_bank_conflicts
+from profiler.analyse.causes.detectors.shared_memory.bank_conflicts import detect_bank_conflicts
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.evidence.charging import are_atomics_contended
 from profiler.analyse.causes.evidence.latency import Effect, Places

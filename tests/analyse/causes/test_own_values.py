@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.own_values import detect_own_values
+from profiler.analyse.causes.detectors.shared_memory.own_values import detect_own_values
 
 STORES, BARRIER, LOADS = (
     ("STS [R2], R4", "STS [R2+0x80], R5"),

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import picked_values
+from profiler.analyse.causes.detectors.shared_memory import picked_values
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 TURN = {

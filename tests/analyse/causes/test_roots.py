@@ -4,7 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.instructions import special_functions
-from profiler.analyse.causes.flow.roots import find_roots, part_only_compared
+from profiler.analyse.causes.flow.arithmetic.roots import find_roots, part_only_compared
 
 # As compiled for sm_90: R13 holds the argument, and R0 the root.
 ROOT = (

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import larger_tiles
+from profiler.analyse.causes.detectors.shared_memory import too_little_reuse
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.measured_time import model_time
 from profiler.analyse.causes.evidence.tensor_work import avoidable_part, count_uses
@@ -31,7 +31,7 @@ def test_a_larger_tile_uses_each_value_more_often(copies, products, uses):
     evidence = tile(copies // 2, products // 2)
     staged = [site for site in evidence.sites if site.instruction.name == "LDGSTS"]
     assert count_uses(evidence.of("tensor"), staged) == uses
-    found = list(larger_tiles.detect_too_little_reuse(evidence))
+    found = list(too_little_reuse.detect_too_little_reuse(evidence))
     assert [one.evidence.get("uses_per_staged_value") for one in found] == ([uses] if uses < 64 else [])
 
 
@@ -47,7 +47,7 @@ def test_copies_whose_predicate_fills_their_place_with_zeros_load_nothing(sector
 
 def test_a_small_tile_gains_more_than_a_middling_one():
     small, middling = (
-        next(iter(larger_tiles.detect_too_little_reuse(one))).effect for one in (tile(2, 4), tile(4, 16))
+        next(iter(too_little_reuse.detect_too_little_reuse(one))).effect for one in (tile(2, 4), tile(4, 16))
     )
     assert small.waits["long_scoreboard"] == pytest.approx(1 - 16 / 64)
     assert middling.waits["long_scoreboard"] == pytest.approx(1 - 32 / 64)
@@ -74,7 +74,7 @@ def test_a_small_tile_gains_more_than_a_middling_one():
 )
 def test_tiles_do_not_become_so_large_that_there_is_none_for_some_sms(blocks, after, gone):
     evidence = tile(2, 4, after=after, grid=blocks, figures={"sms": 132})
-    found = list(larger_tiles.detect_too_little_reuse(evidence))
+    found = list(too_little_reuse.detect_too_little_reuse(evidence))
     assert [one.effect.waits["long_scoreboard"] for one in found] == (
         [] if gone is None else [pytest.approx(gone)]
     )
@@ -84,7 +84,7 @@ def test_tiles_do_not_become_so_large_that_there_is_none_for_some_sms(blocks, af
 def test_with_larger_tiles_turns_are_fewer_with_all_that_each_does_besides_multiplying(with_what, gone):
     """What is computed with results, such as R12, is as much for any tile."""
     lines = (COPY, COPY, FRAGMENT, *[MMA] * 4, f"IMAD R30, R20, {with_what}, R22", LOOP)
-    (found,) = larger_tiles.detect_too_little_reuse(evidence_of(*lines))
+    (found,) = too_little_reuse.detect_too_little_reuse(evidence_of(*lines))
     assert found.effect.resources["fma_heavy"] == pytest.approx(gone)
 
 
@@ -94,13 +94,13 @@ def test_with_larger_tiles_the_block_meets_less_often_in_the_loop_and_as_often_a
     lines = [COPY, COPY, FRAGMENT, *[MMA] * 4]
     lines = [*lines, barrier, "NOP", LOOP] if inside else [*lines, LOOP, barrier, "NOP"]
     evidence = evidence_of(*lines, facts={lines.index("NOP"): wait})
-    (found,) = larger_tiles.detect_too_little_reuse(evidence)
+    (found,) = too_little_reuse.detect_too_little_reuse(evidence)
     assert found.effect.waits["barrier"] == pytest.approx(gone)
 
 
 def test_copies_of_unknown_size_leave_the_tile_unknown():
     evidence = evidence_of("UTMALDG.2D [UR8], [UR4]", WGMMA, LOOP)
-    (found,) = larger_tiles.detect_too_little_reuse(evidence)
+    (found,) = too_little_reuse.detect_too_little_reuse(evidence)
     assert "uses_per_staged_value" not in found.evidence
 
 

@@ -3,8 +3,8 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import own_values, shared_memory
 from profiler.analyse.causes.detectors.instructions import lanes, loops
+from profiler.analyse.causes.detectors.shared_memory import own_values, redundant_accesses
 from profiler.analyse.causes.detectors.waiting import trees
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
@@ -141,7 +141,7 @@ def test_the_parts_of_a_tree_are_no_causes_beside_it():
     detectors = (
         lanes.detect_idle_lanes,
         loops.detect_loop_overhead,
-        shared_memory.detect_redundant_shared,
+        redundant_accesses.detect_redundant_shared,
         own_values.detect_own_values,
     )
     assert not any(

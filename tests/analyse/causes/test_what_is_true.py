@@ -3,7 +3,6 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import larger_tiles, shared_memory
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
 from profiler.analyse.causes.detectors.global_memory.gathered import is_gathered
 from profiler.analyse.causes.detectors.instructions import (
@@ -12,6 +11,11 @@ from profiler.analyse.causes.detectors.instructions import (
     lanes,
     number_types,
     redundant_instructions,
+)
+from profiler.analyse.causes.detectors.shared_memory import (
+    bank_conflicts,
+    redundant_accesses,
+    too_little_reuse,
 )
 from profiler.analyse.causes.detectors.waiting import dependent_chains, unoverlapped_loads
 
@@ -144,7 +148,7 @@ def test_no_instructions_are_counted_for_each_access_where_there_is_none(load, s
 )
 def test_passes_are_those_of_a_warp_that_makes_the_access(access, passes, ideal, said):
     facts = {0: {"passes": passes, "ideal_passes": ideal}}
-    (candidate,) = shared_memory.detect_bank_conflicts(evidence_of(access, facts=facts))
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of(access, facts=facts))
     assert candidate.sentence.startswith(said)
 
 
@@ -155,7 +159,7 @@ def test_the_access_of_which_passes_are_told_is_on_the_line_that_is_named(lines,
     evidence = evidence_of("STS [R2], R4", "LDS R6, [R3]", "LDS R7, [R3+0x4]", facts=dict(enumerate(passes)))
     for site, line in zip(evidence.sites, lines, strict=True):
         object.__setattr__(site.instruction, "line", line)
-    (candidate,) = shared_memory.detect_bank_conflicts(evidence)
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence)
     assert candidate.sentence.startswith(said)
 
 
@@ -163,14 +167,14 @@ def test_the_access_of_which_passes_are_told_is_on_the_line_that_is_named(lines,
 def test_rows_of_few_threads_are_set_apart_unless_the_threads_of_a_row_meet(passes, advised):
     """Where 16 threads walk down a column, rows of 48 words would bring all of them into one bank."""
     facts = {0: {"passes": passes, "ideal_passes": 100.0}}
-    (candidate,) = shared_memory.detect_bank_conflicts(evidence_of("LDS R4, [R2]", facts=facts, block=16))
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of("LDS R4, [R2]", facts=facts, block=16))
     assert advised in candidate.advice
 
 
 @pytest.mark.parametrize(("other", "advised"), [("STS [R8], R4", False), ("STS.64 [R8], R4", True)])
 def test_wide_accesses_that_do_not_meet_only_have_to_stay_aligned(other, advised):
     facts = {0: {"passes": 3200.0, "ideal_passes": 100.0}, 1: {"passes": 100.0, "ideal_passes": 100.0}}
-    (candidate,) = shared_memory.detect_bank_conflicts(evidence_of("LDS R4, [R2]", other, facts=facts))
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of("LDS R4, [R2]", other, facts=facts))
     assert candidate.advice.startswith("Pad the rows of the array by one word")
     assert ("by 8 bytes where" in candidate.advice) == advised
 
@@ -422,7 +426,9 @@ def test_a_sum_that_a_loop_stores_in_shared_memory_again_and_again_is_overwritte
     turn = (between, "FADD R4, R4, R6", "STS [R2], R4", "IADD3 R10, R10, 0x4, RZ", "@P0 BRA 0x10")
     evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
     found = [
-        one for one in shared_memory.detect_redundant_shared(evidence) if "only what the last" in one.sentence
+        one
+        for one in redundant_accesses.detect_redundant_shared(evidence)
+        if "only what the last" in one.sentence
     ]
     assert bool(found) == named
     assert [one.effect.resources["lsu"] for one in found] == [pytest.approx(7 / 16)] * named
@@ -512,7 +518,7 @@ def test_a_predicate_that_was_just_tested_is_waited_for_as_a_result_is():
 def test_a_filter_is_told_of_neighbours_and_a_product_of_tiles(second, factor, said, advised):
     adding = [f"FFMA R{20 + one}, R4, {factor}, R{20 + one}" for one in range(2 if factor == "R6" else 1)]
     turn = ("LDS R4, [R8]", second, *adding, "@P0 BRA 0x0")
-    (candidate,) = larger_tiles.detect_too_little_reuse(evidence_of(*turn, "EXIT"))
+    (candidate,) = too_little_reuse.detect_too_little_reuse(evidence_of(*turn, "EXIT"))
     assert said in candidate.sentence
     assert advised in candidate.advice
 
@@ -522,4 +528,4 @@ def test_arithmetic_after_a_loop_is_not_fed_by_its_loads(place, named):
     """As the exponentials of a softmax are not, whose sum went through shared memory."""
     fma = "FFMA R5, R4, R6, R5"
     lines = ("LDS R4, [R8]", *[fma] * (place == "inside"), "@P0 BRA 0x0", *[fma] * (place == "after"), "EXIT")
-    assert bool(list(larger_tiles.detect_too_little_reuse(evidence_of(*lines)))) == named
+    assert bool(list(too_little_reuse.detect_too_little_reuse(evidence_of(*lines)))) == named

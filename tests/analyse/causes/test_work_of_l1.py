@@ -3,8 +3,8 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors import shared_memory
 from profiler.analyse.causes.detectors.global_memory.layout import cheaper_accesses
+from profiler.analyse.causes.detectors.shared_memory import bank_conflicts
 
 LOAD, STORE, SHARED = "LDG.E R4, [R2.64]", "STG.E [R6.64], R4", "STS [R8], R4"
 SECTORS = {0: {"sectors": 300.0, "ideal_sectors": 0.0}, 1: {"sectors": 400.0, "ideal_sectors": 400.0}}
@@ -69,7 +69,7 @@ def test_the_load_behind_a_conflicting_one_waits_for_its_passes(passes, shorter)
         2: {"waits": {"short_scoreboard": 9}},
     }
     evidence = evidence_of("LDS R4, [R2]", "LDS R5, [R3]", "FADD R6, R5, R5", "EXIT", facts=facts)
-    found = [one.effect.lighter for one in shared_memory.detect_bank_conflicts(evidence)]
+    found = [one.effect.lighter for one in bank_conflicts.detect_bank_conflicts(evidence)]
     assert found == ([{"short_scoreboard": pytest.approx(shorter)}] if shorter else [])
 
 

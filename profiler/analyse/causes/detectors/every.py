@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from profiler.analyse.causes.detectors import ceilings, larger_tiles, own_values, picked_values, shared_memory
+from profiler.analyse.causes.detectors import ceilings
 from profiler.analyse.causes.detectors.candidate import Detector
 from profiler.analyse.causes.detectors.global_memory import (
     atomics,
@@ -28,6 +28,13 @@ from profiler.analyse.causes.detectors.instructions import (
     turns_past_end,
 )
 from profiler.analyse.causes.detectors.launch import grid, occupancy
+from profiler.analyse.causes.detectors.shared_memory import (
+    bank_conflicts,
+    own_values,
+    picked_values,
+    redundant_accesses,
+    too_little_reuse,
+)
 from profiler.analyse.causes.detectors.waiting import (
     barriers,
     dependent_chains,
@@ -47,9 +54,9 @@ DETECTORS: tuple[Detector, ...] = (
     compilation.detect_spills,
     atomics.detect_atomics,
     layout.detect_divergent_constants,
-    shared_memory.detect_bank_conflicts,
-    larger_tiles.detect_too_little_reuse,
-    shared_memory.detect_redundant_shared,
+    bank_conflicts.detect_bank_conflicts,
+    too_little_reuse.detect_too_little_reuse,
+    redundant_accesses.detect_redundant_shared,
     own_values.detect_own_values,
     integer_overhead.detect_integer_overhead,
     idioms.detect_spelled_out,

@@ -9,12 +9,12 @@ from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.arithmetic.repeated_in_blocks import find_repeated_in_blocks
+from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC, find_steady_arithmetic, may_change
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_inner_loops_alike
 from profiler.analyse.causes.flow.constant_lookups import is_indexed
 from profiler.analyse.causes.flow.dataflow import NEAR, find_depending, readers_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.repeated_in_blocks import find_repeated_in_blocks
-from profiler.analyse.causes.flow.steady import ARITHMETIC, find_steady_arithmetic, may_change
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 

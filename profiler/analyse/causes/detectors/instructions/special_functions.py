@@ -18,9 +18,14 @@ from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.comparisons import find_only_compared
+from profiler.analyse.causes.flow.arithmetic.comparisons import find_only_compared
+from profiler.analyse.causes.flow.arithmetic.roots import (
+    Root,
+    find_roots,
+    is_reciprocal_of,
+    part_only_compared,
+)
 from profiler.analyse.causes.flow.dataflow import changed_in
-from profiler.analyse.causes.flow.roots import Root, find_roots, is_reciprocal_of, part_only_compared
 from profiler.analyse.code.compared_functions import compared_function
 from profiler.analyse.code.function_sizes import (
     NONE,

@@ -1,28 +1,19 @@
-"""Detects causes in the accesses to shared memory: passes that collide, and trips that nothing needs."""
+"""Detects bank conflicts: accesses to shared memory whose lanes need words of the same bank, one pass after another."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
-from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
-from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import FENCES, Site
-from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
-    has_fixed_address,
-)
-from profiler.analyse.code.loops import Loop
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.catalog.metrics import LANES
 
 _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
 _WAITS = ("short_scoreboard", "mio_throttle")
-_MEETINGS = ("WARPSYNC", *FENCES, "CALL")  # after which other threads may read what was stored
 
 
 def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
@@ -99,98 +90,6 @@ def _row_length(evidence: Evidence, worst: Site) -> str:
         else ""
     )
     return f"Pad the rows of the array by one word (an array without rows by a word after every {LANES}){aligned}"
-
-
-def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads whose address does not change in the loop: of the thread's own value, or of one that never changes.
-
-    Those of a tree go with its barriers.
-    """
-    in_trees = find_in_trees(evidence)
-    fixed = {
-        site: part
-        for site in evidence.of("shared load")
-        if site not in in_trees and (part := has_fixed_address(evidence, site)) > 0
-    }
-    stores = {site: (evidence.innermost_loop(site), address_of(site)) for site in evidence.of("shared store")}
-    private = [loop for loop in evidence.loops_around(stores) if _is_private(evidence, loop)]
-    # A thread that stores in several places writes those of others too, and they write its own.
-    alone = {
-        loop for loop, _ in stores.values() if len({at for one, at in stores.values() if one is loop}) == 1
-    }
-    own = {
-        site: part
-        for site, part in fixed.items()
-        if (loop := evidence.innermost_loop(site)) in (*alone, *private)
-        and (loop, address_of(site)) in stores.values()
-    }
-    # Copies that need no registers store in shared memory too, although their kind is a load.
-    writing = evidence.loops_around(site for site in evidence.sites if site.stores_in_shared)
-    same = {site: part for site, part in fixed.items() if evidence.innermost_loop(site) not in writing}
-    carried = bool(own)
-    if loads := own or same:
-        unseen = {
-            site: has_fixed_address(evidence, site) for site, (loop, _) in stores.items() if loop in private
-        }
-        yield Candidate(
-            "redundant-shared-accesses",
-            "In every iteration, a loop loads what the same thread stored in shared memory in the iteration before."
-            if carried
-            else "A loop loads the same place in shared memory in every iteration.",
-            "Keep the value in a register while the loop runs.",
-            evidence.without(loads | unseen if carried else loads),
-            {site: site.executed for site in loads},
-        )
-    yield from _find_overwritten(evidence)
-
-
-def _is_private(evidence: Evidence, loop: Loop) -> bool:
-    """Returns whether no other thread has a part in what a loop stores in shared memory: it loads each of these places again, and no others beside them.
-
-    Without a barrier, what a thread loads where others store would depend on who comes first.
-    """
-    inside = evidence.inside(loop)
-    stores = [site for site in inside if site.stores_in_shared]
-    bases = {address_registers(site.instruction) for site in stores}
-    loaded = {
-        address_of(site)
-        for site in inside
-        if site.kind == "shared load" and address_registers(site.instruction) in bases
-    }
-    return (
-        loaded == {address_of(site) for site in stores}
-        and all(site.kind == "shared store" and has_fixed_address(evidence, site) > 0 for site in stores)
-        and not any(map(_meets_others, inside))
-    )
-
-
-def _meets_others(site: Site) -> bool:
-    return site.kind == "barrier" or site.instruction.name in _MEETINGS
-
-
-def _find_overwritten(evidence: Evidence) -> Iterable[Candidate]:
-    """Yields stores that a loop repeats to the same place, if it neither meets other threads nor loads from places that do not change."""
-    alone = [
-        loop
-        for loop in evidence.loops_around(evidence.of("shared store"))
-        if not any(
-            _meets_others(one) or (one.kind == "shared load" and has_fixed_address(evidence, one) > 0)
-            for one in evidence.inside(loop)
-        )
-    ]
-    repeated = {
-        site: part
-        for site in evidence.of("shared store")
-        if evidence.innermost_loop(site) in alone and (part := part_overwritten(evidence, site)) > 0
-    }
-    if repeated:
-        yield Candidate(
-            "redundant-shared-accesses",
-            "A loop stores to the same place in shared memory in each of its turns: only what the last one stores remains.",
-            "Keep the value in a register while the loop runs, and store it once, after the loop.",
-            evidence.without(repeated),
-            {site: site.executed for site in repeated},
-        )
 
 
 def _ways(site: Site) -> float:

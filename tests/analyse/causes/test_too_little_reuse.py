@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.larger_tiles import detect_too_little_reuse
+from profiler.analyse.causes.detectors.shared_memory.too_little_reuse import detect_too_little_reuse
 
 PART = 1 - 1 / (8 / 3)  # from one multiply-add a load to those of a column of eight results
 # Of each turn, the load goes, and with it the computing of its address, the meeting, the count, the comparison and the branch.
