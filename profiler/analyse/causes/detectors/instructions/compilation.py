@@ -137,10 +137,9 @@ def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
         fewest = taken - sum(spare.values()) / executed
         yield Candidate(
             "register-bank-conflicts",
-            f"Arithmetic takes {taken:.2f} cycles an instruction to read its registers; {fewest:.2f} would do if they lay evenly in the two banks of "
-            f"registers. Warps spend {whole_percent(waiting)} % of their time held back at dispatch.",
-            "Change the order of the products, so that consecutive ones share an operand, or the tile of a thread, so that the compiler "
-            "assigns other registers; compare the machine code.",
+            f"Arithmetic takes {taken:.2f} cycles an instruction to read its registers; {fewest:.2f} would do if they lay evenly in the two banks. "
+            f"Warps spend {whole_percent(waiting)} % of their time held back at dispatch.",
+            "Order the products so that consecutive ones share an operand, or change the tile of a thread, which gets other registers then.",
             # Others that are ready wait until the dispatcher is free again.
             Effect(
                 waits={
