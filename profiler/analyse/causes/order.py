@@ -23,9 +23,21 @@ def in_order(causes: Iterable[Cause]) -> list[Cause]:
         key=lambda one: (
             not (has_ceiling and _is_before_ceiling(one)),
             not one.is_ceiling,
-            -one.saves_pct.expected * (_WEIGHT_OF_GENERAL if one.cause in GENERAL else 1),
+            -_weighed(one),
         ),
     )
+
+
+def _weighed(cause: Cause) -> float:
+    """Returns what a cause is likely to save, of which less counts as far as it is general.
+
+    SMs without any block are a fact about this launch, and not what is true of most kernels.
+    """
+    saves = cause.saves_pct.expected
+    if cause.cause not in GENERAL:
+        return saves
+    sure = min(saves, cause.evidence.get("idle_sms_pct", 0.0))
+    return sure + _WEIGHT_OF_GENERAL * (saves - sure)
 
 
 def _is_before_ceiling(cause: Cause) -> bool:

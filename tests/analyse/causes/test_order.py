@@ -18,8 +18,8 @@ DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "causes.md"
 SAID = "General causes (here {}) stand lower"
 
 
-def cause(name, saves):
-    return Cause(name, "Why.", "What to try.", Savings(saves, 100.0), [], {})
+def cause(name, saves, **evidence):
+    return Cause(name, "Why.", "What to try.", Savings(saves, 100.0), [], evidence)
 
 
 def names(causes):
@@ -29,6 +29,16 @@ def names(causes):
 @pytest.mark.parametrize(("waiting", "first"), [(49.0, "bank-conflicts"), (51.0, "dependent-chain")])
 def test_waiting_comes_first_only_where_it_costs_much_more_than_a_fault_of_the_code(waiting, first):
     assert names(in_order([cause("dependent-chain", waiting), cause("bank-conflicts", 30.0)]))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("without_a_block", "first"),
+    [(0.0, "bank-conflicts"), (74.0, "bank-conflicts"), (76.0, "grid-too-small")],
+)
+def test_what_sms_without_a_block_cost_counts_in_full(without_a_block, first):
+    """The rest is places for warps that stay empty: 0.6 of it counts, beside the 76 % or 74 % that are sure."""
+    grid = cause("grid-too-small", 90.0, idle_sms_pct=without_a_block)
+    assert names(in_order([cause("bank-conflicts", 83.9), grid]))[0] == first
 
 
 @pytest.mark.parametrize("both", [("bank-conflicts", "idle-lanes"), ("grid-too-small", "dependent-chain")])
