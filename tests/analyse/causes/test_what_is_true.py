@@ -1,7 +1,7 @@
 """What the sentence of a cause claims, and what it advises, hold for the kernel at hand."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import LOAD, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
 from profiler.analyse.causes.detectors.global_memory.gathered import is_gathered
@@ -19,7 +19,6 @@ from profiler.analyse.causes.detectors.shared_memory import (
 )
 from profiler.analyse.causes.detectors.waiting import dependent_chains, unoverlapped_loads
 
-LOAD = "LDG.E R4, [R2.64]"
 FULL = {"sectors": 400.0, "ideal_sectors": 400.0}
 
 
