@@ -12,8 +12,8 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import LANES
 
-# Where several elements, loads or buffers take turns, the change is taken to be eightfold, and saves seven in eight of what each
-# costs by itself. Fourfold and sixteenfold leave the error of the published record within 0.1 points.
+# How many elements, loads or buffers take turns is for the programmer to choose. Eight are assumed, which save seven in eight of what each
+# costs by itself: four would leave a quarter of it and sixteen a sixteenth, so that another choice is an eighth of that cost away at most.
 EIGHTFOLD = 7 / 8
 # Arithmetic has its result after four cycles, which four chains fill (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture
 # via Microbenchmarking", 2018). A wait behind a scoreboard takes longer, and four chains leave a quarter of it.
