@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, Candidate
-from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
@@ -18,6 +17,7 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     written_by_any,
 )
+from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.text import whole_percent
