@@ -14,9 +14,9 @@ from profiler.analyse.causes.detectors.candidate import (
     blocks_with,
 )
 from profiler.analyse.causes.detectors.instructions.compilation import detect_spills, has_spills
-from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_lonely_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 

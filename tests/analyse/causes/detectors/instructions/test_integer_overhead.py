@@ -4,6 +4,7 @@ import pytest
 from made_evidence import evidence_of, names
 
 from profiler.analyse.causes.detectors.instructions import integer_overhead, number_types, special_functions
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 
 
 @pytest.mark.parametrize(("integers", "found"), [(2, []), (3, ["integer-overhead"])])
@@ -35,7 +36,7 @@ def test_without_lines_a_division_is_what_follows_its_first_conversion():
 def test_an_instruction_that_runs_more_often_than_the_division_on_its_line_is_no_part_of_it(executed, part):
     """`for (int s = n / 2; s; s >>= 1)` divides once, and tests in every turn."""
     evidence = evidence_of(*DIVISION, ("SHF.R.U32.HI R6, RZ, 0x1, R6", executed), "LDG.E R4, [R30]", line=1)
-    assert ("SHF" in [site.instruction.name for site in integer_overhead.find_dividing(evidence)]) == part
+    assert ("SHF" in [site.instruction.name for site in find_dividing(evidence)]) == part
 
 
 @pytest.mark.parametrize(("addresses", "divides"), [(10, True), (90, False)])
