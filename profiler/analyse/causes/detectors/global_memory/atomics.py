@@ -13,8 +13,8 @@ from functools import partial
 from itertools import takewhile
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.launch.fewer_blocks import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.fewer_blocks import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Site
 from profiler.analyse.causes.flow.dataflow import (
