@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate, blocks_with
+from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
 from profiler.analyse.causes.detectors.instructions.constant_powers import doubles_by_products
 from profiler.analyse.causes.detectors.instructions.special_functions import EVALUATING, find_spare
-from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
+from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with, find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site

@@ -6,9 +6,13 @@ import math
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
+from profiler.analyse.causes.evidence.blocks_of_sm import (
+    SOME_WAVES,
+    find_occupancy_limits,
+    left_of_blocks,
+    spare_launches,
+)
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.fewer_blocks import SOME_WAVES, left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.latency import LAUNCH, UNNAMED, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS

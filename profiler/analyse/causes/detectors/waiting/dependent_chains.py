@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, MOST_REGISTERS, Candidate
+from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, Candidate
 from profiler.analyse.causes.detectors.waiting.instruction_cache import fits_instruction_cache
+from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate, blocks_with
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
+from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_under_way, find_loads_beside
