@@ -18,6 +18,7 @@ def sheet(recorded_ladder):
 
 
 def test_the_stalls_of_a_rung_are_the_latency_of_its_warps(sheet, recorded):
+    assert sheet.rungs
     for rung in sheet.rungs:
         run = recorded.find(str(rung.kernel), ladder="gemm")
         table = run.to_pandas("metrics")

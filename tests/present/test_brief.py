@@ -57,6 +57,7 @@ def comparisons(profiles, request):
 @pytest.fixture(scope="module")
 def pairs(comparisons):
     """Each with its short form."""
+    assert comparisons
     return [(whole, brief(whole)) for whole in comparisons]
 
 
@@ -188,6 +189,7 @@ def test_the_short_form_counts_what_it_leaves_out(pairs):
 def test_the_short_form_keeps_the_verdicts_and_figures_of_the_whole(pairs):
     for whole, small in pairs:
         deltas = {delta.name: delta for delta in whole.metrics}
+        assert small.metrics
         for delta in small.metrics:
             theirs = deltas[delta.name]
             assert (delta.verdict, delta.reason) == (theirs.verdict, theirs.reason)

@@ -100,7 +100,9 @@ def test_a_warp_that_is_ready_does_not_wait(prof_here, reports):
     (sheet,) = json.loads(prof_here("show", reports / "triton_add_full.ncu-rep", "--format", "json").stdout)[
         "kernels"
     ]
+    assert sheet["hot_lines"]
     for line in sheet["hot_lines"]:
+        assert line["stalls"]
         assert not {"selected", "not_selected"} & line["stalls"].keys()
         assert sum(line["stalls"].values()) + line["ready_pct"] <= 100.1
 

@@ -5,7 +5,7 @@ An `Evidence` in; a few sentences out, for a headline that has no cause to name.
 
 from __future__ import annotations
 
-from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
+from profiler.analyse.causes.evidence.blocks_of_sm import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP

@@ -125,3 +125,8 @@ def _loop(function: Sequence[Instruction], span: Span, branches: float, in_order
         iterations=max(counts, key=lambda count: (counts[count], count)),
         own_work=sum(min(count, branches) for count in own),
     )
+
+
+def loops_within(outer: Loop, loops: Iterable[Loop]) -> list[Loop]:
+    """Returns the loops that stand in another one, of the same function."""
+    return [one for one in loops if one is not outer and outer.start <= one.start and one.end <= outer.end]

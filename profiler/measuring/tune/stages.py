@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
 
@@ -116,17 +116,18 @@ class SweepStages:
     codes: Mapping[int, str]  # by point: the hash of what it was compiled from
     pending: UnfinishedSweep
     observer: TuneObserver
-    current: SweepPoint | None = None
+    current: SweepPoint | None = None  # the source's own values, which stay to the end for comparison
+    reference: str | None = field(default=None, init=False)
+    visits: dict[int, list[Visit]] = field(init=False)  # by point
 
     def __post_init__(self) -> None:
-        self.visits: dict[int, list[Visit]] = {one.point: [] for one in self.candidates}
-        self.reference: str | None = None
+        self.visits = {one.point: [] for one in self.candidates}
 
     def run(self) -> None:
         plan = self.plan
         self._stage("screen", self.candidates)
         self._stage("full", self._shuffled(self._promising(), 1))
-        finalists = self._best("full", plan.finalists)
+        finalists = self._finalists()
         turns = [one for turn in range(plan.processes) for one in self._shuffled(finalists, 2 + turn)]
         self._stage("final", turns)
 
@@ -187,8 +188,8 @@ class SweepStages:
         return Visit(code, "correct", "", relative_error, timed.facts.reference, repeats)
 
     def _promising(self) -> list[BuiltPoint]:
-        """Returns the points within `within_pct` of the best, and the source's own values for comparison."""
-        ranked = self._best("screen", len(self.candidates))
+        """Returns the points within `within_pct` of the best, and that of the source."""
+        ranked = self._ranked("screen")
         if not ranked:
             return []
         bound_ns = self._median_ns(ranked[0], "screen") * (1 + self.plan.within_pct / 100)
@@ -198,16 +199,21 @@ class SweepStages:
             if self._median_ns(one, "screen") <= bound_ns or one.settings == self.current
         ]
 
-    def _best(self, stage: Stage, count: int) -> list[BuiltPoint]:
-        """Returns the `count` fastest correct points of a stage, fastest first, and the source's own values."""
+    def _finalists(self) -> list[BuiltPoint]:
+        """Returns as many points as the plan has finalists, the fastest ones, and that of the source if it is none of them."""
+        ranked = self._ranked("full")
+        behind = ranked[self.plan.finalists :]
+        return ranked[: self.plan.finalists] + [one for one in behind if one.settings == self.current]
+
+    def _ranked(self, stage: Stage) -> list[BuiltPoint]:
+        """Returns the correct points that a stage timed, fastest first."""
         measured = [
             one
             for one in self.candidates
             if all(visit.status == "correct" for visit in self.visits[one.point])
             and any(repeat.stage == stage for visit in self.visits[one.point] for repeat in visit.repeats)
         ]
-        ranked = sorted(measured, key=lambda one: (self._median_ns(one, stage), one.point))
-        return [one for place, one in enumerate(ranked) if place < count or one.settings == self.current]
+        return sorted(measured, key=lambda one: (self._median_ns(one, stage), one.point))
 
     def _median_ns(self, candidate: BuiltPoint, stage: Stage) -> float:
         visits = self.visits[candidate.point]

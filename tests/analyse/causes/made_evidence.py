@@ -12,6 +12,10 @@ from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.profile import Profile
 from profiler.store.tables.instruction_text import opcode_of
 
+LOAD = "LDG.E R4, [R2.64]"
+LOOP = "@P0 BRA 0x10"
+# Of a loop whose turns follow from each other: each stores the value that the next one starts from.
+NEXT, STORED, FORWARD = "FFMA R7, R4, R7, R8", "STG.E [R10.64], R7", "IADD3 R10, R10, 0x4, RZ"
 BUSY = {"issue": 0.2, "dram": 0.1, "l1": 0.1, "l2": 0.1, "lsu": 0.1, "fma": 0.1, "alu": 0.1}
 
 
@@ -74,3 +78,13 @@ def evidence_of(
         has_samples=True,
         has_costs=True,
     )
+
+
+def load_with(sectors, opcode="LDG.E", **more):
+    """One load, executed 100 times, that touches so many sectors each time; 4 are what its lanes' 4 bytes fill."""
+    facts = {"sectors": 100 * sectors, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 50}} | more
+    return evidence_of(f"{opcode} R4, [R2.64]", "EXIT", facts={0: facts})
+
+
+def names(detect, evidence):
+    return [candidate.name for candidate in detect(evidence)]

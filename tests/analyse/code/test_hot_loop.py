@@ -168,7 +168,9 @@ def test_the_source_agrees_about_which_operand_is_which(store, name):
     run = store.find(name, "gemm")
     rows = run.to_pandas("instructions")
     text = {f"sgemm.cu:{row.line}": row.source for row in rows.itertuples()}
-    for one in sheet_of(store, name).operands:
+    found = sheet_of(store, name).operands
+    assert found
+    for one in found:
         assert one.places
         assert all(f"]={one.name}s[" in text[place] for place in one.places)
 

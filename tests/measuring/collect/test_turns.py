@@ -173,7 +173,9 @@ def test_a_reading_that_fails_is_reported_too(collecting):
     outcomes = collecting.collect(targets, recording=with_metric(collecting, "no__such_metric.sum"))
 
     told = [what for event, _, what in collecting.told if event == "end"]
+    assert len(outcomes) == len(targets)
     for outcome in outcomes:
+        assert outcome.error
         assert told.count(outcome.error) == 1
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.recording.launch_shapes import LaunchShape
-from profiler.catalog.metrics import LANES
 
-# Where several elements, loads or buffers take turns, the change is taken to be eightfold, and saves seven in eight of what each
-# costs by itself. Fourfold and sixteenfold leave the error of the published record within 0.1 points.
+# How many elements, loads or buffers take turns is for the programmer to choose. Eight are assumed, which save seven in eight of what each
+# costs by itself: four would leave a quarter of it and sixteen a sixteenth, so that another choice is an eighth of that cost away at most.
 EIGHTFOLD = 7 / 8
 # Arithmetic has its result after four cycles, which four chains fill (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture
 # via Microbenchmarking", 2018). A wait behind a scoreboard takes longer, and four chains leave a quarter of it.
@@ -22,10 +19,6 @@ FOUR_CHAINS = 3 / 4
 # results a cycle and SM).
 CYCLES: Mapping[str, int] = {"fma": 1, "alu": 2}
 WIDEST_BITS = 128  # of one access of a thread
-# Of one thread, and of an SM; and how many of them a warp gets at a time for each thread (CUDA C++ Programming Guide, "Technical
-# Specifications per Compute Capability").
-MOST_REGISTERS = 255
-_REGISTERS_OF_SM, REGISTERS_AT_ONCE = 65_536, 8
 # The part of the time that is worth a change: less is within the noise of a measurement.
 WORTH_A_CHANGE = 0.03
 # A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
@@ -61,9 +54,3 @@ class Candidate:
 
 
 Detector = Callable[[Evidence], Iterable[Candidate]]
-
-
-def blocks_with(registers: float, shape: LaunchShape) -> int:
-    """Returns how many blocks the registers of an SM suffice for, if each thread has so many."""
-    each = REGISTERS_AT_ONCE * math.ceil(registers / REGISTERS_AT_ONCE)
-    return _REGISTERS_OF_SM // (each * LANES * shape.warps_of_block)

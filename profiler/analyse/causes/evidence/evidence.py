@@ -7,7 +7,7 @@ a mean over large and small launches describes neither.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -33,7 +33,7 @@ from profiler.analyse.causes.evidence.sites import (
 )
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.evidence.time_shares import derive_figures
-from profiler.analyse.code.loops import Loop, loops_in
+from profiler.analyse.code.loops import Loop, loops_in, loops_within
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
@@ -104,6 +104,11 @@ class Evidence:
     def loops_around(self, sites: Iterable[Site]) -> list[Loop]:
         """Returns the innermost loops in which these stand, each once."""
         return list(dict.fromkeys(loop for site in sites if (loop := self.innermost_loop(site))))
+
+    def innermost_loops(self) -> Iterator[list[Site]]:
+        """Yields the instructions of each loop that has no other within."""
+        for loops in self.loops.values():
+            yield from (self.inside(loop) for loop in loops if not loops_within(loop, loops))
 
     @cached_property
     def by_function(self) -> dict[int, list[Site]]:

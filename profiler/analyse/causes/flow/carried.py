@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -220,3 +220,11 @@ class _Held:
         for one, values in self._under.items():
             if not guard or one != opposite:
                 values.pop(name, None)
+
+
+def steps_on(site: Site, changed: Set[str]) -> bool:
+    """Returns whether an instruction adds to its own register what does not change in the loop, in each turn: others count what they find."""
+    operands = site.instruction.operands
+    if len(operands) < 2 or operands[0] not in operands[1:] or site.instruction.predicate:
+        return False
+    return {operands[0]}.issuperset(site.use.named & changed)

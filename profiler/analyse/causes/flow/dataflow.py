@@ -24,8 +24,8 @@ from profiler.analyse.code.registers import (
 _Step = TypeVar("_Step")
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
 _OF_A_PAIR = re.compile(r"(?<!U)R(\d+)\.64")
-# How many instructions behind another the one that reads its result is looked for, as a bound of the search. Half of it and four
-# times as much leave the first three causes of every kernel of the record as they are.
+# How many instructions behind another the one that reads its result is looked for. It bounds the search, and is a choice: it has to exceed
+# what compilers put between a result and its use to hide the latency.
 NEAR = 24
 COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
 # A value that was stored there may depend on anything.

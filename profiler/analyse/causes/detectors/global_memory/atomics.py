@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import takewhile
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.launch.fewer_blocks import left_of_blocks, spare_launches
+from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_depending,
@@ -34,8 +33,6 @@ from profiler.text import whole_percent
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
 _SWAPS = (".CAS", ".EXCH")  # what takes a lock
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
-# What orders an atomic with other accesses stands around it: it waits for stores before it, and empties L1 after it.
-_ORDERING = (*FENCES, "CGAERRBAR", "CCTL")
 
 
 def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
@@ -189,25 +186,6 @@ _IN_ONE_PROGRAM = (
     "The elements of a program go to places of their own: let each program take several rows for the same places, in a loop (where data says "
     "the places, in its order), add them up (`tl.sum`), and update once."
 )
-
-
-def find_ordering(evidence: Evidence) -> list[Site]:
-    """Returns the fences that belong to atomics: a fence that orders an atomic stands beside it under the same predicate, and would go with it."""
-    found: list[Site] = []
-    for sites in evidence.by_function.values():
-        for index, site in enumerate(sites):
-            if site.kind == "atomic":
-                for beside in (reversed(sites[:index]), iter(sites[index + 1 :])):
-                    found += takewhile(partial(_orders, site), beside)
-    return found
-
-
-def _orders(atomic: Site, site: Site) -> bool:
-    return (
-        site.instruction.name in _ORDERING
-        and site.instruction.predicate == atomic.instruction.predicate
-        and site.executed == atomic.executed
-    )
 
 
 def _is_place_of_data(evidence: Evidence, site: Site) -> bool:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.detectors.global_memory.atomics import find_ordering
 from profiler.analyse.causes.detectors.global_memory.layout import (
     bytes_of,
     find_side_by_side,
@@ -18,6 +17,7 @@ from profiler.analyse.causes.evidence.addresses import base_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, TEXTURE_FETCHES, Kind, Site
+from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.carried import resident_without
 from profiler.analyse.causes.flow.dataflow import (

@@ -7,23 +7,20 @@ from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.random_sequences import find_skipping_ahead
-from profiler.analyse.causes.detectors.global_memory.redundant_stores import (
-    is_read_past_barrier,
-    part_overwritten,
-)
-from profiler.analyse.causes.detectors.waiting.barriers import find_own_part
-from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_loads_beside
 from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.synchronisation import find_own_part
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     find_repeated_loads,
     has_fixed_address,
 )
+from profiler.analyse.causes.flow.overwriting import is_read_past_barrier, part_overwritten
 from profiler.analyse.causes.flow.passes import find_later_passes
 from profiler.analyse.causes.flow.served_loads import find_addresses_gone
 from profiler.analyse.causes.flow.staging import feeds_shared_memory

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_lonely_loads
-from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
-    find_pointers,
     has_fixed_address,
 )
-from profiler.catalog.metrics import LANES
+from profiler.analyse.causes.flow.overwriting import (
+    count_copies,
+    find_other_loads,
+    is_read_past_barrier,
+    part_overwritten,
+)
 
 _UNROLLED = 4.0  # turns of a loop by the compiler
 
@@ -55,11 +57,11 @@ def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site
     """
     held: dict[Site, float] = {}
     lonely = [one for one in find_lonely_loads(evidence) if not is_carried(evidence, one)]
-    unrolled = {store.instruction.place for store in stores if _count_copies(evidence, store) > 1} - {None}
+    unrolled = {store.instruction.place for store in stores if count_copies(evidence, store) > 1} - {None}
     for store in stores:
         inside = set(evidence.around(store))
         loads = {one: evidence.charged[one]["long_scoreboard"] for one in lonely if one in inside}
-        kept, copies = 1 / _UNROLLED, _count_copies(evidence, store)
+        kept, copies = 1 / _UNROLLED, count_copies(evidence, store)
         if copies == 1 and store.instruction.place in unrolled:
             continue
         if copies >= _UNROLLED and (total := sum(loads.values())):
@@ -69,35 +71,6 @@ def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site
     return held
 
 
-def part_overwritten(evidence: Evidence, store: Site) -> float:
-    """Returns the part of a loop's stores that the loop itself overwrites; a store that only acts in the last turn overwrites nothing.
-
-    The compiler may have unrolled some of the turns, or all.
-    """
-    turns = _count_copies(evidence, store) / (1 - has_fixed_address(evidence, store))
-    acting = turns * (1.0 if store.acting is None else store.acting / (store.lanes or LANES))
-    return 1 - 1 / acting if acting > 1 else 0.0
-
-
-def _count_copies(evidence: Evidence, store: Site) -> int:
-    """Returns how many stores to the same address stand in a row, this one among them: with no branch or barrier between them, each overwrites the one before."""
-    registers, place = address_registers(store.instruction), address_of(store)
-    sites = evidence.around(store)
-    here = evidence.place(store, sites)
-    copies = 1
-    for direction in (range(here + 1, len(sites)), range(here - 1, -1, -1)):
-        for site in (sites[index] for index in direction):
-            if (
-                site.kind == store.kind
-                and address_of(site) == place
-                and site.instruction.predicate == store.instruction.predicate
-            ):
-                copies += 1
-            elif site.kind in ("control", "barrier") or registers & set(site.use.written):
-                break
-    return copies
-
-
 def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
     """Returns whether others may read the stored values within the loop: after a fence or a barrier, or at addresses that do not change either.
 
@@ -105,22 +78,6 @@ def _is_read_meanwhile(evidence: Evidence, store: Site) -> bool:
     """
     return (
         any(site.instruction.name in FENCES for site in evidence.around(store))
-        or any(has_fixed_address(evidence, site) > 0 for site in _other_loads(evidence, store))
+        or any(has_fixed_address(evidence, site) > 0 for site in find_other_loads(evidence, store))
         or is_read_past_barrier(evidence, store)
     )
-
-
-def is_read_past_barrier(evidence: Evidence, store: Site) -> bool:
-    """Returns whether the loop loads from other places of the array to which it stores, with a barrier between turns."""
-    if not any(site.kind == "barrier" for site in evidence.around(store)):
-        return False
-    arrays = find_pointers(evidence, store)
-    return any(not arrays.isdisjoint(find_pointers(evidence, site)) for site in _other_loads(evidence, store))
-
-
-def _other_loads(evidence: Evidence, store: Site) -> list[Site]:
-    return [
-        site
-        for site in evidence.around(store)
-        if site.kind == "global load" and address_of(site) != address_of(store)
-    ]

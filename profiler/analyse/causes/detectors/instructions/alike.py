@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops
-from profiler.analyse.causes.detectors.launch.grid import find_idle_warps
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
@@ -18,6 +16,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.working_blocks import find_idle_warps
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -34,7 +33,7 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         return
     threads = evidence.shape.threads
     repeated: dict[Site, float] = {}
-    for inside in find_innermost_loops(evidence):
+    for inside in evidence.innermost_loops():
         if (loop := evidence.innermost_loop(inside[0])) and _is_same_for_all(evidence, inside):
             busy = min(threads, evidence.turns(inside[0], loop))
             repeated |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import CYCLES, FOUR_CHAINS, MOST_REGISTERS, Candidate
+from profiler.analyse.causes.detectors.candidate import CYCLES, FOUR_CHAINS, Candidate
 from profiler.analyse.causes.detectors.instructions.integer_overhead import find_spare_addresses
+from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site

@@ -6,14 +6,14 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.instructions.integer_overhead import called_functions, find_dividing
-from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
+from profiler.analyse.causes.flow.arithmetic.divisions import called_functions, find_dividing
 from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
+from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.code.function_sizes import is_tested
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, Candidate
-from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.carried import is_carried, steps_on
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
     find_writers,
     reach,
     written_by_any,
 )
-from profiler.analyse.code.loops import Loop
+from profiler.analyse.causes.flow.trees import find_in_trees
+from profiler.analyse.code.loops import Loop, loops_within
 from profiler.analyse.code.registers import predicates_in
 from profiler.text import whole_percent
 
@@ -106,7 +106,7 @@ def _hot_loops(evidence: Evidence, nests: Mapping[Site, Sequence[Site]]) -> list
     parts = {site for nest in whole for site in nest} | find_in_trees(evidence)
     short = [
         inside
-        for inside in find_innermost_loops(evidence)
+        for inside in evidence.innermost_loops()
         if parts.isdisjoint(inside) and len(_keeping(inside)) >= (1 - EIGHTFOLD) * len(inside)
     ]
     short += [nest for nest in whole if len(nests[nest[0]]) >= (1 - EIGHTFOLD) * len(nest)]
@@ -123,9 +123,9 @@ def find_nests(evidence: Evidence) -> dict[Site, list[Site]]:
     found = {}
     for loops in evidence.loops.values():
         for outer in loops:
-            inner = [one for one in _within(outer, loops) if evidence.inside(one)]
+            inner = [one for one in loops_within(outer, loops) if evidence.inside(one)]
             # An outer loop that begins where an inner one does would prepare nothing.
-            if any(_within(one, inner) or one.start == outer.start for one in inner):
+            if any(loops_within(one, inner) or one.start == outer.start for one in inner):
                 continue
             inside = evidence.inside(outer)
             if any(evidence.inside(one)[-1].executed >= _FEW_TURNS * inside[0].executed for one in inner):
@@ -165,10 +165,6 @@ def _branches_past_copied(outer: Loop, inside: Sequence[Site]) -> list[Site]:
         and (target := site.instruction.target) is not None
         and any(site.instruction.offset < start and end < target for start, end in copied)
     ]
-
-
-def _within(outer: Loop, loops: Iterable[Loop]) -> list[Loop]:
-    return [one for one in loops if one is not outer and outer.start <= one.start and one.end <= outer.end]
 
 
 def _is_as_long_each_time(
@@ -229,12 +225,6 @@ def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) ->
         }
 
     return reach(sites, lambda site: preparing & makers(site))
-
-
-def find_innermost_loops(evidence: Evidence) -> Iterable[list[Site]]:
-    """Yields the instructions of each innermost loop."""
-    for loops in evidence.loops.values():
-        yield from (evidence.inside(loop) for loop in loops if not _within(loop, loops))
 
 
 def _keeping(inside: Sequence[Site]) -> list[Site]:
@@ -300,11 +290,3 @@ def _of_data(inside: Sequence[Site]) -> set[Site]:
         elif site.instruction.predicate is None:
             loaded.difference_update(results)
     return found
-
-
-def steps_on(site: Site, changed: Set[str]) -> bool:
-    """Returns whether an instruction adds to its own register what does not change in the loop, in each turn: others count what they find."""
-    operands = site.instruction.operands
-    if len(operands) < 2 or operands[0] not in operands[1:] or site.instruction.predicate:
-        return False
-    return {operands[0]}.issuperset(site.use.named & changed)

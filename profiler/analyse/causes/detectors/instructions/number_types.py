@@ -8,14 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate, blocks_with
+from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
 from profiler.analyse.causes.detectors.instructions.constant_powers import doubles_by_products
-from profiler.analyse.causes.detectors.instructions.integer_overhead import find_dividing
 from profiler.analyse.causes.detectors.instructions.special_functions import EVALUATING, find_spare
-from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
+from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with, find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import NEAR, sources_of
 from profiler.analyse.code.function_sizes import TESTED_RECIPROCAL, TESTED_ROOT
 from profiler.analyse.code.opcodes import is_move

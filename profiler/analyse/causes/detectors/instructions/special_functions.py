@@ -13,12 +13,12 @@ from profiler.analyse.causes.detectors.instructions.constant_powers import (
     find_constant_powers,
     powers_in_triton,
 )
-from profiler.analyse.causes.detectors.instructions.integer_overhead import called_functions, divides_integers
 from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.arithmetic.comparisons import find_only_compared
+from profiler.analyse.causes.flow.arithmetic.divisions import called_functions, divides_integers
 from profiler.analyse.causes.flow.arithmetic.roots import (
     Root,
     find_roots,

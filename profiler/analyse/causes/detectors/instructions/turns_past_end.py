@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops, steps_on
 from profiler.analyse.causes.detectors.instructions.masked_tiles import smaller
 from profiler.analyse.causes.evidence.addresses import is_of_one_place
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.carried import steps_on
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     sources_of,
@@ -36,7 +36,7 @@ def detect_turns_past_end(evidence: Evidence) -> Iterable[Candidate]:
         return
     idle: dict[Site, float] = {}
     past = made = 0.0
-    for inside in find_innermost_loops(evidence):
+    for inside in evidence.innermost_loops():
         loads = [site for site in inside if site.kind == "global load" and not is_of_one_place(site)]
         part, turns = _part_there(inside, loads), _turns(evidence, loads)
         left = 1 - part - _OF_LAST_TURN / turns

@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.launch.fewer_blocks import SOME_WAVES, left_of_blocks, spare_launches
-from profiler.analyse.causes.detectors.launch.occupancy import find_occupancy_limits
+from profiler.analyse.causes.evidence.blocks_of_sm import (
+    SOME_WAVES,
+    find_occupancy_limits,
+    left_of_blocks,
+    spare_launches,
+)
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import LAUNCH, UNNAMED, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Site
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.carried import follows_itself
-from profiler.analyse.causes.flow.choice import is_chosen_by_data
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
-from profiler.analyse.causes.flow.lane_values import (
-    find_chosen_by_warp,
-    find_differing_in_block,
-    find_part_of_warps,
+from profiler.analyse.causes.flow.working_blocks import (
+    count_blocks,
+    count_waves,
+    count_working_blocks,
+    find_idle_warps,
+    may_be_fewer,
+    part_working,
 )
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.causes import TOO_SHORT
-from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
 _SHORT_NS = 10_000.0  # starting takes about a third of it
@@ -60,7 +63,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting."""
-    blocks, sms, waves = count_working_blocks(evidence), evidence.find("sms"), _waves(evidence)
+    blocks, sms, waves = count_working_blocks(evidence), evidence.find("sms"), count_waves(evidence)
     if not blocks or not sms or not waves or waves >= 1.0 or follows_itself(evidence):
         return
     idle = max(0.0, 1 - blocks / sms)
@@ -75,7 +78,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             if idle > latency
             else f"{whole_percent(100 * (1 - waves))} % of their places are empty."
         ),
-        _MORE_BLOCKS if blocks == _blocks(evidence) else _LESS_EACH,
+        _MORE_BLOCKS if blocks == count_blocks(evidence) else _LESS_EACH,
         weights=_busiest_code(evidence),
         evidence={
             "blocks": blocks,
@@ -92,11 +95,11 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
 
 def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
     """Names a last round of blocks that leaves places empty."""
-    waves, idle = _waves(evidence), _idle_in_last_round(evidence)
+    waves, idle = count_waves(evidence), _idle_in_last_round(evidence)
     if waves and idle > 0 and not _is_held_back(evidence):
         yield Candidate(
             "uneven-last-wave",
-            f"{'The grid fills' if _part_working(evidence) == 1 else 'The blocks that have work fill'} the GPU {waves:.2f} times: in the last round, {whole_percent(100 * (waves - math.floor(waves)))} % of the places have a block.",
+            f"{'The grid fills' if part_working(evidence) == 1 else 'The blocks that have work fill'} the GPU {waves:.2f} times: in the last round, {whole_percent(100 * (waves - math.floor(waves)))} % of the places have a block.",
             f"Choose the work of a block so that the rounds are full, or launch {math.floor(waves)} full round{'s' * (waves >= 2)} of blocks "
             "that share all work out.",
             weights=_busiest_code(evidence),
@@ -120,8 +123,8 @@ def find_unfilled(evidence: Evidence) -> float:
 
 def _idle_in_last_round(evidence: Evidence) -> float:
     """Returns the part of the places of all rounds of blocks that the last one leaves empty; none for a grid of one round, or of an unknown number."""
-    waves = _waves(evidence)
-    return 1 - waves / math.ceil(waves) if waves > 1.0 and not _may_be_fewer(evidence) else 0.0
+    waves = count_waves(evidence)
+    return 1 - waves / math.ceil(waves) if waves > 1.0 and not may_be_fewer(evidence) else 0.0
 
 
 def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
@@ -134,7 +137,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         # Where all execute as much, an SM took longer because it was given a block more, and another will be the next time. That
         # explains the time of a round of blocks, and no more: a long block alone executes little in a long time.
         more_work = _below_most(evidence, "smsp__inst_executed")
-        a_round = 1 / max(1.0, _waves(evidence))
+        a_round = 1 / max(1.0, count_waves(evidence))
         between = between if more_work is None else max(min(between, more_work), between - a_round)
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
         which = f"SMs are active for {whole_percent(100 * least / most)} % at least, and {whole_percent(100 * mean / most)} % on average, of the time of the busiest one"
@@ -212,51 +215,6 @@ def _ways_on(shape: LaunchShape) -> dict[str, int]:
     return {OF_BLOCK: shape.blocks} | (along if len(along) > 1 else {})
 
 
-@kept
-def find_idle_warps(evidence: Evidence) -> float:
-    """Returns the part of the warps that leave no result: no store of theirs acts, in global memory or where other warps look.
-
-    Triton gives such warps the elements of others, where a block has fewer elements than threads. Warps that end before they access
-    memory repeat nothing, and do not count. Neither do those of which a thread stores only what it finds: it has to look first.
-    """
-    if not evidence.has_costs or evidence.of(*SHARED, "barrier"):
-        return 0.0
-    storing = [site for site in evidence.of("global store", "atomic") if site.acting is not None]
-    part = find_part_acting(evidence, storing) / _part_going_on(evidence) if storing else 1.0
-    return 0.0 if part >= 1 or is_chosen_by_data(evidence, storing) else 1 - part
-
-
-def _part_going_on(evidence: Evidence) -> float:
-    """Returns the part of the warps that are left where the first of them access memory; the others have ended."""
-    launched = left = evidence.sites[0].executed
-    for before, site in pairwise(evidence.by_function[evidence.sites[0].function]):
-        if before.kind in ACCESSES:
-            break
-        if before.instruction.name == "EXIT":
-            left = min(left, site.executed)
-    return left / launched
-
-
-def find_part_acting(evidence: Evidence, accesses: Sequence[Site]) -> float:
-    """Returns the part of the warps for which the access acts that does for most; all of them if there is none."""
-    if not accesses:
-        return 1.0
-    launched = evidence.sites[0].executed
-    if any(site.executed >= launched and not site.instruction.predicate for site in accesses):
-        return 1.0
-    chosen = find_chosen_by_warp(evidence)
-    return max(_part_acting(evidence, site, site in chosen) for site in accesses)
-
-
-def _part_acting(evidence: Evidence, site: Site, is_chosen_by_warp: bool) -> float:
-    """Returns the part of the warps for which an access acts. In a loop, it may be others in each turn, unless the thread's index decides."""
-    runs = site.executed / evidence.sites[0].executed
-    part = find_part_of_warps(evidence, site)
-    if is_chosen_by_warp and runs <= 1:
-        part = min(part, (site.acting or 0.0) / (site.lanes or LANES))
-    return part * min(1.0, runs)
-
-
 def _is_short_lived(evidence: Evidence) -> bool:
     """Returns whether blocks are so many, and end so soon, that warps are missing because new blocks come too slowly.
 
@@ -284,7 +242,7 @@ def _missing_warps(evidence: Evidence) -> float:
     if _is_held_back(evidence):
         return 0.0
     occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
-    fitting = (limit or 0.0) * min(1.0, _waves(evidence) or 1.0)
+    fitting = (limit or 0.0) * min(1.0, count_waves(evidence) or 1.0)
     return max(0.0, 1 - occupancy / fitting) if occupancy and fitting else 0.0
 
 
@@ -299,69 +257,13 @@ def _busiest_code(evidence: Evidence) -> dict[Site, float]:
     return {site: evidence.charged[site].total for site in evidence.sites}
 
 
-def _waves(evidence: Evidence) -> float:
-    """Returns how often the blocks that have work fill the GPU; 0 if that is not recorded."""
-    return (evidence.find("waves") or 0.0) * _part_working(evidence)
-
-
-def count_working_blocks(evidence: Evidence) -> float:
-    """Returns how many blocks do not end at once; 0 if the launch is not recorded."""
-    return round(_blocks(evidence) * _part_working(evidence))
-
-
 def _named_blocks(evidence: Evidence) -> str:
-    blocks, working = _blocks(evidence), count_working_blocks(evidence)
+    blocks, working = count_blocks(evidence), count_working_blocks(evidence)
     named = "1 block" if blocks == 1 else f"{blocks:,.0f} blocks"
     if working == blocks:
         return named
-    return f"{'At most ' * _may_be_fewer(evidence)}{working:,.0f} of {named} have work,"
-
-
-def _part_working(evidence: Evidence) -> float:
-    return _find_working(evidence)[0]
-
-
-def _may_be_fewer(evidence: Evidence) -> bool:
-    """Returns whether the number of blocks that have work is only the most that it can be."""
-    return _find_working(evidence)[1]
-
-
-@kept
-def _find_working(evidence: Evidence) -> tuple[float, bool]:
-    """Returns the part of the blocks that do not end at once, before they have stored anything, and whether it may be less.
-
-    Such a block leaves its place to the next one after a few instructions: it is no part of a round. A test that depends on the
-    thread may end some warps of a block, and the block stays; but each block that stays has a warp at least, so that there are no
-    more of them than warps that go on.
-    """
-    part, differing = 1.0, set[Site]()
-    for site, following in pairwise(evidence.sites):
-        if (
-            evidence.innermost_loop(site)
-            or site.stores_in_shared
-            or site.kind in ("global store", "atomic", "barrier")
-        ):
-            break
-        if (
-            site.instruction.name == "EXIT"
-            and site.instruction.predicate
-            and following.executed < site.executed
-        ):
-            differing = differing or find_differing_in_block(evidence)
-            if site in differing:
-                left = following.executed / evidence.sites[0].executed * _warps_of_block(evidence)
-                return min(part, left), left < part
-            part *= following.executed / site.executed
-    return part, False
-
-
-def _blocks(evidence: Evidence) -> float:
-    return float(evidence.shape.blocks) if evidence.shape else 0.0
+    return f"{'At most ' * may_be_fewer(evidence)}{working:,.0f} of {named} have work,"
 
 
 def _warps(evidence: Evidence) -> float:
     return float(evidence.shape.warps) if evidence.shape else 0.0
-
-
-def _warps_of_block(evidence: Evidence) -> int:
-    return evidence.shape.warps_of_block if evidence.shape else 1

@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from profiler.analyse.causes.detectors.candidate import (
-    ENOUGH_THREADS,
+from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.instructions.compilation import detect_spills, has_spills
+from profiler.analyse.causes.evidence.blocks_of_sm import (
     MOST_REGISTERS,
     REGISTERS_AT_ONCE,
-    Candidate,
     blocks_with,
+    find_occupancy_limits,
 )
-from profiler.analyse.causes.detectors.instructions.compilation import detect_spills, has_spills
-from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import find_lonely_loads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 
@@ -115,23 +115,6 @@ def _holds_sums(evidence: Evidence) -> bool:
         if loop and not site.use.only_written:
             sums.setdefault(loop, set()).update(site.use.written)
     return 2 * max(map(len, sums.values()), default=0) > (evidence.find("registers") or 0.0)
-
-
-def find_occupancy_limits(evidence: Evidence) -> dict[str, float]:
-    """Returns how many blocks an SM holds by each limit; of equal limits, the first is the simplest to change."""
-    limits = {
-        "block-too-small": evidence.find("launch__occupancy_limit_blocks"),
-        "block-size-limits-occupancy": evidence.find("launch__occupancy_limit_warps"),
-        "registers-limit-occupancy": evidence.find("blocks_by_registers"),
-        "shared-memory-limits-occupancy": evidence.find("blocks_by_shared"),
-    }
-    known = {name: blocks for name, blocks in limits.items() if blocks}
-    # An SM divides its memory between L1 and shared memory for each kernel, and Nsight Compute counts the blocks that this division
-    # has room for. Where another limit allows no more blocks, a division with room for more would have been of no use.
-    shared = known.pop("shared-memory-limits-occupancy", 0.0)
-    if shared >= min(known.values(), default=math.inf) and (each := evidence.find("shared_bytes")):
-        shared = max(shared, (evidence.find("shared_of_sm") or 0.0) // each)
-    return {**known, "shared-memory-limits-occupancy": shared} if shared else known
 
 
 def _with_more_warps(evidence: Evidence, limits: Mapping[str, float], name: str) -> Effect:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.dataflow import address_registers
+from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 

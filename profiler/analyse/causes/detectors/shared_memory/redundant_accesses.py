@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.global_memory.redundant_stores import part_overwritten
-from profiler.analyse.causes.detectors.waiting.trees import find_in_trees
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.dataflow import address_registers, has_fixed_address
+from profiler.analyse.causes.flow.overwriting import part_overwritten
+from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.code.loops import Loop
 
 _MEETINGS = ("WARPSYNC", *FENCES, "CALL")  # after which other threads may read what was stored

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.launch.grid import count_working_blocks
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
@@ -21,24 +20,28 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.working_blocks import count_working_blocks
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
-# The next steps from one result a thread, in multiply-adds for each load: eight results in a column take three loads (one value,
-# and eight of 16 bytes at once) for eight; tiles of 8 x 8 take four for 64 and, with those that stage them, reach 6.4 in
-# rung 5 of the GEMM ladder. A column, which takes few registers, is worth it where it makes at least half as much again of each load, and
-# a tile where it makes twice as much.
-_COLUMN, _TILE = 8 / 3, 6.4
-_WORTH_A_COLUMN, _WORTH_A_TILE = 1.5, 2.0
-# Loads of several values along the sum are wide already: eight results in a column take nine values for eight.
-_COLUMN_OF_A_WORD = 8 / 9
+# Multiply-adds of a thread for each of its loads. The next step from one result a thread is a column of eight: of one value and eight others,
+# these by two loads of 16 bytes, it makes eight. After it comes a tile of 8 x 8, which makes 64 of eight values and eight others. One of the two
+# operands usually lies along the sum, so that its values take a load each; where both lie across it, four loads of 16 bytes are enough.
+_COLUMN_PER_LOAD = 8 / (1 + 2)
+_TILE_PER_LOAD = 64 / (8 + 2)
+# Wide loads of several values along the sum have no wider ones to become: a column makes eight of every nine such values.
+_COLUMN_PER_VALUE = 8 / (1 + 8)
 # Wide loads feed more multiply-adds each, but take more passes: one a cycle, in which an SM multiplies and adds for four warps. A tile of
-# 8 x 8 has that many for each pass, 64 for four loads of 16 bytes.
-_FED_BY_A_PASS = 4.0
+# 8 x 8 has that many for each pass: 64 for four loads of 16 bytes, of four passes each.
+_TILE_PER_PASS = 64 / (4 * 4)
+# By how many times each load has to feed more, so that the step is worth its registers: eight sums for a column, 64 for a tile. No
+# hardware sets these: they are a choice.
+_WORTH_A_COLUMN, _WORTH_A_TILE = 1.5, 2.0
 # In a tile of M x N results, each staged value takes part in M N / (M + N) multiply-adds on average: 64 in one of 128 x 128, the largest
-# whose results four warps hold in half of their registers. Where the copies are not counted, twice the tile is assumed to fit.
+# whose results four warps hold in half of their registers.
 _USES_IN_A_LARGE_TILE = 128 * 128 / (128 + 128)
-_OF_TWICE_THE_TILE = 1 / 2
+# How many times as high and wide a tile is assumed to become where the copies are not counted, and so its size is not known.
+_ASSUMED_GROWTH = 2.0
 # A product loads at most two values for each multiply-add; other code, with fewer, multiplies only in passing.
 _USES_OF_A_PRODUCT = 0.5
 _OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
@@ -67,7 +70,7 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
         each = (fmas + paired) / count
         passes = sum(site.ideal_passes or 0.0 for site in loads)
         words = sum(site.executed * site.width / _WORD_BITS for site in loads) / count
-        part = _part_of_larger_tile(each, words, (fmas + paired) / passes if passes else _FED_BY_A_PASS)
+        part = _part_of_larger_tile(each, words, (fmas + paired) / passes if passes else _TILE_PER_PASS)
         is_product = paired > fmas or _is_product(evidence, adding)
         yield Candidate(
             "too-little-reuse",
@@ -89,10 +92,10 @@ def _part_of_larger_tile(of_a_load: float, words: float, of_a_pass: float) -> fl
 
     That follows from the multiply-adds that each load, of so many words, and each of its passes feed.
     """
-    column = max(_COLUMN, words * _COLUMN_OF_A_WORD)
+    column = max(_COLUMN_PER_LOAD, words * _COLUMN_PER_VALUE)
     if column >= _WORTH_A_COLUMN * of_a_load:
         return 1 - of_a_load / column
-    tiles = ((of_a_load, _TILE), (of_a_pass, _FED_BY_A_PASS))
+    tiles = ((of_a_load, _TILE_PER_LOAD), (of_a_pass, _TILE_PER_PASS))
     return next((1 - each / tile for each, tile in tiles if tile >= _WORTH_A_TILE * each), 0.0)
 
 
@@ -157,7 +160,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     uses = count_uses(tensor, staged)
     # A larger tile takes fewer loads for each result. Warps then hold larger parts of it, and use the values that
     # they load from shared memory for `mma.sync` as much more often; `wgmma` reads them from there itself.
-    wanted = _USES_IN_A_LARGE_TILE / uses if uses else 1 / (1 - _OF_TWICE_THE_TILE)
+    wanted = _USES_IN_A_LARGE_TILE / uses if uses else _ASSUMED_GROWTH
     part = 1 - 1 / min(wanted, _most_growth(evidence))
     if part <= 0:
         return

@@ -1,13 +1,13 @@
-"""Detects barriers at which warps wait for the others of their block, and knows for what they wait there."""
+"""Detects barriers at which warps wait for the others of their block."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.detectors.global_memory.atomics import find_ordering
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.synchronisation import find_ordering, find_own_part
 from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
@@ -95,18 +95,3 @@ def find_waiting_for_tiles(evidence: Evidence, staged: set[Site]) -> dict[Site, 
         for site, part in own.items()
         if not staged.isdisjoint(evidence.around(site))
     }
-
-
-def find_own_part(evidence: Evidence) -> dict[Site, float]:
-    """Returns the part of the waiting at each barrier that is not for loads since the barrier before it."""
-    parts: dict[Site, float] = {}
-    loading = 0.0
-    for site in evidence.sites:
-        waits = evidence.charged[site]
-        if site.kind == "barrier":
-            waiting = waits["barrier"] + waits["membar"]
-            parts[site] = waiting / (waiting + loading) if waiting else 0.0
-            loading = 0.0
-        elif site.kind == "global load":
-            loading += waits["long_scoreboard"]
-    return parts

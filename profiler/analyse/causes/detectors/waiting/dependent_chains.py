@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, MOST_REGISTERS, Candidate
-from profiler.analyse.causes.detectors.instructions.loops import find_innermost_loops
+from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, Candidate
 from profiler.analyse.causes.detectors.waiting.instruction_cache import fits_instruction_cache
+from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
@@ -90,7 +90,7 @@ def _side_by_side(evidence: Evidence, results: Sequence[Site], following: Iterab
     code beyond the cache stays.
     """
     chained = set(results)
-    loops = [inside for inside in find_innermost_loops(evidence) if not chained.isdisjoint(inside)]
+    loops = [inside for inside in evidence.innermost_loops() if not chained.isdisjoint(inside)]
     turned = dict.fromkeys([site for inside in loops for site in inside], FOUR_CHAINS)
     of_a_jump = ("branch_resolving", *((NO_INSTRUCTION,) if fits_instruction_cache(evidence) else ()))
     return {

@@ -1,30 +1,24 @@
-"""Detects loads from global memory of which too few are under way at once, and knows which ones a warp issues together."""
+"""Detects loads from global memory of which too few are under way at once."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate, blocks_with
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
+from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_under_way, find_loads_beside
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 
-# With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
-ENOUGH_LOADS = 4
-# More of them hide more of the latency, and nothing of the queues. A thread has 64 registers for them where half of the places of an SM
+# More loads than are enough hide more of the latency, and nothing of the queues. A thread has 64 registers for them where half of the places of an SM
 # have a warp, such as for sixteen loads of 16 bytes.
 _MOST_REGISTERS = 64
-# A wait that is shorter than this part of the longest one is shorter than for a load that hits L1, where the longest is for device
-# memory: 40 cycles of 698 (the ladder `latency` in runs/). Most warps pass such a place without waiting.
-_PASSING = 40 / 698
 # How to have more loads under way, by where those are that warps wait for: loads of tiles, which a loop passes on through registers;
 # copies of tiles; loads in another loop; or in none.
 _AHEAD = {
@@ -59,7 +53,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     waiting = 100 * evidence.time_of(loads, "long_scoreboard")
     if not loads or not waiting:
         return
-    under_way = {site: _under_way(evidence, site) for site in loads}
+    under_way = {site: count_under_way(evidence, site) for site in loads}
     useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
     # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass. Sectors that lie
     # apart are looked up one by one for either.
@@ -152,47 +146,3 @@ def _overlapped(evidence: Evidence, site: Site) -> float:
     registers = sum(max(1.0, one.width / _REGISTER_BITS) for one in together)
     latency = evidence.model.places.unloaded.get("long_scoreboard", 0.0)
     return max(1 / ENOUGH_LOADS, latency * (1 - registers / _MOST_REGISTERS))
-
-
-def find_lonely_loads(evidence: Evidence) -> list[Site]:
-    """Returns the loads from global memory that a warp issues alone or with few others before it waits."""
-    return [site for site in evidence.of("global load") if _under_way(evidence, site) < ENOUGH_LOADS]
-
-
-def _under_way(evidence: Evidence, site: Site) -> int:
-    return 1 + len(find_loads_beside(evidence, site))
-
-
-def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
-    """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
-    before, after = _loads_around(evidence, site.function, evidence.innermost_loop(site))[site]
-    return [*after.loads[after.place :], *reversed(before.loads[: before.place])]
-
-
-class _Place(NamedTuple):
-    """A place among loads that a warp issues before it waits for any of them."""
-
-    loads: list[Site]
-    place: int
-
-
-@kept
-def _loads_around(evidence: Evidence, function: int, loop: Loop | None) -> dict[Site, tuple[_Place, _Place]]:
-    """Returns for each instruction of a loop, or of a function, the loads that are issued with it: those before its place, and those after."""
-    sites = evidence.by_function[function] if loop is None else evidence.inside(loop)
-    longest = max(map(_waits_for_loads, sites))
-    found: dict[Site, tuple[_Place, _Place]] = {}
-    together: list[Site] = []
-    for site in sites:
-        before = _Place(together, len(together))
-        if site.kind == "global load":
-            together.append(site)
-        elif _waits_for_loads(site) > _PASSING * longest or site.instruction.name in ("BRA", "BAR", "EXIT"):
-            together = []
-        found[site] = (before, _Place(together, len(together)))
-    return found
-
-
-def _waits_for_loads(site: Site) -> float:
-    """Returns the samples of waiting for loads at each execution."""
-    return site.waits.get("long_scoreboard", 0) / site.executed

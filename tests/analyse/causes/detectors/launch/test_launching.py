@@ -5,6 +5,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.evidence.latency import Places
+from profiler.analyse.causes.flow.working_blocks import find_idle_warps
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_warps_that_store_nothing_repeat_what_others_do(lines, acting, idle):
     evidence = evidence_of(*lines, "EXIT", facts=facts, figures={"waves": 1e9}, block=128)
     (candidate,) = grid.detect_little_work(evidence)
     assert ("75 % of the warps store nothing" in candidate.sentence) == (idle > 0)
-    assert grid.find_idle_warps(evidence) == pytest.approx(idle)
+    assert find_idle_warps(evidence) == pytest.approx(idle)
 
 
 BITS, MASKED = "LOP3.LUT P1, RZ, R4, 0x60, RZ, 0xc0, !PT", "ISETP.LT.AND P0, PT, R9, R10, !P1"
@@ -84,14 +85,14 @@ def test_bits_of_the_index_say_which_warps_store(lines, block, idle, turns):
     lines = ("S2R R4, SR_TID.X", *lines)
     facts = {place: {"acting": 32.0, "lanes": 32.0} for place in range(len(lines))}
     evidence = evidence_of(*lines[:-1], (lines[-1], 100.0 * turns), "EXIT", facts=facts, block=block)
-    assert grid.find_idle_warps(evidence) == pytest.approx(idle)
+    assert find_idle_warps(evidence) == pytest.approx(idle)
 
 
 def test_other_warps_may_store_in_each_turn_of_a_loop():
     """What chooses the warp may change in a loop: only how many store in one turn is counted."""
     lines = (*WARP, (STORE, 5_000.0), "EXIT")
     facts = {len(WARP): {"acting": 8.0, "lanes": 32.0}}
-    assert grid.find_idle_warps(evidence_of(*lines, facts=facts, block=128)) == 0.0
+    assert find_idle_warps(evidence_of(*lines, facts=facts, block=128)) == 0.0
 
 
 @pytest.mark.parametrize(("leaving", "idle"), [(2, 0.5), (1, 0.0)])
@@ -102,7 +103,7 @@ def test_warps_that_end_before_they_load_repeat_nothing(leaving, idle):
     lines[leaving + 1 :] = [(line, 50.0) for line, _ in lines[leaving + 1 :]]
     lines += [("STG.E [R2.64], R4", 50.0), ("EXIT", 50.0)]
     evidence = evidence_of(*lines, facts={3: {"acting": 32.0, "lanes": 32.0}}, block=128)
-    assert grid.find_idle_warps(evidence) == pytest.approx(idle)
+    assert find_idle_warps(evidence) == pytest.approx(idle)
 
 
 @pytest.mark.parametrize(("acting", "said"), [(31.9, False), (31.0, True)])

@@ -3,8 +3,8 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.flow.choice import is_chosen_by_data
+from profiler.analyse.causes.flow.working_blocks import find_idle_warps
 
 STORE = ("STG.E [R6.64], R8", 25.0)
 OWN, ALIKE = "LDG.E R5, [R4.64]", "LDG.E R5, [R2.64]"
@@ -64,4 +64,4 @@ def test_warps_that_look_for_what_they_store_repeat_nothing(load, idle):
     """Of 100 warps 25 store: those of which a thread has found something, or whose index is below a size."""
     lines = ("S2R R4, SR_TID.X", load, LESS, "@P0 EXIT", STORE, ("EXIT", 25.0))
     evidence = evidence_of(*lines, facts={4: {"acting": 32.0, "lanes": 32.0}}, block=128)
-    assert grid.find_idle_warps(evidence) == pytest.approx(idle)
+    assert find_idle_warps(evidence) == pytest.approx(idle)

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import LOOP, evidence_of, names
 
 from profiler.analyse.causes.detectors.instructions import loops
 
@@ -247,3 +247,20 @@ def test_a_nest_within_a_nest_is_a_part_of_it_and_not_counted_again(executed_aft
     )
     assert len(loops.find_nests(evidence)) == 2
     assert len(list(loops.detect_loop_overhead(evidence))) == found
+
+
+@pytest.mark.parametrize(("length", "found"), [(21, ["loop-overhead"]), (22, [])])
+def test_a_loop_that_spends_less_than_an_eighth_on_itself_is_unrolled_enough(length, found):
+    """With its counter, its test and its branch."""
+    body = [("FFMA R6, R4, R5, R6", 100)] * length
+    keeping = [("IADD3 R2, R2, 0x1, RZ", 100), ("ISETP.NE.AND P0, PT, R2, R3, PT", 100), (LOOP, 100)]
+    assert names(loops.detect_loop_overhead, evidence_of(("MOV R2, RZ", 1), *body, *keeping)) == found
+
+
+def test_unrolling_a_loop_also_counts_addresses_up_no_more_and_waits_once_for_its_shared_loads():
+    body = [("LDS R4, [R2]", 100), ("FFMA R6, R4, R5, R6", 100), ("LEA R2, R3, R7, 0x2", 100)]
+    keeping = [("IADD3 R3, R3, 0x1, RZ", 100), ("ISETP.NE.AND P0, PT, R3, R9, PT", 100), (LOOP, 100)]
+    waiting = {2: {"waits": {"short_scoreboard": 9}}}
+    (candidate,) = loops.detect_loop_overhead(evidence_of(("MOV R3, RZ", 1), *body, *keeping, facts=waiting))
+    assert "LEA" in [site.opcode for site in candidate.weights]
+    assert candidate.effect.waits["short_scoreboard"] == pytest.approx(7 / 8)

@@ -1,14 +1,9 @@
 """Lanes without an element: what their warps do for them all the same."""
 
-import sys
-from pathlib import Path
-
 import pytest
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.instructions import lanes
-
-sys.path.insert(0, str(Path(__file__).parent))
-from made_evidence import evidence_of
 
 WHOLE = {"lanes": 32.0, "acting": 32.0}
 FEW = {"lanes": 4.0, "acting": 4.0}

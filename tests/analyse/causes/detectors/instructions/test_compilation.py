@@ -1,11 +1,12 @@
-"""Code that was not optimised is told by its machine code, and named alone."""
+"""What the compiler made of the code: a debug build, values in local memory, and registers of one bank."""
 
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, names
 
 from profiler.analyse.causes import find
+from profiler.analyse.causes.detectors.instructions import compilation
 from profiler.analyse.causes.detectors.instructions.compilation import detect_unoptimised
 
 IDLE = "MOV R7, R7"
@@ -110,3 +111,57 @@ def test_unoptimised_code_is_the_only_cause_named(code, alone, monkeypatch):
 def test_in_uncounted_code_each_instruction_counts_the_same():
     (candidate,) = detect_unoptimised(replace(evidence_of(*DEBUG), sites=()))
     assert candidate.saves == pytest.approx(4 / 6)
+
+
+@pytest.mark.parametrize(
+    ("registers", "advice"), [(254.0, "Allow more registers"), (255.0, "A thread can have no more")]
+)
+def test_a_thread_with_all_registers_is_not_advised_to_take_more(registers, advice):
+    figures = {"registers": registers, "local_spill_inst": 1.0}
+    (candidate,) = compilation.detect_spills(evidence_of("LDL R4, [R1]", "EXIT", figures=figures))
+    assert candidate.advice.startswith(advice)
+
+
+def test_local_memory_is_a_spill_whether_registers_or_an_array_went_there():
+    assert names(compilation.detect_spills, evidence_of("LDL R4, [R1]", "EXIT")) == ["register-spills"]
+    assert names(compilation.detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []
+
+
+def register_conflicts(*lines, **facts):
+    return list(
+        compilation.detect_register_banks(evidence_of(*lines, facts={0: facts or {"waits": {"dispatch": 9}}}))
+    )
+
+
+@pytest.mark.parametrize(("waited", "part"), [(1.0, 1.0), (2.0, 1.0), (8.0, 1 / 4)])
+def test_conflicts_explain_no_more_waiting_than_they_hold_the_dispatcher(waited, part):
+    """Each execution holds the dispatcher, and with it the one warp of its scheduler, for two cycles more than it needs."""
+    figures = {"stall_dispatch": waited, "active_warps": 1.0}
+    evidence = evidence_of("FFMA R0, R2, R4, R0", facts={0: {"waits": {"dispatch": 9}}}, figures=figures)
+    (candidate,) = compilation.detect_register_banks(evidence)
+    assert candidate.effect.waits["dispatch"] == pytest.approx(1.5 / 2 * part)
+
+
+def test_arithmetic_that_reads_one_bank_while_the_other_idles_conflicts():
+    (candidate,) = register_conflicts("FFMA R0, R2, R4, R0")
+    # Half a cycle of the two is needed; one and a half of the three in all hold up others that are ready.
+    assert candidate.effect.waits == {
+        "dispatch": pytest.approx(1.5 / 2),
+        "not_selected": pytest.approx(1.5 / 3),
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "FFMA R0, R3, R3, R0",  # two registers of two banks
+        "LOP3.LUT R0, R2, R4, RZ, 0xc0, !PT",  # follows only in the cycle after the next, whatever it reads
+        "IMAD.WIDE R0, R2, R4, R6",  # reads a pair
+    ],
+)
+def test_registers_that_other_names_would_not_read_faster_do_not_conflict(line):
+    assert register_conflicts(line) == []
+
+
+def test_banks_that_nobody_waits_for_are_no_cause():
+    assert register_conflicts("FFMA R0, R2, R4, R0", waits={"wait": 9}) == []

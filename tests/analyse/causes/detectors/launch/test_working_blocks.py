@@ -4,6 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.launch import grid
+from profiler.analyse.causes.flow.working_blocks import count_working_blocks
 
 TEST = "ISETP.GE.AND P0, PT, R3, R5, PT"
 
@@ -49,7 +50,7 @@ def test_only_blocks_that_go_on_fill_the_gpu():
     ],
 )
 def test_all_blocks_count_where_none_ends_at_once(evidence):
-    assert grid.count_working_blocks(evidence) == 1000
+    assert count_working_blocks(evidence) == 1000
     assert list(grid.detect_small_grid(evidence)) == []
     (candidate,) = grid.detect_last_wave(evidence)
     assert candidate.evidence["waves"] == 1.25

@@ -1,7 +1,7 @@
-"""Loops that repeat an atomic until it succeeds: whatever they do is waiting for others, and no cause of its own."""
+"""Atomics that warps wait for, and loops that repeat one until it succeeds: that is waiting for others, and no cause of its own."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import LOAD, evidence_of, names
 
 from profiler.analyse.causes.detectors.global_memory import atomics
 from profiler.analyse.causes.detectors.instructions import lanes
@@ -189,3 +189,22 @@ def test_what_device_memory_delivers_to_atomics_goes_with_them(read, fetched):
     (candidate,) = atomics.detect_atomics(evidence)
     part = 31 / 32 * fetched / (read / 32 + 800)
     assert candidate.effect.resources.get("dram", 0.0) == pytest.approx(part)
+
+
+def test_atomics_that_warps_wait_for_are_named():
+    evidence = evidence_of("RED.E.ADD [R2.64], R4", "EXIT", facts={0: {"waits": {"lg_throttle": 9}}})
+    assert names(atomics.detect_atomics, evidence) == ["atomic-contention"]
+    assert names(atomics.detect_atomics, evidence_of(LOAD)) == []
+
+
+@pytest.mark.parametrize(
+    ("atomic", "said"),
+    [
+        ("RED.E.ADD.STRONG.GPU [R2.64], R4", "__reduce_add_sync"),
+        ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R2.64], R4", "__shfl_down_sync"),
+        ("ATOMG.E.ADD.64.STRONG.GPU PT, R4, [R2.64], R6", "__shfl_down_sync"),
+    ],
+)
+def test_only_integers_of_32_bits_are_added_up_in_a_warp_by_one_instruction(atomic, said):
+    (candidate,) = atomics.detect_atomics(evidence_of(atomic, "EXIT"))
+    assert {word for word in ("__reduce_add_sync", "__shfl_down_sync") if word in candidate.advice} == {said}

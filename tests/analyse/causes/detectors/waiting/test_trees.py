@@ -6,6 +6,7 @@ from made_evidence import evidence_of
 from profiler.analyse.causes.detectors.instructions import lanes, loops
 from profiler.analyse.causes.detectors.shared_memory import own_values, redundant_accesses
 from profiler.analyse.causes.detectors.waiting import trees
+from profiler.analyse.causes.flow.trees import find_in_trees, find_trees
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 ALL, HALF, ONE = 32.0, 16.0, 0.5  # lanes of a warp that act on average, in a block of two warps
@@ -62,7 +63,7 @@ def test_threads_could_take_turns_of_their_own_where_one_uses_what_all_make_in_e
 
 def test_the_tests_of_the_steps_go_with_them():
     evidence = made()
-    (tree,) = trees.find_trees(evidence)
+    (tree,) = find_trees(evidence)
     assert names(tree.parts, evidence) == ["STS", "BAR", "ISETP", "LDS", "LDS", "FADD", "STS", "BAR", "LDS"]
 
 
@@ -71,13 +72,13 @@ def test_a_loop_over_the_steps_goes_with_them():
         test=("ISETP.GE.AND P2, PT, R5, R9, PT", ALL),
         again=[(BARRIER, ALL), ("SHF.R.S32.HI R9, RZ, 0x1, R9", ALL), ("ISETP.NE.AND P1, PT, R9, RZ, PT", ALL), ("@P1 BRA 0x70", ALL)],
     )  # fmt: skip
-    (tree,) = trees.find_trees(evidence)
+    (tree,) = find_trees(evidence)
     assert names(tree.parts, evidence).count("BRA") == 1  # and not the one that goes on to the next turn
     assert names(tree.parts, evidence).count("SHF") == 1
 
 
 def test_what_lanes_that_act_add_up_is_added_up_all_the_same():
-    (tree,) = trees.find_trees(made())
+    (tree,) = find_trees(made())
     (add,) = (part for site, part in tree.parts.items() if site.instruction.name == "FADD")
     assert add == pytest.approx((1 - 1 / 64) * HALF / ALL)
 
@@ -145,7 +146,7 @@ def test_the_parts_of_a_tree_are_no_causes_beside_it():
         own_values.detect_own_values,
     )
     assert not any(
-        trees.find_in_trees(evidence) & set(one.weights) for detect in detectors for one in detect(evidence)
+        find_in_trees(evidence) & set(one.weights) for detect in detectors for one in detect(evidence)
     )
 
 

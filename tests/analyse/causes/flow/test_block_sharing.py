@@ -43,3 +43,29 @@ def test_shared_memory_holds_what_was_stored_before_the_last_barrier(stores, ali
     lines = ("S2R R5, SR_CTAID.X", "MOV R9, 0x100", BARRIER, *stores, "LDS R2, [R7]", "LDG.E R4, [R2]")
     evidence = evidence_of(*lines, grid=64)
     assert count_blocks_alike(evidence, evidence.sites[-1], through_memory=True) == alike
+
+
+def test_an_address_that_was_loaded_may_be_any():
+    evidence = evidence_of("MOV R8, 0x100", "LDG.E R2, [R8]", "LDG.E R4, [R2]", "LDG.E R4, [R30]", grid=4)
+    alike = [count_blocks_alike(evidence, site) for site in evidence.of("global load")]
+    assert alike == [4, 1, 1]  # the last one's address was written where nothing is known of
+
+
+@pytest.mark.parametrize(
+    ("lines", "alike"),
+    [
+        (["S2R R2, SR_CTAID.X", "MOV R2, 0x100"], 4),  # what was written before is gone
+        (["S2R R2, SR_CTAID.X", "@P0 MOV R2, 0x100"], 1),  # and stays where the predicate does not hold
+    ],
+)
+def test_the_last_writers_of_an_address_decide(lines, alike):
+    evidence = evidence_of(*lines, "LDG.E R4, [R2]", grid=4)
+    assert count_blocks_alike(evidence, evidence.sites[-1]) == alike
+
+
+@pytest.mark.parametrize(("counter", "alike"), [("IADD3 R2, R2, R6, RZ", 1), ("MOV R2, R7", 4)])
+def test_in_a_loop_the_turn_before_writes_the_address_too(counter, alike):
+    """R6 is of the block, and R7 is not; the load comes before both."""
+    lines = ["S2R R6, SR_CTAID.X", "MOV R7, 0x100", "MOV R2, R7", ("LDG.E R4, [R2]", 800.0), (counter, 800.0), ("@P0 BRA 0x30", 800.0)]  # fmt: skip
+    evidence = evidence_of(*lines, grid=4)
+    assert count_blocks_alike(evidence, evidence.sites[3]) == alike

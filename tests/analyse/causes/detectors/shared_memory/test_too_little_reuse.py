@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import LOOP, evidence_of
 
+from profiler.analyse.causes.detectors.shared_memory import too_little_reuse
 from profiler.analyse.causes.detectors.shared_memory.too_little_reuse import detect_too_little_reuse
 
 PART = 1 - 1 / (8 / 3)  # from one multiply-add a load to those of a column of eight results
@@ -171,3 +172,51 @@ def test_a_filter_of_integers_feeds_multiply_adds(taking, each):
     )
     found = [one.evidence["fmas_per_shared_load"] for one in detect_too_little_reuse(evidence)]
     assert found == ([] if each is None else [each])
+
+
+@pytest.mark.parametrize(("fmas", "saves"), [(1, True), (16, False)])
+def test_a_load_from_shared_memory_that_feeds_sixteen_multiplications_is_reused_enough(fmas, saves):
+    lines = [("MOV R9, RZ", 1), ("LDS R4, [R2]", 100), *[("FFMA R6, R4, R5, R6", 100)] * fmas, (LOOP, 100)]
+    (candidate,) = too_little_reuse.detect_too_little_reuse(evidence_of(*lines))
+    assert (candidate.effect.resources["issue"] > 0) == saves
+
+
+@pytest.mark.parametrize(
+    ("load", "fmas", "part"),
+    [
+        ("LDS", 1, 5 / 8),
+        ("LDS", 2, 1 - 2 / 6.4),
+        ("LDS", 3, 1 - 3 / 6.4),
+        ("LDS", 4, 0),
+        ("LDS.128", 1, 1 - 9 / 32),
+        ("LDS.128", 2, 1 - 18 / 32),  # one result a thread: two loads for four multiply-adds
+        ("LDS.128", 3, 1 - 3 / 6.4),
+    ],
+)
+def test_the_next_column_or_tile_makes_much_more_of_each_load(load, fmas, part):
+    """A column of eight results reaches 8/3 multiply-adds a load, or 32/9 where loads are wide already, and a tile of 8 x 8 reaches 6.4."""
+    lines = [
+        ("MOV R9, RZ", 1),
+        (f"{load} R4, [R2]", 100),
+        *[("FFMA R6, R4, R5, R6", 100)] * fmas,
+        (LOOP, 100),
+    ]
+    (candidate,) = too_little_reuse.detect_too_little_reuse(evidence_of(*lines))
+    assert candidate.effect.resources["lsu"] == pytest.approx(part)
+
+
+@pytest.mark.parametrize(
+    ("others", "found"),
+    [
+        ((), ["too-little-reuse"]),
+        (("LDS R7, [R3]", "FADD R5, R5, R7"), []),  # a sum over neighbours, multiplied once
+        (("LDS R7, [R3]", "IADD3 R2, R2, R7, RZ"), ["too-little-reuse"]),  # where the next tile begins
+    ],
+)
+def test_a_product_multiplies_at_most_two_loaded_values_at_a_time(others, found):
+    """Differences that are squared are products as well. What else the loop loads does not count."""
+    body = ("LDS R4, [R2]", "LDS R5, [R2+0x40]", *others, "FADD R8, R4, -R5", "FFMA R6, R8, R8, R6", LOOP)
+    lines = [("MOV R9, RZ", 1), *[(line, 100) for line in body]]
+    candidates = list(too_little_reuse.detect_too_little_reuse(evidence_of(*lines)))
+    assert [one.name for one in candidates] == found
+    assert all("R3" not in site.instruction.text for one in candidates for site in one.weights)

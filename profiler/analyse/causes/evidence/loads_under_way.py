@@ -1,0 +1,61 @@
+"""Knows which loads from global memory a warp issues together before it waits for any."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.code.loops import Loop
+
+# With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
+ENOUGH_LOADS = 4
+# A wait that is shorter than this part of the longest one is shorter than for a load that hits L1, where the longest is for device
+# memory: 40 cycles of 698 (the ladder `latency` in runs/). Most warps pass such a place without waiting.
+_PASSING = 40 / 698
+
+
+def find_lonely_loads(evidence: Evidence) -> list[Site]:
+    """Returns the loads from global memory that a warp issues alone or with few others before it waits."""
+    return [site for site in evidence.of("global load") if count_under_way(evidence, site) < ENOUGH_LOADS]
+
+
+def count_under_way(evidence: Evidence, site: Site) -> int:
+    """Returns how many loads from global memory a warp issues together, this one among them."""
+    return 1 + len(find_loads_beside(evidence, site))
+
+
+def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns the other loads from global memory that a warp issues around this one before it waits for any."""
+    before, after = _loads_around(evidence, site.function, evidence.innermost_loop(site))[site]
+    return [*after.loads[after.place :], *reversed(before.loads[: before.place])]
+
+
+class _Place(NamedTuple):
+    """A place among loads that a warp issues before it waits for any of them."""
+
+    loads: list[Site]
+    place: int
+
+
+@kept
+def _loads_around(evidence: Evidence, function: int, loop: Loop | None) -> dict[Site, tuple[_Place, _Place]]:
+    """Returns for each instruction of a loop, or of a function, the loads that are issued with it: those before its place, and those after."""
+    sites = evidence.by_function[function] if loop is None else evidence.inside(loop)
+    longest = max(map(_waits_for_loads, sites))
+    found: dict[Site, tuple[_Place, _Place]] = {}
+    together: list[Site] = []
+    for site in sites:
+        before = _Place(together, len(together))
+        if site.kind == "global load":
+            together.append(site)
+        elif _waits_for_loads(site) > _PASSING * longest or site.instruction.name in ("BRA", "BAR", "EXIT"):
+            together = []
+        found[site] = (before, _Place(together, len(together)))
+    return found
+
+
+def _waits_for_loads(site: Site) -> float:
+    """Returns the samples of waiting for loads at each execution."""
+    return site.waits.get("long_scoreboard", 0) / site.executed

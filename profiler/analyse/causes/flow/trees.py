@@ -1,0 +1,220 @@
+"""Knows the loops in each turn of which the threads of a block make one value of what they hold, step by step with barriers between."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, Kind, Site
+from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
+    find_pointers,
+    makers_of_value,
+    passes_by,
+    reach,
+    sources_of,
+)
+from profiler.analyse.causes.flow.shared_places import is_apart
+from profiler.analyse.code.loops import Loop
+from profiler.catalog.metrics import LANES
+
+# With fewer turns, the exchange that stays after the loop is a large part of all.
+_TURNS_WORTH_IT = 4
+# Each step of a tree joins two halves of what is left.
+_HALF = 1 / 2
+_BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
+_VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found
+_FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
+_MEETING = ("BSSY", "BSYNC", "WARPSYNC")
+
+
+@dataclass(frozen=True)
+class Tree:
+    """`parts` say of each instruction of a tree which part goes if the block makes one tree of its values, after the loop."""
+
+    turns: float
+    parts: Mapping[Site, float]
+
+
+@kept
+def find_in_trees(evidence: Evidence) -> frozenset[Site]:
+    """Returns the instructions of the trees in the turns of loops."""
+    return frozenset(site for tree in find_trees(evidence) for site in tree.parts)
+
+
+@kept
+def find_trees(evidence: Evidence) -> list[Tree]:
+    """Returns the trees in the turns of loops."""
+    meeting = _own_barriers(evidence)
+    found = []
+    for loop, barrier in meeting.items():
+        turns = evidence.turns(barrier, loop)
+        exchanging = _exchanging_in_tree(evidence, loop, meeting) if turns >= _TURNS_WORTH_IT else set()
+        if exchanging and evidence.shape is not None:
+            once = 1 - 1 / min(turns, evidence.shape.threads)
+            going = _with_what_serves(evidence, loop, exchanging)
+            found.append(Tree(turns, {site: once * _part_going(site, exchanging) for site in going}))
+    return found
+
+
+def _part_going(site: Site, exchanging: Set[Site]) -> float:
+    """Returns the part of an instruction that is not needed wherever the values are added up: the lanes that act add values up all the same."""
+    adds_up = site in exchanging and site.kind not in _FOR_OTHERS and site.instruction.name != "SHFL"
+    return site.idle_share if adds_up else 1.0
+
+
+def _own_barriers(evidence: Evidence) -> dict[Loop, Site]:
+    """Returns for each loop a barrier that is in no loop within it, at which a block meets in each turn."""
+    found: dict[Loop, Site] = {}
+    for site in evidence.of("barrier"):
+        loop = evidence.innermost_loop(site)
+        if loop and (loop not in found or site.executed > found[loop].executed):
+            found[loop] = site
+    return found
+
+
+def _exchanging_in_tree(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site]) -> Set[Site]:
+    """Returns the barriers, the accesses to shared memory, and the arithmetic between them, if they are a tree; else nothing.
+
+    All threads store a value that nothing in the loop carries from turn to turn. Half of them load some at most, and store what they make of
+    these, until one is left, or as many as a warp has lanes, which exchange the rest: where a result is for all, all load it. What a loop
+    loads from places to which nothing in it stores is no part of the exchange.
+    """
+    inside = evidence.inside(loop)
+    loads, stores = (
+        [site for site in inside if site.kind == kind] for kind in ("shared load", "shared store")
+    )
+    parts = {site: _part_acting(evidence, meeting, site) for site in (*loads, *stores)}
+    given = {site for site in loads if parts[site] > _HALF and is_apart(evidence, site, stores)}
+    leaves = [site for site in stores if parts[site] > _HALF]
+    steps = [site for site in stores if parts[site] <= _HALF]
+    loading = {site: parts[site] for site in loads if site not in given}
+    if not (leaves and steps and loading) or max(loading.values()) > _HALF:
+        return set()
+    if any(site.opcode.startswith(_VOTES) for site in inside):
+        return set()
+    exchanging = _exchanged_in(inside, given)
+    if not _leaves_one(evidence, loading, exchanging):
+        return set()
+    of_others = [any(one in loading for one in _makers_in_turn(evidence, site)) for site in steps]
+    makers = {one for site in leaves for one in _makers_in_turn(evidence, site)}
+    if not all(of_others) or any(one.kind in SHARED and one not in given for one in makers):
+        return set()
+    if any(_is_of_turn_before(evidence, loop, one) for one in makers) or _hands_on(evidence, inside):
+        return set()
+    return exchanging
+
+
+def _part_acting(evidence: Evidence, meeting: Mapping[Loop, Site], site: Site) -> float:
+    """Returns the part of a block's threads for which an access acts at each execution; all of them where lanes were not counted."""
+    loop = evidence.innermost_loop(site)
+    if site.acting is None or loop is None or loop not in meeting:
+        return 1.0
+    return site.executed * site.acting / (meeting[loop].executed * LANES)
+
+
+def _leaves_one(evidence: Evidence, loading: Mapping[Site, float], exchanging: Set[Site]) -> bool:
+    """Returns whether a tree ends in one thread, or in the lanes of one warp that exchange what is left."""
+    threads = evidence.shape.threads if evidence.shape else 1
+    last = min(loading.values())
+    shuffles = any(site.instruction.name == "SHFL" for site in exchanging)
+    return last * threads < (LANES if shuffles else 1) + _BETWEEN_COUNTS
+
+
+def _makers_in_turn(evidence: Evidence, store: Site) -> Set[Site]:
+    """Returns what makes the value that is stored, back to what was loaded."""
+    return reach(
+        makers_of_value(evidence, store),
+        lambda one: () if one.kind in ACCESSES else sources_of(evidence, one),
+    )
+
+
+def _is_of_turn_before(evidence: Evidence, loop: Loop, site: Site) -> bool:
+    """Returns whether an instruction starts from what it made in the turn before."""
+    return site.kind not in ACCESSES and evidence.innermost_loop(site) == loop and is_carried(evidence, site)
+
+
+def _hands_on(evidence: Evidence, inside: Sequence[Site]) -> bool:
+    """Returns whether a loop may load from global memory where it stores, so that a turn may need what the one before has left.
+
+    Arrays of other parameters are other arrays, or the compiler could not keep what it loads of them in registers either.
+    """
+    stores = [site for site in inside if site.kind in GLOBAL and site.kind != "global load"]
+    loads = [site for site in inside if site.kind == "global load" and ".CONSTANT" not in site.opcode]
+    return any(_may_be_same(evidence, load, store) for load in loads for store in stores)
+
+
+def _may_be_same(evidence: Evidence, load: Site, store: Site) -> bool:
+    read, stored = find_pointers(evidence, load), find_pointers(evidence, store)
+    if read and stored:
+        return not read.isdisjoint(stored)
+    return address_registers(load.instruction) == address_registers(store.instruction)
+
+
+def _exchanged_in(inside: Sequence[Site], given: Set[Site]) -> Set[Site]:
+    """Returns the barriers, the accesses to shared memory, and what computes with the values of others."""
+    found: set[Site] = set()
+    exchanged: set[str] = set()
+    for site in inside:
+        written = set(site.use.written)
+        if site.kind == "barrier" or (site.kind in SHARED and site not in given):
+            found.add(site)
+        if site.kind == "shared load" and site not in given:
+            exchanged |= written
+        elif site.kind not in ACCESSES and not exchanged.isdisjoint(site.use.inputs):
+            found.add(site)
+            exchanged |= written
+        else:
+            exchanged -= written
+    return found
+
+
+def _with_what_serves(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> Set[Site]:
+    """Returns what exchanges values with all that is there for it alone: loops over its steps, tests, addresses, and branches that pass it by."""
+    inside = evidence.inside(loop)
+    going = set(exchanging)
+    for one in evidence.loops[inside[0].function]:
+        within = (
+            evidence.inside(one) if loop.start <= one.start and one.end <= loop.end and one != loop else []
+        )
+        if not exchanging.isdisjoint(within) and not any(site.kind in GLOBAL for site in within):
+            going.update(within)
+    while serving := set(_serving(evidence, inside, going)):
+        going |= serving
+    return going
+
+
+def _serving(evidence: Evidence, inside: Sequence[Site], going: Set[Site]) -> Iterator[Site]:
+    """Yields the instructions of a loop whose results nothing but these reads, and the branches that pass by nothing else."""
+    code = evidence.by_function[inside[0].function]
+    behind = code[evidence.place(inside[-1], code) + 1 :]
+    for place, site in enumerate(inside):
+        if site in going:
+            continue
+        if end := passes_by(site):
+            passed = [one for one in inside[place + 1 :] if one.instruction.offset < end]
+            others = [one for one in passed if one not in going and one.instruction.name not in _MEETING]
+            if not going.isdisjoint(passed) and not others:
+                yield site
+        elif site.kind not in _FOR_OTHERS and site.use.results:
+            around = (*inside[place + 1 :], *inside[: place + 1])
+            readers = {one for name in site.use.results for one in _readers(name, site, around, behind)}
+            if readers and readers <= going:
+                yield site
+
+
+def _readers(name: str, writer: Site, around: Sequence[Site], behind: Sequence[Site]) -> Iterator[Site]:
+    """Yields what reads a register or predicate before another result replaces it, in this turn, in the next one, and behind the loop."""
+    for site in around:
+        if name in site.taken:
+            yield site
+        if name in site.use.results and site is not writer and site.instruction.predicate is None:
+            return
+    for site in behind:
+        if name in site.taken:
+            yield site
+        if name in site.use.results and site.instruction.predicate is None:
+            return

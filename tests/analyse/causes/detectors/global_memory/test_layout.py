@@ -1,0 +1,70 @@
+"""How many sectors the lanes of a warp touch: one too many, or as many as there are lanes."""
+
+import pytest
+from made_evidence import LOAD, evidence_of, load_with, names
+
+from profiler.analyse.causes.detectors.global_memory import layout
+
+
+@pytest.mark.parametrize(
+    ("sectors", "found"),
+    [
+        (4.0, []),
+        (4.1, []),  # a few edges
+        (5.0, ["misaligned-accesses"]),  # every request touches one sector more
+        (5.2, ["uncoalesced-loads"]),  # more than one: the lanes lie apart
+        (32.0, ["uncoalesced-loads"]),
+    ],
+)
+def test_one_sector_too_many_is_a_matter_of_alignment_and_more_of_the_layout(sectors, found):
+    evidence = load_with(sectors)
+    assert names(layout.detect_uncoalesced, evidence) + names(layout.detect_misaligned, evidence) == found
+
+
+def apart_with(arrived):
+    """The effect of mending loads that touch 12 sectors where 4 would do, of which so many reached L2."""
+    facts = {0: {"sectors": 1200.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures={"l2_sectors": arrived})
+    (candidate,) = layout.detect_uncoalesced(evidence)
+    return candidate.effect
+
+
+@pytest.mark.parametrize(("arrived", "saved"), [(1200.0, 2 / 3), (800.0, 1 / 2), (400.0, 0.0)])
+def test_sectors_that_l1_holds_are_no_traffic_to_l2_and_nothing_that_warps_wait_long_for(arrived, saved):
+    effect = apart_with(arrived)
+    assert effect.resources["l2"] == pytest.approx(saved)
+    assert effect.lighter["long_scoreboard"] == pytest.approx(saved)  # queues: each load keeps its latency
+    assert "long_scoreboard" not in effect.waits
+    assert effect.resources["l1"] == pytest.approx(11 / 12)  # which looks up twelve lines instead of one
+
+
+def test_stores_that_lie_apart_are_named_apart_from_loads():
+    facts = {"sectors": 3200.0, "ideal_sectors": 400.0}
+    evidence = evidence_of("STG.E [R2.64], R4", "EXIT", facts={0: facts})
+    assert names(layout.detect_uncoalesced, evidence) == ["uncoalesced-stores"]
+
+
+@pytest.mark.parametrize(
+    ("stored", "in_l2", "joint"),
+    [
+        (
+            3200.0,
+            6400.0,
+            ["uncoalesced-loads", "uncoalesced-stores"],
+        ),  # alike: either is mended with the other
+        (1200.0, 4400.0, ["uncoalesced-loads"]),  # the loads are the most of it
+        (1200.0, 1600.0, ["uncoalesced-stores"]),  # L1 holds what the loads touch, and L2 gets what is stored
+        (400.0, 3600.0, []),
+    ],
+)
+def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored, in_l2, joint):
+    facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0}, 1: {"sectors": stored, "ideal_sectors": 400.0}}
+    lines = (LOAD, "STG.E [R8.64], R4")
+    evidence = evidence_of(*lines, facts=facts, figures={"l2_sectors": in_l2}, busy={"l2": 0.9})
+    found = list(layout.detect_uncoalesced(evidence))
+    assert [one.name for one in found if "correcting both at once" in one.sentence] == joint
+    assert all(
+        "stores lie apart too" not in one.sentence or "includes theirs" in one.sentence for one in found
+    )
+    if len(joint) == 2:
+        assert found[0].effect == found[1].effect

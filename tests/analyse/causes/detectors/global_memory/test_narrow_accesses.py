@@ -1,0 +1,159 @@
+"""Which accesses a wider one would replace, and what that saves."""
+
+from dataclasses import replace
+
+import pytest
+from made_evidence import FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, load_with, names
+
+from profiler.analyse.causes.detectors.global_memory import narrow_accesses
+
+
+@pytest.mark.parametrize(("counted", "found"), [(True, []), (False, ["narrow-accesses"])])
+def test_estimated_sectors_are_those_of_all_lanes(counted, found):
+    evidence = replace(load_with(4.0, acting=14.0), has_costs=counted)
+    assert names(narrow_accesses.detect_narrow, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("opcode", "sectors", "found"),
+    [
+        ("LDG.E", 4.0, ["narrow-accesses"]),
+        ("LDG.E.64", 8.0, ["narrow-accesses"]),
+        ("LDG.E.128", 16.0, []),  # there is no wider one
+        ("LDG.E", 1.0, []),  # a broadcast
+        ("LDG.E", 5.0, []),  # misaligned: a wide access would be refused
+        ("LDG.E", 32.0, []),  # lanes that lie apart
+    ],
+)
+def test_contiguous_accesses_below_16_bytes_are_narrow(opcode, sectors, found):
+    assert names(narrow_accesses.detect_narrow, load_with(sectors, opcode)) == found
+
+
+@pytest.mark.parametrize(
+    ("acting", "present", "end", "found"),
+    [
+        (1.0, 32.0, "EXIT", []),  # nobody asks for what lies beside its element
+        (2.0, 32.0, "EXIT", ["narrow-accesses"]),
+        (1.0, 1.0, "EXIT", ["narrow-accesses"]),  # no other lanes are there: the next block asks
+        (1.0, 32.0, "@P0 BRA 0x10", ["narrow-accesses"]),  # its own next element may lie there
+    ],
+)
+def test_what_one_lane_of_a_warp_accesses_once_is_no_part_of_a_wider_access(acting, present, end, found):
+    first, one = {"lanes": present}, {"acting": acting, "sectors": 100.0, "ideal_sectors": 100.0}
+    evidence = evidence_of(
+        "S2R R2, SR_TID.X", LOAD, end, facts={0: first, 1: one | {"waits": {"long_scoreboard": 50}}}
+    )
+    assert names(narrow_accesses.detect_narrow, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("second", "accesses", "elements"),
+    [
+        ("LDG.E R6, [R8.64]", "4 bytes a thread, 128 bytes a request.", "4 neighbouring elements"),
+        (
+            "LDG.E.64 R6, [R8.64]",
+            "4 or 8 bytes a thread, 192 bytes a request on average.",
+            "several neighbouring",
+        ),
+    ],
+)
+def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them_has(
+    second, accesses, elements
+):
+    contiguous = {"ideal_sectors": 400.0, "sectors": 400.0}
+    wider = {"ideal_sectors": 800.0, "sectors": 800.0} if ".64 " in second else contiguous
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, second, facts={0: contiguous, 1: wider}))
+    assert candidate.sentence.endswith(accesses)
+    assert elements in candidate.advice
+
+
+@pytest.mark.parametrize(("stored", "found"), [(100.0, ["narrow-accesses"]), (10.0, [])])
+def test_accesses_are_narrow_if_they_move_most_bytes(stored, found):
+    """The store of a sum is narrow, and next to nothing of what moves."""
+    facts = {0: {"sectors": 1600.0, "ideal_sectors": 1600.0}}
+    facts[1] = {"sectors": 16 * stored, "ideal_sectors": 16 * stored}
+    lines = ("LDG.E.128 R4, [R2.64]", ("STG.E.64 [R8.64], R4", 2 * stored))
+    assert names(narrow_accesses.detect_narrow, evidence_of(*lines, facts=facts)) == found
+
+
+@pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
+def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_the_others_are(
+    store,
+):
+    """As in a naive transpose: wide loads of a row leave each store of a column as it is."""
+    neighbours = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
+    apart = {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"lg_throttle": 90}}
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, store, facts={0: neighbours, 1: apart}))
+    assert candidate.effect.waits["lg_throttle"] == 0
+    (candidate,) = narrow_accesses.detect_narrow(
+        evidence_of(LOAD, "STG.E [R8.64], R4", facts={0: neighbours, 1: neighbours | {"waits": {"lg_throttle": 90}}})
+    )  # fmt: skip
+    assert candidate.effect.waits["lg_throttle"] == 0.75
+
+
+@pytest.mark.parametrize(
+    ("address", "saved"),
+    [("[R2.64+0x1]", 0.875), ("[R2.64+-0x1]", 0.875), ("[R6.64+0x1]", 0.4375)],
+)
+def test_misaligned_accesses_become_part_of_a_wide_one_of_the_same_base(address, saved):
+    """A thread that takes 16 bytes at once has those beside each of them, too."""
+    facts = {0: {"sectors": 200.0, "ideal_sectors": 200.0}, 1: {"sectors": 300.0, "ideal_sectors": 200.0}}
+    evidence = evidence_of("LDG.E.U16 R4, [R2.64]", f"LDG.E.U16 R5, {address}", facts=facts)
+    (candidate,) = narrow_accesses.detect_narrow(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "found"),
+    [(("[R2.64+0x4]", "[R2.64+0x8]"), ["narrow-accesses"]), (("[R6.64]", "[R8.64]"), [])],
+)
+def test_places_of_one_base_that_a_wide_access_brings_together_are_requested_once(addresses, found):
+    """Three loads of 12,800 bytes, of which device memory delivers 12,800."""
+    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in range(3)}
+    lines = (LOAD, *(f"LDG.E R5, {address}" for address in addresses))
+    evidence = evidence_of(*lines, facts=facts, figures={"dram_bytes_read": 12800.0})
+    assert names(narrow_accesses.detect_narrow, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("lines", "launched"),
+    [
+        (("NOP", LOAD), 0.75),
+        (("NOP", (LOAD, 800.0), ("IADD3 R2, R2, 0x10, RZ", 800.0), (LOOP, 800.0)), 0.0),
+        (("NOP", LOAD, LOOP), 0.75),  # each thread makes one turn
+        (("NOP", LOAD, "EXIT", ("NOP", 0.0), ("@P1 BRA 0x30", 0.0)), 0.75),  # which does not run
+    ],
+)
+def test_without_a_loop_a_thread_takes_the_place_of_several_so_that_fewer_blocks_are_launched(
+    lines, launched
+):
+    sectors = 4.0 * (100.0 if isinstance(lines[1], str) else lines[1][1])
+    facts = {1: {"sectors": sectors, "ideal_sectors": sectors}}
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources.get("launch", 0.0) == launched
+
+
+def test_a_wider_access_saves_addresses_and_no_arithmetic():
+    facts = {1: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    (few,) = narrow_accesses.detect_narrow(evidence_of("IADD3 R2, R2, R8, RZ", LOAD, facts=facts))
+    (most,) = narrow_accesses.detect_narrow(evidence_of(*["FADD R5, R4, R5"] * 8, LOAD, facts={8: facts[1]}))
+    assert few.effect.resources["issue"] == 0.75
+    assert most.effect.resources["issue"] == pytest.approx(0.75 / 9)
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "waves", "warps"),
+    [
+        ([NEXT, STORED, FORWARD], [], 0.5, 0.25),  # of those that ran
+        ([NEXT, STORED, FORWARD], [], 8.0, 1.0),  # as many fit at once, and others follow
+        ([NEXT, FORWARD], [STORED], 0.5, 1.0),
+    ],
+)
+def test_fewer_threads_are_left_if_each_takes_the_elements_of_several_whose_turns_follow_from_each_other(
+    inside, after, waves, warps
+):
+    contiguous = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
+    facts = {1: contiguous, 2: {"waits": {"wait": 90}}}
+    evidence = evidence_of(("NOP", 1.0), LOAD, *inside, LOOP, *after, facts=facts, figures={"waves": waves})
+    (candidate,) = narrow_accesses.detect_narrow(evidence)
+    assert candidate.effect.warps == warps

@@ -1,0 +1,154 @@
+"""Data that is loaded again: by other threads, by other blocks, and in the next turn of a loop."""
+
+from dataclasses import replace
+
+import pytest
+from made_evidence import LOAD, LOOP, evidence_of, names
+
+from profiler.analyse.causes.detectors.global_memory import redundant_loads
+
+
+@pytest.mark.parametrize("sectors", [4.0, 16.0])
+def test_loads_that_are_not_made_touch_no_sectors_but_count_only_the_waiting_for_those_that_the_data_fills(
+    sectors,
+):
+    """The waiting for the others goes by a change of the layout, which is a cause of its own."""
+    facts = {0: {"sectors": 100 * sectors, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
+    evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures=figures)
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence)
+    assert "4 times" in candidate.sentence
+    repeated = 3 / 4
+    assert candidate.effect.resources["lsu"] == pytest.approx(repeated)
+    assert candidate.effect.resources["l1"] == pytest.approx(repeated)
+    assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(repeated * 4 / sectors)
+    (estimated,) = redundant_loads.detect_redundant_loads(replace(evidence, has_costs=False))
+    assert estimated.effect.resources["l1"] == pytest.approx(repeated * 4 / sectors)
+
+
+@pytest.mark.parametrize(("waits_for_loads", "fewer"), [(30, 3 / 4 * 1 / 2), (0, 0.0)])
+def test_fewer_loads_bring_warps_to_a_barrier_closer_together_where_they_wait_for_loads_before_it(
+    waits_for_loads, fewer
+):
+    facts = {
+        0: {"sectors": 400.0, "ideal_sectors": 400.0},
+        1: {"waits": {"long_scoreboard": waits_for_loads}},
+        3: {"waits": {"barrier": 30}},
+    }
+    figures = {"l1_hit_pct": 100.0, "dram_bytes_read": 100 * 4 * 32 / 4}
+    evidence = evidence_of(LOAD, "FADD R5, R5, R4", "BAR.SYNC 0x0", "EXIT", facts=facts, figures=figures)
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence)
+    assert candidate.effect.waits["barrier"] == pytest.approx(fewer)
+
+
+# Of a loop that adds up rows: the row depends on the block's y, and x is that of the lane.
+ROWS = ("S2R R2, SR_CTAID.{}", "S2R R9, SR_TID.X", "IMAD R2, R2, 0x400, R9", ("LDG.E R4, [R2]", 400.0),
+        ("IADD3 R2, R2, 0x80, RZ", 400.0), ("@P0 BRA 0x30", 400.0))  # fmt: skip
+
+
+def rows_of(index, delivered, facts=None):
+    """The loads ask for 51,200 bytes: four blocks of a grid of 4 x 1 for the same quarter, where only y decides."""
+    lines = [one.format(index) if isinstance(one, str) else one for one in ROWS]
+    known = {3: {"sectors": 1600.0, "ideal_sectors": 1600.0} | (facts or {})}
+    return evidence_of(*lines, facts=known, figures={"dram_bytes_read": delivered}, grid=4)
+
+
+@pytest.mark.parametrize(
+    ("index", "delivered", "found"),
+    [
+        ("Y", 51_200.0, ["redundant-global-loads"]),  # four blocks, four times
+        ("Y", 25_600.0, []),  # twice: caches hold it for most of them
+        ("X", 51_200.0, []),  # each block has its own
+    ],
+)
+def test_blocks_that_load_the_same_data_are_named_if_device_memory_delivers_it_again(index, delivered, found):
+    evidence = rows_of(index, delivered)
+    assert names(redundant_loads.detect_redundant_loads, evidence) == found
+    for candidate in redundant_loads.detect_redundant_loads(evidence):
+        assert candidate.evidence == {"delivered_again": 4.0, "blocks_alike": 4.0}
+        assert candidate.effect.resources["dram"] == pytest.approx(3 / 4)
+
+
+@pytest.mark.parametrize(
+    ("more", "sectors", "found"),
+    [
+        ("LDG.E R5, [R30.64]", 800.0, []),  # may have asked for half of it
+        ("LDG.E R5, [R30.64]", 700.0, ["redundant-global-loads"]),
+        ("LDL R5, [R1]", 800.0, []),
+        ("STG.E [R30.64], R5", 800.0, ["redundant-global-loads"]),
+        ("UTMALDG.2D [UR8], [UR4]", 0.0, []),  # of any size
+    ],
+)
+def test_bytes_that_other_accesses_may_have_read_are_not_blamed_on_redundant_loads(more, sectors, found):
+    lines = [one.format("Y") if isinstance(one, str) else one for one in ROWS]
+    facts = {
+        3: {"sectors": 1600.0, "ideal_sectors": 1600.0},
+        6: {"sectors": sectors, "ideal_sectors": sectors},
+    }
+    evidence = evidence_of(*lines, more, facts=facts, figures={"dram_bytes_read": 51_200.0}, grid=4)
+    assert names(redundant_loads.detect_redundant_loads, evidence) == found
+
+
+@pytest.mark.parametrize(("sectors", "found"), [(800.0, []), (799.0, ["redundant-global-loads"])])
+def test_the_same_for_every_block_must_be_most_of_what_device_memory_delivers(sectors, found):
+    """1,000 blocks load the same 51 bytes beside rows of their own: what is left may be those rows, fetched twice."""
+    lines = [one.format("Y") if isinstance(one, str) else one for one in ROWS]
+    facts = {
+        3: {"sectors": 1600.0, "ideal_sectors": 1600.0},
+        6: {"sectors": sectors, "ideal_sectors": sectors},
+    }
+    evidence = evidence_of(*lines, "LDG.E R5, [R30.64]", facts=facts, figures={"dram_bytes_read": 51_200.0})
+    assert names(redundant_loads.detect_redundant_loads, evidence) == found
+
+
+def test_sectors_that_no_lane_uses_are_not_delivered_for_other_blocks():
+    (candidate,) = redundant_loads.detect_redundant_loads(rows_of("Y", 102_400.0, {"sectors": 3200.0}))
+    assert candidate.evidence["delivered_again"] == 4.0
+
+
+@pytest.mark.parametrize(("delivered", "hits", "found"), [(6000.0, 90.0, 1), (7000.0, 90.0, 0)])  # fmt: skip
+def test_loads_are_redundant_if_caches_serve_each_byte_more_than_twice(delivered, hits, found):
+    """100 loads of 128 bytes ask for 12,800."""
+    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    evidence = evidence_of(
+        LOAD, "EXIT", facts=facts, figures={"dram_bytes_read": delivered, "l1_hit_pct": hits}
+    )
+    assert names(redundant_loads.detect_redundant_loads, evidence) == ["redundant-global-loads"] * found
+
+
+@pytest.mark.parametrize(("delivered", "saved"), [(3200.0, 3 / 4), (1600.0, 7 / 8), (100.0, 7 / 8)])
+def test_a_tile_of_eight_results_loads_a_value_once_in_place_of_eight_times(delivered, saved):
+    """100 loads of 128 bytes ask four times for what was delivered, eight times, or 128 times."""
+    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    figures = {"dram_bytes_read": delivered, "l1_hit_pct": 100.0}
+    evidence = evidence_of(LOAD, "FADD R5, R5, R4", facts=facts, figures=figures)
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence)
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("sectors", "again"),
+    [
+        (3200.0, 0.0),  # each lane another struct: L1 serves its second word, which nobody has loaded before
+        (500.0, 7 / 16),  # a stencil: the word of the next lane
+    ],
+)
+def test_another_word_of_a_struct_is_not_the_same_data_again(sectors, again):
+    """Two words of 4 bytes; half of what is looked up hits L1."""
+    facts = {place: {"sectors": sectors, "ideal_sectors": 400.0} for place in (0, 1)}
+    evidence = evidence_of(
+        "LDG.E R4, [R2.64]",
+        "LDG.E R5, [R2.64+0x4]",
+        "EXIT",
+        facts=facts,
+        figures={"dram_bytes_read": 100.0, "l1_hit_pct": 50.0},
+    )
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx(again)
+
+
+def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
+    code = [("MOV R2, R8", 10), ("LDG.E.STRONG.GPU R4, [R2.64]", 1000), (LOOP, 1000), ("EXIT", 10)]
+    assert names(redundant_loads.detect_redundant_loads, evidence_of(*code)) == []
+    code[1] = (LOAD, 1000)
+    assert names(redundant_loads.detect_redundant_loads, evidence_of(*code)) == ["redundant-global-loads"]

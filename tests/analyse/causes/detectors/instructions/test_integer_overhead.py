@@ -1,0 +1,63 @@
+"""Integer arithmetic beyond what addresses take, and the divisions that it may be."""
+
+import pytest
+from made_evidence import evidence_of, names
+
+from profiler.analyse.causes.detectors.instructions import integer_overhead, number_types, special_functions
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
+
+
+@pytest.mark.parametrize(("integers", "found"), [(2, []), (3, ["integer-overhead"])])
+def test_two_integer_instructions_for_each_access_are_what_an_address_takes(integers, found):
+    lines = ["IADD3 R2, R2, R8, RZ"] * integers
+    assert names(integer_overhead.detect_integer_overhead, evidence_of(*lines, "LDG.E R4, [R2]")) == found
+
+
+DIVISION = [
+    "I2F.U32.RP R0, R9",
+    "MUFU.RCP R0, R0",
+    "F2I.FTZ.U32.TRUNC.NTZ R5, R0",
+    "IMAD.HI.U32 R5, R5, R2, RZ",
+]
+
+
+def test_without_lines_a_division_is_what_follows_its_first_conversion():
+    far = ["FADD R20, R21, R22"] * 30
+    (candidate,) = integer_overhead.detect_integer_overhead(
+        evidence_of(*DIVISION, *far, "LOP3.LUT R6, R6, R7, RZ", "LDG.E R4, [R30]", file=None)
+    )
+    assert [site.opcode for site in candidate.weights] == [line.split()[0] for line in DIVISION]
+    near = ["LOP3.LUT R5, R5, R2, RZ, 0xc0, !PT"] * 16  # from the first conversion on, 20 instructions
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*DIVISION, *near, *far, file=None))
+    assert len(candidate.weights) == 20
+
+
+@pytest.mark.parametrize(("executed", "part"), [(100.0, True), (101.0, False)])
+def test_an_instruction_that_runs_more_often_than_the_division_on_its_line_is_no_part_of_it(executed, part):
+    """`for (int s = n / 2; s; s >>= 1)` divides once, and tests in every turn."""
+    evidence = evidence_of(*DIVISION, ("SHF.R.U32.HI R6, RZ, 0x1, R6", executed), "LDG.E R4, [R30]", line=1)
+    assert ("SHF" in [site.instruction.name for site in find_dividing(evidence)]) == part
+
+
+@pytest.mark.parametrize(("addresses", "divides"), [(10, True), (90, False)])
+def test_quotients_are_blamed_where_most_of_the_saving_is_theirs(addresses, divides):
+    lines = [*DIVISION, *["IADD3 R30, R30, R8, RZ"] * addresses, "LDG.E R4, [R30]"]
+    evidence = evidence_of(*lines, file=None)
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
+    assert ("divide integers" in candidate.sentence) == ("dividing" in candidate.advice) == divides
+
+
+@pytest.mark.parametrize(
+    ("conversion", "divides"), [("I2F.U16 R3, UR6", True), ("I2FP.F32.U32 R3, R6", False)]
+)
+def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion, divides):
+    """What converts a float to an integer is the same as in a function of floats, and what converts the divisor is not."""
+    lines = ("CALL.REL.NOINC 0x30", "STG.E.U8 [R2.64], R7", "EXIT", conversion, "FMUL R5, R3, R4", "MUFU.RCP R5, R5",
+             "FMUL.RZ R4, R2, R5", "F2I.U32.TRUNC.NTZ R4, R4", "RET.REL.NODEC R2 0x0")  # fmt: skip
+    evidence = evidence_of(*lines)
+    dividing = list(integer_overhead.detect_integer_overhead(evidence))
+    assert [site.position for one in dividing for site in one.weights] == (
+        [3, 4, 5, 6, 7, 8] if divides else []
+    )
+    assert bool(list(special_functions.detect_special_functions(evidence))) != divides
+    assert bool(list(number_types.detect_conversions(evidence))) != divides

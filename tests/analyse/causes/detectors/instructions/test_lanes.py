@@ -1,0 +1,162 @@
+"""Lanes that do nothing while their warp executes, and what that costs."""
+
+from dataclasses import replace
+
+import pytest
+from made_evidence import LOAD, evidence_of, names
+
+from profiler.analyse.causes.detectors.instructions import lanes
+
+
+@pytest.mark.parametrize(("acting", "found"), [(32.0, []), (31.5, []), (24.0, ["idle-lanes"])])
+def test_lanes_are_idle_where_more_than_a_few_do_nothing(acting, found):
+    facts = {place: {"lanes": acting, "acting": acting} for place in range(2)}
+    assert names(lanes.detect_idle_lanes, evidence_of("FADD R4, R4, R6", "EXIT", facts=facts)) == found
+
+
+@pytest.mark.parametrize(("acting", "found"), [(0.5, False), (1.5, True)])
+def test_arithmetic_that_not_one_lane_of_a_warp_takes_is_for_rare_values(acting, found):
+    facts = {place: {"lanes": 32.0, "acting": acting} for place in range(2)}
+    evidence = evidence_of("@P0 FMUL R4, R4, R6", ("@P0 STS [R2], R4", 0.1), facts=facts)
+    assert any(site.kind == "fp32" for site in _idle(evidence)) == found
+
+
+@pytest.mark.parametrize(("is_retried", "found"), [(False, ["idle-lanes"]), (True, [])])
+def test_who_waits_for_a_lock_gains_nothing_from_work_for_the_others(is_retried, found):
+    evidence = evidence_of("@P0 STS [R2], R4", facts={0: {"lanes": 32.0, "acting": 1.0}})
+    if is_retried:
+        evidence = replace(evidence, retried=frozenset(evidence.sites))
+    assert names(lanes.detect_idle_lanes, evidence) == found
+
+
+def _idle(evidence):
+    return {site for candidate in lanes.detect_idle_lanes(evidence) for site in candidate.weights}
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (["@P0 FADD R4, R4, R6"], []),  # a select instruction would take the same slot
+        (["@P0 BRA 0x40"], []),  # lanes that do not branch have executed it
+        (["@P0 LDS R5, [R2]", "@P0 FADD R4, R4, R5"], ["LDS", "FADD"]),  # the others lack an element
+        (["@P0 LDS R5, [R2]", "@!P0 FADD R4, R4, R5"], ["LDS"]),
+    ],
+)
+def test_lanes_of_a_whole_warp_that_are_predicated_off_are_idle_where_they_lack_an_element_and_not_where_values_are_chosen(
+    lines, found
+):
+    facts = {place: {"lanes": 32.0, "acting": 16.0} for place in range(len(lines))}
+    assert {site.opcode for site in _idle(evidence_of(*lines, facts=facts))} == set(found)
+
+
+@pytest.mark.parametrize(("predicate", "found"), [("P0", {"LDS"}), ("!PT", set())])
+def test_what_the_compiler_pads_copies_with_acts_for_no_lane_whatever_the_code_is(predicate, found):
+    facts = {0: {"lanes": 32.0, "acting": 0.0}}
+    assert {site.opcode for site in _idle(evidence_of(f"@{predicate} LDS RZ, [RZ]", facts=facts))} == found
+
+
+def test_lanes_that_only_choose_values_are_idle_too_if_branches_split_their_warp():
+    facts = {0: {"lanes": 16.0, "acting": 8.0}}
+    assert names(lanes.detect_idle_lanes, evidence_of("@P0 FADD R4, R4, R6", "EXIT", facts=facts)) == [
+        "idle-lanes"
+    ]
+
+
+def test_no_lane_is_idle_in_what_the_tensor_pipe_multiplies():
+    facts = {place: {"lanes": 24.0, "acting": 24.0} for place in range(2)}
+    (candidate,) = lanes.detect_idle_lanes(evidence_of("HGMMA.64x256x16.F32.BF16 R4", "EXIT", facts=facts))
+    assert candidate.effect.resources["tensor"] == 0
+
+
+@pytest.mark.parametrize(
+    ("after", "name"), [("FMUL R4, R4, R6", "divergent-branches"), ("BSYNC B0", "idle-lanes")]
+)
+def test_two_sides_of_a_branch_that_share_a_warp_diverge_and_where_they_meet_is_no_side(after, name):
+    acting = (32.0, 12.0, 20.0, 32.0)
+    facts = {place: {"lanes": count, "acting": count} for place, count in enumerate(acting)}
+    evidence = evidence_of("MOV R1, R2", "FADD R4, R4, R6", after, "EXIT", facts=facts)
+    named = [
+        one.name
+        for one in lanes.detect_idle_lanes(evidence)
+        if "FADD" in {site.opcode for site in one.weights}
+    ]
+    assert named == [name]
+
+
+@pytest.mark.parametrize(("acting", "saved"), [(1.0, True), (24.0, False)])
+def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_even_if_predicates_chose_them(
+    acting, saved
+):
+    lines = ("@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")
+    whole = {"lanes": 32.0, "acting": 32.0}
+    facts = {0: {"lanes": 32.0, "acting": acting}, 1: whole, 2: whole | {"waits": {"barrier": 10}}}
+    (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, facts=facts))
+    assert (candidate.effect.waits["barrier"] > 0) == saved
+
+
+TREE_STEP = ("ISETP.GT.AND P0, PT, R0, 0x7, PT", "@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0")
+
+
+@pytest.mark.parametrize(
+    ("acting", "computing", "saved"), [(8.0, 8.0, 0.75), (32.0, 32.0, 0.0), (8.0, 32.0, 0.0)]
+)
+def test_the_tests_of_a_step_are_for_the_lanes_that_access_memory_in_it_unless_it_computes_for_others(
+    acting, computing, saved
+):
+    """The test is one of two integer instructions; the other one comes after the step."""
+    whole = {"lanes": 32.0, "acting": 32.0}
+    lines = ("FADD R6, R6, R7", *TREE_STEP, "IADD3 R9, R8, 0x1, RZ")
+    facts = dict.fromkeys(range(5), whole)
+    facts |= {0: {"lanes": 32.0, "acting": computing}, 2: {"lanes": 32.0, "acting": acting}}
+    found = list(lanes.detect_idle_lanes(evidence_of(*lines, facts=facts)))
+    assert [one.effect.resources["alu"] for one in found] == ([saved / 2] if found else [])
+    assert bool(found) == (acting < 32)
+
+
+@pytest.mark.parametrize(("taken", "idle"), [(25.0, 0.75), (100.0, 0.0)])
+def test_a_branch_keeps_whole_warps_from_a_step_as_a_predicate_does(taken, idle):
+    whole = {"lanes": 32.0, "acting": 32.0}
+    lines = (TREE_STEP[0], ("STS [R4], R6", taken), TREE_STEP[2])
+    found = list(lanes.detect_idle_lanes(evidence_of(*lines, facts=dict.fromkeys(range(3), whole))))
+    assert [one.effect.resources["alu"] for one in found] == ([idle] if idle else [])
+
+
+@pytest.mark.parametrize(("block", "idle"), [(1, 31 / 32), (33, 31 / 64), (32, None), (256, None)])
+def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction_was_counted(block, idle):
+    found = list(lanes.detect_lanes_without_thread(evidence_of(block=block, waits={"long_scoreboard": 1.0})))
+    assert [(one.name, one.effect.waits["long_scoreboard"]) for one in found] == (
+        [("idle-lanes", idle)] if idle else []
+    )
+    assert names(lanes.detect_lanes_without_thread, evidence_of(LOAD, block=block)) == []
+
+
+@pytest.mark.parametrize(("counted", "waits", "slots"), [(True, 31 / 32, 31 / 32), (False, 0.0, 31 / 64)])
+def test_a_predicate_costs_slots_and_no_waiting_when_lanes_are_not_counted_for_each_instruction(
+    counted, waits, slots
+):
+    """A warp that passes an access by waits for nothing there, and a mean does not say whether whole warps do.
+
+    Counted, all code around the only access serves the one lane that makes it.
+    """
+    facts = {0: {"lanes": 32.0, "acting": 1.0, "waits": {"wait": 9}}, 1: {"lanes": 32.0, "acting": 32.0}}
+    evidence = replace(evidence_of("@P0 LDS R4, [R2]", "EXIT", facts=facts), has_costs=counted)
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.effect.waits.get("wait", 0.0) == pytest.approx(waits)
+    assert candidate.effect.resources["issue"] == pytest.approx(slots)
+
+
+@pytest.mark.parametrize(("block", "launched"), [(36, 1 - 36 / 256), (32, 0.5), (256, 0.5)])
+def test_blocks_with_room_in_their_last_warp_can_be_one(block, launched):
+    """Half of the lanes are idle, so that half as many warps would do; of blocks that leave a part of a warp, more become one."""
+    facts = {place: {"lanes": 16.0, "acting": 16.0} for place in range(2)}
+    (candidate,) = lanes.detect_idle_lanes(evidence_of("FADD R4, R4, R6", "EXIT", facts=facts, block=block))
+    assert candidate.effect.resources["launch"] == pytest.approx(launched)
+
+
+@pytest.mark.parametrize(("passes", "saved"), [(100.0, 0.5), (150.0, 1 / 6), (200.0, 0.0)])
+def test_passes_that_conflict_stay_when_other_lanes_take_the_place_of_idle_ones(passes, saved):
+    """16 lanes act in each of 100 loads from shared memory."""
+    facts = {0: {"lanes": 32.0, "acting": 16.0, "passes": passes, "ideal_passes": 100.0}}
+    evidence = evidence_of("LDS R4, [R2]", facts=facts, figures={"shared_of_l1_pct": 100.0})
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.effect.resources["l1"] == pytest.approx(saved)

@@ -1,0 +1,164 @@
+"""Double precision and conversions: which of them a type of the source costs."""
+
+import pytest
+from made_evidence import LOOP, evidence_of, names
+
+from profiler.analyse.causes.detectors.instructions import number_types
+
+
+def test_a_value_that_is_converted_and_back_is_rounded_which_still_takes_instructions():
+    (there_and_back,) = number_types.detect_conversions(
+        evidence_of("F2I.NTZ R4, R5", "I2FP.F32.S32 R6, R4", "EXIT")
+    )
+    assert there_and_back.effect.resources["issue"] == 0
+    assert there_and_back.effect.resources["xu"] == 1
+    (one_way,) = number_types.detect_conversions(evidence_of("F2I.NTZ R4, R5", "STG.E [R8.64], R4", "EXIT"))
+    assert one_way.effect.resources["issue"] > 0
+
+
+def issue_of_fp64(*lines, **more):
+    """Returns the part of the issue slots that single precision would save."""
+    (candidate,) = number_types.detect_fp64(evidence_of(*lines, **more))
+    return candidate.effect.resources["issue"]
+
+
+@pytest.mark.parametrize(
+    ("made", "issue", "added"),
+    [
+        ("LDS R4, [R2]", 1 / 3, {}),
+        ("IADD3 R4, R4, 0x1, RZ", 0.0, {"fma": -0.2 / 3 / 0.1}),
+        ("IMAD R4, R4, R5, R6", -1 / 3, {"alu": -2 * 2 * 0.2 / 3 / 0.1}),
+    ],
+)
+def test_removing_a_conversion_is_free_for_a_loaded_value_and_costs_instructions_for_a_computed_one(
+    made, issue, added
+):
+    """A sum takes one addition of floats, and any other integer two instructions, each two cycles of its pipe."""
+    (candidate,) = number_types.detect_conversions(
+        evidence_of(made, "I2F.U16 R7, R4", "FADD R8, R8, R7", busy={"issue": 0.2, "alu": 0.1, "fma": 0.1})
+    )
+    assert candidate.effect.resources["issue"] == pytest.approx(issue)
+    assert {
+        name: part for name, part in candidate.effect.resources.items() if part < 0 and name != "issue"
+    } == pytest.approx(added)
+
+
+def test_bytes_that_are_taken_out_of_a_loaded_word_were_loaded():
+    lines = ("LDG.E R4, [R2.64]", "SHF.R.U32.HI R5, RZ, 0x10, R4", "I2F.U8 R7, R5", "FADD R8, R8, R7")
+    (candidate,) = number_types.detect_conversions(evidence_of(*lines))
+    assert candidate.effect.resources["issue"] == pytest.approx(1 / 4)
+
+
+ON_ONE_LINE = (
+    "FMUL R6, R0, 0.63661974668502807617",
+    "FFMA R9, R4, R5, -0.0013887860113754868507",
+    "FMUL R7, R6, R6",
+)
+
+
+REDUCED = ("I2F.F64.S64 R6, R8", "DMUL R6, R6, UR4", "F2F.F32.F64 R6, R6")
+
+
+def test_a_large_angle_of_single_precision_is_reduced_with_a_double_that_no_source_has():
+    assert list(number_types.detect_fp64(evidence_of(*ON_ONE_LINE, *REDUCED, line=9))) == []
+    assert list(
+        number_types.detect_fp64(evidence_of(*ON_ONE_LINE[1:], *REDUCED, line=9))
+    )  # no sine: a sum of integers
+    (mixed,) = number_types.detect_fp64(evidence_of(*ON_ONE_LINE, *REDUCED, "DADD R10, R10, R12", line=9))
+    assert [site.opcode for site in mixed.weights] == ["DADD"]
+
+
+def test_the_polynomial_of_a_sine_in_single_precision_is_none_of_double_precision():
+    """A sum of doubles takes the place of one of floats; the sine beside it stays as it is."""
+    sine = (*ON_ONE_LINE, *["FFMA R7, R6, R7, R8"] * 7)
+    (candidate,) = number_types.detect_fp64(evidence_of(*sine, "DADD R10, R10, R12", line=9))
+    assert candidate.effect.resources["issue"] == 0
+
+
+def test_single_precision_needs_as_many_multiply_adds_but_no_conversions_moves_of_constants_or_refinements():
+    assert issue_of_fp64("DFMA R4, R6, R8, R4", "EXIT") == 0
+    assert issue_of_fp64("F2F.F64.F32 R4, R6", "EXIT") == 0.5
+    assert issue_of_fp64("MOV R9, 0x3fd80000", "DMUL R4, R6, R8", "EXIT") == pytest.approx(1 / 3)
+    assert issue_of_fp64("MOV R9, 0x3fd80000", "FMUL R4, R6, R9", "DADD R2, R2, R10") == 0
+    refined = ["MUFU.RCP64H R9, R7", *["DFMA R8, R8, R10, R8"] * 9]
+    assert issue_of_fp64(*refined, file=None) == pytest.approx(0.6)  # four of ten instructions stay
+
+
+@pytest.mark.parametrize(
+    ("terms", "constants", "issue"),
+    [
+        (5, 5, 2 / 3),  # the moves alone
+        (6, 6, (2 + 1 - 24 / 53) / 3),
+        (6, 1, 2 / 8),  # the same constant again and again, as in a loop that was unrolled
+    ],
+)
+def test_a_long_polynomial_in_double_precision_has_more_terms_than_single_precision_needs(
+    terms, constants, issue
+):
+    lines = []
+    for term in range(terms):
+        moves = [f"UMOV UR4, 0x{term}5555555", f"UMOV UR5, 0x3fa5555{term}"] if term < constants else []
+        lines += [*moves, "DFMA R20, R18, R20, UR4"]
+    assert issue_of_fp64(*lines) == pytest.approx(issue)
+
+
+@pytest.mark.parametrize(
+    ("registers", "pairs", "by_registers", "waves", "warps"),
+    [
+        (40, 8, 6, 9.0, 8 / 6),  # as many as other limits allow
+        (41, 8, 5, 9.0, 6 / 5),  # 33 registers are allocated as 40
+        (40, 8, 6, 1.2, 1.2),  # the grid has no more blocks
+        (32, 8, 8, 9.0, 1.0),  # registers limit nothing
+    ],
+)
+def test_values_of_one_register_leave_places_for_more_warps(registers, pairs, by_registers, waves, warps):
+    evidence = evidence_of(
+        *[f"DADD R{2 * pair}, R{2 * pair}, 1" for pair in range(pairs)],
+        figures={
+            "registers": registers,
+            "blocks_by_registers": by_registers,
+            "launch__occupancy_limit_warps": 8,
+            "occupancy_limit_pct": 100 * by_registers / 8,
+            "waves": waves,
+        },
+    )
+    (candidate,) = number_types.detect_fp64(evidence)
+    assert candidate.effect.warps == pytest.approx(warps)
+
+
+def test_conversions_count_unless_they_belong_to_a_division_of_integers():
+    assert names(number_types.detect_conversions, evidence_of("I2F.S8 R4, R5")) == ["type-conversions"]
+    assert names(number_types.detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
+
+
+def test_double_precision_is_named_with_how_busy_it_keeps_its_units():
+    (candidate,) = number_types.detect_fp64(evidence_of("DADD R4, R4, R6", "EXIT", busy={"fp64": 0.8}))
+    assert candidate.evidence["fp64_busy_pct"] == pytest.approx(80)
+    assert names(number_types.detect_fp64, evidence_of("FADD R4, R4, R6")) == []
+
+
+@pytest.mark.parametrize(
+    ("product", "narrowed", "found"),
+    [
+        ("HMMA.16816.F32 R12, R8, R10, R12", "F2FP.F16.F32.PACK_AB R8, R4, R5", []),
+        ("HMMA.16816.F32 R12, R8, R10, R12", "I2F.S8 R8, R4", ["type-conversions"]),
+        ("FFMA R12, R8, R10, R12", "F2FP.F16.F32.PACK_AB R8, R4, R5", ["type-conversions"]),
+    ],
+)
+def test_results_that_tensor_cores_multiply_next_have_to_be_narrow(product, narrowed, found):
+    evidence = evidence_of("NOP", narrowed, product, LOOP)
+    assert names(number_types.detect_conversions, evidence) == found
+
+
+@pytest.mark.parametrize(
+    ("converted", "said", "advised"),
+    [
+        ("F2F.F64.F32 R4, R6", True, "Write literals as floats"),
+        ("F2I.F64.TRUNC R6, R4", False, "Compute in float instead of double"),
+    ],
+)
+def test_only_floats_that_are_widened_are_said_to_be_converted(converted, said, advised):
+    """A sine of doubles converts to an integer and back."""
+    (candidate,) = number_types.detect_fp64(evidence_of(converted, "DMUL R4, R4, R8", "EXIT"))
+    assert ("Values are converted from float" in candidate.sentence) == said
+    assert candidate.advice.startswith(advised)

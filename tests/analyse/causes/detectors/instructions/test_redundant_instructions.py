@@ -1,0 +1,115 @@
+"""What a loop computes again, and products that their sum could take in."""
+
+import pytest
+from made_evidence import LOOP, evidence_of, names
+
+from profiler.analyse.causes.detectors.instructions import redundant_instructions
+
+
+def test_an_instruction_whose_inputs_do_not_change_in_a_loop_is_redundant():
+    lines = [("MOV R9, RZ", 1), ("MUFU.SIN R4, R5", 100), ("FADD R6, R6, R4", 100), (LOOP, 100)]
+    (candidate,) = redundant_instructions.detect_redundant_instructions(evidence_of(*lines))
+    assert [site.opcode for site in candidate.weights] == ["MUFU.SIN"]
+    lines[2] = ("FADD R5, R5, R4", 100)
+    assert names(redundant_instructions.detect_redundant_instructions, evidence_of(*lines)) == []
+
+
+BRANCH = {
+    "test": "ISETP.NE.AND P5, PT, R8, RZ, PT",
+    "open": "BSSY B2, 0x80",
+    "branch": "@P5 BRA 0x70",
+    "square": "FMUL R30, R10, R10",
+    "cube": "FMUL R30, R30, R10",
+    "weight": "FMNMX R11, R30, R12, !PT",
+    "meet": "BSYNC B2",
+    "add": "FFMA R6, R11, R7, R6",
+    "end": "@P0 BRA 0x10",
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, {"test", "open", "branch", "square", "cube", "weight", "meet"}),
+        ({"test": "ISETP.NE.AND P5, PT, R6, RZ, PT"}, {"square", "cube", "weight"}),  # turns choose anew
+        ({"cube": "FMUL R30, R30, R6"}, {"square"}),  # another value in each turn
+        ({"open": "MOV R11, R9"}, {"test", "branch", "square", "cube", "weight", "meet"}),
+        ({"weight": "LDG.E R11, [R12.64]"}, {"square", "cube"}),  # the branch spares a load
+        ({"add": "FFMA R10, R30, R7, R10"}, set()),
+    ],
+)
+def test_what_comes_of_the_same_inputs_by_several_steps_is_redundant_with_the_branch_around_it(
+    changed, found
+):
+    """A weight that some turns' threads compute: registers are used for it anew in each turn, and hold the same again."""
+    lines = BRANCH | changed
+    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in lines.values()))
+    found_here = {
+        site for one in redundant_instructions.detect_redundant_instructions(evidence) for site in one.weights
+    }
+    assert {name for name, site in zip(lines, evidence.sites[1:], strict=True) if site in found_here} == found
+
+
+@pytest.mark.parametrize(
+    ("load", "found"),
+    [
+        ("LDC R13, c[0x0][0x240]", True),  # a parameter, which nothing changes
+        ("LDC R13, c[0x3][R7]", True),
+        ("LDC R13, c[0x3][R6]", False),  # another place of the table in each turn
+        ("LDS R13, [R7]", False),  # others may have stored there
+        ("SHFL.BFLY PT, R13, R7, 0x1, 0x1f", False),
+    ],
+)
+def test_what_comes_of_constants_is_the_same_in_each_turn(load, found):
+    turn = (load, "FADD R14, R5, R13", "MUFU.EX2 R14, R14", "FADD R6, R6, R14", LOOP)
+    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn))
+    causes = redundant_instructions.detect_redundant_instructions(evidence)
+    spared = {site.opcode for one in causes for site in one.weights}
+    assert spared >= {"FADD", "MUFU.EX2"} if found else not spared
+
+
+@pytest.mark.parametrize(
+    ("taking_in", "behind", "found"),
+    [
+        ("FADD R6, R6, R14", "MOV R8, R6", {"I2FP.F32.S32", "FSETP.GEU.AND", "FADD", "FMUL"}),
+        ("FFMA R6, R14, R8, R6", "MOV R8, R6", {"FSETP.GEU.AND", "FADD", "FMUL"}),
+        ("FADD R6, R6, R14", "FADD R6, R6, R8", {"FSETP.GEU.AND", "FADD", "FMUL"}),
+        ("@P1 FADD R6, R6, R14", "MOV R8, R6", {"FADD", "FMUL"}),
+    ],
+)
+def test_what_serves_nothing_but_arithmetic_that_is_repeated_is_spared_with_it(taking_in, behind, found):
+    turn = ("I2FP.F32.S32 R8, R5", "FSETP.GEU.AND P1, PT, R8, R9, PT", "FADD R14, R8, R13", "@!P1 FMUL R14, R14, R14", taking_in, LOOP)  # fmt: skip
+    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn), (behind, 1))
+    causes = redundant_instructions.detect_redundant_instructions(evidence)
+    spared = {site for one in causes for site in one.weights}
+    assert {site.opcode for site in evidence.sites[1:5] if site in spared} == found
+
+
+def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_product():
+    assert names(
+        redundant_instructions.detect_redundant_instructions,
+        evidence_of("FMUL R4, R1, R2", "FADD R5, R4, R3"),
+    ) == ["redundant-instructions"]
+    assert (
+        names(
+            redundant_instructions.detect_redundant_instructions,
+            evidence_of("FMUL R4, R1, R2", "STG.E [R8.64], R4"),
+        )
+        == []
+    )
+
+
+@pytest.mark.parametrize(
+    ("product", "use", "found"),
+    [
+        ("DMUL R4, R6, R8", "DADD R10, R10, R4", True),
+        ("HMUL2 R4, R1, R2", "HADD2 R5, R5, R4", True),
+        ("FMUL R4, R1, R2", "FADD R5, |R4|, -RZ", False),  # so compilers write an absolute value
+        ("FMUL R4, R1, R2", "FMUL R5, R4, R3", False),
+        ("HMUL2 R4, R1, R2", "HADD2.F32 R5, -RZ, R4.H0_H0", False),  # and a conversion
+        ("FMUL R4, R1, R2", "HADD2 R5, R5, R4", False),
+    ],
+)
+def test_a_product_is_fused_with_an_addition_of_its_own_kind(product, use, found):
+    fused = names(redundant_instructions.detect_redundant_instructions, evidence_of(product, use))
+    assert fused == ["redundant-instructions"] * found

@@ -1,0 +1,56 @@
+"""Functions that the compiler spells out, and the code that belongs to them."""
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors.instructions import integer_overhead, special_functions
+
+
+@pytest.mark.parametrize(
+    "accesses", ["STS.128 [R2], R4", "LDG.E R4, [R2.64]", "BAR.SYNC.DEFER_BLOCKING 0x0", None]
+)
+def test_called_code_that_accesses_memory_or_waits_for_others_is_no_slow_path_of_a_function(accesses):
+    """A kernel of cuBLAS calls its own last steps, which stand behind its EXIT."""
+    lines = ["CALL.REL.NOINC 0x20", "EXIT", "FMUL R0, R0, R3", accesses or "FMUL R0, R0, R4", "RET.REL.NODEC R20, 0x0"]  # fmt: skip
+    assert bool(list(special_functions.detect_special_functions(evidence_of(*lines)))) == (accesses is None)
+
+
+def test_a_function_behind_the_end_that_divides_64_bit_integers_is_no_slow_path_of_a_float_function():
+    lines = ["CALL.REL.NOINC 0x30", "LDG.E R4, [R2.64]", "EXIT",
+             "I2F.U64.RP R8, R4", "MUFU.RCP R8, R8", "F2I.U64.TRUNC R4, R8", "IMAD.WIDE.U32 R6, R4, R6, RZ", "RET.REL.NODEC R20, 0x0",
+             "MUFU.RSQ R0, R3", "FMUL R0, R0, R3", "RET.REL.NODEC R20, 0x0"]  # fmt: skip
+    (dividing,) = integer_overhead.detect_integer_overhead(evidence_of(*lines))
+    assert [site.position for site in dividing.weights] == [3, 4, 5, 6, 7]
+    (special,) = special_functions.detect_special_functions(evidence_of(*lines))
+    assert [site.position for site, weight in special.weights.items() if weight] == [8, 9, 10]
+
+
+def test_without_lines_a_function_takes_the_arithmetic_near_it_alone():
+    far = ["FFMA R20, R21, R22, R20"] * 100
+    evaluating = ["FFMA R2, R1, 1.4426950216293334961, -R3", "FFMA R2, R1, 1.925963033500011079e-08, R2", *["FFMA R2, R1, R3, R2"] * 7, "MUFU.EX2 R2, R2"]  # fmt: skip
+    (candidate,) = special_functions.detect_special_functions(evidence_of(*far, *evaluating, *far, file=None))
+    assert candidate.evidence["special_pct"] < 20
+    (candidate,) = special_functions.detect_special_functions(evidence_of(*evaluating, file=None))
+    assert candidate.evidence["special_pct"] == 100
+
+
+@pytest.mark.parametrize(
+    ("constant", "found"),
+    [
+        ("-0.0013887860113754868507", True),  # the cosine of an angle of which the line before takes the sine
+        ("-0.0014", False),
+        ("0.2", False),
+        ("-4.9348020553588867188", True),  # cospif
+    ],
+)
+def test_a_function_that_has_no_other_mark_is_known_by_its_polynomial(constant, found):
+    evidence = evidence_of(*["FMUL R4, R4, R4"] * 7, f"FFMA R5, R4, R5, {constant}", line=9)
+    found_ones = list(special_functions.detect_special_functions(evidence))
+    assert [one.effect.resources["issue"] for one in found_ones] == ([0.5] if found else [])
+
+
+@pytest.mark.parametrize(("bound", "found"), [("|R7|", True), ("|R7|.reuse", True), ("R7", False)])
+def test_a_remainder_of_floats_is_known_by_its_test_of_the_quotient(bound, found):
+    """A logarithm multiplies a tiny argument by the same number, and has marks of its own."""
+    lines = (f"FMUL R5, {bound}, 8388608", *["FFMA R4, R4, R5, R6"] * 7)
+    assert bool(list(special_functions.detect_special_functions(evidence_of(*lines, file=None)))) == found

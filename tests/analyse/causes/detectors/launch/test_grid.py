@@ -1,0 +1,231 @@
+"""Launches that are short, grids that are small, and blocks that leave places empty."""
+
+from dataclasses import replace
+
+import pytest
+from made_evidence import BUSY, FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, names
+
+from profiler.analyse.causes.detectors.launch import grid
+from profiler.analyse.causes.evidence.latency import UNNAMED, Places
+
+
+@pytest.mark.parametrize(("duration", "found"), [(9_999.0, ["launch-too-short"]), (10_000.0, [])])
+def test_a_launch_below_10_us_is_short(duration, found):
+    assert names(grid.detect_short_launch, evidence_of(LOAD, figures={"duration_ns": duration})) == found
+
+
+@pytest.mark.parametrize(("waves", "found"), [(0.99, ["grid-too-small"]), (1.0, []), (0.0, [])])
+def test_a_grid_that_fills_the_gpu_once_is_not_too_small(waves, found):
+    evidence = evidence_of(LOAD, grid=64, figures={"waves": waves, "sms": 132.0})
+    assert names(grid.detect_small_grid, evidence) == found
+
+
+@pytest.mark.parametrize(("waits", "saved"), [({UNNAMED: 1.0}, 0.8 * 0.9), ({"mio_throttle": 1.0}, 0.5)])
+def test_more_warps_hide_waiting_of_which_it_is_not_known_that_it_is_a_queue(waits, saved):
+    """Half of the SMs have a block, and a tenth of all places; the busiest unit works for a fifth of the time."""
+    figures = {"waves": 0.1, "sms": 132.0}
+    (candidate,) = grid.detect_small_grid(evidence_of(LOAD, grid=66, waits=waits, figures=figures))
+    assert candidate.saves == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "waiting", "found"),
+    [
+        ([NEXT, STORED, FORWARD], [], 2, []),
+        ([NEXT, STORED, FORWARD], ["FADD R9, R9, R7", "EXIT"], 7, ["grid-too-small"]),  # warps wait elsewhere
+        ([NEXT, FORWARD], [STORED], 2, ["grid-too-small"]),  # a sum, whose parts add up
+        ([NEXT, STORED], [], 2, ["grid-too-small"]),  # only the last one stays
+        (["FFMA R7, R4, R9, R8", STORED, FORWARD], [], 2, ["grid-too-small"]),  # each turn by itself
+        ([STORED, FORWARD], [], 2, ["grid-too-small"]),
+    ],
+)
+def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks(
+    inside, after, waiting, found
+):
+    lines = [("NOP", 1.0), LOAD, *inside, LOOP, *after]
+    evidence = evidence_of(
+        *lines,
+        facts={waiting: {"waits": {"wait": 90}}},
+        grid=64,
+        figures={"waves": 0.5, "sms": 132.0},
+    )
+    assert names(grid.detect_small_grid, evidence) == found
+
+
+@pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])
+def test_a_larger_grid_saves_nothing_of_what_starting_and_ending_the_launch_takes(starting, saved):
+    evidence = evidence_of(LOAD, grid=66, figures={"waves": 0.5, "sms": 132.0})
+    tiny = replace(evidence, model=replace(evidence.model, starting=starting))
+    (candidate,) = grid.detect_small_grid(tiny)
+    assert candidate.saves == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(("waves", "found"), [(1.9, []), (2.0, ["too-little-work-a-thread"])])
+def test_threads_can_do_more_where_there_are_two_rounds_of_blocks(waves, found):
+    assert names(grid.detect_little_work, evidence_of(LOAD, figures={"waves": waves})) == found
+
+
+def test_a_load_that_a_thread_repeats_is_no_reason_to_give_it_more_to_do():
+    once, twice = (
+        grid.detect_little_work(evidence_of(*[LOAD] * count, figures={"waves": 20.0})) for count in (1, 2)
+    )
+    assert [len(candidate.weights) for candidate in (*once, *twice)] == [1, 1]
+
+
+@pytest.mark.parametrize(("waves", "launched"), [(2.0, 0.0), (20.0, 0.9)])
+def test_blocks_that_do_more_each_are_fewer_until_they_fill_the_gpu_twice(waves, launched):
+    (candidate,) = grid.detect_little_work(evidence_of(LOAD, figures={"waves": waves}))
+    assert candidate.effect.resources["launch"] == pytest.approx(launched)
+
+
+@pytest.mark.parametrize(("latency", "worth"), [(0.0, 0.2), (0.5, 0.6), (1.0, 1.0)])
+def test_warps_between_blocks_queue_for_memory_but_hide_its_latency(latency, worth):
+    evidence = evidence_of(
+        LOAD,
+        figures={"waves": 20.0},
+        waits={"long_scoreboard": 0.8, "wait": 0.2},
+        places=Places(unloaded={"long_scoreboard": latency}),
+    )
+    (candidate,) = grid.detect_little_work(evidence)
+    assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.9)
+
+
+@pytest.mark.parametrize(("launching", "saves"), [(0.0, 0.5), (0.5, 0.25), (1.0, None)])
+def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
+    """Blocks loop, so that they are not short-lived. The GPU launches all that it can, in this part of the time."""
+    figures = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
+    evidence = evidence_of(
+        (LOAD, 1e9),
+        figures=figures,
+        busy=dict.fromkeys(BUSY, 0.0),
+        waits={"long_scoreboard": 1.0},
+        places=Places(launching=launching),
+    )
+    found = list(grid.detect_imbalance(evidence))
+    assert [one.saves for one in found] == ([] if saves is None else [pytest.approx(saves)])
+
+
+@pytest.mark.parametrize(
+    ("waves", "found"), [(1.0, []), (1.01, ["uneven-last-wave"]), (2.0, []), (9.9, ["uneven-last-wave"])]
+)  # fmt: skip
+def test_a_last_round_matters_unless_it_is_full(waves, found):
+    assert names(grid.detect_last_wave, evidence_of(LOAD, figures={"waves": waves})) == found
+
+
+def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_empty():
+    figures = {"waves": 1.25, "occupancy_pct": 10.0, "occupancy_limit_pct": 100.0}
+    (candidate,) = grid.detect_last_wave(evidence_of(LOAD, figures=figures))
+    assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
+
+
+@pytest.mark.parametrize(("resting", "saved"), [(0.0, 0.0), (0.25, 0.25), (0.5, 0.375)])
+def test_sms_without_a_block_in_the_last_round_are_missing_although_all_at_work_are_full(resting, saved):
+    """The occupancy is the mean over the cycles in which an SM has a block at all."""
+    figures = {"waves": 1.25, "occupancy_pct": 100.0, "occupancy_limit_pct": 100.0, "blocks_by_registers": 1.0,
+               "l1tex__cycles_active.avg": 1 - resting, "l1tex__cycles_active.max": 1.0}  # fmt: skip
+    assert grid.find_unfilled(evidence_of((LOAD, 1e9), figures=figures)) == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("waves", "executed", "found"),
+    [
+        (2.0, 100.0, []),  # all execute as much: the SM that took longest was given a block more
+        (2.0, 150.0, ["load-imbalance"]),
+        (2.0, None, ["load-imbalance"]),  # not recorded
+        (20.0, 100.0, ["load-imbalance"]),  # a block more takes a twentieth of the time, and a long one more
+    ],
+)
+def test_an_sm_that_takes_longer_by_less_than_a_round_has_more_to_do_only_if_it_executes_more(
+    waves, executed, found
+):
+    figures = {"waves": waves, "sms": 132.0, "l1tex__cycles_active.min": 60.0,
+               "l1tex__cycles_active.avg": 60.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
+    if executed is not None:
+        figures |= {"smsp__inst_executed.avg": 100.0, "smsp__inst_executed.max": executed}
+    assert names(grid.detect_imbalance, evidence_of(LOAD, figures=figures)) == found
+
+
+@pytest.mark.parametrize(
+    ("executed", "saved"),
+    [
+        # Each of 8 warps of 1,000 blocks once: the next block comes too slowly, in all rounds.
+        (8 * 1000.0, 0.0),
+        (8 * 5000.0, 0.2 / 11),
+    ],
+)
+def test_warps_that_are_missing_between_short_blocks_are_not_missing_in_the_last_round(executed, saved):
+    figures = {"waves": 10.8, "occupancy_pct": 60.0, "occupancy_limit_pct": 100.0}
+    evidence = evidence_of((LOAD, executed), figures=figures, grid=1000, block=256)
+    assert grid.find_unfilled(evidence) == pytest.approx(saved)
+
+
+def test_sms_that_work_equally_long_are_in_balance():
+    def cycles(mean):
+        return {
+            "waves": 20.0,
+            "sms": 132.0,
+            "l1tex__cycles_active.min": mean,
+            "l1tex__cycles_active.avg": mean,
+            "l1tex__cycles_active.max": 100.0,
+        }
+
+    assert names(grid.detect_imbalance, evidence_of(LOAD, figures=cycles(100.0))) == []
+    assert names(grid.detect_imbalance, evidence_of(LOAD, figures=cycles(60.0))) == ["load-imbalance"]
+
+
+@pytest.mark.parametrize(
+    ("held", "empty", "found"),
+    [
+        (2.0, 0.0, []),  # two blocks all the time: something that is not recorded allows no more
+        (2.03, 0.0, ["load-imbalance", "uneven-last-wave"]),
+        (12.0, 0.0, ["uneven-last-wave"]),  # all that fit: none is missing
+        (2.0, 0.02, ["load-imbalance", "uneven-last-wave"]),  # places empty as warps end
+    ],
+)
+def test_a_whole_number_of_blocks_all_the_time_is_a_limit_and_no_imbalance(held, empty, found):
+    figures = {"occupancy_pct": 100 * held / 12, "occupancy_limit_pct": 100.0, "blocks_by_registers": 12.0,
+               "launch__occupancy_limit_blocks": 16.0, "waves": 1.5}  # fmt: skip
+    evidence = evidence_of((LOAD, 1e9), figures=figures, waits={"no_warp": empty, "wait": 1 - empty})
+    assert names(grid.detect_imbalance, evidence) + names(grid.detect_last_wave, evidence) == found
+
+
+@pytest.mark.parametrize(("empty", "found"), [(0.5, ["load-imbalance"]), (0.02, [])])
+def test_without_counters_of_each_sm_schedulers_without_a_warp_show_uneven_work(empty, found):
+    """3 us are what starting the launch takes, in which there is no warp either."""
+    figures = {"waves": 20.0, "sms": 132.0, "duration_ns": 100_000.0}
+    evidence = evidence_of(
+        (LOAD, 1e9), figures=figures, busy={"issue": 0.0}, waits={"no_warp": empty, "wait": 1 - empty}
+    )
+    assert names(grid.detect_imbalance, evidence) == found
+
+
+def test_a_small_grid_is_described_by_what_it_costs():
+    lines = [LOAD, "FADD R9, R9, R4"]
+
+    def sentence(blocks, waves=0.1, **facts):
+        figures = {"waves": waves, "sms": 132.0}
+        evidence = evidence_of(*lines, grid=blocks, facts={1: facts}, figures=figures)
+        (candidate,) = grid.detect_small_grid(evidence)
+        return candidate.sentence
+
+    assert sentence(66).endswith("50 % of the SMs have nothing to do.")
+    assert sentence(131, waits={"long_scoreboard": 90}).endswith("90 % of their places are empty.")
+    nearly_all = sentence(131, waves=0.002, waits={"long_scoreboard": 90})
+    assert nearly_all.endswith("> 99 % of their places are empty.")
+
+
+@pytest.mark.parametrize(
+    ("duration", "said"),
+    [
+        (2_200.0, "The launch takes 2.2 us, about as long as one that does nothing."),
+        (6_900.0, "The launch takes 6.9 us, and starting and ending any launch takes about 3 us."),
+    ],
+)
+def test_a_launch_is_not_said_to_take_less_than_starting_one(duration, said):
+    (candidate,) = grid.detect_short_launch(evidence_of(LOAD, figures={"duration_ns": duration}))
+    assert candidate.sentence == said
+
+
+def test_one_block_is_not_called_blocks():
+    (candidate,) = grid.detect_small_grid(evidence_of(LOAD, grid=1, figures={"waves": 0.01, "sms": 30.0}))
+    assert candidate.sentence.startswith("1 block for 30 SMs, which hold 100 at once")

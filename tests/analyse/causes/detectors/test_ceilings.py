@@ -1,0 +1,81 @@
+"""What is close to the peak of a resource, and what is within reach of it."""
+
+import pytest
+from made_evidence import LOAD, evidence_of, names
+
+from profiler.analyse.causes.detectors import ceilings
+
+
+@pytest.mark.parametrize(
+    ("resource", "enough", "cause"),
+    [
+        ("dram", 0.9, "at-memory-bandwidth"),
+        ("l2", 0.9, "at-l2-bandwidth"),
+        ("fma", 0.75, "at-fma-rate"),
+        ("alu", 0.75, "at-alu-rate"),
+        ("fma_heavy", 0.75, "at-fma-rate"),
+        ("xu", 0.75, "at-xu-rate"),
+        ("tensor", 0.75, "at-tensor-rate"),
+    ],
+)
+def test_a_resource_near_its_peak_is_a_ceiling(resource, enough, cause):
+    assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={resource: enough + 1e-9})) == [cause]
+    known = {"dram_bytes_read": 1e9}  # and so is how reads and writes mix
+    evidence = evidence_of(LOAD, busy={resource: enough - 0.01}, figures=known)
+    assert names(ceilings.detect_ceilings, evidence) == []
+
+
+@pytest.mark.parametrize(("used", "found"), [(0.80, []), (0.81, ["at-memory-bandwidth"])])
+def test_without_the_mix_of_reads_and_writes_a_kernel_may_be_as_fast_as_a_copy(used, found):
+    """A copy reaches 89 % of the peak, of which 90 % are 80.1 %; reads alone reach 94 %."""
+    evidence = evidence_of(LOAD, busy={"dram": used / 0.94})
+    assert names(ceilings.detect_ceilings, evidence) == found
+    for candidate in ceilings.detect_ceilings(evidence):
+        assert "at 81 % of its peak, and 89 to 94 % are within reach" in candidate.sentence
+        assert candidate.sentence.endswith("would still take at least 86 % of the time.")
+        assert candidate.at_most == pytest.approx(1 - used / 0.94)
+
+
+@pytest.mark.parametrize(
+    ("resource", "figures", "said"),
+    [
+        ("dram", {"dram_bytes_per_s": 3.8e12}, "at 3,800 GB/s, and 4,000 GB/s are within reach: "),
+        ("l2", {"l2_pct": 76.0}, "at 76 % of its peak, and 80 % are within reach: "),
+        ("fma", {}, "used to 95 % of what is within reach: "),
+        ("fma", {"fma_pipe_pct": 95.0}, "at 95 % of its peak, and 100 % are within reach: "),
+        ("tensor", {"tensor_pipe_pct": 95.0}, "at 95 % of its peak, and 100 % are within reach: "),
+    ],
+)
+def test_a_ceiling_says_what_is_within_reach_with_its_unit_and_leaves_no_more_than_the_rest(
+    resource, figures, said
+):
+    (candidate,) = ceilings.detect_ceilings(evidence_of(LOAD, busy={resource: 0.95}, figures=figures))
+    assert said in candidate.sentence
+    assert candidate.sentence.endswith("the same work would still take 95 % of the time.")
+    assert (candidate.saves, candidate.at_most) == (0.0, pytest.approx(0.05))
+
+
+@pytest.mark.parametrize(("resource", "said"), [("fma", "81 % are within reach beside its other instructions"), ("tensor", "100 % are within reach:")])  # fmt: skip
+def test_other_instructions_take_cycles_of_the_fma_pipe_and_none_of_the_tensor_pipe(resource, said):
+    evidence = evidence_of(LOAD, busy={resource: 0.77, "issue": 0.95}, figures={f"{resource}_pipe_pct": 77.0})
+    (candidate,) = ceilings.detect_ceilings(evidence)
+    assert f"at 77 % of its peak, and {said}" in candidate.sentence
+
+
+@pytest.mark.parametrize(("resource", "said"), [("dram", True), ("fma", False)])
+def test_without_instructions_more_bytes_may_be_moved_than_are_used(resource, said):
+    for lines, unseen in (((), said), ((LOAD,), False)):
+        (candidate,) = ceilings.detect_ceilings(evidence_of(*lines, busy={resource: 0.95}))
+        assert ("does not say whether all bytes that move are used" in candidate.advice) == unseen
+        assert (": to move as many bytes would still take 95 % of the time" in candidate.sentence) == unseen
+
+
+def test_without_instructions_lanes_that_lie_apart_may_be_what_fills_l2():
+    assert names(ceilings.detect_ceilings, evidence_of(LOAD, busy={"l2": 0.95})) == ["at-l2-bandwidth"]
+    assert names(ceilings.detect_ceilings, evidence_of(busy={"l2": 0.95})) == []
+
+
+@pytest.mark.parametrize(("dram", "found"), [(0.2, ["at-l2-bandwidth"]), (0.92, ["at-memory-bandwidth"])])
+def test_l2_is_full_by_itself_only_where_it_is_fuller_than_device_memory(dram, found):
+    evidence = evidence_of(LOAD, busy={"l2": 0.91, "dram": dram})
+    assert names(ceilings.detect_ceilings, evidence) == found

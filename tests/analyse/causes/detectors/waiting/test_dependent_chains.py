@@ -1,0 +1,51 @@
+"""Results that wait for the one before them, and what fills that time."""
+
+import pytest
+from made_evidence import LOOP, evidence_of, names
+
+from profiler.analyse.causes.detectors.waiting import dependent_chains, unoverlapped_loads
+
+
+@pytest.mark.parametrize(("registers", "found"), [(None, 1), (127.0, 1), (128.0, 0)])
+def test_a_second_chain_needs_as_many_registers_again(registers, found):
+    facts = {1: {"waits": {"wait": 50}}}
+    figures = {} if registers is None else {"registers": registers}
+    evidence = evidence_of("FMUL R4, R4, R6", "FADD R4, R4, R5", facts=facts, figures=figures)
+    assert len(list(dependent_chains.detect_dependent_chain(evidence))) == found
+
+
+def test_a_list_is_a_dependent_chain_and_an_array_is_loads_that_do_not_overlap():
+    chased = [("MOV R2, R8", 10), ("LDG.E.64 R2, [R2.64]", 1000), (LOOP, 1000)]
+    facts = {1: {"waits": {"long_scoreboard": 9}}}
+    assert names(dependent_chains.detect_dependent_chain, evidence_of(*chased, facts=facts)) == [
+        "dependent-chain"
+    ]
+    assert names(unoverlapped_loads.detect_unoverlapped_loads, evidence_of(*chased, facts=facts)) == []
+
+
+def test_independent_values_fill_the_latency_of_arithmetic_and_most_of_that_of_other_units():
+    code = ("FADD R5, R5, R4", "FADD R5, R5, R4", "MUFU.EX2 R6, R5", "FADD R6, R6, R7")
+    facts = {1: {"waits": {"wait": 10}}, 3: {"waits": {"short_scoreboard": 10}}}
+    (candidate,) = dependent_chains.detect_dependent_chain(evidence_of(*code, facts=facts))
+    assert candidate.effect.waits == {"wait": 1.0, "short_scoreboard": 0.75}
+
+
+@pytest.mark.parametrize(
+    ("jump", "rest", "saved"),
+    [
+        ("@P0 BRA 0x0", 766, {"branch_resolving": 0.75, "no_instruction": 0.75}),
+        ("@P0 BRA 0x0", 767, {"branch_resolving": 0.75}),
+        ("EXIT", 766, {"branch_resolving": 0.0, "no_instruction": 0.0}),
+    ],
+)
+def test_one_jump_of_a_loop_serves_several_chains_and_shortens_no_code_that_exceeds_its_cache(
+    jump, rest, saved
+):
+    """Warps wait at the start of the loop, after its jump; 768 instructions fill the cache."""
+    facts = {0: {"waits": {"branch_resolving": 10, "no_instruction": 10}}, 1: {"waits": {"wait": 10}}}
+    evidence = evidence_of("FADD R4, R4, R5", "FADD R4, R4, R5", jump, *["NOP"] * (rest - 1), facts=facts)
+    (candidate,) = dependent_chains.detect_dependent_chain(evidence)
+    found = candidate.effect.waits
+    assert {
+        reason: found[reason] for reason in ("branch_resolving", "no_instruction") if reason in found
+    } == saved

@@ -1,0 +1,57 @@
+"""Loads that warps wait for one by one."""
+
+import pytest
+from made_evidence import LOAD, evidence_of, names
+
+from profiler.analyse.causes.detectors.waiting import unoverlapped_loads
+
+
+def test_loads_that_nobody_waits_for_overlap_well_enough():
+    waits = {"long_scoreboard": 9}
+    assert names(unoverlapped_loads.detect_unoverlapped_loads, evidence_of(LOAD, "FADD R5, R5, R4", facts={1: {"waits": waits}})) == [
+        "loads-not-overlapped"
+    ]  # fmt: skip
+    assert names(unoverlapped_loads.detect_unoverlapped_loads, evidence_of(LOAD, "FADD R5, R5, R4", facts={1: {"waits": {"wait": 9}}})) == []  # fmt: skip
+
+
+def lone_saving(loads):
+    """The part of the waiting that goes, where a warp has so many loads under way."""
+    lines = [f"LDG.E R{10 + number}, [R2.64+{number:#x}]" for number in range(loads)]
+    facts = {loads: {"waits": {"long_scoreboard": 9}}}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(
+        evidence_of(*lines, "FADD R5, R5, R10", facts=facts)
+    )
+    return candidate.effect.waits["long_scoreboard"]
+
+
+def test_four_loads_under_way_are_enough():
+    assert lone_saving(1) == lone_saving(3) == 7 / 8
+    assert lone_saving(4) == 0.25
+
+
+def staging(use):
+    """A loop in which a warp loads four times 16 bytes, waits, hands them on by `use`, and waits at a barrier."""
+    lines = [f"LDG.E.128 R{8 + 4 * place}, [R2.64+{0x200 * place:#x}]" for place in range(4)]
+    lines += [use.format(8 + 4 * place) for place in range(4)]
+    lines += ["BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R40, [R5]", "BRA 0x0"]
+    facts = {4: {"waits": {"long_scoreboard": 30}}, 9: {"waits": {"barrier": 10}}}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    return candidate.effect.waits
+
+
+def test_copies_of_the_next_tile_end_the_wait_for_all_loads_of_a_tile():
+    """However many loads a warp has under way: it waits for all of them in each turn, and others wait for it at the barrier."""
+    staged, used = staging("STS.128 [R4], R{0}"), staging("FADD R5, R5, R{0}")
+    assert staged["long_scoreboard"] == pytest.approx(7 / 8)
+    assert staged["barrier"] == pytest.approx(7 / 8 * 30 / 40)
+    assert used == {"long_scoreboard": 0.25, "barrier": 0.0}
+
+
+def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
+    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    (staged,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(LOAD, "STS [R8], R4", facts=facts))
+    (used,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(LOAD, "FADD R5, R5, R4", facts=facts))
+    assert (staged.effect.resources["l1"], used.effect.resources["l1"]) == (1.0, 0.0)
+    facts[0] = {"sectors": 3200.0, "ideal_sectors": 400.0}  # looked up apart by copies as well
+    (apart,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(LOAD, "STS [R8], R4", facts=facts))
+    assert apart.effect.resources["l1"] == pytest.approx(1 / 8)
