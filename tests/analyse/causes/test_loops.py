@@ -247,3 +247,21 @@ def test_a_nest_within_a_nest_is_a_part_of_it_and_not_counted_again(executed_aft
     )
     assert len(loops.find_nests(evidence)) == 2
     assert len(list(loops.detect_loop_overhead(evidence))) == found
+
+
+@pytest.mark.parametrize(
+    ("stored", "meets", "in_steps"),
+    [
+        ("R9", True, True),  # what the turn before stored, and what is made of it, as in a tree
+        ("R6", True, False),  # a tile, which each turn loads anew
+        ("R9", False, False),  # a thread's own place
+    ],
+)
+def test_steps_that_start_from_what_others_stored_are_not_promised_to_overlap(stored, meets, in_steps):
+    barrier = "BAR.SYNC.DEFER_BLOCKING 0x0" if meets else "NOP"
+    turn = ("LDG.E R6, [R12.64]", "LDS R8, [R4]", "FADD R9, R8, R7", f"STS [R5], {stored}", barrier)
+    evidence = loop_of(*turn, facts={3: {"waits": {"short_scoreboard": 90}}})
+    (candidate,) = loops.detect_loop_overhead(evidence)
+    assert ("with independent work in its copies" in candidate.advice) != in_steps
+    assert ("needs what the one before stored in shared memory" in candidate.advice) == in_steps
+    assert (candidate.effect.waits.get("short_scoreboard", 0.0) > 0) != in_steps
