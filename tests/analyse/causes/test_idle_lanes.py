@@ -145,3 +145,18 @@ def test_warps_without_work_are_no_lanes_that_watch_their_warp(warps, lanes_of_t
     assert (set(candidate.weights) == {evidence.sites[3]}) == is_whole  # the test, where a change begins
     assert ("a row for each of its warps" in candidate.advice) == is_whole
     assert ("warps_without_work_pct" in candidate.evidence) == is_whole
+
+
+def test_the_end_of_a_loop_sends_no_warp_away():
+    """One lane of a warp makes all turns; the branch back is followed once."""
+    one = {"lanes": 1.0, "acting": 1.0}
+    lines = ("LDG.E R4, [R2.64]", "IADD3 R2, R2, 0x4, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x10")
+    evidence = evidence_of(
+        ("MOV R2, RZ", 1.0),
+        *((line, 100.0) for line in lines),
+        ("EXIT", 1.0),
+        facts=dict.fromkeys(range(6), one),
+    )
+    said = [candidate.sentence for candidate in lanes.detect_idle_lanes(evidence)]
+    assert all(text.startswith("Lanes have nothing to do") for text in said)
+    assert said

@@ -114,7 +114,9 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
     found: dict[Site, tuple[float, Site]] = {}
     for sites in evidence.by_function.values():
         for guard, following in pairwise(sites):
-            if guard.kind != "control" or not guard.instruction.predicate:
+            target = guard.instruction.target
+            goes_back = target is not None and target <= guard.instruction.offset
+            if guard.kind != "control" or not guard.instruction.predicate or goes_back:
                 continue
             step = [
                 site
