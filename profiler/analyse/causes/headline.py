@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from statistics import median
 
-from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline, where_is
+from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline
 from profiler.analyse.recording.doubts import PYTORCH, is_part_of_step
 from profiler.analyse.recording.kernel_names import short_name
 from profiler.analyse.recording.profile import Profile
@@ -195,7 +195,7 @@ def _change_text(causes: Sequence[Cause]) -> str:
 
 def _foreign_text(causes: Sequence[Cause], profile: Profile | None) -> str:
     """Returns what to do where an instruction is to blame whose source line is not known."""
-    if not causes or causes[0].is_ceiling or where_is(causes[0].cause, causes[0].where) != "instruction":
+    if not causes or causes[0].is_ceiling or causes[0].where_is != "instruction":
         return ""
     return without_source(profile.manifest.program if profile else "")
 
@@ -260,4 +260,4 @@ def whole_place_text(place: CodePlace) -> str:
 
 def has_place(cause: Cause) -> bool:
     """Returns whether a line or an instruction is to blame."""
-    return where_is(cause.cause, cause.where) in ("line", "instruction")
+    return cause.where_is in ("line", "instruction")
