@@ -204,8 +204,12 @@ def saves_text(cause: Cause) -> str:
     expected, at_most = _expected(cause), round(cause.saves_pct.at_most)
     if expected >= _ALL_PCT:
         return "Likely to save nearly all of the time."
-    more = f"more than {at_most} %" if at_most > expected else "more"
-    return f"Likely to save {saving(cause.saves_pct.expected)} % of the time{f', and never {more}' if has_bound(cause) else ''}."
+    likely = saving(cause.saves_pct.expected)
+    if not has_bound(cause):
+        return f"Likely to save {likely} % of the time."
+    if at_most <= expected:  # the estimate is the bound
+        return f"Saves {likely} % of the time at most."
+    return f"Likely to save {likely} % of the time, and never more than {at_most} %."
 
 
 def _hiding_text(causes: Sequence[Cause]) -> str:
