@@ -1893,6 +1893,14 @@ def test_what_is_used_of_what_is_within_reach_is_the_time_that_the_work_would_st
     assert round(figures[f"{resource}_of_reachable_pct"]) == takes
 
 
+def test_a_pipe_that_rests_for_a_moment_is_not_said_to_work_all_of_the_time():
+    evidence = evidence_of(LOAD, busy={"alu": 0.997}, figures={"alu_pipe_pct": 99.7})
+    (candidate,) = ceilings.detect_ceilings(evidence)
+    assert candidate.sentence.endswith(
+        "at > 99 % of its peak, and 100 % are within reach: the same work would still take > 99 % of the time."
+    )
+
+
 @pytest.mark.parametrize(("resource", "said"), [("dram", True), ("fma", False)])
 def test_without_instructions_more_bytes_may_be_moved_than_are_used(resource, said):
     for lines, unseen in (((), said), ((LOAD,), False)):
