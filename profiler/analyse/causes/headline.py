@@ -264,4 +264,4 @@ def whole_place_text(place: CodePlace) -> str:
 
 def has_place(cause: Cause) -> bool:
     """Returns whether a line or an instruction is to blame."""
-    return cause.where_is in ("line", "instruction")
+    return bool(cause.where) and cause.where_is in ("line", "instruction")
