@@ -110,12 +110,12 @@ class Diagnosis(Struct, frozen=True):
         return set(self.sees) >= set(of.sees)
 
 
-def where_is(cause: str, where: Sequence[CodePlace]) -> WhereIs:
-    """Returns what kind of places `where` holds. A cause of the launch, or a ceiling, has none to blame.
+def where_is(cause: str, where: Sequence[CodePlace], blames_lines: bool = False) -> WhereIs:
+    """Returns what kind of places `where` holds. A cause of the launch, or a ceiling, has none to blame, unless it `blames_lines`.
 
     Their places are where the kernel is busiest, if work is to be shared out, or else the line of its signature.
     """
-    if BY_NAME[cause].group in _OF_THE_KERNEL:
+    if BY_NAME[cause].group in _OF_THE_KERNEL and not blames_lines:
         return "kernel"
     if not where:
         return "unrecorded"

@@ -235,5 +235,5 @@ def _cause(
             **candidate.evidence,
             **({_RULE: estimates[candidate.name]} if candidate.name in estimates else {}),
         },
-        where_is=where_is(candidate.name, where),
+        where_is=where_is(candidate.name, where, candidate.blames_lines),
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from statistics import median
 
-from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline, where_is
+from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline
 from profiler.analyse.recording.doubts import PYTORCH, is_part_of_step
 from profiler.analyse.recording.kernel_names import short_name
 from profiler.analyse.recording.profile import Profile
@@ -195,7 +195,7 @@ def _change_text(causes: Sequence[Cause]) -> str:
 
 def _foreign_text(causes: Sequence[Cause], profile: Profile | None) -> str:
     """Returns what to do where an instruction is to blame whose source line is not known."""
-    if not causes or causes[0].is_ceiling or where_is(causes[0].cause, causes[0].where) != "instruction":
+    if not causes or causes[0].is_ceiling or causes[0].where_is != "instruction":
         return ""
     return without_source(profile.manifest.program if profile else "")
 
@@ -204,8 +204,12 @@ def saves_text(cause: Cause) -> str:
     expected, at_most = _expected(cause), round(cause.saves_pct.at_most)
     if expected >= _ALL_PCT:
         return "Likely to save nearly all of the time."
-    more = f"more than {at_most} %" if at_most > expected else "more"
-    return f"Likely to save {saving(cause.saves_pct.expected)} % of the time{f', and never {more}' if has_bound(cause) else ''}."
+    likely = saving(cause.saves_pct.expected)
+    if not has_bound(cause):
+        return f"Likely to save {likely} % of the time."
+    if at_most <= expected:  # the estimate is the bound
+        return f"Saves {likely} % of the time at most."
+    return f"Likely to save {likely} % of the time, and never more than {at_most} %."
 
 
 def _hiding_text(causes: Sequence[Cause]) -> str:
@@ -260,4 +264,4 @@ def whole_place_text(place: CodePlace) -> str:
 
 def has_place(cause: Cause) -> bool:
     """Returns whether a line or an instruction is to blame."""
-    return where_is(cause.cause, cause.where) in ("line", "instruction")
+    return bool(cause.where) and cause.where_is in ("line", "instruction")

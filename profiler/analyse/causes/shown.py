@@ -49,11 +49,11 @@ def _busiest_text(evidence: Evidence) -> str:
     follows = (
         "for most of the time, warps wait or are missing"
         if used < _MOST_OF_THE_TIME_PCT
-        else f"{less} more than {100 - used} % of the time"
-        if used < 100
+        else f"{less} more than {max(1, 100 - used)} % of the time"
+        if busy[busiest] < 100
         else f"{less} any time"
     )
-    return f"{UNITS[busiest]} the busiest unit, at {busy[busiest]:.0f} % of the peak: {follows}."
+    return f"{UNITS[busiest]} the busiest unit, at {whole_percent(busy[busiest])} % of the peak: {follows}."
 
 
 def _warps_text(evidence: Evidence) -> str:
@@ -61,9 +61,9 @@ def _warps_text(evidence: Evidence) -> str:
     held, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
     if not held or not limit:
         return ""
-    text = f"SMs hold {held:.0f} % of the warps that they could"
+    text = f"SMs hold {whole_percent(held)} % of the warps that they could"
     if held < _AS_MANY * limit:
-        return f"{text}, and have room for {limit:.0f} %."
+        return f"{text}, and have room for {whole_percent(limit)} %."
     if limit >= 100:
         return f"{text}: hardly any more fit."
     limits = find_occupancy_limits(evidence)

@@ -238,6 +238,7 @@ def headline_with(make_run, figures):
     ("l1", "said"),
     [
         (100.0, "L1 is the busiest unit, at 100 % of the peak: without less of that work, no change saves any time."),
+        (99.7, "L1 is the busiest unit, at > 99 % of the peak: without less of that work, no change saves more than 1 % of the time."),
         (98.0, "L1 is the busiest unit, at 98 % of the peak: without less of that work, no change saves more than 2 % of the time."),
         (50.0, "L1 is the busiest unit, at 50 % of the peak: without less of that work, no change saves more than 50 % of the time."),
         (49.0, "L1 is the busiest unit, at 49 % of the peak: for most of the time, warps wait or are missing."),
@@ -255,7 +256,7 @@ LIMITS = {"launch__occupancy_limit_blocks": 16.0, "launch__occupancy_limit_warps
 @pytest.mark.parametrize(
     ("figures", "said"),
     [
-        ({"occupancy_pct": 99.9, "occupancy_limit_pct": 100.0}, "SMs hold 100 % of the warps that they could: hardly any more fit."),
+        ({"occupancy_pct": 99.9, "occupancy_limit_pct": 100.0}, "SMs hold > 99 % of the warps that they could: hardly any more fit."),
         ({"occupancy_pct": 89.0, "occupancy_limit_pct": 100.0}, "SMs hold 89 % of the warps that they could, and have room for 100 %."),
         ({"occupancy_pct": 46.0, "occupancy_limit_pct": 50.0, **LIMITS, "blocks_by_registers": 8.0},
          "SMs hold 46 % of the warps that they could, about as many as the registers of a thread allow."),
@@ -274,7 +275,7 @@ def test_where_nothing_was_found_the_headline_says_how_many_warps_sms_hold_and_w
     ("figures", "why"),
     [
         ({"occupancy_pct": 99.9, "occupancy_limit_pct": 100.0},
-         "SMs hold 100 % of the warps that they could: hardly any more fit. Causes cannot be looked for: it is not recorded how busy "
+         "SMs hold > 99 % of the warps that they could: hardly any more fit. Causes cannot be looked for: it is not recorded how busy "
          "memory and pipes are, which instructions ran how often and where warps wait."),
         ({}, NOTHING_RECORDED),
     ],

@@ -66,7 +66,8 @@ def test_advice_for_code_without_lines_says_what_the_caller_of_a_library_can_cha
     ("expected", "at_most", "said"),
     [
         (20.4, 30.0, "Likely to save 20 % of the time, and never more than 30 %."),
-        (23.1, 23.4, "Likely to save 23 % of the time, and never more."),
+        (23.1, 23.4, "Saves 23 % of the time at most."),
+        (23.1, 23.6, "Likely to save 23 % of the time, and never more than 24 %."),
         (40.0, 100.0, "Likely to save 40 % of the time."),
         (100.0, 100.0, "Likely to save nearly all of the time."),
     ],

@@ -448,10 +448,12 @@ def test_a_sum_that_a_loop_stores_in_shared_memory_again_and_again_is_overwritte
     ("conversion", "mixed"),
     [("F2F.F64.F32 R2, R6", True), ("I2F.F64 R2, R6", False), ("DADD R2, R2, R6", False)],
 )
-def test_literals_make_floats_double_where_floats_are_converted(conversion, mixed):
+def test_literals_or_types_make_floats_double_where_floats_are_converted(conversion, mixed):
     (candidate,) = number_types.detect_fp64(evidence_of(conversion, "DMUL R4, R2, R8", "EXIT"))
     assert ("converted from float" in candidate.sentence) == mixed
-    assert candidate.advice.startswith("Write literals" if mixed else "Compute in float")
+    assert candidate.advice.startswith("If single precision is enough, find" if mixed else "Compute in float")
+    assert ("literals (write 0.5f)" in candidate.advice) == mixed
+    assert ("a template argument or a typedef" in candidate.advice) == mixed
 
 
 BACK = "@P0 BRA 0x0"

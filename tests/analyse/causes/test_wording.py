@@ -290,3 +290,15 @@ def test_gpus_before_ampere_are_advised_nothing_that_they_lack(capability):
     assert len(sentences) >= 4
     left = [any(word in on_gpu(text, capability) for word in SINCE_AMPERE) for text in sentences]
     assert left == [capability not in ("7.0", "7.5")] * len(sentences)
+
+
+def test_every_share_of_a_whole_is_rounded_by_the_one_rule():
+    """What is not all of it is never printed as 100 %, and what is not nothing never as 0 %."""
+    folder = Path(detectors.__file__).parents[1]
+    by_hand = [
+        f"{file.name}: {line.strip()}"
+        for file in sorted(folder.rglob("*.py"))
+        for line in file.read_text().splitlines()
+        if re.search(r":\.0f\} %", line)
+    ]
+    assert by_hand == []

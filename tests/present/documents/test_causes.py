@@ -29,7 +29,7 @@ PLACES = [
     CodePlace("LDG.E", 0x1A0, 20.0),
 ]
 CAUSES_FOUND = [
-    Cause("uncoalesced-loads", "A warp loads 32 sectors. " * 4, "Exchange the indices.", Savings(46.6, 55.5), PLACES, {}),
+    Cause("uncoalesced-loads", "A warp loads 32 sectors. " * 4, "Exchange the indices.", Savings(46.6, 55.5), PLACES, {}, "line"),
     Cause("grid-too-small", "64 blocks for 132 SMs.", "Split the work.", Savings(9.6, 80.0, together=50.4), [], {}),
 ]  # fmt: skip
 CEILING = Cause("at-memory-bandwidth", "Device memory is used to 98 %.", "Move fewer bytes.", Savings(0.0, 0.0), [], {})  # fmt: skip
@@ -104,6 +104,12 @@ def test_an_empty_list_of_places_says_whether_the_cause_is_of_the_whole_kernel_o
     cause, where, said
 ):
     assert where_is(cause, where) == said
+
+
+def test_a_cause_of_the_whole_kernel_may_have_a_line_to_blame():
+    assert where_is("load-imbalance", PLACES, blames_lines=True) == "line"
+    cause = replace(CAUSES_FOUND[1], where=PLACES, where_is="line")
+    assert "At kernel.cu:66" in flat(text_of([cause]))
 
 
 @pytest.mark.parametrize(
@@ -216,7 +222,10 @@ def test_nearly_all_of_the_time_is_not_all_of_it():
 
 
 def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():
-    nowhere = [Cause(name, "", "", Savings(9.0, 9.0), PLACES[1:], {}) for name in ("barriers", "idle-lanes")]
+    nowhere = [
+        Cause(name, "", "", Savings(9.0, 9.0), PLACES[1:], {}, "instruction")
+        for name in ("barriers", "idle-lanes")
+    ]
     page = flat(text_of(nowhere))
     assert page.count("no source lines are recorded") == page.count("@cuda.jit(lineinfo=True)") == 1
     assert "no source lines" not in text_of()

@@ -46,6 +46,7 @@ class Candidate:
     at_most: float | None = None
     regrouped: Mapping[str, float] = field(default_factory=dict)
     resource: str = ""  # that is at its ceiling
+    blames_lines: bool = False  # of a cause of the whole kernel: whether it is known where in it
     in_triton: str = ""  # the advice in words of Triton, where the cause has several
 
     @property

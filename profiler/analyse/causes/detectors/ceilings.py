@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE
 from profiler.analyse.causes.evidence.measured_time import USED
 from profiler.analyse.causes.evidence.time_model import AT_MEMORY, BOTH_WAYS, ONE_WAY
-from profiler.text import number, unit_for_people
+from profiler.text import number, unit_for_people, whole_percent
 
 # A scheduler issues one instruction a cycle, so that a pipe at 75 % leaves at most a quarter for everything else.
 _AT_PIPE = 0.75
@@ -44,19 +44,36 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
         # Lanes that lie apart use a part of what moves, which only accesses that are recorded show.
         unseen = resource == "dram" and not evidence.sites
         same = "to move as many bytes" if unseen else "the same work"
-        is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, busy)
+        taken = _taken(evidence, resource, busy)
+        beside = round(100 * taken) > round(100 * busy)
+        same = "the same instructions" if beside else same
+        is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, taken, beside)
         yield Candidate(
             name,
-            f"{what} is {is_at}: {same} would still take {'at least ' if mixed else ''}{100 * busy:.0f} % of the time."
-            + (f" While rounds of blocks are full, it is at {100 * while_full:.0f} %." if unfilled else ""),
+            f"{what} is {is_at}: {same} would still take {'at least ' if mixed else ''}{whole_percent(100 * taken)} % of the time"
+            + (f", and those of the FMA pipe alone {whole_percent(100 * busy)} %." if beside else ".")
+            + (
+                f" While rounds of blocks are full, it is at {whole_percent(100 * while_full)} %."
+                if unfilled
+                else ""
+            ),
             f"{advice}{_UNSEEN if unseen else ''}",
-            evidence={f"{resource}_of_reachable_pct": 100 * busy, **figures},
+            evidence={f"{resource}_of_reachable_pct": 100 * taken, **figures},
             saves=0.0,
             at_most=1 - busy,
             resource=resource,
             in_triton=advice if resource == "fma_heavy" else "",  # tensor cores multiply floats
         )
         return
+
+
+def _taken(evidence: Evidence, resource: str, busy: float) -> float:
+    """Returns the part of the time in which the resource can take no other work of this kernel: what it is used for, of what is within reach.
+
+    Each instruction of the FMA pipe takes a cycle of the scheduler, in which it issues no other one. An instruction of the tensor pipe takes
+    many cycles of its pipe and one of the scheduler, which has time for others.
+    """
+    return max(busy, evidence.model.busy.get(ISSUE, 0.0)) if resource == "fma" else busy
 
 
 def _mix_is_known(evidence: Evidence) -> bool:
@@ -66,23 +83,28 @@ def _mix_is_known(evidence: Evidence) -> bool:
 
 def _used_of_unknown_mix(busy: float) -> tuple[str, dict[str, float]]:
     used, least, most = 100 * busy * ONE_WAY, 100 * BOTH_WAYS, 100 * ONE_WAY
-    text = f"at {used:.0f} % of its peak, and {least:.0f} to {most:.0f} % are within reach, depending on how reads and writes mix, which is not recorded"
+    text = (
+        f"at {whole_percent(used)} % of its peak, and {whole_percent(least)} to {whole_percent(most)} % are within reach, depending on how reads and "
+        "writes mix, which is not recorded"
+    )
     return text, {USED["dram"]: used, "dram_reachable_least_pct": least, "dram_reachable_pct": most}
 
 
-def _used(evidence: Evidence, resource: str, busy: float) -> tuple[str, dict[str, float]]:
-    """Returns how much of the resource is used and what is within reach, in words and as figures."""
+def _used(evidence: Evidence, resource: str, taken: float, beside: bool) -> tuple[str, dict[str, float]]:
+    """Returns how much of the resource is used and what is within reach, in words and as figures, if it is `taken` for this part of the time.
+
+    If so, instructions `beside` its own take the rest of that.
+    """
     if resource == "dram" and (rate := evidence.find("dram_bytes_per_s")):
-        reach = rate / busy
+        reach = rate / taken
         divisor, unit = unit_for_people("byte/s", reach)
         text = f"at {number(rate / divisor)} {unit}, and {number(reach / divisor)} {unit} are within reach"
         return text, {"dram_bytes_per_s": rate, "dram_reachable_bytes_per_s": reach}
     used = evidence.find(USED[resource]) if resource in USED else None
     if used is None:
-        return f"used to {100 * busy:.0f} % of what is within reach", {}
-    # Each instruction of the FMA pipe takes a cycle of the scheduler, in which it issues no other one. An instruction of the
-    # tensor pipe takes many cycles of its pipe and one of the scheduler, which has time for others.
-    taken = max(busy, evidence.model.busy.get(ISSUE, 0.0)) if resource == "fma" else busy
-    beside = " beside its other instructions" if taken > busy else ""
-    text = f"at {used:.0f} % of its peak, and {used / taken:.0f} % are within reach{beside}"
+        return (
+            f"used to {whole_percent(100 * taken)} % of what is within reach{' beside its other instructions' if beside else ''}",
+            {},
+        )
+    text = f"at {whole_percent(used)} % of its peak, and {whole_percent(used / taken)} % are within reach{' beside its other instructions' if beside else ''}"
     return text, {USED[resource]: used, f"{resource}_reachable_pct": used / taken}

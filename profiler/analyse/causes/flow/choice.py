@@ -33,6 +33,12 @@ def is_chosen_by_data(evidence: Evidence, stores: Sequence[Site]) -> bool:
     return bool(loads) and not find_differing_in_block(evidence).isdisjoint(loads)
 
 
+def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
+    """Returns whether what was loaded from global memory decides on a branch, such as the length of a row on the end of a loop."""
+    feeding = reach(choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
+    return any(one.kind == "global load" for one in feeding)
+
+
 def _is_worked_out(evidence: Evidence, site: Site) -> bool:
     """Returns whether a result is no index: threads have left it in memory, or a loop has made it from that of the turn before by more than counting."""
     if site.kind in _COMPUTED:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
@@ -105,6 +106,29 @@ def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
                 if setter and setter not in differing and sources_of(evidence, setter):
                     found.add(site)
             setting |= dict.fromkeys(site.use.predicates_written, site)
+    return found
+
+
+def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[Site, tuple[float, Site]]:
+    """Returns the part of the warps that execute an instruction before a branch, and not the code and the accesses behind it, with that branch."""
+    found: dict[Site, tuple[float, Site]] = {}
+    for sites in evidence.by_function.values():
+        for guard, following in pairwise(sites):
+            target = guard.instruction.target
+            goes_back = target is not None and target <= guard.instruction.offset
+            if guard.kind != "control" or not guard.instruction.predicate or goes_back:
+                continue
+            step = [
+                site
+                for site in sites
+                if site in idle and site.executed == guard.executed and site not in found
+            ]
+            behind = [
+                site.executed for site in sites if site.kind in ACCESSES and site.position > guard.position
+            ]
+            going_on = max([following.executed, *behind])
+            if step and guard in idle and going_on < guard.executed:
+                found |= dict.fromkeys(step, (1 - going_on / guard.executed, guard))
     return found
 
 

@@ -1,5 +1,7 @@
 """What is close to the peak of a resource, and what is within reach of it."""
 
+import re
+
 import pytest
 from made_evidence import LOAD, evidence_of, names
 
@@ -55,11 +57,22 @@ def test_a_ceiling_says_what_is_within_reach_with_its_unit_and_leaves_no_more_th
     assert (candidate.saves, candidate.at_most) == (0.0, pytest.approx(0.05))
 
 
-@pytest.mark.parametrize(("resource", "said"), [("fma", "81 % are within reach beside its other instructions"), ("tensor", "100 % are within reach:")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("resource", "said"),
+    [
+        (
+            "fma",
+            "81 % are within reach beside its other instructions: the same instructions would still take 95 % of the time, and those of the FMA "
+            "pipe alone 77 %.",
+        ),
+        ("tensor", "100 % are within reach: the same work would still take 77 % of the time."),
+    ],
+)
 def test_other_instructions_take_cycles_of_the_fma_pipe_and_none_of_the_tensor_pipe(resource, said):
     evidence = evidence_of(LOAD, busy={resource: 0.77, "issue": 0.95}, figures={f"{resource}_pipe_pct": 77.0})
     (candidate,) = ceilings.detect_ceilings(evidence)
-    assert f"at 77 % of its peak, and {said}" in candidate.sentence
+    assert candidate.sentence.endswith(f"at 77 % of its peak, and {said}")
+    assert candidate.at_most == pytest.approx(0.23)  # what needs the rest is the work of the pipe alone
 
 
 @pytest.mark.parametrize(("resource", "said"), [("dram", True), ("fma", False)])
@@ -79,3 +92,41 @@ def test_without_instructions_lanes_that_lie_apart_may_be_what_fills_l2():
 def test_l2_is_full_by_itself_only_where_it_is_fuller_than_device_memory(dram, found):
     evidence = evidence_of(LOAD, busy={"l2": 0.91, "dram": dram})
     assert names(ceilings.detect_ceilings, evidence) == found
+
+
+@pytest.mark.parametrize("issue", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize(
+    ("resource", "figure"),
+    [
+        ("fma", "fma_pipe_pct"),
+        ("alu", "alu_pipe_pct"),
+        ("tensor", "tensor_pipe_pct"),
+        ("xu", "xu_pipe_pct"),
+        ("l2", "l2_pct"),
+    ],
+)
+def test_what_is_used_of_what_is_within_reach_is_the_time_that_the_work_would_still_take(
+    resource, figure, issue
+):
+    used = 80.0 if resource != "l2" else 85.0
+    busy = used / 100 if resource != "l2" else 0.97
+    evidence = evidence_of(LOAD, busy={resource: busy, "issue": issue}, figures={figure: used})
+    (candidate,) = ceilings.detect_ceilings(evidence)
+    told = re.search(
+        r"at (\d+) % of its peak, and (\d+) % are .* would still take (\d+) %", candidate.sentence
+    )
+    is_at, reach, takes = map(int, told.groups())
+    assert 100 * is_at / reach == pytest.approx(takes, abs=1)  # each is rounded
+    figures = candidate.evidence
+    assert figures[f"{resource}_of_reachable_pct"] == pytest.approx(
+        100 * figures[figure] / figures[f"{resource}_reachable_pct"]
+    )
+    assert round(figures[f"{resource}_of_reachable_pct"]) == takes
+
+
+def test_a_pipe_that_rests_for_a_moment_is_not_said_to_work_all_of_the_time():
+    evidence = evidence_of(LOAD, busy={"alu": 0.997}, figures={"alu_pipe_pct": 99.7})
+    (candidate,) = ceilings.detect_ceilings(evidence)
+    assert candidate.sentence.endswith(
+        "at > 99 % of its peak, and 100 % are within reach: the same work would still take > 99 % of the time."
+    )

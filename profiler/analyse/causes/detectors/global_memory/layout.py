@@ -252,7 +252,7 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
         + (
             f", and which the cache of constants does not hold: warps spend {whole_percent(waiting)} % of their time waiting for them."
             if are_beyond_the_cache(evidence)
-            else f": that keeps the cache of constants busy for about {busy:.0f} % of the time, and warps spend {whole_percent(waiting)} % of theirs waiting "
+            else f": that keeps the cache of constants busy for about {whole_percent(busy)} % of the time, and warps spend {whole_percent(waiting)} % of theirs waiting "
             "for it."
         ),
         "Put the table into shared memory, or into global memory where neighbouring lanes read neighbouring elements "

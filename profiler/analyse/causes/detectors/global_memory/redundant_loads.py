@@ -25,6 +25,7 @@ from profiler.analyse.causes.flow.passes import find_later_passes
 from profiler.analyse.causes.flow.served_loads import find_addresses_gone
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import SECTOR_BYTES
+from profiler.text import whole_percent
 
 OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
@@ -125,9 +126,9 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
     delivered = min(again, max(0.0, read - different))
     yield Candidate(
         "redundant-global-loads",
-        f"Blocks read the same data in several loops, one after the other: {100 * again / (again + others):.0f} % of what loads request was read before"
+        f"Blocks read the same data in several loops, one after the other: {whole_percent(100 * again / (again + others))} % of what loads request was read before"
         + (
-            f", and device memory delivers {100 * delivered / again:.0f} % of that anew."
+            f", and device memory delivers {whole_percent(100 * delivered / again)} % of that anew."
             if delivered
             else "."
         ),
@@ -165,7 +166,7 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
         share = 100 * evidence.share_executed(alike)
         yield Candidate(
             "redundant-global-loads",
-            f"The {rows} rows of a block load the same data, because these addresses do not depend on threadIdx.{axis.lower()}: {share:.0f} % of the "
+            f"The {rows} rows of a block load the same data, because these addresses do not depend on threadIdx.{axis.lower()}: {whole_percent(share)} % of the "
             "executed instructions are the same for all rows.",
             f"Let each thread compute several rows (a loop over what threadIdx.{axis.lower()} counts), and load once for all of them; or let one row "
             "load into shared memory.",

@@ -12,11 +12,11 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.arithmetic.divisions import called_functions, find_dividing
 from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
-from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
+from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp, find_warps_without_work
 from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.code.function_sizes import is_tested
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
-from profiler.text import counted
+from profiler.text import counted, whole_percent
 
 _LANES_MISSING = 1 / LANES  # one lane of a warp
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
@@ -42,7 +42,11 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
             "Branches split warps, whose sides are executed one after the other",
             "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
         )
-    if idle:
+    warps = find_warps_without_work(evidence, idle)
+    wasted = sum(part * site.executed for site, part in idle.items())
+    if 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
+        yield _wasting_warps(evidence, idle, warps)
+    elif idle:
         yield _wasting(
             "idle-lanes",
             evidence,
@@ -99,12 +103,34 @@ def _wasting(
     act = f"{lanes:.1f} of 32 lanes act" if lanes >= 1 else "fewer than one of 32 lanes acts on average"
     return Candidate(
         name,
-        f"{sentence}: where that happens, {act}; {wasted:.0f} % of all issued lanes are wasted.",
+        f"{sentence}: where that happens, {act}; {whole_percent(wasted)} % of all issued lanes are wasted.",
         advice,
         _for_acting_lanes(evidence, fractions),
         {site: part * site.executed for site, part in fractions.items()},
         {"acting_lanes": lanes, "wasted_lanes_pct": wasted},
         in_triton=in_triton,
+    )
+
+
+def _wasting_warps(
+    evidence: Evidence, idle: Mapping[Site, float], warps: Mapping[Site, tuple[float, Site]]
+) -> Candidate:
+    """Returns the cause of whole warps that have no work, at the tests by which they find that out."""
+    issued = sum(site.executed for site in warps)
+    without = 100 * sum(part * site.executed for site, (part, _) in warps.items()) / issued
+    wasted = 100 * sum(part * site.executed for site, part in idle.items()) / evidence.executed
+    guards: dict[Site, float] = {}
+    for site, (part, guard) in warps.items():
+        guards[guard] = guards.get(guard, 0.0) + part * site.executed
+    return Candidate(
+        "idle-lanes",
+        f"Whole warps have nothing to do: {whole_percent(without)} % of those that ask for work get none; {whole_percent(wasted)} % of all issued lanes "
+        "are wasted.",
+        "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
+        _for_acting_lanes(evidence, idle),
+        guards,
+        {"warps_without_work_pct": without, "wasted_lanes_pct": wasted},
+        in_triton=_EXCHANGE_IN_TRITON if _only_exchange(idle) else "",
     )
 
 
@@ -128,7 +154,7 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "idle-lanes",
         f"Blocks of {counted(evidence.shape.threads, 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp: "
-        f"{100 * idle:.0f} % of all issued lanes are wasted.",
+        f"{whole_percent(100 * idle)} % of all issued lanes are wasted.",
         "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks.",
         Effect({**effect.resources, LAUNCH: _not_launched(evidence, effect)}, effect.waits),
         evidence={"acting_lanes": lanes, "wasted_lanes_pct": 100 * idle},

@@ -14,7 +14,9 @@ from profiler.analyse.causes.flow.carried import is_carried, steps_on
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
     find_writers,
+    makers_of_value,
     reach,
+    sources_of,
     written_by_any,
 )
 from profiler.analyse.causes.flow.trees import find_in_trees
@@ -60,14 +62,16 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     share = 100 * evidence.share_executed(keeping)
     size, longest = min(map(len, inside)), max(map(len, inside))
     is_nest = any(loop[0] in nests for loop in inside)
-    advice, in_triton = _ADVICE_ON_NESTS if is_nest else _ADVICE
+    in_steps = {site for loop in inside if _goes_in_steps(evidence, loop) for site in loop}
+    most_in_steps = 2 * sum(site.executed for site in in_steps) > sum(site.executed for site in sites)
+    advice, in_triton = _ADVICE_ON_NESTS if is_nest else _ADVICE_ON_STEPS if most_in_steps else _ADVICE
     yield Candidate(
         "loop-overhead",
         f"{whole_percent(share)} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
         f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address."
         + (" A loop inside it makes few turns each time that it begins." if is_nest else ""),
         advice,
-        _unrolled(evidence, sites, keeping),
+        _unrolled(evidence, sites, keeping, in_steps),
         {site: site.executed for site in keeping},
         {"loops": len(inside), "loop_instructions": size, "loop_overhead_pct": share},
         in_triton=in_triton,
@@ -75,6 +79,11 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
 
 
 _ADVICE = ("Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.", "")
+_ADVICE_ON_STEPS = (
+    "Let the compiler know the number of steps (a template parameter, or a constant), so that it unrolls the whole loop and needs no "
+    "counting and no tests. A step needs what the one before stored in shared memory, so that its copies wait as long.",
+    "",
+)
 _ADVICE_ON_NESTS = (
     "Let the compiler know how many turns the inner loop makes (a template parameter, or a constant), so that it unrolls the whole loop and "
     "needs no tests and no indices.",
@@ -82,17 +91,34 @@ _ADVICE_ON_NESTS = (
 )
 
 
-def _unrolled(evidence: Evidence, sites: Sequence[Site], keeping: Sequence[Site]) -> Effect:
-    """Returns the effect of unrolling loops of these sites, of which some only keep the loops going."""
+def _goes_in_steps(evidence: Evidence, inside: Sequence[Site]) -> bool:
+    """Returns whether the threads of a block meet in each turn, and go on from what others stored in shared memory in the turn before, as in a tree."""
+    if not any(site.kind == "barrier" for site in inside):
+        return False
+    within = set(inside)
+    return any(
+        one.kind == "shared load"
+        for store in inside
+        if store.kind == "shared store"
+        for one in reach(
+            within.intersection(makers_of_value(evidence, store)),
+            lambda site: within.intersection(sources_of(evidence, site)),
+        )
+    )
+
+
+def _unrolled(
+    evidence: Evidence, sites: Sequence[Site], keeping: Sequence[Site], in_steps: Set[Site]
+) -> Effect:
+    """Returns the effect of unrolling loops of these sites, of which some only keep the loops going. Nothing of a turn overlaps with the next `in_steps`."""
     overhead = dict.fromkeys(keeping, EIGHTFOLD)
     fewer = evidence.without(overhead)
     # The copies of an unrolled loop issue their loads together, and wait once for all.
-    loads = [site for site in sites if site.kind == "shared load" and not is_carried(evidence, site)]
+    free = [site for site in sites if site not in in_steps and not is_carried(evidence, site)]
+    loads = [site for site in free if site.kind == "shared load"]
     together = evidence.waiting_for(overhead | dict.fromkeys(loads, EIGHTFOLD), "short_scoreboard")
     # Each turn depends on the one before only by what it carries on, such as a sum: the rest of four copies fills the latencies of one.
-    beside = {
-        site: FOUR_CHAINS for site in sites if site.kind in _COMPUTING and not is_carried(evidence, site)
-    }
+    beside = {site: FOUR_CHAINS for site in free if site.kind in _COMPUTING}
     waits = evidence.waiting_for(beside | overhead, "wait", "short_scoreboard")
     for reason, part in together.items():
         waits[reason] = max(part, waits.get(reason, 0.0))

@@ -175,7 +175,8 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         f"{whole_percent(share)} % of the executed instructions work in double precision and keep its units busy for {whole_percent(busy)} % of the time.{mixed}",
         f"{by_products} If single precision is enough, compute in float."
         if are_powers
-        else "Write literals as floats (0.5f), and call float functions (sqrtf, expf), if single precision is enough."
+        else "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
+        "or a typedef."
         if widened
         else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf).",
         Effect(

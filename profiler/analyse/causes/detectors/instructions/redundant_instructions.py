@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.repeated_in_blocks import find_repeated_in_blocks
 from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC, find_steady_arithmetic, may_change
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_inner_loops_alike
@@ -24,19 +25,15 @@ _ADDITIONS = {
     "HMUL2": "HADD2",
 }  # by the product that a multiply-add would include
 _REGISTER_BYTES = 4
+_RECIPROCAL = "MUFU.RCP"
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that loops repeat with the same inputs, and products that the addition after them could include."""
-    repeated = dict.fromkeys(find_steady_arithmetic(evidence), 1.0)
+    repeated = find_steady_arithmetic(evidence)
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (
-        (
-            repeated,
-            "A loop computes the same value in every iteration from inputs that do not change.",
-            "Compute it once before the loop.",
-            "",
-        ),
+        (repeated, *_say_what_repeats(evidence, repeated), ""),
         (
             find_powers(evidence),
             "A loop multiplies a value by the same factor again and again, from the start in each turn of the loop around it.",
@@ -67,6 +64,40 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
                 {site: site.executed for site in fractions},
                 in_triton=in_triton,
             )
+
+
+def _say_what_repeats(evidence: Evidence, repeated: Mapping[Site, float]) -> tuple[str, str]:
+    """Returns the sentence and the advice on values that are the same in each turn: of a line that computes others besides, they are a part.
+
+    A division by a value that does not change repeats the reciprocal alone.
+    """
+    lines: dict[str | None, float] = {}
+    for site, part in repeated.items():
+        line = site.instruction.place
+        lines[line] = lines.get(line, 0.0) + part * site.executed
+    hottest = max(lines, key=lambda line: lines[line], default=None)
+    of_integers = set(find_dividing(evidence))
+    here = [site for site in evidence.of(*ARITHMETIC) if hottest and site.instruction.place == hottest]
+    divides = any(
+        site in repeated and site not in of_integers and site.opcode.startswith(_RECIPROCAL) for site in here
+    )
+    changing = any(
+        site.use.written and site not in repeated and evidence.innermost_loop(site) for site in here
+    )
+    if not changing:
+        return (
+            "A loop computes the same value in every iteration from inputs that do not change.",
+            "Compute it once before the loop.",
+        )
+    if divides:
+        return (
+            "A loop computes the reciprocal of a divisor anew in every iteration, from inputs that do not change.",
+            "Compute it once before the loop, and multiply by it instead of dividing.",
+        )
+    return (
+        "A part of what a loop computes there is the same in every iteration, because its inputs do not change.",
+        "Compute this part once before the loop.",
+    )
 
 
 def detect_repeated_by_blocks(evidence: Evidence) -> Iterable[Candidate]:

@@ -19,6 +19,7 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import LANES
+from profiler.text import whole_percent
 
 # Of the last tile that is there, half is missing on average: its turn is made all the same.
 _OF_LAST_TURN = 0.5
@@ -48,7 +49,7 @@ def detect_turns_past_end(evidence: Evidence) -> Iterable[Candidate]:
     percent = 100 * past / made
     yield Candidate(
         "idle-lanes",
-        f"A loop goes on after the end of what it reads: in about {percent:.0f} % of its turns, a test of the index keeps the loads from acting.",
+        f"A loop goes on after the end of what it reads: in about {whole_percent(percent)} % of its turns, a test of the index keeps the loads from acting.",
         "Let the loop end where the data of the block ends, and not where the longest could: take the bound of the test as the bound of the loop.",
         smaller(evidence, idle),
         {site: part * site.executed for site, part in idle.items()},

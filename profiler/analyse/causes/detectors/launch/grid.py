@@ -18,6 +18,7 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.carried import follows_itself
+from profiler.analyse.causes.flow.choice import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
 from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
@@ -140,7 +141,15 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         a_round = 1 / max(1.0, count_waves(evidence))
         between = between if more_work is None else max(min(between, more_work), between - a_round)
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
-        which = f"SMs are active for {whole_percent(100 * least / most)} % at least, and {whole_percent(100 * mean / most)} % on average, of the time of the busiest one"
+        which = (
+            f"SMs are active for {whole_percent(100 * least / most)} % at least, and {whole_percent(100 * mean / most)} % on average, of the time of the "
+            "busiest one"
+        )
+        # SMs that never have a block are idle because blocks are too few.
+        if 0 < (blocks := count_working_blocks(evidence)) < (sms := evidence.find("sms") or 1.0):
+            having = min(1.0, mean / most * sms / blocks)
+            active["sm_with_block_active_mean_pct"] = 100 * having
+            which = f"SMs with a block are active for {whole_percent(100 * having)} % of the time of the busiest one, on average"
     else:  # schedulers without a warp, beyond those of a launch that only starts
         starting = START_NS / (evidence.find("duration_ns") or START_NS)
         between = 0.0 if short_lived else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
@@ -159,9 +168,10 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
             if of_sms >= of_warps
             else f"On average, an SM holds {whole_percent(100 * (1 - missing))} % of the warps that fit: some warps work much longer than those beside them.",
             "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
-            weights=_busiest_code(evidence),
+            weights=(uneven := _find_uneven_loops(evidence)) or _busiest_code(evidence),
             evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
             saves=saves,
+            blames_lines=bool(uneven),
         )
 
 
@@ -255,6 +265,23 @@ def _below_most(evidence: Evidence, counter: str) -> float | None:
 def _busiest_code(evidence: Evidence) -> dict[Site, float]:
     """Returns where warps are most of the time: the work that is to be shared out."""
     return {site: evidence.charged[site].total for site in evidence.sites}
+
+
+def _find_uneven_loops(evidence: Evidence) -> dict[Site, float]:
+    """Returns how long warps are in innermost loops of which data decide how many turns they make, if that is most of the time; else nothing.
+
+    Some are then busy for longer because they make more turns. Elsewhere, the hottest code need not be that in which blocks differ.
+    """
+    if not evidence.has_samples:
+        return {}
+    # A warp alone in its SM is ready most of the time, which no waiting counts.
+    times = {site: float(site.instruction.samples or 0) for site in evidence.sites}
+    found: dict[Site, float] = {}
+    for loop in evidence.loops_around(evidence.sites):
+        inside = [site for site in evidence.inside(loop) if evidence.innermost_loop(site) is loop]
+        if is_decided_by_loads(evidence, inside[-1]):
+            found |= {site: times[site] for site in inside}
+    return found if 2 * sum(found.values()) > sum(times.values()) else {}
 
 
 def _named_blocks(evidence: Evidence) -> str:

@@ -20,11 +20,16 @@ _CHANGING: tuple[Kind, ...] = (*ACCESSES, "barrier", "mio")  # what others have 
 _NOBODY = ""
 
 
-def find_steady_arithmetic(evidence: Evidence) -> list[Site]:
-    """Returns the arithmetic of loops whose inputs do not change in them, with the branches that pass nothing else by."""
-    repeated: list[Site] = []
+def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
+    """Returns the arithmetic of loops whose inputs do not change in them, with the branches that pass nothing else by, and the part that is spared.
+
+    That is all but the first of the turns: where warps make one turn on average, nothing repeats.
+    """
+    repeated: dict[Site, float] = {}
     for loop in (loop for loops in evidence.loops.values() for loop in loops):
         inside = evidence.inside(loop)
+        if not inside or (turns := evidence.turns(inside[0], loop)) <= 1:
+            continue
         changed = {name for site in inside for name in site.use.results}
         steady = _find_steady(evidence, inside, changed)
         alike = [
@@ -34,9 +39,10 @@ def find_steady_arithmetic(evidence: Evidence) -> list[Site]:
             if site.kind in ARITHMETIC and site.use.written
             if site in steady or ((read := site.use.inputs) and read.isdisjoint(changed))
         ]
-        repeated += alike
-        repeated += _find_serving(evidence, loop, steady, set(alike))
-        repeated += _find_deciding(evidence, inside, steady, set(alike))
+        serving = _find_serving(evidence, loop, steady, set(alike))
+        deciding = _find_deciding(evidence, inside, steady, set(alike))
+        for site in (*alike, *serving, *deciding):
+            repeated[site] = max(repeated.get(site, 0.0), 1 - 1 / turns)
     return repeated
 
 

@@ -67,7 +67,7 @@ def test_a_division_that_chooses_the_lanes_is_no_result_of_theirs(back, idle):
 @pytest.mark.parametrize(
     ("acting", "said"),
     [
-        (0.04, "fewer than one of 32 lanes acts on average; 100 % of all issued lanes are wasted."),
+        (0.04, "fewer than one of 32 lanes acts on average; > 99 % of all issued lanes are wasted."),
         (1.0, "1.0 of 32 lanes act; 97 % of all issued lanes are wasted."),
     ],
 )
@@ -118,3 +118,40 @@ def test_the_slow_path_of_a_division_leaves_no_lane_without_work(test, idle):
     )  # fmt: skip
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.weights.get(evidence.sites[6], 0.0) / 100 == pytest.approx(idle)
+
+
+@pytest.mark.parametrize(
+    ("warps", "lanes_of_them", "said"),
+    [
+        (12.5, 32.0, "Whole warps have nothing to do: 88 % of those that ask for work get none; 62 % of all issued lanes are wasted."),
+        (100.0, 4.0, "Lanes have nothing to do while their warp executes: where that happens, 4.0 of 32 lanes act; 73 % of all issued lanes are wasted."),
+    ],
+)  # fmt: skip
+def test_warps_without_work_are_no_lanes_that_watch_their_warp(warps, lanes_of_them, said):
+    """One warp of eight acts with all of its lanes, or all warps do with an eighth of theirs."""
+    lines = ["S2R R3, SR_TID.X", "IADD3 R5, R3, 0x1, RZ", "ISETP.GE.AND P0, PT, R5, c[0x0][0x220], PT"]
+    behind = ("LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
+    facts = dict.fromkeys(range(4), WHOLE)
+    facts |= {place: {"lanes": lanes_of_them, "acting": lanes_of_them} for place in (4, 5)}
+    evidence = evidence_of(*lines, "@P0 EXIT", *((one, warps) for one in behind), facts=facts)
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.sentence == said
+    is_whole = warps < 100
+    assert (set(candidate.weights) == {evidence.sites[3]}) == is_whole  # the test, where a change begins
+    assert ("a row for each of its warps" in candidate.advice) == is_whole
+    assert ("warps_without_work_pct" in candidate.evidence) == is_whole
+
+
+def test_the_end_of_a_loop_sends_no_warp_away():
+    """One lane of a warp makes all turns; the branch back is followed once."""
+    one = {"lanes": 1.0, "acting": 1.0}
+    lines = ("LDG.E R4, [R2.64]", "IADD3 R2, R2, 0x4, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x10")
+    evidence = evidence_of(
+        ("MOV R2, RZ", 1.0),
+        *((line, 100.0) for line in lines),
+        ("EXIT", 1.0),
+        facts=dict.fromkeys(range(6), one),
+    )
+    said = [candidate.sentence for candidate in lanes.detect_idle_lanes(evidence)]
+    assert all(text.startswith("Lanes have nothing to do") for text in said)
+    assert said

@@ -264,3 +264,21 @@ def test_unrolling_a_loop_also_counts_addresses_up_no_more_and_waits_once_for_it
     (candidate,) = loops.detect_loop_overhead(evidence_of(("MOV R3, RZ", 1), *body, *keeping, facts=waiting))
     assert "LEA" in [site.opcode for site in candidate.weights]
     assert candidate.effect.waits["short_scoreboard"] == pytest.approx(7 / 8)
+
+
+@pytest.mark.parametrize(
+    ("stored", "meets", "in_steps"),
+    [
+        ("R9", True, True),  # what the turn before stored, and what is made of it, as in a tree
+        ("R6", True, False),  # a tile, which each turn loads anew
+        ("R9", False, False),  # a thread's own place
+    ],
+)
+def test_steps_that_start_from_what_others_stored_are_not_promised_to_overlap(stored, meets, in_steps):
+    barrier = "BAR.SYNC.DEFER_BLOCKING 0x0" if meets else "NOP"
+    turn = ("LDG.E R6, [R12.64]", "LDS R8, [R4]", "FADD R9, R8, R7", f"STS [R5], {stored}", barrier)
+    evidence = loop_of(*turn, facts={3: {"waits": {"short_scoreboard": 90}}})
+    (candidate,) = loops.detect_loop_overhead(evidence)
+    assert ("with independent work in its copies" in candidate.advice) != in_steps
+    assert ("needs what the one before stored in shared memory" in candidate.advice) == in_steps
+    assert (candidate.effect.waits.get("short_scoreboard", 0.0) > 0) != in_steps

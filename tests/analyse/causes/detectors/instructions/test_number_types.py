@@ -153,7 +153,7 @@ def test_results_that_tensor_cores_multiply_next_have_to_be_narrow(product, narr
 @pytest.mark.parametrize(
     ("converted", "said", "advised"),
     [
-        ("F2F.F64.F32 R4, R6", True, "Write literals as floats"),
+        ("F2F.F64.F32 R4, R6", True, "If single precision is enough, find what is double here"),
         ("F2I.F64.TRUNC R6, R4", False, "Compute in float instead of double"),
     ],
 )

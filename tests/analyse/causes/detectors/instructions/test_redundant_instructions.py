@@ -113,3 +113,30 @@ def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_produc
 def test_a_product_is_fused_with_an_addition_of_its_own_kind(product, use, found):
     fused = names(redundant_instructions.detect_redundant_instructions, evidence_of(product, use))
     assert fused == ["redundant-instructions"] * found
+
+
+@pytest.mark.parametrize(("turns", "spared"), [(1.0, None), (1.01, 1 - 1 / 1.01), (8.0, 7 / 8)])
+def test_what_a_loop_repeats_is_all_but_its_first_turn(turns, spared):
+    entered = 100 / turns
+    lines = [("MOV R9, RZ", entered), ("MUFU.SIN R4, R5", 100), ("FADD R6, R6, R4", 100), (LOOP, 100)]
+    found = list(redundant_instructions.detect_redundant_instructions(evidence_of(*lines)))
+    assert [one.effect.resources["xu"] for one in found] == (
+        [] if spared is None else [pytest.approx(spared)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "line", "sentence", "advice"),
+    [
+        ("MUFU.SIN R4, R5", None, "A loop computes the same value in every iteration", "Compute it once before the loop."),
+        ("MUFU.SIN R4, R5", 7, "A part of what a loop computes there is the same in every iteration", "Compute this part once before the loop."),
+        ("MUFU.RCP R4, R5", 7, "A loop computes the reciprocal of a divisor anew in every iteration", "multiply by it instead of dividing."),
+    ],
+)  # fmt: skip
+def test_of_a_line_that_computes_other_values_too_a_part_is_the_same_in_each_turn(
+    first, line, sentence, advice
+):
+    lines = [("MOV R9, RZ", 1), (first, 100), ("FFMA R6, R6, R4, R6", 100), (LOOP, 100)]
+    (candidate,) = redundant_instructions.detect_redundant_instructions(evidence_of(*lines, line=line))
+    assert candidate.sentence.startswith(sentence)
+    assert candidate.advice.endswith(advice)

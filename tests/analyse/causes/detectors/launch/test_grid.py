@@ -229,3 +229,45 @@ def test_a_launch_is_not_said_to_take_less_than_starting_one(duration, said):
 def test_one_block_is_not_called_blocks():
     (candidate,) = grid.detect_small_grid(evidence_of(LOAD, grid=1, figures={"waves": 0.01, "sms": 30.0}))
     assert candidate.sentence.startswith("1 block for 30 SMs, which hold 100 at once")
+
+
+@pytest.mark.parametrize(
+    ("mean", "found"),
+    [
+        (50.0, []),  # 66 of 132 SMs have a block, and all of these are done at the same time
+        (49.0, ["98 %"]),
+        (25.0, ["50 %"]),
+    ],
+)
+def test_sms_that_get_no_block_are_no_imbalance(mean, found):
+    """What too few blocks explain belongs to that cause: least and mean of all SMs would say it once more."""
+    figures = {"waves": 0.25, "sms": 132.0, "l1tex__cycles_active.min": 0.0,
+               "l1tex__cycles_active.avg": mean, "l1tex__cycles_active.max": 100.0}  # fmt: skip
+    candidates = list(grid.detect_imbalance(evidence_of(LOAD, figures=figures, grid=66)))
+    assert [one.sentence.partition(" are active for ")[2][:4] for one in candidates] == found
+    for one in candidates:
+        assert one.sentence.startswith("SMs with a block are active")
+        assert one.saves == pytest.approx((50.0 - mean) / 100)
+
+
+@pytest.mark.parametrize(
+    ("length", "samples", "blamed"),
+    [
+        ("LDG.E R3, [R6.64]", 60, True),
+        ("LDG.E R3, [R6.64]", 40, False),  # in other code for most of the time
+        ("MOV R3, c[0x0][0x160]", 60, False),  # as many turns for all
+    ],
+)
+def test_an_imbalance_is_at_the_loop_whose_turns_data_decide_if_warps_are_there_for_most_of_the_time(
+    length, samples, blamed
+):
+    figures = {"waves": 20.0, "sms": 132.0, "l1tex__cycles_active.min": 60.0,
+               "l1tex__cycles_active.avg": 60.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
+    turn = ("FADD R5, R5, R4", "IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x20")
+    evidence = evidence_of("MOV R2, RZ", length, *((line, 900) for line in turn), "EXIT", figures=figures)
+    for site in evidence.sites:
+        here = samples // len(turn) if site.instruction.text in turn else (100 - samples) // 3
+        site.instruction = replace(site.instruction, samples=here)
+    (candidate,) = grid.detect_imbalance(evidence)
+    assert candidate.blames_lines == blamed
+    assert (evidence.sites[-1] in candidate.weights) != blamed
