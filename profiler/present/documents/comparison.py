@@ -205,13 +205,27 @@ def verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:
     )
 
 
+def verdict_text(verdict: findings.VerdictName, reason: findings.Reason, change: float) -> str:
+    """Returns a verdict in words; of a duration without an interval that differs by more than launches do, what is likely."""
+    if reason == "beyond_launches":
+        return "likely worse" if change > 0 else "likely better"
+    return verdict
+
+
 def metric_row(delta: findings.MetricDelta) -> doc.Row:
     """Returns the row of one metric, in the order of `METRIC_COLUMNS`."""
     divisor, unit = unit_for_people(delta.unit, delta.before, delta.after)
     ci = None if delta.ci is None else (delta.ci[0] / divisor, delta.ci[1] / divisor)
     figures = (delta.before / divisor, delta.after / divisor, delta.delta / divisor, ci)
     relative = (delta.before, delta.after)
-    cells = (delta.name, unit, *figures, relative, delta.verdict, findings.REASONS[delta.reason])
+    cells = (
+        delta.name,
+        unit,
+        *figures,
+        relative,
+        verdict_text(delta.verdict, delta.reason, delta.delta),
+        findings.REASONS[delta.reason],
+    )
     return doc.Row(cells, VERDICT_TONE[delta.verdict])
 
 
