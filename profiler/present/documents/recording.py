@@ -101,7 +101,7 @@ def index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
     cautions = Counter(text for sheet in recording.sheets for text in sheet.cautions)
     shared = [text for text, count in cautions.items() if count == len(recording.sheets)]
     share = sum(one.share_pct or 0.0 for one in rest)
-    more = f"{len(rest)} more kernels take {number(share)} % of the time together; " + Spoken(
+    more = f"{len(rest)} more kernels take {share_of_whole(share)} % of the time together; " + Spoken(
         "--format json --full lists them.", "`.to_pandas()` lists them."
     )
     nvtx = ", `--nvtx RANGE` those in an NVTX range" if any(one.nvtx for one in rows) else ""

@@ -14,7 +14,6 @@ from profiler.present.documents.parts.causes import headline_blocks
 from profiler.text import (
     Spoken,
     counted,
-    number,
     report_name,
     share_of_whole,
     short_gpu,
@@ -46,7 +45,7 @@ def triage_document(found: Triage, *, full: bool = False) -> doc.Document:
     gpus = {one.gpu for one in found.index}
     share = sum(one.share_pct or 0.0 for one in rest)
     more = (
-        f"{counted(len(rest), 'more kernel takes', 'more kernels take')} {number(share)} % of the time; "
+        f"{counted(len(rest), 'more kernel takes', 'more kernels take')} {share_of_whole(share)} % of the time; "
         + Spoken("--full lists all.", "`.to_pandas()` lists all.")
     )
     return doc.Document(

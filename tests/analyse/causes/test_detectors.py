@@ -68,6 +68,19 @@ def test_one_sector_too_many_is_a_matter_of_alignment_and_more_of_the_layout(sec
     assert names(layout.detect_uncoalesced, evidence) + names(layout.detect_misaligned, evidence) == found
 
 
+def test_what_lanes_use_of_a_request_has_no_more_digits_than_its_sectors():
+    texts = []
+    for sectors in (3200.0, 3197.65625):
+        facts = {0: {"sectors": sectors, "ideal_sectors": 100.0}, 1: {"waits": {"long_scoreboard": 9}}}
+        (candidate,) = layout.detect_uncoalesced(evidence_of(LOAD, "FADD R5, R5, R4", facts=facts))
+        texts.append(candidate.sentence)
+    assert texts[0] == texts[1]
+    assert (
+        "32 sectors of 32 bytes a request where 1 would hold its data: its lanes use 3.1 % of what"
+        in texts[0]
+    )
+
+
 def apart_with(arrived):
     """The effect of mending loads that touch 12 sectors where 4 would do, of which so many reached L2."""
     facts = {0: {"sectors": 1200.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
