@@ -216,6 +216,13 @@ def test_the_kernels_that_are_left_out_have_as_many_digits_as_those_that_are_sho
     assert "8 more kernels take 22.2 % of the time; --full lists all." in text
 
 
+def test_code_that_is_no_file_is_named_shortly_and_explained_above_the_kernels():
+    row = TriagedKernel("a", "k", "H200", 1, 100.0, 100.0, "barriers", f"{40 * 'a'}.cubin.cu:45", None)
+    text = document_text(triage_document(Triage(None, [row], 2, [])), Window(width=120))
+    assert text.index("code that CuPy compiled") < text.index("barriers at <CuPy source>:45")
+    assert "cubin" not in text
+
+
 def test_reports_of_one_name_in_two_folders_are_told_apart(prof_here, pile, tmp_path):
     shutil.copy(pile / "gemm_5.ncu-rep", tmp_path)
     table = prof_here("show", pile / "gemm_5.ncu-rep", tmp_path / "gemm_5.ncu-rep").stdout

@@ -20,7 +20,7 @@ from profiler.catalog.metrics import HEADLINE
 from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
-from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
+from profiler.present.documents.parts.causes import changed_cause_blocks, source_notes, why_and_next
 from profiler.present.documents.parts.recording import USEFUL_BYTES
 from profiler.text import Spoken, counted, first_of, shortened, unit_for_people
 
@@ -132,7 +132,9 @@ def _heading(comparison: findings.ComparisonFinding) -> list[doc.Section]:
     headline = comparison.headline
     what = doc.Text(claim_text(headline), strong=True)
     cautions = [doc.Caution(one) for one in comparison.comparable.warnings]
-    return [[what, *why_and_next(headline)], cautions]
+    said = [headline.why, headline.next] if headline else []
+    notes = source_notes([*said, *(place.file for one in comparison.causes for place in one.where)])
+    return [[what, *why_and_next(headline), *notes], cautions]
 
 
 def _sides(

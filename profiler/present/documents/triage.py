@@ -10,7 +10,7 @@ from msgspec.structs import asdict
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.present import document as doc
-from profiler.present.documents.parts.causes import headline_blocks
+from profiler.present.documents.parts.causes import headline_blocks, source_notes
 from profiler.text import (
     Spoken,
     counted,
@@ -51,7 +51,7 @@ def triage_document(found: Triage, *, full: bool = False) -> doc.Document:
     return doc.Document(
         counted(found.recordings, "recording"),
         [
-            headline_blocks(found.headline),
+            [*headline_blocks(found.headline), *source_notes(one.where for one in rows)],
             [
                 doc.Table(
                     _COLUMNS,
