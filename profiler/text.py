@@ -26,6 +26,9 @@ CI_COMMAND = re.compile(
 )
 # Hexadecimal, or PyTorch's letters and digits: no person chooses a name of such a length.
 _HASH = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{32,}|(?=[a-z]*[0-9])[a-z0-9]{40,})(?![0-9a-zA-Z])")
+# How CuPy names the code that it compiles, none of which is a file.
+_OF_CUPY = re.compile(r"(?<![^\s/(])[0-9a-f]{40}\.cubin\.cu(?![\w.])")
+_CUPY_SOURCE = "<CuPy source>"
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LONGEST_LIST = 8
 _TINY = 1e-4  # smaller values would show more zeros than digits
@@ -87,8 +90,16 @@ def cut(text: str, width: int) -> str:
 
 
 def short_place(place: str) -> str:
-    """Returns a place such as `kernel.cu:12` in which a hash has eight digits: compilers of Python name their files by one."""
-    return _HASH.sub(lambda match: f"{match[0][:8]}…", place)
+    """Returns a place such as `kernel.cu:12` in which a hash has eight digits: compilers of Python name their files by one.
+
+    The name that CuPy gives to what it compiles says nothing to anybody.
+    """
+    return _HASH.sub(lambda match: f"{match[0][:8]}…", _OF_CUPY.sub(_CUPY_SOURCE, place))
+
+
+def is_cupy_source(place: str) -> bool:
+    """Returns whether a place, or a sentence about one, is of code that CuPy compiled."""
+    return _CUPY_SOURCE in place or _OF_CUPY.search(place) is not None
 
 
 def brief_word(word: str) -> str:

@@ -192,7 +192,11 @@ def test_a_change_stands_beside_half_its_interval(change, interval, shown):
 
 def test_a_file_that_is_named_by_a_hash_keeps_eight_digits_of_it():
     cupy, inductor = "3a7f" * 10, "c2lib3trcxoojm2boiqno3535ogbhxrr3hlul2fsgt75kvcz47v5"
-    assert short_place(f"{cupy}.cubin.cu:12") == "3a7f3a7f….cubin.cu:12"
+    assert (
+        short_place(f"/tmp/x/{cupy}.cubin.cu:12, {cupy}.cubin.cu:14")
+        == "/tmp/x/<CuPy source>:12, <CuPy source>:14"
+    )
+    assert short_place(f"{cupy}.cubin:12") == "3a7f3a7f….cubin:12"
     assert short_place(f"{inductor}.py:18, {inductor}.py:20") == "c2lib3tr….py:18, c2lib3tr….py:20"
     for name in ("06_vectorized.cu:66", "offset 0x1b0 (LDG.E)", f"{'fusedattentionbackwardkernel' * 2}.cu:3"):
         assert short_place(name) == name

@@ -86,14 +86,17 @@ def _what_decides(finding: CheckFinding) -> str:
 
 
 def sentence(finding: CheckFinding) -> str:
-    """Returns the outcome in one line, with the kernels that got faster and what only one side has."""
+    """Returns the outcome in one line, and what only one side has.
+
+    A check that passed also says what got faster; beside another outcome, that would read like a second one.
+    """
     outcome, lost = _outcome(finding), _lost(finding)
     if lost and finding.outcome == "unclear" and not any(pair.outcome == "unclear" for pair in finding.pairs):
         outcome, lost = f"unclear: {lost}, so a regression there would not be seen; {outcome}", ""
     removed = [one.name for one in finding.removed]
     parts = (
         outcome,
-        _gains(finding),
+        gains(finding) if finding.outcome == "passed" else "",
         lost,
         _listed(removed, "removal accepted", "removals accepted"),
         _listed(finding.new, "recording is new", "recordings are new"),
@@ -113,7 +116,7 @@ def _lost(finding: CheckFinding) -> str:
     return " and ".join(f"{what} ({first_of(names, _MOST_IN_LINE)})" for names, what in lost if names)
 
 
-def _gains(finding: CheckFinding) -> str:
+def gains(finding: CheckFinding) -> str:
     """Returns how much faster the kernels are whose time fell beyond noise, the largest gains first."""
     faster = [
         (one.change_pct or 0.0, f"{pair_name(pair)} takes {change_of(one).removeprefix('-')} less time")

@@ -34,6 +34,7 @@ Reason = Annotated[
         "",
         "identical",
         "too_few_launches",
+        "beyond_launches",
         "interval_spans_zero",
         "interval_spans_limit",
         "among_many",
@@ -52,12 +53,18 @@ REASONS: dict[str, str] = {
     "": "",
     "identical": "equal in every launch",
     "too_few_launches": "too few launches to tell",
+    "beyond_launches": "no interval, but more than launches differ",
     "interval_spans_zero": "the interval spans zero",
     "interval_spans_limit": "worse, but the interval spans the limit",
     "among_many": "sure alone, but not among so many metrics",
     "below_effect_size": "certain, but too small to matter",
     "within_effect_size": "no difference that would matter",
 }
+
+TOO_FEW: tuple[Reason, ...] = (
+    "too_few_launches",
+    "beyond_launches",
+)  # of an unclear change without an interval
 
 LeftOut = Annotated[
     dict[str, int],
@@ -258,7 +265,7 @@ def _says_most(delta: MetricDelta, comparison: ComparisonFinding, wanted: Collec
         return 1
     if has_moved:
         return 1 if delta.name == _CLOCK else 2
-    return 3 if delta.reason == "too_few_launches" else None
+    return 3 if delta.reason in TOO_FEW else None
 
 
 class CauseChange(Struct, frozen=True):
@@ -327,6 +334,7 @@ class ComparedKernel(WithAgreedNames, Struct, frozen=True):
     ci_pct: CI | None
     verdict: VerdictName
     kernel_name: str = ""
+    reason: Reason = ""
 
 
 class Comparisons(Struct, frozen=True, kw_only=True):

@@ -33,7 +33,7 @@ from profiler.ask.profiles import diagnose_once, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import KernelNotFound, ReportError, RunUnusable
 from profiler.store.remote.files import is_url
-from profiler.store.reports.near import REPORT_SUFFIXES, files_in
+from profiler.store.reports.near import REPORT_SUFFIXES, files_in, what_is_near
 from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
@@ -86,7 +86,7 @@ def show_several(
         settings.progress(f"examining {place} of {len(meant)} recordings")
         sheets += [(source, sheet) for sheet in show_run(run, quiet, kernel_name, full=full).sheets]
     settings.progress("")
-    left_out = [f"left out: {error.message}" for error in errors]
+    left_out = [f"left out: {_without_near(error)}" for error in errors]
     counted = all(run.manifest.has_counters for _, run in meant)
     finding = triage(sheets, has_counters=counted, cautions=left_out)
     return ShownTogether(finding, [sheet for _, sheet in by_time(sheets)], errors)
@@ -106,6 +106,12 @@ def _open_each(sources: Sequence[str], settings: Settings) -> tuple[list[tuple[s
     if not opened:
         raise errors[0]
     return opened, errors
+
+
+def _without_near(error: ReportError) -> str:
+    """Returns what is wrong, without the names of other files: the error itself, which comes last, lists them."""
+    path = Path(error.message.partition(": no such file; ")[0])
+    return error.message.removesuffix(f"; {what_is_near(path)}")
 
 
 def recordings_meant(sources: Sequence[str], settings: Settings) -> list[str]:

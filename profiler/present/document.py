@@ -260,17 +260,15 @@ class Records(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """An answer. Markdown prints the `title` as a heading, and a terminal does if the document is `titled`.
+    """An answer. Markdown prints the `title` as a heading, and a terminal and a notebook do if the document is `titled`.
 
-    `closing` repeats the title at the end of a terminal's text and of a notebook's cell, since people read the last
-    line first. The first `opening` sections are the answer; the others are evidence for it. Paper gets the first
+    The first `opening` sections are the answer; the others are evidence for it. Paper gets the first
     `on_paper` sections of a page with many kernels, or all if it is None.
     """
 
     title: str
     sections: Sequence[Section]
     records: Records = Records((), ())
-    closing: Text | None = None
     titled: bool = False
     opening: int = 1
     on_paper: int | None = None

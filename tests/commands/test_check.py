@@ -152,7 +152,7 @@ def test_a_regression_does_not_vanish_with_the_name_of_its_recording(record, che
     assert result.returncode == 80
     told = (
         "unclear: 1 recording of the baseline has no counterpart (k2, m=4096), "
-        "so a regression there would not be seen; no regression in 1 kernel; faster: "
+        "so a regression there would not be seen; no regression in 1 kernel; "
     )
     assert result.stdout.splitlines()[0].startswith(f"❔ {told}")
     assert result.stdout.splitlines()[0].endswith("; 1 recording is new: k2-renamed, m=4096")
@@ -222,14 +222,14 @@ def test_a_folder_of_runs_checks_every_name_in_both(record, check, tmp_path):
     record("runs", "new")
     result = check("--baseline", "main")
     assert result.returncode == 1
-    table = result.stdout.split("\n\n")[1].splitlines()[1:]
+    table = result.stdout.split("\n\n")[2].splitlines()[1:]
     assert [row.split()[1] for row in table] == ["k2,", "k10,"]
     assert "not recorded in" in result.stdout
     told = " ".join(result.stdout.split())
     assert "so not checked: k1" in told
     assert "so not checked: new" in told
-    assert result.stdout.splitlines()[-1] == (
-        "regression in 1 of 2 kernels: k (k2, m=4096): duration_ns +20.00 ± 0.14 %; "
+    assert result.stdout.splitlines()[0] == (
+        "❌ regression in 1 of 2 kernels: k (k2, m=4096): duration_ns +20.00 ± 0.14 %; "
         "1 recording of the baseline has no counterpart (k1, m=4096); 1 recording is new: new, m=4096"
     )
     named = json.loads(check("--baseline", "main", "runs", "--format", "json").stdout)
@@ -245,8 +245,8 @@ def test_a_pair_that_cannot_be_checked_hides_no_regression_of_another(record, ch
         record(folder, "several", factor, kernels="ab", readings=[1e6])
     result = check("--baseline", "main", "--junit", "check.xml")
     assert result.returncode == 1
-    assert result.stdout.splitlines()[-1] == (
-        "regression: duration_ns 1.000 ms -> 1.200 ms (+20.00 ± 0.14 %, allowed +2 %) in k (slower, m=4096); "
+    assert result.stdout.splitlines()[0] == (
+        "❌ regression: duration_ns 1.000 ms -> 1.200 ms (+20.00 ± 0.14 %, allowed +2 %) in k (slower, m=4096); "
         "1 recording not comparable"
     )
     assert "several, m=4096: it is not clear which kernel to compare" in result.stdout
@@ -397,7 +397,8 @@ def test_a_baseline_in_another_folder_may_be_given_by_its_path(record, check, tm
 def test_a_regression_says_its_cause_and_what_to_change(prof_recorded):
     check = ("check", "--baseline", "6", "5")
     text = prof_recorded(*check).stdout
-    assert text.index("Why: ") < text.index("Next: ") < text.index("duration_ns")
+    assert text.startswith("❌ regression: duration_ns")
+    assert text.index("duration_ns") < text.index("Why: ") < text.index("Next: ")
     (pair,) = json.loads(prof_recorded(*check, "--format", "json").stdout)["pairs"]
     assert "LDS" in pair["why"]
     assert pair["next"]

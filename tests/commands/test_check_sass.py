@@ -56,7 +56,9 @@ def test_the_same_code_passes_whatever_the_order_of_its_functions(check, cubin):
     one, other = cubin("one", first=3, second=5), cubin("other", second=5, first=3)
     done = check("--baseline", one, other)
     assert done.returncode == 0, done.stderr
-    assert "the machine code is the same in 2 functions" in done.stdout
+    assert done.stdout.startswith("✅ the machine code is the same in 2 functions\n"), (
+        "the answer stands first"
+    )
 
 
 def test_a_file_that_is_called_like_an_option_is_a_file(check, cubin, tmp_path):

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from profiler.analyse.causes.headline import NOTHING_RECORDED
+from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.ask.named.settings import Settings
 from profiler.ask.show import show_several
 from profiler.present.documents.triage import triage_document
@@ -180,6 +181,15 @@ def test_a_report_that_cannot_be_read_is_named_and_hides_no_other(prof_here, pil
     assert "error" in json.loads(none.stdout)
 
 
+def test_what_else_lies_beside_a_missing_report_is_said_once(prof_here, pile):
+    done = prof_here("show", pile / "gemm_5.ncu-rep", pile / "xyz.ncu-rep")
+    assert done.returncode == 11
+    assert f"left out: {pile}/xyz.ncu-rep: no such file" in " ".join(done.stdout.split())
+    assert "holds 3 reports" not in " ".join(done.stdout.split())
+    assert "no such file; " in " ".join(done.stderr.split())
+    assert "holds 3 reports: " in " ".join(done.stderr.split())
+
+
 def test_a_report_that_was_named_twice_counts_once(prof_here, pile):
     file = pile / "gemm_5.ncu-rep"
     assert len(index_of(prof_here, file, file)) == 1
@@ -198,6 +208,19 @@ def test_every_format_has_every_kernel_and_the_schema_describes_it(prof_here, pi
     for name in ("gemm_5", "gemm_6", "several"):
         assert name in table
         assert name.replace("_", "\\_") in markdown
+
+
+def test_the_kernels_that_are_left_out_have_as_many_digits_as_those_that_are_shown():
+    index = [TriagedKernel("a", f"k{n}", "H200", 1, 100.0, 100 / 36, None, None, None) for n in range(36)]
+    text = document_text(triage_document(Triage(None, index, 36, [])), Window(width=100))
+    assert "8 more kernels take 22.2 % of the time; --full lists all." in text
+
+
+def test_code_that_is_no_file_is_named_shortly_and_explained_above_the_kernels():
+    row = TriagedKernel("a", "k", "H200", 1, 100.0, 100.0, "barriers", f"{40 * 'a'}.cubin.cu:45", None)
+    text = document_text(triage_document(Triage(None, [row], 2, [])), Window(width=120))
+    assert text.index("code that CuPy compiled") < text.index("barriers at <CuPy source>:45")
+    assert "cubin" not in text
 
 
 def test_reports_of_one_name_in_two_folders_are_told_apart(prof_here, pile, tmp_path):

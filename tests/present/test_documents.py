@@ -319,14 +319,6 @@ def test_every_word_and_figure_of_every_block_is_in_every_format(document, kind,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_closing_line_is_the_title_of_other_formats(document, kind):
-    closing = document(kind).closing
-    if closing is not None:
-        assert document(kind).title.endswith(closing.text)
-        assert of_terminal(document(kind)).endswith(in_a_row(closing.text))
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_records_are_rectangular_and_plain(document, kind):
     records = document(kind).records
     assert {len(row) for row in records.rows} <= {len(records.header)}

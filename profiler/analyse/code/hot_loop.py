@@ -17,7 +17,13 @@ from weakref import WeakKeyDictionary
 from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction
-from profiler.analyse.code.loops import Loop, find_hot_loop, weighted_by_structure
+from profiler.analyse.code.loops import (
+    Loop,
+    find_hot_loop,
+    find_loops_as_hot,
+    loops_in,
+    weighted_by_structure,
+)
 from profiler.analyse.code.opcodes import fmas_of, is_matrix, overhead_kind, tensor_product, width_bits
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
@@ -84,12 +90,21 @@ class Overhead(Struct, frozen=True):
     opcodes: Annotated[dict[str, float], Importance(90, each=2)]
 
 
+class LoopAsHot(Struct, frozen=True):
+    """Another loop with at least half of the hot loop's work; `executed_pct` is its own part of all executed, without loops inside."""
+
+    place: str | None
+    start: int
+    end: int
+    executed_pct: float
+
+
 class LoopSheet(Struct, frozen=True):
     """`iterations` counts those of all warps of a launch. Each of `accumulators` takes one FMA a step.
 
     A function that `is_called` ran more often than the launch has warps: it was not inlined, and `iterations` are its calls. If
     it `is_tensor`, tensor cores do most of the FMAs, for all threads of a warp or of four together. Without matrix instructions,
-    `matrix` is null. A figure that only counts show is null where nothing was counted.
+    `matrix` is null. A figure that only counts show is null where nothing was counted, as is the number of `loops`.
     """
 
     label: str
@@ -119,6 +134,8 @@ class LoopSheet(Struct, frozen=True):
     is_tensor: bool = False
     is_called: bool = False
     matrix: MatrixInstructions | None = None
+    loops: int | None = None
+    as_hot: Annotated[list[LoopAsHot], Importance(93, each=2)] = []
 
 
 @dataclass(frozen=True)
@@ -232,7 +249,16 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         is_tensor=of_tensor > fmas / 2,
         is_called=_is_called(profile, code, region),
         matrix=_matrix_instructions(region, instructions),
+        loops=None if code.by_structure else sum(map(len, loops_in(code).values())),
+        as_hot=[] if region.scope == "function" or code.by_structure else _loops_as_hot(code, body),
     )
+
+
+def _loops_as_hot(code: Code, hot: Sequence[Instruction]) -> list[LoopAsHot]:
+    return [
+        LoopAsHot(one.body[-1].place, one.start, one.end, 100 * one.own_work / code.executed)
+        for one in find_loops_as_hot(code, hot)
+    ]
 
 
 def _is_called(profile: Profile, code: Code, region: Region) -> bool:

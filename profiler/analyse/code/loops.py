@@ -16,6 +16,8 @@ from profiler.analyse.code.opcodes import is_matrix
 
 _ROUNDS = 10  # the assumed iterations of a loop if nothing was counted
 
+_AS_HOT = 0.5  # of the work of the hot loop: a change of the hot one alone misses as much again if three such loops lie beside it
+
 _AGAIN = ".ANY"  # a branch that repeats one instruction until every thread of the warp has had its turn
 
 Span = tuple[int, int]  # positions of the first instruction and of the branch back to it
@@ -77,6 +79,16 @@ def find_hot_loop(code: Code) -> tuple[int, Loop] | None:
     """Returns the function's number and its loop with most work of its own; None where nothing loops."""
     found = [(number, loop) for number, loops in loops_in(code).items() for loop in loops]
     return max(found, key=lambda one: one[1].own_work, default=None)
+
+
+def find_loops_as_hot(code: Code, hot: Sequence[Instruction]) -> list[Loop]:
+    """Returns the other loops with at least half as much work of their own as the hot one, the most first."""
+    found = [loop for loops in loops_in(code).values() for loop in loops]
+    own = next((loop.own_work for loop in found if loop.body == tuple(hot)), None)
+    if own is None:
+        return []
+    others = [one for one in found if one.body != tuple(hot) and one.own_work >= _AS_HOT * own]
+    return sorted(others, key=lambda one: -one.own_work)
 
 
 def weighted_by_structure(code: Code) -> Code:

@@ -42,12 +42,13 @@ def _index(comparisons: Sequence[ComparisonFinding]) -> Iterator[ComparedKernel]
                     if delta.ci
                     else None,
                     verdict=delta.verdict,
+                    reason=delta.reason,
                 )
 
 
 def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonFinding]) -> Headline:
     what = _what(index)
-    changed = [one for one in index if one.verdict not in SETTLED]
+    changed = [one for one in index if one.verdict not in SETTLED or one.reason == "beyond_launches"]
     unclear = [one for one in index if one.verdict == "unclear"]
     if not changed and not unclear:
         return Headline(what, "No kernel changed beyond the noise of its launches.", "")

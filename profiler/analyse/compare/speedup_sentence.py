@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from profiler.analyse.findings import Speedup
 from profiler.analyse.recording.kernel_names import base_name
+from profiler.analyse.statistics.single_launches import LAUNCHES_APART_PCT, is_beyond_launches
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 from profiler.text import duration, number, report_name, spread
 
 BY_ORDER = ("the first", "the second")  # what the sides are called that have one name
-_TOO_FEW = ", which are too few to decide it"
+_TOO_FEW = ", which are too few to decide it."
+_WITHIN = (
+    ". A single launch gives no interval, and launches of one kernel differ by up to "
+    f"{LAUNCHES_APART_PCT} % in the recordings of prof: this may be noise."
+)
+_BEYOND = (
+    ". A single launch gives no interval, but this is more than the "
+    f"{LAUNCHES_APART_PCT} % by which launches of one kernel differ at most in the recordings of prof."
+)
 
 
 def names_of_sides(labels: tuple[str, str], kernels: tuple[str, str] = ("", "")) -> tuple[str, str]:
@@ -30,7 +39,7 @@ def ratio_sentence(
 ) -> str:
     """Returns which side is faster and how surely, with both times and what measured them.
 
-    Of two recordings of one name, the second is compared with what it was before. A speedup `of_launches` without an interval has too few of them; one of several steps has none in any case.
+    Of two recordings of one name, the second is compared with what it was before. A speedup `of_launches` without an interval has too few of them, and is compared with how launches of one kernel differ; one of several steps has none in any case.
     """
     one, other = names_of_sides(labels)
     is_one_name = (one, other) == BY_ORDER
@@ -59,11 +68,23 @@ def ratio_sentence(
     if speedup.ci and speedup.ci[0] < speedup.ci[1]:
         half_pct = 50 * (speedup.ci[1] - speedup.ci[0]) / speedup.ratio
         interval = f", ± {_half_width(half_pct)}"
-    here, doubt = ("", "") if speedup.ci or not of_launches else (" in these launches", _TOO_FEW)
+    here, end = "", "."
+    if of_launches and not speedup.ci:
+        here, end = _without_interval(times_ns, speedup)
     if speedup.ratio >= 1:
-        return f"{other} is {_ratio(speedup.ratio)} as fast as {one}{here} ({times}{interval}){doubt}."
+        return f"{other} is {_ratio(speedup.ratio)} as fast as {one}{here} ({times}{interval}){end}"
     as_fast = f"{_ratio(speedup.ratio)} as fast"  # the figure that tables of factors and of steps hold
-    return f"{other} takes {_ratio(1 / speedup.ratio)} as long as {one}{here} ({as_fast}; {times}{interval}){doubt}."
+    return f"{other} takes {_ratio(1 / speedup.ratio)} as long as {one}{here} ({as_fast}; {times}{interval}){end}"
+
+
+def _without_interval(times_ns: tuple[float, float], speedup: Speedup) -> tuple[str, str]:
+    """Returns the words for what the ratio is of, and the end of the sentence, which says how much to believe."""
+    if speedup.basis == "unprofiled":
+        return (
+            " in these launches",
+            _TOO_FEW,
+        )  # how far times without the profiler lie apart depends on who timed them
+    return ("", _BEYOND) if is_beyond_launches(*times_ns) else (" in these launches", _WITHIN)
 
 
 def _half_width(pct: float) -> str:

@@ -18,11 +18,18 @@ _OF_NO_USE = re.compile(rf"\((?:int|bool|unsigned int|long|unsigned long|char|sh
 # How one compiler and another write a namespace without a name.
 _UNNAMED = r"\(anonymous namespace\)|<unnamed>"
 _SAYS_NOTHING = re.compile(r"(?i)kernel_?\d*")
-# Words of a name, or a single letter before a version's number, as in `k5`; `_GENERAL` ones say nothing of what is computed.
-_NAMED = re.compile(r"[a-z]{2,}|[a-z](?=\d)")
+# Words of a name, or a single letter before a version's number, as in `k5`, but not before the bits of a type, as in `f32`; `_GENERAL` ones
+# say nothing of what is computed.
+_NAMED = re.compile(r"[a-z]{2,}|[a-z](?=\d)(?!(?<=[fiu])(?:8|16|32|64)(?!\d))")
 _GENERAL = {
     "kernel", "kernels", "profile", "report", "ncu", "rep", "test", "bench",
     "cuda", "triton", "cupy", "numba", "torch", "pytorch", "jax", "cute",  # how it was written
+    # the machine, whatever it computes
+    "gpu", "device", "host", "grid", "cluster", "block", "blocks", "blk", "cta", "warp", "warps", "thread", "threads", "lane", "lanes", "sm",
+    "memory", "mem", "shared", "shmem", "smem", "shm", "global", "gmem", "local", "lmem", "constant", "const", "cmem", "texture", "tex",
+    "cache", "cached", "register", "registers", "reg", "regs",
+    "float", "double", "half", "int", "uint", "fp", "bf", "tf",  # types
+    "and", "by", "for", "from", "in", "is", "of", "on", "the", "to", "with",
 }  # fmt: skip
 _WIDTH = 60
 _BEFORE_DIFFERENCE = 20  # characters shown of what two long names have in common

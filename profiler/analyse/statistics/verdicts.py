@@ -23,6 +23,7 @@ from profiler.analyse.statistics.differences import (
     discoveries,
     mean_difference,
 )
+from profiler.analyse.statistics.single_launches import is_beyond_launches
 from profiler.catalog.metrics import (
     DURATION,
     HEADLINE,
@@ -113,9 +114,9 @@ def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0)
                 return Judgement(Interval(delta, delta), "same", "below_effect_size")
             return Judgement(Interval(delta, delta), _direction(metric, delta), "")
         if launches < _FEWEST_EQUAL_LAUNCHES:
-            return Judgement(None, "unclear", "too_few_launches")
+            return _too_few(metric, before, after)
     if found is None or interval is None:
-        return Judgement(None, "unclear", "too_few_launches")
+        return _too_few(metric, before, after)
     p_value = found.p_value() if found.errors else None
     if interval.low <= 0 <= interval.high:
         if max(-interval.low, interval.high) <= effect:
@@ -124,6 +125,12 @@ def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0)
     if abs(found.delta) < effect:
         return Judgement(interval, "same", "below_effect_size", p_value)
     return Judgement(interval, _direction(metric, found.delta), "", p_value)
+
+
+def _too_few(metric: Metric, before: Readings, after: Readings) -> Judgement:
+    """Returns that nothing is certain, and of durations whether they differ by more than launches of one kernel do."""
+    is_beyond = metric.name == DURATION and is_beyond_launches(before.mean, after.mean)
+    return Judgement(None, "unclear", "beyond_launches" if is_beyond else "too_few_launches")
 
 
 def _direction(metric: Metric, delta: float) -> VerdictName:

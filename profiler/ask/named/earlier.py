@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from profiler.analyse.compare.calls import unlike_arguments
+from profiler.analyse.recording.kernel_names import words_of
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import size_text
@@ -64,8 +65,10 @@ def _measured(manifest: Manifest) -> tuple[object, ...]:
 
 
 def _both_sides(report: Path) -> str:
-    """Returns how to compare a report: with another of its folder, if there is one."""
-    other = next((str(one) for one in files_in(report.parent) if one.name != report.name), "other.ncu-rep")
+    """Returns how to compare a report: with another of its folder whose name has a word of this one's, which may be a version of it."""
+    named = words_of(report.name)
+    alike = (one for one in files_in(report.parent) if one.name != report.name and named & words_of(one.name))
+    other = next(map(str, alike), "other.ncu-rep")
     return f"Name both sides, as in `prof compare {shlex.join([str(report), other])}`."
 
 

@@ -284,7 +284,7 @@ def _deltas_title(comparison: findings.ComparisonFinding, shown: Sequence[findin
     for confirmation in comparison.confirmations:
         if confirmation.confirmed and names.issuperset(check.metric for check in confirmation.checks):
             return f"{confirmation.name} confirmed: {_arrows(confirmation)}"
-    if all(one.reason == "too_few_launches" for one in shown):
+    if all(one.reason in findings.TOO_FEW for one in shown):
         return "Too few launches to tell which metrics differ"
     certain = sum(one.verdict in ("better", "worse", "changed") for one in shown)
     return f"{certain} of {len(shown)} metrics differ beyond the noise"

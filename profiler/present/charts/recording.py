@@ -15,7 +15,7 @@ from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import DURATION
 from profiler.present import style
 from profiler.present.charts.rungs import stalls_heading, stalls_of
-from profiler.text import counted, report_name, shortened
+from profiler.text import counted, report_name, short_place, shortened
 
 _CODE = 330
 _PANEL = 190
@@ -77,7 +77,9 @@ def _rows_axis(shown: Sequence[SourceLine], *, named: bool) -> alt.Y:
 def _place(line: SourceLine, shown: Sequence[SourceLine]) -> str:
     """Returns the number and the text of the line, with its file if there are several or there is no text."""
     several = len({one.file for one in shown}) > 1
-    where = f"{shortened(line.file, 20)}:{line.line}" if several or not line.text else str(line.line)
+    where = (
+        f"{shortened(short_place(line.file), 20)}:{line.line}" if several or not line.text else str(line.line)
+    )
     return f"{where}: {shortened(line.text.strip(), _CODE_CHARACTERS)}" if line.text else where
 
 

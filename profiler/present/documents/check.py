@@ -16,7 +16,7 @@ from profiler.analyse.check import (
     change_of,
     value_text,
 )
-from profiler.analyse.check_summary import ITSELF, names_of, pair_name
+from profiler.analyse.check_summary import ITSELF, gains, names_of, pair_name
 from profiler.analyse.code.sameness import CodeCheck, FunctionState
 from profiler.analyse.findings import REASONS
 from profiler.present import document as doc
@@ -48,26 +48,24 @@ _HEADER = (
 
 
 def check_document(finding: CheckFinding) -> doc.Document:
-    """Returns a row for each limit; a pair that is not comparable has one row without figures."""
+    """Returns the outcome, why, and a row for each limit; a pair that is not comparable has one row without figures."""
     lines = list(check_lines(finding))
     reasons = _reasons(finding)
     sections: list[doc.Section] = [
-        reasons,
+        [*reasons, *_gains(finding)],
         _sides(finding),
-        [] if reasons and _closing_has_all(lines) else _limits(finding, lines),
+        [] if reasons and _title_has_all(lines) else _limits(finding, lines),
         [
             *(doc.Text(f"{pair_name(pair)}: {line}") for pair in finding.pairs for line in pair.refused),
             *map(doc.Caution, _cautions(finding)),
             *map(doc.Text, _notes(finding)),
         ],
     ]
-    verdict = finding.headline.what
     return doc.Document(
-        f"{_SIGN[finding.outcome]} {verdict}",
+        f"{_SIGN[finding.outcome]} {finding.headline.what}",
         sections,
         doc.Records(_HEADER, [*(_record(pair, one) for pair, one in lines), *_unpaired_records(finding)]),
-        closing=doc.Text(verdict, _TONE[finding.outcome], strong=True, wraps=False) if reasons else None,
-        titled=not reasons,
+        titled=True,
     )
 
 
@@ -88,6 +86,12 @@ def _reasons(finding: CheckFinding) -> doc.Section:
     return lines
 
 
+def _gains(finding: CheckFinding) -> doc.Section:
+    """Returns what got faster, where the outcome is another and leaves it out."""
+    faster = "" if finding.outcome == "passed" else gains(finding)
+    return [doc.Text(faster)] if faster else []
+
+
 def _sides(finding: CheckFinding) -> doc.Section:
     """Returns the two recordings if there is a single pair."""
     if len(finding.pairs) != 1:
@@ -97,8 +101,8 @@ def _sides(finding: CheckFinding) -> doc.Section:
     return [doc.Facts([("kernel", kernel), ("baseline", pair.before), ("candidate", pair.after)])]
 
 
-def _closing_has_all(lines: Sequence[tuple[PairCheck, MetricCheck | None]]) -> bool:
-    """Returns whether the last line says all that the table would: of a single limit, unless its row has a reason to add."""
+def _title_has_all(lines: Sequence[tuple[PairCheck, MetricCheck | None]]) -> bool:
+    """Returns whether the first line says all that the table would: of a single limit, unless its row has a reason to add."""
     return len(lines) == 1 and not (lines[0][1] and lines[0][1].accepted)
 
 
@@ -250,10 +254,12 @@ def code_check_document(finding: CodeCheck) -> doc.Document:
         values = (name, one.state, counts, one.before, one.after, one.place or "")
         rows.append(doc.Row(values, _CODE_TONE[one.state]))
     records = [[getattr(one, name) for name in _CODE_HEADER] for one in finding.functions]
-    verdict = _code_sentence(finding)
-    closing = doc.Text(verdict, "bad" if finding.changed else "good", strong=True, wraps=False)
+    sign = _SIGN["regression" if finding.changed else "passed"]
     return doc.Document(
-        verdict, [[doc.Table(columns, rows)]], doc.Records(_CODE_HEADER, records), closing=closing
+        f"{sign} {_code_sentence(finding)}",
+        [[doc.Table(columns, rows)]],
+        doc.Records(_CODE_HEADER, records),
+        titled=True,
     )
 
 

@@ -11,9 +11,10 @@ from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.present import document as doc
 from profiler.present.documents.parts import code_rows
-from profiler.text import mean_count, number, short_place, shortened
+from profiler.text import Spoken, counted, first_of, mean_count, number, short_place, shortened
 
 _NAME_WIDTH = 100
+_MOST_LOOPS = 3
 _WORD_BITS = 32
 _MOST_OPCODES = 6
 _RARE = 0.005  # executions in each turn: what a few warps do in thousands of turns is no part of a loop
@@ -47,6 +48,7 @@ def _sections(code: MachineCode, about: Sequence[str | list[str]], body: doc.Cod
     titles = side_titles(code)
     return [
         [doc.Facts(list(zip(titles, about, strict=True))), *map(doc.Caution, caution_texts(code))],
+        _as_hot(code),
         [figures_table(code, titles if len(titles) > 1 else ("",))],
         load_blocks(code),
         [body, *_meaning(code)],
@@ -114,6 +116,22 @@ def side_titles(code: MachineCode) -> tuple[str, ...]:
 
 def _about(sheet: LoopSheet) -> list[str]:
     return [f"{sheet.label}: {shortened(without_tags(sheet.kernel_name), _NAME_WIDTH)}", scope_text(sheet)]
+
+
+def _as_hot(code: MachineCode) -> doc.Section:
+    """Returns of each kernel which other loops are nearly as hot, and how to see them; nothing where one stands out."""
+    lines: list[doc.Block] = []
+    for sheet in (one for one in code.kernels if one.as_hot):
+        of_it = f"{sheet.label}: " if len(code.kernels) > 1 else ""
+        named = [
+            f"{short_place(one.place or 'the one')} from {one.start:#x} ({number(one.executed_pct)} %)"
+            for one in sheet.as_hot
+        ]
+        others = counted(len(named), "other does", "others do")
+        text = f"{of_it}This is one of {sheet.loops} loops, of which {others} at least half as much work: {first_of(named, _MOST_LOOPS)}. "
+        how = Spoken("--full shows the whole function.", "`whole=True` shows the whole function.")
+        lines.append(doc.Text(text + how))
+    return lines
 
 
 def scope_text(sheet: LoopSheet) -> str:

@@ -20,7 +20,7 @@ from profiler.catalog.metrics import HEADLINE
 from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
-from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
+from profiler.present.documents.parts.causes import changed_cause_blocks, source_notes, why_and_next
 from profiler.present.documents.parts.recording import USEFUL_BYTES
 from profiler.text import Spoken, counted, first_of, shortened, unit_for_people
 
@@ -132,7 +132,9 @@ def _heading(comparison: findings.ComparisonFinding) -> list[doc.Section]:
     headline = comparison.headline
     what = doc.Text(claim_text(headline), strong=True)
     cautions = [doc.Caution(one) for one in comparison.comparable.warnings]
-    return [[what, *why_and_next(headline)], cautions]
+    said = [headline.why, headline.next] if headline else []
+    notes = source_notes([*said, *(place.file for one in comparison.causes for place in one.where)])
+    return [[what, *why_and_next(headline), *notes], cautions]
 
 
 def _sides(
@@ -205,13 +207,27 @@ def verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:
     )
 
 
+def verdict_text(verdict: findings.VerdictName, reason: findings.Reason, change: float) -> str:
+    """Returns a verdict in words; of a duration without an interval that differs by more than launches do, what is likely."""
+    if reason == "beyond_launches":
+        return "likely worse" if change > 0 else "likely better"
+    return verdict
+
+
 def metric_row(delta: findings.MetricDelta) -> doc.Row:
     """Returns the row of one metric, in the order of `METRIC_COLUMNS`."""
     divisor, unit = unit_for_people(delta.unit, delta.before, delta.after)
     ci = None if delta.ci is None else (delta.ci[0] / divisor, delta.ci[1] / divisor)
     figures = (delta.before / divisor, delta.after / divisor, delta.delta / divisor, ci)
     relative = (delta.before, delta.after)
-    cells = (delta.name, unit, *figures, relative, delta.verdict, findings.REASONS[delta.reason])
+    cells = (
+        delta.name,
+        unit,
+        *figures,
+        relative,
+        verdict_text(delta.verdict, delta.reason, delta.delta),
+        findings.REASONS[delta.reason],
+    )
     return doc.Row(cells, VERDICT_TONE[delta.verdict])
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from profiler.analyse import findings
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.present import document as doc
-from profiler.present.documents.comparison import VERDICT_TONE, comparison_document
+from profiler.present.documents.comparison import VERDICT_TONE, comparison_document, verdict_text
 from profiler.present.documents.parts.causes import headline_blocks
 from profiler.text import Spoken, change_text, counted, shortened
 
@@ -53,7 +53,7 @@ def comparisons_document(
                 one.before_ns / one.before_launches,
                 one.after_ns / one.after_launches,
                 change_text(one.change_pct, one.ci_pct),
-                one.verdict,
+                verdict_text(one.verdict, one.reason, one.change_pct),
             ),
             VERDICT_TONE[one.verdict],
         )

@@ -19,6 +19,10 @@ from profiler.present.documents.recording import width_text
 _WORK_STAYS = 100  # stays longer than any counter in a narrow window
 _GOES_FIRST = (-1, -3, -2)  # work per second, binding and % best, where the counters were asked for
 _MOST_OTHERS = 6
+_SHOWN_APART = 0.05  # from 100 %, in a column with one decimal
+_MOST_APART = (
+    2.0  # of two timings of one call: what is further apart is another call, whatever the ladder says
+)
 
 
 class LadderColumn(NamedTuple):
@@ -177,12 +181,27 @@ def _reference_notes(finding: ladder.LadderFinding) -> list[str]:
     )
     if not references:
         return []
+    itself = _reference_itself(finding)
     if any(rung.best_pct is not None for rung in rungs):
         return [
-            f"% ref: speed in percent of the default call of {references}; % best: in percent of its fastest algorithm, found by measuring"
+            f"% ref: speed in percent of the default call of {references}; % best: in percent of its fastest algorithm, found by measuring",
+            *itself,
         ]
     default = any(rung.reference.startswith("cuBLAS") for rung in rungs)
-    return [f"% ref: speed in percent of {'the default call of ' if default else ''}{references}"]
+    return [f"% ref: speed in percent of {'the default call of ' if default else ''}{references}", *itself]
+
+
+def _reference_itself(finding: ladder.LadderFinding) -> list[str]:
+    """Returns why the reference itself is not shown at 100 %, where it is not."""
+    own = [
+        rung for rung in finding.kernels if rung.kernel == finding.reference and rung.basis == "unprofiled"
+    ]
+    apart = [abs(rung.reference_pct - 100) for rung in own if rung.reference_pct is not None]
+    if not any(_SHOWN_APART <= pct < _MOST_APART for pct in apart):
+        return []
+    return [
+        f"rung {finding.reference} is that reference, timed in turns with itself: what separates it from 100 % separates two timings of one call"
+    ]
 
 
 def _why_faster(finding: ladder.LadderFinding) -> str:

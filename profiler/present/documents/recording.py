@@ -19,7 +19,12 @@ from profiler.analyse.recording.launch_shapes import LaunchShape, launches_text,
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
 from profiler.present import document as doc
-from profiler.present.documents.parts.causes import cause_blocks, headline_blocks
+from profiler.present.documents.parts.causes import (
+    cause_blocks,
+    headline_blocks,
+    headline_with_causes,
+    source_notes,
+)
 from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
 from profiler.present.documents.parts.recording import metric_sections, provenance_facts, timing_facts
 from profiler.store.runs.run import Run
@@ -101,7 +106,7 @@ def index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
     cautions = Counter(text for sheet in recording.sheets for text in sheet.cautions)
     shared = [text for text, count in cautions.items() if count == len(recording.sheets)]
     share = sum(one.share_pct or 0.0 for one in rest)
-    more = f"{len(rest)} more kernels take {number(share)} % of the time together; " + Spoken(
+    more = f"{len(rest)} more kernels take {share_of_whole(share)} % of the time together; " + Spoken(
         "--format json --full lists them.", "`.to_pandas()` lists them."
     )
     nvtx = ", `--nvtx RANGE` those in an NVTX range" if any(one.nvtx for one in rows) else ""
@@ -112,7 +117,7 @@ def index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
         f"Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel{of_range}.",
     )
     return [
-        headline_blocks(recording.headline),
+        [*headline_blocks(recording.headline), *source_notes(one.where for one in rows)],
         [
             doc.Table(_INDEX_COLUMNS, [doc.Row(_index_cells(one)) for one in rows], drops_empty=True),
             *([doc.Text(more)] if rest else []),
@@ -166,7 +171,7 @@ def kernel_sections(
     facts = [*launched, *nvtx, *memory_facts(sheet.metrics)]
     rules = [doc.Text(line) for line in rule_lines(sheet, full=full)]
     return [
-        headline_blocks(sheet.headline),
+        headline_with_causes(sheet.headline, sheet.causes),
         [doc.KernelName(without_tags(sheet.kernel), counted(sheet.launches, "launch", "launches"))],
         [doc.Caution(text) for text in sheet.cautions],
         cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full, program=program),

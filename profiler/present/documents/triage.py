@@ -10,11 +10,10 @@ from msgspec.structs import asdict
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.present import document as doc
-from profiler.present.documents.parts.causes import headline_blocks
+from profiler.present.documents.parts.causes import headline_blocks, source_notes
 from profiler.text import (
     Spoken,
     counted,
-    number,
     report_name,
     share_of_whole,
     short_gpu,
@@ -46,13 +45,13 @@ def triage_document(found: Triage, *, full: bool = False) -> doc.Document:
     gpus = {one.gpu for one in found.index}
     share = sum(one.share_pct or 0.0 for one in rest)
     more = (
-        f"{counted(len(rest), 'more kernel takes', 'more kernels take')} {number(share)} % of the time; "
+        f"{counted(len(rest), 'more kernel takes', 'more kernels take')} {share_of_whole(share)} % of the time; "
         + Spoken("--full lists all.", "`.to_pandas()` lists all.")
     )
     return doc.Document(
         counted(found.recordings, "recording"),
         [
-            headline_blocks(found.headline),
+            [*headline_blocks(found.headline), *source_notes(one.where for one in rows)],
             [
                 doc.Table(
                     _COLUMNS,

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from profiler.present.document import Document
+from profiler.present.document import Document, Text
 from profiler.present.render.html import document_html
 
 _STYLE = Path(__file__).parent / "templates" / "cell.css"
 
 
 def cell_html(document: Document) -> str:
-    closing = [document.closing] if document.closing else []
-    body = document_html(replace(document, sections=[*document.sections, closing]), "", (), lambda _: None)
+    title = [Text(document.title, strong=True)] if document.titled else []
+    body = document_html(replace(document, sections=[title, *document.sections]), "", (), lambda _: None)
     return f'<div class="prof"><style>{_STYLE.read_text()}</style>{body}</div>'

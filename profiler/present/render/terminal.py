@@ -58,8 +58,7 @@ def document_text(document: doc.Document, window: Window) -> str:
     """Returns every section, with an empty line between two of them."""
     printer = _Printer(window, _name_width(document.sections))
     title = [doc.Text(document.title, strong=True, wraps=False)] if document.titled else []
-    closing = [document.closing] if document.closing else []
-    sections = map(printer.lines, (title, *document.sections, closing))
+    sections = map(printer.lines, (title, *document.sections))
     return "\n\n".join(section for section in sections if section)
 
 

@@ -86,6 +86,18 @@ def test_a_loop_that_few_warps_go_round_is_not_hot(outside, scope):
     assert find_region(Code((made(*lines),), launches=1, like=1)).scope == scope
 
 
+@pytest.mark.parametrize(("turns", "as_hot"), [(60.0, [(0x30, 0x50)]), (40.0, [])])
+def test_another_loop_that_does_half_as_much_work_is_told_beside_the_hot_one(store, turns, as_hot):
+    lines = [(100.0, "FADD R1, R1, R2"), (100.0, "FADD R3, R1, R2"), (100.0, "@P0 BRA 0x0")]
+    lines += [(turns, "FADD R1, R1, R2"), (turns, "FADD R3, R1, R2"), (turns, "@P0 BRA 0x30")]
+    sheet = sheet_of_code(store, *lines, (2.0, "EXIT"))
+    assert (sheet.start, sheet.end, sheet.loops) == (0, 0x20, 2)
+    assert [(one.start, one.end) for one in sheet.as_hot] == as_hot
+    for one in sheet.as_hot:
+        assert one.executed_pct == pytest.approx(100 * 180 / 482)
+    assert sheet_of_code(store, *lines, (2.0, "EXIT"), whole=True).as_hot == []
+
+
 # The ladder, against its counters and the published accounting
 
 

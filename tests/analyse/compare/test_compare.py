@@ -12,7 +12,7 @@ from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE
 from profiler.catalog.presets import more_launches
 from profiler.errors import MetricNotFound
-from profiler.present.documents.comparison import comparison_document
+from profiler.present.documents.comparison import comparison_document, metric_row
 from profiler.present.render.terminal import Window, document_text
 from tests.profiles import profiles_in
 
@@ -238,3 +238,12 @@ def test_one_kernel_of_a_step_does_not_explain_the_time_of_the_step(profile_of):
         assert (found.attribution, found.causes_gone, found.causes_kept) == (None, [], [])
     untimed = profile_of(*[{DURATION: 181_000.0, ISSUE: 18.0}] * 3, name="fused")
     assert "do not say" not in compare_profiles(part, untimed).headline.why  # there, kernels are compared
+
+
+def test_single_launches_that_lie_far_apart_are_likely_worse_in_words_and_unclear_to_a_program(profile_of):
+    comparison = compare_profiles(profile_of({DURATION: 1e5}), profile_of({DURATION: 3e6}))
+    (delta,) = comparison.metrics
+    assert (delta.verdict, delta.reason) == ("unclear", "beyond_launches")
+    assert metric_row(delta).values[-2:] == ("likely worse", "no interval, but more than launches differ")
+    (faster,) = compare_profiles(profile_of({DURATION: 3e6}), profile_of({DURATION: 1e5})).metrics
+    assert metric_row(faster).values[-2] == "likely better"

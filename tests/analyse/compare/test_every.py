@@ -64,6 +64,15 @@ def test_kernels_with_too_few_launches_are_unclear_and_not_called_equal(compared
     assert "Record more launches of each kernel: `ncu --launch-count 5` records" in text
 
 
+def test_of_single_launches_the_one_that_changed_by_more_than_launches_differ_is_named(compared):
+    kernels = {"a": ((1e6,), (2e6,)), "b": ((1e6,), (1.05e6,))}
+    text = " ".join(compared(kernels).split())
+    assert "The largest change: a of new takes 2.000x as long as a of old" in text
+    assert "+100.00 % likely worse" in text
+    assert "+5.00 % unclear" in text
+    assert "may have changed most" not in text
+
+
 def test_a_hundred_kernels_take_a_line_each_and_60_lines_at_most(compared):
     text = compared({f"kernel_{n}": (STEADY, SLOWER) for n in range(100)})
     assert len(text.splitlines()) <= 60

@@ -90,7 +90,8 @@ def test_the_screen_has_a_line_for_each_kernel_and_at_most_60(many, prof_here):
     assert len(lines) <= 60
     rows = [line for line in lines if re.search(r"\bkernel_\d+$|\bkernel_\d+ ", line) and "%" in line]
     assert "kernel_99" in rows[1]
-    assert "72 more kernels" in "\n".join(lines)
+    said = re.search(r"72 more kernels take ([\d.]+) % of the time", "\n".join(lines))
+    assert re.fullmatch(r"\d+\.\d", said[1]), "as many digits as the column above has"
     assert "--nvtx RANGE" in "\n".join(lines)
 
 

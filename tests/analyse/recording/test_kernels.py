@@ -244,6 +244,11 @@ def test_a_kernel_whose_name_another_contains_is_chosen_by_its_whole_name(run_of
 def test_the_words_of_a_name_are_those_that_may_say_what_is_computed():
     assert words_of("transposeNaive_kernel") == {"transpose", "naive"}
     assert words_of("k5") == words_of("k6") == {"k"}
-    assert words_of("d_boxfilter_y_global") == {"boxfilter", "global"}
+    assert words_of("d_boxfilter_y_global") == {"boxfilter"}, (
+        "where its data lie says nothing of what it computes"
+    )
+    assert words_of("bitonic_sort_shared_fused").isdisjoint(words_of("SharedMemHistKernel"))
+    assert words_of("is_u32_f32").isdisjoint(words_of("sum_f32")), "types"
+    assert words_of("f3") == words_of("f12") == words_of("f320") == {"f"}, "versions"
     assert words_of("kernel_12.ncu-rep") == set()
     assert words_of("triton_add").isdisjoint(words_of("triton_matmul")), "which is how both were written"

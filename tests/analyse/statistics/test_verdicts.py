@@ -34,6 +34,9 @@ ALONE = [
     (UTILISATION, [50, 50.2, 49.9], [60, 60.3, 59.8], "changed", ""),
     (DURATION, [100, 101, 99], [99, 100, 101], "same", "identical"),
     (DURATION, [100], [50], "unclear", "too_few_launches"),
+    (DURATION, [1e6], [1.07e6], "unclear", "too_few_launches"),
+    (DURATION, [1e6], [1.08e6], "unclear", "beyond_launches"),  # no verdict, but hardly noise
+    (COUNTED, [1e6], [1.08e6], "unclear", "too_few_launches"),  # how far other metrics lie apart is not known
     (DURATION, [100, 101, 99], [50], "unclear", "too_few_launches"),
     (DURATION, [100, 140, 60], [110, 60, 150], "unclear", "interval_spans_zero"),
     (DURATION, [1000, 1001, 999, 1000], [1000.5, 1001, 999, 1000.2], "same", "within_effect_size"),

@@ -63,11 +63,15 @@ def test_without_a_run_before_it_the_error_says_what_there_is_to_name(made):
     assert raised.value.remedy == "Name both sides; `prof list mine` shows the runs of that name."
 
 
-def test_a_report_has_no_run_before_it(reports):
-    with pytest.raises(RunNotFound, match="is not a stored run, so it has none before it") as raised:
-        profiler.compare(reports / "several.ncu-rep")
-    pair = f"{str(reports / 'several.ncu-rep')!r}, {str(reports / 'gemm_5.ncu-rep')!r}"
-    assert raised.value.remedy == f"Name both sides, as in `profiler.compare({pair})`."
+def test_a_report_has_no_run_before_it_and_the_example_is_no_stranger_of_its_folder(reports):
+    for report, other in (
+        ("several.ncu-rep", "other.ncu-rep"),
+        ("gemm_5.ncu-rep", str(reports / "gemm_6.ncu-rep")),
+    ):
+        with pytest.raises(RunNotFound, match="is not a stored run, so it has none before it") as raised:
+            profiler.compare(reports / report)
+        pair = f"{str(reports / report)!r}, {other!r}"
+        assert raised.value.remedy == f"Name both sides, as in `profiler.compare({pair})`."
 
 
 def test_a_damaged_run_is_passed_over(made):

@@ -227,6 +227,8 @@ def test_durations_that_may_be_equal_are_called_so(gemm, page):
     unclear = [msgspec.structs.replace(gemm.metrics[0], name="duration_ns", verdict="unclear")]
     assert "these factors may be noise" in page(attribution_of(1.2, 1.1), metrics=unclear)
     assert "these factors may be noise" not in page(attribution_of(1.2, 1.1))
+    far = [msgspec.structs.replace(unclear[0], reason="beyond_launches")]
+    assert "these factors may be noise" not in page(attribution_of(1.2, 1.1), metrics=far)
 
 
 def test_a_speedup_without_the_profiler_is_marked_as_such(profiles):

@@ -20,9 +20,15 @@ from profiler.analyse.findings import CauseChange
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import CAUSES, find_cause
 from profiler.present.document import Caution, Document, Records, Text
-from profiler.present.documents.parts.causes import cause_blocks, changed_cause_blocks
+from profiler.present.documents.parts.causes import (
+    cause_blocks,
+    changed_cause_blocks,
+    headline_with_causes,
+    source_notes,
+)
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
+from profiler.text import short_place
 
 PLACES = [
     CodePlace("LDG.E", 0x150, 80.0, "kernel.cu", 66, "sum += a[k * n];"),
@@ -235,14 +241,31 @@ def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():
     assert not any(isinstance(one, Text) and "no source lines" in one.text for one in blocks)
 
 
-@pytest.mark.parametrize(
-    ("file", "said"), [(f"{40 * 'a'}.cubin.cu", True), ("kernel.cu", False), ("my.cubin.cu", False)]
-)
-def test_lines_of_code_that_is_no_file_are_explained(file, said):
+CUPY = f"{40 * 'a'}.cubin.cu"
+
+
+@pytest.mark.parametrize(("file", "said"), [(CUPY, True), ("kernel.cu", False), ("my.cubin.cu", False)])
+def test_code_that_is_no_file_is_explained_before_its_lines_are_listed(file, said):
     """CuPy compiles the text of a RawKernel, and names it by a hash."""
     places = [CodePlace("LDG.E", 0x1A0, 20.0, file, 19)]
     causes = [Cause("barriers", "", "", Savings(9.0, 9.0), places, {})]
-    assert ("the code that CuPy compiled" in flat(text_of(causes))) == said
+    headline = Headline("It takes 1 ms.", why_text(causes), next_text(causes))
+    sections = [
+        headline_with_causes(headline, causes),
+        cause_blocks([*causes, CAUSES_FOUND[0]], [], headline),
+    ]
+    page = flat(document_text(Document("", sections), Window(width=80)))
+    assert ("code that CuPy compiled" in page) == said
+    assert file not in page or not said
+    if said:
+        assert "barriers at <CuPy source>:19" in page
+        assert page.index("code that CuPy compiled") < page.index("what causes its time")
+
+
+def test_code_that_is_no_file_is_explained_in_a_list_of_kernels_and_in_a_comparison_that_name_it():
+    assert [one.text[:13] for one in source_notes([None, f"{CUPY}:12"])] == ["<CuPy source>"]
+    assert len(source_notes([f"uncoalesced-loads ({short_place(f'{CUPY}:45')}) went away."])) == 1
+    assert source_notes([None, "kernel.cu:12"]) == []
 
 
 def test_evidence_that_was_not_recorded_is_named_with_the_preset_that_records_it():

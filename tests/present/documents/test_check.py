@@ -93,6 +93,20 @@ def test_a_pair_says_what_was_compared_by_how_much_it_changed_and_what_is_allowe
     )
 
 
+@pytest.mark.parametrize(
+    ("outcome", "sign"), [("passed", "✅"), ("regression", "❌"), ("unclear", "❔"), ("not_comparable", "🚫")]
+)
+def test_every_outcome_stands_first_with_its_mark_and_once(outcome, sign):
+    one = pair(outcome, what="gemm-6 takes 1.100x as long.", why="More spills.", next="Fewer registers.")
+    finding = derive_finding([one], [])
+    told = f"{sign} {finding.headline.what}"
+    for width in (None, 80):
+        assert " ".join(text(finding, width).split()).startswith(told)
+        assert text(finding).count(finding.headline.what) == 1
+    assert markdown.parse(summary(finding))[1].content.replace("\\", "").replace("&gt;", ">") == told
+    assert ("Why: More spills." in text(finding)) == (outcome == "regression")
+
+
 def test_a_kernel_is_called_by_its_own_name_with_its_recording_beside_it():
     one = pair("regression", "gemm_6.ncu-rep", kernel="void k6<(int)128>(float *, int)")
     finding = derive_finding([one], [])
@@ -120,9 +134,18 @@ def test_the_line_says_how_much_faster_and_how_surely():
     assert "passed (better)" in text(one)
     many = [pair("regression", "x"), *(gain(f"k{percent}", percent) for percent in (5, 8, 6, 7))]
     assert sentence(derive_finding(many, [])) == (
-        "regression in 1 of 5 kernels: x: duration_ns +10.00 ± 0.50 %; faster: k8 takes 8.00 ± 0.10 % less time, "
-        "k7 takes 7.00 ± 0.10 % less time, k6 takes 6.00 ± 0.10 % less time and 1 more"
+        "regression in 1 of 5 kernels: x: duration_ns +10.00 ± 0.50 %"
+    ), "a line has one outcome"
+    assert (
+        "faster: k8 takes 8.00 ± 0.10 % less time, k7 takes 7.00 ± 0.10 % less time, k6 takes 6.00 ± 0.10 % less "
+        "time and 1 more" in " ".join(text(derive_finding(many, [])).split())
     )
+    unclear = derive_finding(
+        [pair("unclear", "x", checks=[metric("unclear", verdict="better", change_pct=-10.0)])], []
+    )
+    assert text(unclear).splitlines()[0] == "❔ unclear, because the launches do not decide it: x"
+    assert "faster: x takes 10.00 ± 0.50 % less time" in text(unclear).splitlines()
+    assert "\n\nfaster: x takes 10.00 ± 0.50 % less time\n" in summary(unclear)
 
 
 def test_a_gain_of_another_metric_than_the_time_makes_nothing_faster():

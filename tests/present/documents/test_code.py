@@ -8,6 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
+from profiler.analyse.code.hot_loop import LoopAsHot
 from profiler.analyse.code.machine_code import view_machine_code
 from profiler.present.document import Document, Records, Table
 from profiler.present.documents.code import changes_document, code_document, figures_table, side_titles
@@ -289,3 +290,17 @@ def test_markdown_is_tables_and_sentences(view):
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     assert sum(token.type == "table_open" for token in tokens) == 4
     assert "* A operand: 8 LDS -&gt; 2 LDS.128 per k-step" in text
+
+
+def test_loops_that_are_as_hot_are_named_with_a_way_to_see_them(store):
+    view = view_of(store, "gemm_5")
+    (sheet,) = view.finding.kernels
+    assert "loops, of which" not in text_of(view), "one loop multiplies"
+    others = [LoopAsHot("mine.cu:12", 0x30, 0x50, 14.0), *[LoopAsHot(None, 0x60, 0x80, 9.0)] * 3]
+    several = replace(view.finding, kernels=[replace(sheet, loops=6, as_hot=others)])
+    text = " ".join(text_of(dataclasses.replace(view, finding=several)).split())
+    assert (
+        "This is one of 6 loops, of which 4 others do at least half as much work: mine.cu:12 from 0x30 (14 %), the one "
+        "from 0x60 (9 %), the one from 0x60 (9 %) and 1 more. --full shows the whole function." in text
+    )
+    assert text.index("This is one of 6 loops") < text.index("hot loop, per thread")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from profiler.analyse import findings
 from profiler.analyse.compare.attribution import bounded_exp
-from profiler.catalog.metrics import BY_NAME, SMALLEST_RELATIVE_EFFECT
+from profiler.catalog.metrics import BY_NAME, DURATION, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.presets import PRESETS
 from profiler.present.document import Chart, Column, Folded, Heading, Nested, Row, Section, Table, Text
 from profiler.text import unit_for_people
@@ -210,7 +210,11 @@ def attribution_notes(comparison: findings.ComparisonFinding, attribution: findi
     is_split = any(factor.factors for factor in attribution.factors)
     has_shares = _has_shares(attribution)
     dispatch = [part for part in attribution.stalls[:MOST_PARTS] if part.name == _DISPATCH]
-    unclear = [one for one in comparison.metrics if (one.name, one.verdict) == ("duration_ns", "unclear")]
+    unclear = [
+        one
+        for one in comparison.metrics
+        if one.name == DURATION and one.verdict == "unclear" and one.reason != "beyond_launches"
+    ]
     timed = comparison.speedup is not None and comparison.speedup.basis == "unprofiled"
     notes = [
         (True, _closure(attribution)),

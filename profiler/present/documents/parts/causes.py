@@ -25,16 +25,14 @@ from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import GENERAL
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
-from profiler.text import saving
+from profiler.text import is_cupy_source, saving
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
 _ORDER = "General causes (here {}) stand lower, since they were right less often."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
-# How CuPy names the code that it compiles, none of which is a file.
-_OF_CUPY = re.compile(r"(^|/)[0-9a-f]{40}\.cubin\.cu$")
-_COUNTED_BY_CUPY = "the lines of a .cubin.cu are those of the code that CuPy compiled: of a RawKernel, they count from the first line of its text"
+_COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled, which is no file; of a RawKernel, lines count from the first of its text"
 _RESOURCES = {
     "dram": "device memory", "l2": "L2", "l1": "L1", "lsu": "the load/store pipe", "issue": "issuing the other instructions",
     "fma": "the FMA pipe", "alu": "the ALU pipe", "fp64": "the FP64 pipe", "xu": "the special-function unit",
@@ -60,6 +58,16 @@ def why_and_next(headline: Headline | None) -> Section:
     """Returns the why and the next step, as far as they are known."""
     lines = [("Why", headline.why), ("Next", headline.next)] if headline else []
     return [Text(f"{name}: {text}") for name, text in lines if text]
+
+
+def headline_with_causes(headline: Headline | None, causes: Sequence[Cause]) -> Section:
+    """Returns the answer, and what kind of source its places and those of the causes are in, where no file has the name."""
+    return [*headline_blocks(headline), *source_notes(place.file for one in causes for place in one.where)]
+
+
+def source_notes(places: Iterable[str | None]) -> Section:
+    """Returns what the places are in, if that is no file."""
+    return [Text(_COUNTED_BY_CUPY)] if any(map(is_cupy_source, filter(None, places))) else []
 
 
 def cause_blocks(
@@ -140,8 +148,6 @@ def _not_recorded(
     is_known = any(one in next_ for one in (NO_LINES, BROUGHT_BY_NVIDIA, BROUGHT_BY_PYTORCH))
     if any(has_place(one) and not one.where[0].line for one in causes) and not is_known:
         blocks.append(Text(f"{NO_LINES.lower()}: compile with {flag_of_lines(program)}"))
-    if any(_OF_CUPY.search(place.file or "") for one in causes for place in one.where):
-        blocks.append(Text(_COUNTED_BY_CUPY))
     if unseen:
         is_said = next_.startswith((record_it_text(), record_it_text("")))
         how = "" if is_said else f". {what_records_source()}."

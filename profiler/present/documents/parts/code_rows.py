@@ -257,7 +257,7 @@ def _line(line: SourceLine, opcodes: str, side: LoopSource, width: int, *, sever
         for one in side.causes
         if has_place(one) and any((place.file, place.line) == (line.file, line.line) for place in one.where)
     ]
-    where = f"{shortened(line.file, 20)}:{line.line}" if several else str(line.line)
+    where = f"{shortened(short_place(line.file), 20)}:{line.line}" if several else str(line.line)
     cells = (
         CodeCell(f"{share:.1f} %" if share else ""),
         CodeCell(where, quiet=True),

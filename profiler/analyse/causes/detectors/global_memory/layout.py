@@ -43,11 +43,13 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         # Nobody lets a block take the work of others for the sake of accesses that no warp waits for.
         if (blocks := count_sharing_blocks(evidence, mended)) > 1 and _is_waited_for(evidence, mended):
             effect, at_most = merge_blocks(evidence, effect, blocks)
+        # No more digits than the sectors have: 31.98 of them are shown as 32, and 3.127 % beside 3.125 % would look like a mistake.
+        used = f"{100 * needed / request:.1f}".removesuffix(".0")
         both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {needed:.3g} would hold its data: its lanes "
-            f"use {100 * needed / request:.3g} % of what is moved.{both if len(mended) > len(sites) else ''}",
+            f"use {used} % of what is moved.{both if len(mended) > len(sites) else ''}",
             _advice_apart(evidence, sites, advice),
             effect,
             {site: site.excess_sectors for site in sites},

@@ -68,3 +68,16 @@ def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored
     )
     if len(joint) == 2:
         assert found[0].effect == found[1].effect
+
+
+def test_what_lanes_use_of_a_request_has_no_more_digits_than_its_sectors():
+    texts = []
+    for sectors in (3200.0, 3197.65625):
+        facts = {0: {"sectors": sectors, "ideal_sectors": 100.0}, 1: {"waits": {"long_scoreboard": 9}}}
+        (candidate,) = layout.detect_uncoalesced(evidence_of(LOAD, "FADD R5, R5, R4", facts=facts))
+        texts.append(candidate.sentence)
+    assert texts[0] == texts[1]
+    assert (
+        "32 sectors of 32 bytes a request where 1 would hold its data: its lanes use 3.1 % of what"
+        in texts[0]
+    )
