@@ -141,7 +141,7 @@ class LadderFinding(Struct, frozen=True, kw_only=True):
 
     `elsewhere` has the same rungs on the other GPUs that runs of this workload are stored of.
     `view` says which metrics the rungs show: those of kernels that compute, or of kernels that move bytes.
-    `missing` are the ladder's other rungs. `reference` is the rung that is the reference itself.
+    `missing` are the ladder's other rungs.
     """
 
     headline: Headline | None = None
@@ -158,7 +158,6 @@ class LadderFinding(Struct, frozen=True, kw_only=True):
     missing: MissingRungs = []
     elsewhere: Annotated[list[LadderElsewhere], Importance(94, each=2)] = []
     left_out: LeftOut = {}
-    reference: int | None = None
 
     @property
     def cautions(self) -> list[str]:
@@ -241,7 +240,6 @@ def derive_ladder(
             for rung in rungs
         ],
         view=view,
-        reference=ladder.reference,
     )
 
 

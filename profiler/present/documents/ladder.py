@@ -192,15 +192,14 @@ def _reference_notes(finding: ladder.LadderFinding) -> list[str]:
 
 
 def _reference_itself(finding: ladder.LadderFinding) -> list[str]:
-    """Returns why the reference itself is not shown at 100 %, where it is not."""
-    own = [
-        rung for rung in finding.kernels if rung.kernel == finding.reference and rung.basis == "unprofiled"
-    ]
-    apart = [abs(rung.reference_pct - 100) for rung in own if rung.reference_pct is not None]
-    if not any(_SHOWN_APART <= pct < _MOST_APART for pct in apart):
+    """Returns why a reference is not shown at 100 % of itself, where it is not: it is the rung 0 that no other rung follows."""
+    if len(finding.kernels) < 2 or any(rung.before == 0 for rung in finding.kernels):
+        return []
+    own = [rung.reference_pct for rung in finding.kernels if rung.kernel == 0 and rung.basis == "unprofiled"]
+    if not any(pct is not None and _SHOWN_APART <= abs(pct - 100) < _MOST_APART for pct in own):
         return []
     return [
-        f"rung {finding.reference} is that reference, timed in turns with itself: what separates it from 100 % separates two timings of one call"
+        "rung 0 is that reference, timed in turns with itself: what separates it from 100 % separates two timings of one call"
     ]
 
 

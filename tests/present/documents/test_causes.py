@@ -248,7 +248,7 @@ CUPY = f"{40 * 'a'}.cubin.cu"
 def test_code_that_is_no_file_is_explained_before_its_lines_are_listed(file, said):
     """CuPy compiles the text of a RawKernel, and names it by a hash."""
     places = [CodePlace("LDG.E", 0x1A0, 20.0, file, 19)]
-    causes = [Cause("barriers", "", "", Savings(9.0, 9.0), places, {})]
+    causes = [Cause("barriers", "", "", Savings(9.0, 9.0), places, {}, where_is="line")]
     headline = Headline("It takes 1 ms.", why_text(causes), next_text(causes))
     sections = [
         headline_with_causes(headline, causes),
