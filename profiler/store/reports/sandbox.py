@@ -257,15 +257,16 @@ def _enter_worker(memory_bytes: int) -> None:
     os.dup2(silence, 2)
     import_arrow_alone()
     try:
-        # Imported here, so that this time does not count for the first report.
-        importlib.import_module("profiler.store.reports.extract")
-        importlib.import_module("profiler.store.reports.contained_reader").start_reader()
+        importlib.import_module("ncu_report")
     except ImportError as error:
         if find_shortage(error):
             raise
-        _why_not_started.append(
-            f"{type(error).__name__}: {error}"
-        )  # what fails here can only end the whole pool
+        # What fails in here ends the whole pool, so each request says it instead.
+        _why_not_started.append(f"{type(error).__name__}: {error}")
+    else:
+        # Imported here, so that this time does not count for the first report.
+        importlib.import_module("profiler.store.reports.extract")
+        importlib.import_module("profiler.store.reports.contained_reader").start_reader()
     threading.Thread(target=leave_with_parent, daemon=True).start()
 
 
