@@ -29,6 +29,7 @@ from profiler.ask.profiles import diagnose_once, profile_rung
 from profiler.ask.show import reports_meant, timing_of
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import KernelAmbiguous, MetricsMissing, NotComparable
+from profiler.store.reports.request import stem_of
 from profiler.store.runs.run_id import rung_name
 from profiler.store.runs.run_store import Run
 from profiler.text import shortened
@@ -192,7 +193,9 @@ def _may_be_versions(before: Run, after: Run) -> bool:
     kernels = [{base_name(kernel.name) for kernel in run.manifest.kernels} for run in (before, after)]
     if not kernels[0].isdisjoint(kernels[1]):
         return True
-    one, other = ([_title(run, None), *names] for run, names in zip((before, after), kernels, strict=True))
+    one, other = (
+        [stem_of(_title(run, None)), *names] for run, names in zip((before, after), kernels, strict=True)
+    )
     return not set(chain(*map(words_of, one))).isdisjoint(chain(*map(words_of, other)))
 
 
