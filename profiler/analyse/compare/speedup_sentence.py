@@ -88,11 +88,9 @@ def _without_interval(
     times_ns: tuple[float, float], speedup: Speedup, measured_alike: bool
 ) -> tuple[str, str]:
     """Returns the words for what the ratio is of, and the end of the sentence, which says how much to believe."""
+    # How far times without the profiler lie apart depends on who timed them.
     if speedup.basis == "unprofiled":
-        return (
-            " in these launches",
-            _TOO_FEW,
-        )  # how far times without the profiler lie apart depends on who timed them
+        return " in these launches", _TOO_FEW
     if not measured_alike:
         return " in these launches", f"{_NO_INTERVAL}."
     return ("", _BEYOND) if is_beyond_launches(*times_ns) else (" in these launches", _WITHIN)

@@ -20,9 +20,8 @@ _WORK_STAYS = 100  # stays longer than any counter in a narrow window
 _GOES_FIRST = (-1, -3, -2)  # work per second, binding and % best, where the counters were asked for
 _MOST_OTHERS = 6
 _SHOWN_APART = 0.05  # from 100 %, in a column with one decimal
-_MOST_APART = (
-    2.0  # of two timings of one call: what is further apart is another call, whatever the ladder says
-)
+# Of two timings of one call: what is further apart is another call, whatever the ladder says.
+_MOST_APART = 2.0
 
 
 class LadderColumn(NamedTuple):
