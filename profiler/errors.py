@@ -101,7 +101,8 @@ from profiler.text import Spoken
 class ProfError(Exception):
     """A failure: `message` says in one line what happened, `details` are further lines, `remedy` says what to do.
 
-    The lines stay apart, so that a name with a newline in it cannot pass for a line of ours.
+    The lines stay apart, so that a name with a newline in it cannot pass for a line of ours. `near` is the end of the
+    message that says what lies near a path which leads nowhere.
     """
 
     exit_code: ClassVar[int] = 3
@@ -110,28 +111,34 @@ class ProfError(Exception):
     def __init_subclass__(cls, *, exit_code: int) -> None:
         cls.exit_code = exit_code
 
-    def __init__(self, message: str, *, details: Iterable[str] = (), remedy: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, details: Iterable[str] = (), remedy: str | None = None, near: str = ""
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.details = tuple(details)
+        self.near = near
         if remedy is not None:
             self.remedy = remedy
 
     def changed(self, message: str | None = None, details: Iterable[str] | None = None) -> Self:
         """Returns the same failure with another message or other details."""
         lines = self.details if details is None else details
-        return type(self)(self.message if message is None else message, details=lines, remedy=self.remedy)
+        text = self.message if message is None else message
+        return type(self)(text, details=lines, remedy=self.remedy, near=self.near)
 
     def __str__(self) -> str:
         return "\n".join([self.message, *self.details])
 
     def __reduce__(self) -> tuple[object, ...]:
         # Errors cross process boundaries; the default would lose the keyword arguments.
-        return (_rebuild, (type(self), self.message, self.details, self.remedy))
+        return (_rebuild, (type(self), self.message, self.details, self.remedy, self.near))
 
 
-def _rebuild(cls: type[ProfError], message: str, details: tuple[str, ...], remedy: str) -> ProfError:
-    return cls(message, details=details, remedy=remedy)
+def _rebuild(
+    cls: type[ProfError], message: str, details: tuple[str, ...], remedy: str, near: str
+) -> ProfError:
+    return cls(message, details=details, remedy=remedy, near=near)
 
 
 # fmt: off

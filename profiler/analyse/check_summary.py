@@ -78,7 +78,7 @@ def _what_decides(finding: CheckFinding) -> str:
         refused = [pair for pair in finding.pairs if pair.outcome == "not_comparable"]
         return " ".join(dict.fromkeys(pair.next or _RECORD_ALIKE for pair in refused))
     reasons = {one.reason for pair in finding.pairs for one in pair.checks if one.outcome == "unclear"}
-    if "too_few_launches" in reasons:
+    if not reasons.isdisjoint(findings.TOO_FEW):
         return MORE_LAUNCHES
     if reasons:
         return _MORE_PROCESSES

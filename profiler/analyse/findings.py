@@ -61,10 +61,8 @@ REASONS: dict[str, str] = {
     "within_effect_size": "no difference that would matter",
 }
 
-TOO_FEW: tuple[Reason, ...] = (
-    "too_few_launches",
-    "beyond_launches",
-)  # of an unclear change without an interval
+# Of an unclear change without an interval.
+TOO_FEW: tuple[Reason, ...] = ("too_few_launches", "beyond_launches")
 
 LeftOut = Annotated[
     dict[str, int],

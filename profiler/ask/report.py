@@ -29,6 +29,7 @@ from profiler.ask.profiles import diagnose_once, profile_rung
 from profiler.ask.show import reports_meant, timing_of
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import KernelAmbiguous, MetricsMissing, NotComparable
+from profiler.store.reports.request import stem_of
 from profiler.store.runs.run_id import rung_name
 from profiler.store.runs.run_store import Run
 from profiler.text import shortened
@@ -182,16 +183,18 @@ def _matches(before: Run, after: Run, pattern: str | None) -> list[tuple[str, st
 def _may_be_versions(before: Run, after: Run) -> bool:
     """Returns whether two of many recordings may be versions of one kernel, and not just lie in the same folder.
 
-    A recorded workload decides it when they are compared. Without one, two single kernels must share a word, in their
-    names or in those of their recordings.
+    A recorded workload decides it when they are compared. Without one, two single kernels must have one name, or share a
+    word, in their names or in those of their recordings.
     """
     if not (_is_single(before) and _is_single(after)) or (
         before.manifest.workload and after.manifest.workload
     ):
         return True
+    kernels = [{base_name(kernel.name) for kernel in run.manifest.kernels} for run in (before, after)]
+    if not kernels[0].isdisjoint(kernels[1]):
+        return True
     one, other = (
-        [_title(run, None), *(base_name(kernel.name) for kernel in run.manifest.kernels)]
-        for run in (before, after)
+        [stem_of(_title(run, None)), *names] for run, names in zip((before, after), kernels, strict=True)
     )
     return not set(chain(*map(words_of, one))).isdisjoint(chain(*map(words_of, other)))
 

@@ -33,7 +33,7 @@ from profiler.ask.profiles import diagnose_once, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import KernelNotFound, ReportError, RunUnusable
 from profiler.store.remote.files import is_url
-from profiler.store.reports.near import REPORT_SUFFIXES, files_in, what_is_near
+from profiler.store.reports.near import REPORT_SUFFIXES, files_in
 from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
@@ -110,8 +110,7 @@ def _open_each(sources: Sequence[str], settings: Settings) -> tuple[list[tuple[s
 
 def _without_near(error: ReportError) -> str:
     """Returns what is wrong, without the names of other files: the error itself, which comes last, lists them."""
-    path = Path(error.message.partition(": no such file; ")[0])
-    return error.message.removesuffix(f"; {what_is_near(path)}")
+    return error.message.removesuffix(error.near)
 
 
 def recordings_meant(sources: Sequence[str], settings: Settings) -> list[str]:

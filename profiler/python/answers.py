@@ -286,7 +286,7 @@ class ShownLadder(_Shown, LadderSheet, frozen=True):
     def _document(self) -> Document:
         from profiler.present.documents.ladder import ladder_document
 
-        return _all_answer(ladder_document(self.ladder, ()))
+        return _all_answer(ladder_document(self.ladder, (), reference=self.reference))
 
 
 def _all_answer(document: Document) -> Document:

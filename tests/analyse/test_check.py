@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from profiler.analyse.check import check_pair
-from profiler.analyse.check_summary import derive_finding
+from profiler.analyse.check_summary import MORE_LAUNCHES, derive_finding
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
 from profiler.catalog.project import Threshold
@@ -128,6 +128,15 @@ def test_equal_means_of_unequal_readings_do_not_pass_as_identical(profile_of):
 def test_single_launches_are_unclear(profile_of):
     (one,) = check(profile_of(1000.0), profile_of(1500.0)).checks
     assert (one.outcome, one.reason, one.ci_pct) == ("unclear", "too_few_launches", None)
+
+
+@pytest.mark.parametrize(("after", "reason"), [(1.07e6, "too_few_launches"), (1.08e6, "beyond_launches")])
+def test_single_launches_however_far_apart_are_answered_with_more_launches(profile_of, after, reason):
+    """Times without the profiler decide whether it got slower; that its launches did not get faster, single ones leave open."""
+    sides = (profile_of(one, timings=noisy(500, seed=one)) for one in (1e6, after))
+    found = check(*sides, Threshold(BY_NAME["duration_ns"], "fall", 2.0))
+    assert [(one.outcome, one.reason) for one in found.checks] == [("passed", ""), ("unclear", reason)]
+    assert derive_finding([found], []).headline.next == MORE_LAUNCHES
 
 
 def test_unprofiled_times_decide_where_both_sides_have_them(profile_of):

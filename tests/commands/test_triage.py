@@ -190,6 +190,15 @@ def test_what_else_lies_beside_a_missing_report_is_said_once(prof_here, pile):
     assert "holds 3 reports: " in " ".join(done.stderr.split())
 
 
+def test_a_bad_report_with_the_longest_name_hides_no_other(prof_here, pile, tmp_path):
+    (bad := tmp_path / f"{'n' * 235}.ncu-rep").write_bytes(b"no report")
+    done = prof_here("show", pile / "gemm_5.ncu-rep", bad, "--format", "json")
+    assert done.returncode == 13
+    found = json.loads(done.stdout)
+    assert [one["source"] for one in found["index"]] == [f"{pile}/gemm_5.ncu-rep"]
+    assert found["cautions"][0].startswith("left out: ")
+
+
 def test_a_report_that_was_named_twice_counts_once(prof_here, pile):
     file = pile / "gemm_5.ncu-rep"
     assert len(index_of(prof_here, file, file)) == 1

@@ -230,7 +230,7 @@ def shown(asked, name):
 
 def laddered(asked, ladder):
     climb = climb_ladder(asked.settings(ladder))
-    return ladder_document(climb.finding, climb.others)
+    return ladder_document(climb.finding, climb.others, reference=climb.ladder.reference)
 
 
 def reported(asked, view):

@@ -89,7 +89,12 @@ def compare_profiles(
     )
     if speedup is None:
         return found
-    what = ratio_sentence(_spoken_names(before, after), measured_ns(before, after, speedup.basis), speedup)
+    what = ratio_sentence(
+        _spoken_names(before, after),
+        measured_ns(before, after, speedup.basis),
+        speedup,
+        measured_alike=are_measured_alike(before, after),
+    )
     peaks = peaks_text(before, after) if two_gpus else None
     why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)
     return structs.replace(found, headline=Headline(what, why, next_at_place(found.causes, after)))
@@ -160,7 +165,18 @@ def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -
     """Returns the change of every metric that both sides recorded, judged together; what is `wanted` comes first."""
     pairs = [*_catalogue_pairs(before, after), *_extra_pairs(before, after, wanted)]
     _refuse_unlike_names(before, after, {one.metric.name for one, _ in pairs}, wanted)
-    return _ranked(judge_metrics(pairs, wanted), wanted)
+    judged = judge_metrics(pairs, wanted)
+    if not are_measured_alike(before, after):
+        judged = [
+            structs.replace(one, reason="too_few_launches") if one.reason == "beyond_launches" else one
+            for one in judged
+        ]
+    return _ranked(judged, wanted)
+
+
+def are_measured_alike(before: Profile, after: Profile) -> bool:
+    """Returns whether both ran on one GPU with its clocks set alike, as the launches did whose difference is known."""
+    return (before.gpu, before.manifest.clock_control) == (after.gpu, after.manifest.clock_control)
 
 
 def _catalogue_pairs(before: Profile, after: Profile) -> list[tuple[Series, Series]]:

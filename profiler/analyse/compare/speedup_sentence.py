@@ -10,13 +10,14 @@ from profiler.text import duration, number, report_name, spread
 
 BY_ORDER = ("the first", "the second")  # what the sides are called that have one name
 _TOO_FEW = ", which are too few to decide it."
+_NO_INTERVAL = ". A single launch gives no interval"
 _WITHIN = (
-    ". A single launch gives no interval, and launches of one kernel differ by up to "
+    f"{_NO_INTERVAL}, and launches of one kernel in one run differ by up to "
     f"{LAUNCHES_APART_PCT} % in the recordings of prof: this may be noise."
 )
 _BEYOND = (
-    ". A single launch gives no interval, but this is more than the "
-    f"{LAUNCHES_APART_PCT} % by which launches of one kernel differ at most in the recordings of prof."
+    f"{_NO_INTERVAL}, but this is more than the "
+    f"{LAUNCHES_APART_PCT} % by which launches of one kernel in one run differ at most in the recordings of prof."
 )
 
 
@@ -35,11 +36,17 @@ def names_of_sides(labels: tuple[str, str], kernels: tuple[str, str] = ("", ""))
 
 
 def ratio_sentence(
-    labels: tuple[str, str], times_ns: tuple[float, float], speedup: Speedup, *, of_launches: bool = True
+    labels: tuple[str, str],
+    times_ns: tuple[float, float],
+    speedup: Speedup,
+    *,
+    of_launches: bool = True,
+    measured_alike: bool = True,
 ) -> str:
     """Returns which side is faster and how surely, with both times and what measured them.
 
     Of two recordings of one name, the second is compared with what it was before. A speedup `of_launches` without an interval has too few of them, and is compared with how launches of one kernel differ; one of several steps has none in any case.
+    Sides that were not `measured_alike`, on one GPU at clocks set alike, are not compared with that: it was seen within runs.
     """
     one, other = names_of_sides(labels)
     is_one_name = (one, other) == BY_ORDER
@@ -70,20 +77,22 @@ def ratio_sentence(
         interval = f", ± {_half_width(half_pct)}"
     here, end = "", "."
     if of_launches and not speedup.ci:
-        here, end = _without_interval(times_ns, speedup)
+        here, end = _without_interval(times_ns, speedup, measured_alike)
     if speedup.ratio >= 1:
         return f"{other} is {_ratio(speedup.ratio)} as fast as {one}{here} ({times}{interval}){end}"
     as_fast = f"{_ratio(speedup.ratio)} as fast"  # the figure that tables of factors and of steps hold
     return f"{other} takes {_ratio(1 / speedup.ratio)} as long as {one}{here} ({as_fast}; {times}{interval}){end}"
 
 
-def _without_interval(times_ns: tuple[float, float], speedup: Speedup) -> tuple[str, str]:
+def _without_interval(
+    times_ns: tuple[float, float], speedup: Speedup, measured_alike: bool
+) -> tuple[str, str]:
     """Returns the words for what the ratio is of, and the end of the sentence, which says how much to believe."""
+    # How far times without the profiler lie apart depends on who timed them.
     if speedup.basis == "unprofiled":
-        return (
-            " in these launches",
-            _TOO_FEW,
-        )  # how far times without the profiler lie apart depends on who timed them
+        return " in these launches", _TOO_FEW
+    if not measured_alike:
+        return " in these launches", f"{_NO_INTERVAL}."
     return ("", _BEYOND) if is_beyond_launches(*times_ns) else (" in these launches", _WITHIN)
 
 

@@ -11,7 +11,7 @@ from msgspec import structs
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.compare.comparable import find_cautions, refuse_obstacles
-from profiler.analyse.compare.compare import derive_side, derive_speedup, measured_ns
+from profiler.analyse.compare.compare import are_measured_alike, derive_side, derive_speedup, measured_ns
 from profiler.analyse.compare.speedup_sentence import ratio_sentence
 from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, shares_text
 from profiler.analyse.recording.overview import summarise_timings
@@ -76,5 +76,7 @@ def headline_of_times(before: Profile, after: Profile, speedup: findings.Speedup
     if speedup is None:
         return None
     times_ns = measured_ns(before, after, speedup.basis)
-    what = ratio_sentence((before.label, after.label), times_ns, speedup)
+    what = ratio_sentence(
+        (before.label, after.label), times_ns, speedup, measured_alike=are_measured_alike(before, after)
+    )
     return Headline(what, why="", next=_COUNTERS_SAY_WHY)

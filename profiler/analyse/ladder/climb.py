@@ -69,9 +69,12 @@ class StepDeltas(Struct, frozen=True):
 
 
 class LadderSheet(Struct, frozen=True):
+    """`reference` is the rung that the ladder declares to be the reference itself."""
+
     ladder: LadderFinding
     rungs: list[RungStalls]
     steps: list[StepDeltas]
+    reference: int | None = None
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns one row for each rung, indexed by its number; its profiled metrics are columns."""
@@ -116,6 +119,7 @@ def derive_ladder_sheet(climb: Climb) -> LadderSheet:
             )
             for step in climb.steps
         ],
+        reference=climb.ladder.reference,
     )
 
 

@@ -18,18 +18,22 @@ _OF_NO_USE = re.compile(rf"\((?:int|bool|unsigned int|long|unsigned long|char|sh
 # How one compiler and another write a namespace without a name.
 _UNNAMED = r"\(anonymous namespace\)|<unnamed>"
 _SAYS_NOTHING = re.compile(r"(?i)kernel_?\d*")
-# Words of a name, or a single letter before a version's number, as in `k5`, but not before the bits of a type, as in `f32`; `_GENERAL` ones
-# say nothing of what is computed.
+# Words of a name, or a single letter before a version's number, as in `k5`, but not before the bits of a type, as in `f32`; those of
+# `_GENERAL` and `_OF_MACHINE` say nothing of what is computed.
 _NAMED = re.compile(r"[a-z]{2,}|[a-z](?=\d)(?!(?<=[fiu])(?:8|16|32|64)(?!\d))")
+_NUMBERED = re.compile(r"^[a-z](?=\d)")  # `f8` alone is a version, as `f7` is
 _GENERAL = {
     "kernel", "kernels", "profile", "report", "ncu", "rep", "test", "bench",
     "cuda", "triton", "cupy", "numba", "torch", "pytorch", "jax", "cute",  # how it was written
-    # the machine, whatever it computes
-    "gpu", "device", "host", "grid", "cluster", "block", "blocks", "blk", "cta", "warp", "warps", "thread", "threads", "lane", "lanes", "sm",
-    "memory", "mem", "shared", "shmem", "smem", "shm", "global", "gmem", "local", "lmem", "constant", "const", "cmem", "texture", "tex",
-    "cache", "cached", "register", "registers", "reg", "regs",
+    "gpu", "device", "host",  # where it runs
     "float", "double", "half", "int", "uint", "fp", "bf", "tf",  # types
     "and", "by", "for", "from", "in", "is", "of", "on", "the", "to", "with",
+}  # fmt: skip
+# Of the machine, whatever it computes.
+_OF_MACHINE = {
+    "grid", "cluster", "block", "blocks", "blk", "cta", "warp", "warps", "thread", "threads", "lane", "lanes", "sm",
+    "memory", "mem", "shared", "shmem", "smem", "shm", "global", "gmem", "local", "lmem", "constant", "const", "cmem", "texture", "tex",
+    "cache", "cached", "register", "registers", "reg", "regs",
 }  # fmt: skip
 _WIDTH = 60
 _BEFORE_DIFFERENCE = 20  # characters shown of what two long names have in common
@@ -84,9 +88,13 @@ def _unscoped(name: str) -> str:
 
 
 def words_of(name: str) -> set[str]:
-    """Returns the words in a name that may say what is computed: {"transpose", "naive"} for `transposeNaive_kernel`."""
+    """Returns the words in a name that may say what is computed: {"transpose", "naive"} for `transposeNaive_kernel`.
+
+    A name without any is known by its words of the machine, {"warp"} for `warp1`, or by the letter with which it begins.
+    """
     apart = re.sub(r"(?<=[a-z\d])(?=[A-Z])", "_", name).lower()
-    return {*_NAMED.findall(apart)} - _GENERAL
+    named = {*_NAMED.findall(apart)} - _GENERAL
+    return named - _OF_MACHINE or named or {*_NUMBERED.findall(apart)}
 
 
 def without_tags(kernel: str) -> str:

@@ -14,6 +14,7 @@ from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunNotFound
 from profiler.store.remote.places import location_of
 from profiler.store.reports.near import files_in
+from profiler.store.reports.request import stem_of
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore
@@ -66,8 +67,9 @@ def _measured(manifest: Manifest) -> tuple[object, ...]:
 
 def _both_sides(report: Path) -> str:
     """Returns how to compare a report: with another of its folder whose name has a word of this one's, which may be a version of it."""
-    named = words_of(report.name)
-    alike = (one for one in files_in(report.parent) if one.name != report.name and named & words_of(one.name))
+    named = words_of(stem_of(report.name))
+    others = (one for one in files_in(report.parent) if one.name != report.name)
+    alike = (one for one in others if named & words_of(stem_of(one.name)))
     other = next(map(str, alike), "other.ncu-rep")
     return f"Name both sides, as in `prof compare {shlex.join([str(report), other])}`."
 

@@ -105,7 +105,11 @@ def ladder(
         print_answer(
             climb.finding,
             lambda: ladder_document(
-                climb.finding, climb.others, other_ladders(settings), view_was_asked=view is not None
+                climb.finding,
+                climb.others,
+                other_ladders(settings),
+                reference=climb.ladder.reference,
+                view_was_asked=view is not None,
             ),
             settings.format,
             full=full,

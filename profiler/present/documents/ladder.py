@@ -20,9 +20,8 @@ _WORK_STAYS = 100  # stays longer than any counter in a narrow window
 _GOES_FIRST = (-1, -3, -2)  # work per second, binding and % best, where the counters were asked for
 _MOST_OTHERS = 6
 _SHOWN_APART = 0.05  # from 100 %, in a column with one decimal
-_MOST_APART = (
-    2.0  # of two timings of one call: what is further apart is another call, whatever the ladder says
-)
+# Of two timings of one call: what is further apart is another call, whatever the ladder says.
+_MOST_APART = 2.0
 
 
 class LadderColumn(NamedTuple):
@@ -38,9 +37,12 @@ def ladder_document(
     others: Sequence[str],
     ladders: Sequence[str] = (),
     *,
+    reference: int | None = None,
     view_was_asked: bool = False,
 ) -> doc.Document:
     """Returns the ladder; `others` are the other conditions under which runs are stored, and `ladders` the other ladders to offer.
+
+    `reference` is the rung that the ladder declares to be the reference itself.
 
     Where a person asked for the view, its counters stay in a narrow window, and other columns go.
     """
@@ -51,7 +53,7 @@ def ladder_document(
         stored.append(doc.Text(known, wraps=False))
     if ladders:
         stored.append(doc.Text(f"other ladders (--ladder chooses): {', '.join(ladders)}"))
-    notes = map(doc.Text, ladder_notes(finding))
+    notes = map(doc.Text, ladder_notes(finding, reference))
     opening = headline_blocks(finding.headline)
     elsewhere = [_elsewhere(finding, one) for one in finding.elsewhere]
     cautions = map(doc.Caution, finding.cautions)
@@ -144,8 +146,8 @@ def ladder_heading(finding: ladder.LadderFinding | IdeasFinding, title: str) -> 
     return f"{finding.ladder}: {title} ({finding.gpu}, {workload})"
 
 
-def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
-    """Returns what the table leaves unsaid."""
+def ladder_notes(finding: ladder.LadderFinding, reference: int | None) -> list[str]:
+    """Returns what the table leaves unsaid; `reference` is the rung that is the reference itself."""
     rungs = finding.kernels
     profiled = [rung for rung in rungs if rung.basis == "profiled"]
     notes = []
@@ -157,7 +159,7 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
         )
     if any(rung.speedup and rung.speedup.basis == "unprofiled" for rung in rungs):
         notes.append(f"time: {WHICH_MEDIAN}")
-    notes += _reference_notes(finding)
+    notes += _reference_notes(finding, reference)
     has_work = any((rung.gflops, rung.gbytes_per_s) != (None, None) for rung in rungs)
     if not has_work and not finding.workload:
         notes.append("no work per second: the runs do not record their workload")
@@ -172,7 +174,7 @@ def ladder_notes(finding: ladder.LadderFinding) -> list[str]:
     return notes
 
 
-def _reference_notes(finding: ladder.LadderFinding) -> list[str]:
+def _reference_notes(finding: ladder.LadderFinding, reference: int | None) -> list[str]:
     """Returns which library's speed is 100 %, and whether that was asked for its fastest algorithm."""
     rungs = finding.kernels
     named = groupby((rung for rung in rungs if rung.reference), key=lambda rung: rung.reference)
@@ -181,7 +183,7 @@ def _reference_notes(finding: ladder.LadderFinding) -> list[str]:
     )
     if not references:
         return []
-    itself = _reference_itself(finding)
+    itself = _reference_itself(finding, reference)
     if any(rung.best_pct is not None for rung in rungs):
         return [
             f"% ref: speed in percent of the default call of {references}; % best: in percent of its fastest algorithm, found by measuring",
@@ -191,15 +193,14 @@ def _reference_notes(finding: ladder.LadderFinding) -> list[str]:
     return [f"% ref: speed in percent of {'the default call of ' if default else ''}{references}", *itself]
 
 
-def _reference_itself(finding: ladder.LadderFinding) -> list[str]:
-    """Returns why a reference is not shown at 100 % of itself, where it is not: it is the rung 0 that no other rung follows."""
-    if len(finding.kernels) < 2 or any(rung.before == 0 for rung in finding.kernels):
-        return []
-    own = [rung.reference_pct for rung in finding.kernels if rung.kernel == 0 and rung.basis == "unprofiled"]
+def _reference_itself(finding: ladder.LadderFinding, reference: int | None) -> list[str]:
+    """Returns why the rung that is the reference itself is not shown at 100 %, where it is not."""
+    timed = [rung for rung in finding.kernels if rung.basis == "unprofiled"]
+    own = [rung.reference_pct for rung in timed if rung.kernel == reference]
     if not any(pct is not None and _SHOWN_APART <= abs(pct - 100) < _MOST_APART for pct in own):
         return []
     return [
-        "rung 0 is that reference, timed in turns with itself: what separates it from 100 % separates two timings of one call"
+        f"rung {reference} is that reference, timed in turns with itself: what separates it from 100 % separates two timings of one call"
     ]
 
 

@@ -153,7 +153,7 @@ def _shares(kernels: Sequence[KernelFindings]) -> dict[str, IndexEntry]:
 
 def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Sequence[str]) -> doc.Document:
     """Returns the ladder as `prof ladder` prints it, and its charts."""
-    document = ladder_document(sheet.ladder, others)
+    document = ladder_document(sheet.ladder, others, reference=sheet.reference)
     charts = [
         doc.Chart("ladder_times_chart", sheet.ladder),
         doc.Chart("steps_chart", sheet),

@@ -179,7 +179,8 @@ def _opened(path: Path) -> Iterator[int]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise ReportNotFound(f"{path}: no such file; {what_is_near(path)}") from None
+        near = f"; {what_is_near(path)}"
+        raise ReportNotFound(f"{path}: no such file{near}", near=near) from None
     except OSError as error:
         raise ReportUnreadable(f"{path}: cannot be opened: {error.strerror}") from error
     try:
@@ -193,6 +194,7 @@ def _opened(path: Path) -> Iterator[int]:
                 remedy=f"Give one of them, such as {held[0]}; `prof ingest {path}` stores all."
                 if held
                 else None,
+                near=near,
             )
         yield descriptor
     except OSError as error:

@@ -247,3 +247,14 @@ def test_single_launches_that_lie_far_apart_are_likely_worse_in_words_and_unclea
     assert metric_row(delta).values[-2:] == ("likely worse", "no interval, but more than launches differ")
     (faster,) = compare_profiles(profile_of({DURATION: 3e6}), profile_of({DURATION: 1e5})).metrics
     assert metric_row(faster).values[-2] == "likely better"
+
+
+@pytest.mark.parametrize(("gpu", "clocks"), [("NVIDIA A100", "none"), ("NVIDIA H200", "base")])
+def test_on_another_gpu_or_at_other_clocks_nothing_is_likely(profile_of, gpu, clocks):
+    """How far launches lie apart is known of launches in one run."""
+    before = profile_of({DURATION: 1e5}, clock_control="none")
+    after = replace(profile_of({DURATION: 3e6}, clock_control=clocks), gpu=gpu)
+    comparison = compare_profiles(before, after, force=True)
+    assert [one.reason for one in comparison.metrics] == ["too_few_launches"]
+    assert metric_row(comparison.metrics[0]).values[-2] == "unclear"
+    assert comparison.headline.what.endswith("under the profiler). A single launch gives no interval.")

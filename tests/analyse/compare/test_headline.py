@@ -48,10 +48,10 @@ def test_a_ratio_is_claimed_only_where_its_interval_leaves_one_side_faster(ratio
 )
 def test_single_launches_that_differ_by_more_than_launches_of_one_kernel_do_are_said_to(times_ns, is_beyond):
     said = ratio_sentence(("a", "b"), times_ns, Speedup(times_ns[0] / times_ns[1], None, "profiled"))
-    beyond = "this is more than the 7.1 % by which launches of one kernel differ at most in the recordings of prof."
+    beyond = "this is more than the 7.1 % by which launches of one kernel in one run differ at most in the recordings of prof."
     assert said.endswith(
         f". A single launch gives no interval, but {beyond}" if is_beyond
-        else ". A single launch gives no interval, and launches of one kernel differ by up to 7.1 % in the "
+        else ". A single launch gives no interval, and launches of one kernel in one run differ by up to 7.1 % in the "
         "recordings of prof: this may be noise."
     )  # fmt: skip
     assert ("in these launches" in said) != is_beyond

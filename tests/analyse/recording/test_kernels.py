@@ -251,4 +251,12 @@ def test_the_words_of_a_name_are_those_that_may_say_what_is_computed():
     assert words_of("is_u32_f32").isdisjoint(words_of("sum_f32")), "types"
     assert words_of("f3") == words_of("f12") == words_of("f320") == {"f"}, "versions"
     assert words_of("kernel_12.ncu-rep") == set()
+    assert words_of("f7") == words_of("f8") == words_of("f16_kernel") == {"f"}, (
+        "a version, though a type is called so"
+    )
+    assert words_of("warp1") == words_of("warp2") == {"warp"}, "which is all that it says"
+    assert words_of("smem_kernel") == {"smem"}
+    assert words_of("kernel_shared_memory") == {"shared", "memory"}
+    assert words_of("local_block_kernel") == {"local", "block"}
+    assert words_of("reduce_warp") == {"reduce"}
     assert words_of("triton_add").isdisjoint(words_of("triton_matmul")), "which is how both were written"

@@ -1,5 +1,6 @@
 """A run that is named alone is compared with the last one before it that measured the same."""
 
+import pyarrow as pa
 import pytest
 
 import profiler
@@ -88,3 +89,18 @@ def test_python_compares_what_was_measured_with_the_time_before(made):
     made.profile("mine", 50.0, 51.0)
     now = profiler.open_runs(made.store.root)["mine"]
     assert "as before" in str(profiler.compare(now))
+
+
+def test_that_two_reports_are_compressed_makes_none_of_them_a_version(reports, tmp_path):
+    compressed = bytes(pa.Codec("zstd").compress((reports / "gemm_5.ncu-rep").read_bytes()))
+    (report := tmp_path / "softmax.ncu-rep.zst").write_bytes(compressed)
+
+    def remedy():
+        with pytest.raises(RunNotFound) as raised:
+            profiler.compare(report)
+        return raised.value.remedy
+
+    (tmp_path / "scan.ncu-rep.zst").touch()
+    assert "'other.ncu-rep'" in remedy()
+    (version := tmp_path / "softmax_2.ncu-rep.zst").touch()
+    assert repr(str(version)) in remedy()

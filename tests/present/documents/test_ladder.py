@@ -51,8 +51,8 @@ def stepped(number, ratio, verdict, **deltas):
     )
 
 
-def text(finding, width=None, others=()):
-    return document_text(ladder_document(finding, others), Window(width=width))
+def text(finding, width=None, others=(), reference=None):
+    return document_text(ladder_document(finding, others, reference=reference), Window(width=width))
 
 
 def in_markdown(finding):
@@ -67,11 +67,13 @@ def table_of(page):
     return page.split("\n\n")[1].splitlines()
 
 
+@pytest.mark.parametrize("reference", [0, 1])
 @pytest.mark.parametrize(("pct", "is_said"), [(100.04, False), (99.6, True), (101.9, True), (97.0, False)])
-def test_a_reference_that_is_not_at_100_percent_of_itself_is_explained(pct, is_said):
-    said = "rung 0 is that reference, timed in turns with itself"
-    assert (said in text(ladder(rung(0, reference_pct=pct), rung(1)))) == is_said
-    assert said not in text(ladder(rung(0, reference_pct=pct), rung(1, before=0))), "it is a step"
+def test_a_reference_that_is_not_at_100_percent_of_itself_is_explained(pct, is_said, reference):
+    said = f"rung {reference} is that reference, timed in turns with itself"
+    found = ladder(rung(reference, reference_pct=pct), rung(2, before=reference))
+    assert (said in text(found, reference=reference)) == is_said
+    assert "timed in turns with itself" not in text(found), "the ladder declares none"
 
 
 def test_every_rung_is_one_row_below_what_all_share():
