@@ -151,13 +151,10 @@ def _most_turns(evidence: Evidence, loop: Loop, function: int, steps: int) -> fl
     comparison, register, bound = compared[1], compared[2], int(compared[3], 16)
     counters = [one for one in inside if register in one.use.results]
     step = _step_of(counters[0], register) if len(counters) == 1 else None
-    first = [
-        _made(evidence, one, steps - 1) for one in _entering(evidence, loop, function, register) - {*counters}
-    ]
+    entering = _entering(evidence, loop, function, register)
+    first = [_made(evidence, one, steps - 1) for one in entering]
     if not step or len(first) != 1 or not 0 <= first[0].least == first[0].most or bound >= _NEGATIVE:
-        return math.inf
-    if counters[0] in _entering(evidence, loop, function, register):
-        return math.inf
+        return math.inf  # also where the counter goes on as the loop starts again
     if not all(_is_in_each_turn(evidence, loop, one) for one in (test, *counters)):
         return math.inf
     turns = (bound - first[0].least) / step
@@ -174,11 +171,8 @@ def _is_in_each_turn(evidence: Evidence, loop: Loop, site: Site) -> bool:
     """Returns whether each turn of a loop that goes on has executed an instruction once."""
     if evidence.innermost_loop(site) != loop or site.instruction.predicate is not None:
         return False
-    inside, before, here = (
-        evidence.inside(loop),
-        _before_each(evidence, site.function),
-        _place(evidence, site),
-    )
+    inside, before = evidence.inside(loop), _before_each(evidence, site.function)
+    here = _place(evidence, site)
     passed = reach([_place(evidence, inside[-1])], lambda one: () if one == here else before[one])
     return _place(evidence, inside[0]) not in passed - {here}
 

@@ -113,3 +113,26 @@ def test_what_a_branch_passes_by_in_some_turns_does_not_count_them(end, is_so):
 @pytest.mark.parametrize(("again", "is_so"), [("@P1 BRA 0x50", True), ("@P1 BRA 0x60", False)])
 def test_a_counter_begins_anew_in_each_turn_of_the_loop_around_or_goes_on(again, is_so):
     assert counted(around=((again, 100.0),)) is is_so
+
+
+@pytest.mark.parametrize(("bound", "is_so"), [("0x3f", True), ("0x40", False)])
+def test_behind_its_loop_a_counter_has_gone_one_step_further(bound, is_so):
+    loop = (NEXT, "IADD3 R10, R10, 0x1, RZ", f"ISETP.NE.AND P0, PT, R10, {bound}, PT", AGAIN)
+    lines = ((one, 100.0 * TURNS) for one in loop)
+    evidence = evidence_of(
+        *EACH, "MOV R9, 0x300", "MOV R10, 0x0", *lines, "LDS R8, [R9]", "STS [R23], R8", "EXIT", block=64
+    )
+    assert is_apart(evidence, evidence.of("shared load")[0], evidence.of("shared store")) is is_so
+
+
+@pytest.mark.parametrize("jump", ["CALL.REL.NOINC 0x400", "@P0 BRX R6 -0x80"])
+def test_nobody_knows_a_register_behind_a_jump_to_elsewhere(jump):
+    assert not apart("LDS R8, [R9]", "MOV R9, 0x500", jump)
+
+
+def test_what_counts_the_turns_has_to_begin_anew_in_the_loop_around_too():
+    """Here the address does, and the number of the turn goes on."""
+    loop = ("LDS R8, [R9]", "STS [R23], R8", NEXT, "IADD3 R10, R10, 0x1, RZ", TEST, AGAIN)
+    lines = (("MOV R9, 0x300", 100.0), *((one, 100.0 * TURNS) for one in loop), ("@P1 BRA 0x60", 100.0))
+    evidence = evidence_of(*EACH, "MOV R10, 0x0", *lines, "EXIT", block=64)
+    assert not is_apart(evidence, evidence.of("shared load")[0], evidence.of("shared store"))
