@@ -16,7 +16,7 @@ from profiler.analyse.code.opcodes import is_matrix
 
 _ROUNDS = 10  # the assumed iterations of a loop if nothing was counted
 
-_AS_HOT = 0.5  # of the work of the hot loop: a change of the hot one alone misses as much again if three such loops lie beside it
+_AS_HOT = 0.5  # of the work of the hot loop: a change of the hot one alone misses as much again if two such loops lie beside it
 
 _AGAIN = ".ANY"  # a branch that repeats one instruction until every thread of the warp has had its turn
 

@@ -43,23 +43,20 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
             continue
         # Lanes that lie apart use a part of what moves, which only accesses that are recorded show.
         unseen = resource == "dram" and not evidence.sites
-        same = "to move as many bytes" if unseen else "the same work"
         taken = _taken(evidence, resource, busy)
-        beside = round(100 * taken) > round(100 * busy)
-        same = "the same instructions" if beside else same
-        is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, taken, beside)
+        said, figures = _say(evidence, resource, what, busy, taken, mixed)
         yield Candidate(
             name,
-            f"{what} is {is_at}: {same} would still take {'at least ' if mixed else ''}{whole_percent(100 * taken)} % of the time"
-            + (f", and those of the FMA pipe alone {whole_percent(100 * busy)} %." if beside else ".")
+            said
             + (
                 f" While rounds of blocks are full, it is at {whole_percent(100 * while_full)} %."
                 if unfilled
                 else ""
             ),
             f"{advice}{_UNSEEN if unseen else ''}",
-            evidence={f"{resource}_of_reachable_pct": 100 * taken, **figures},
+            evidence=figures,
             saves=0.0,
+            # Its own work stays. The other instructions that take its cycles may go, however many they are now.
             at_most=1 - busy,
             resource=resource,
             in_triton=advice if resource == "fma_heavy" else "",  # tensor cores multiply floats
@@ -90,11 +87,28 @@ def _used_of_unknown_mix(busy: float) -> tuple[str, dict[str, float]]:
     return text, {USED["dram"]: used, "dram_reachable_least_pct": least, "dram_reachable_pct": most}
 
 
-def _used(evidence: Evidence, resource: str, taken: float, beside: bool) -> tuple[str, dict[str, float]]:
-    """Returns how much of the resource is used and what is within reach, in words and as figures, if it is `taken` for this part of the time.
+def _say(
+    evidence: Evidence, resource: str, what: str, busy: float, taken: float, mixed: bool
+) -> tuple[str, dict[str, float]]:
+    """Returns how much of the resource is used and for how long its work keeps it, in words and as figures.
 
-    If so, instructions `beside` its own take the rest of that.
+    It is `taken` for longer than it is `busy` where other instructions take its cycles.
     """
+    is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, taken)
+    figures = {f"{resource}_of_reachable_pct": 100 * taken, **figures}
+    still = f"{'at least ' if mixed else ''}{whole_percent(100 * taken)} % of the time"
+    if taken > busy:
+        alone = f"those of {what.replace('The ', 'the ')} alone {whole_percent(100 * busy)} %"
+        return (
+            f"{what} is {is_at} beside its other instructions: the same instructions would still take {still}, and {alone}.",
+            figures,
+        )
+    same = "to move as many bytes" if resource == "dram" and not evidence.sites else "the same work"
+    return f"{what} is {is_at}: {same} would still take {still}.", figures
+
+
+def _used(evidence: Evidence, resource: str, taken: float) -> tuple[str, dict[str, float]]:
+    """Returns how much of the resource is used and what is within reach, in words and as figures, if it is `taken` for this part of the time."""
     if resource == "dram" and (rate := evidence.find("dram_bytes_per_s")):
         reach = rate / taken
         divisor, unit = unit_for_people("byte/s", reach)
@@ -102,9 +116,6 @@ def _used(evidence: Evidence, resource: str, taken: float, beside: bool) -> tupl
         return text, {"dram_bytes_per_s": rate, "dram_reachable_bytes_per_s": reach}
     used = evidence.find(USED[resource]) if resource in USED else None
     if used is None:
-        return (
-            f"used to {whole_percent(100 * taken)} % of what is within reach{' beside its other instructions' if beside else ''}",
-            {},
-        )
-    text = f"at {whole_percent(used)} % of its peak, and {whole_percent(used / taken)} % are within reach{' beside its other instructions' if beside else ''}"
+        return f"used to {whole_percent(100 * taken)} % of what is within reach", {}
+    text = f"at {whole_percent(used)} % of its peak, and {whole_percent(used / taken)} % are within reach"
     return text, {USED[resource]: used, f"{resource}_reachable_pct": used / taken}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import LANES
 
@@ -12,9 +13,6 @@ from profiler.catalog.metrics import LANES
 # Specifications per Compute Capability").
 MOST_REGISTERS = 255
 _REGISTERS_OF_SM, REGISTERS_AT_ONCE = 65_536, 8
-# With two rounds of blocks or more, the blocks of one round could do the work of another, and every SM would still have its
-# blocks.
-SOME_WAVES = 2.0
 _FOR_MEMORY = ("long_scoreboard", "lg_throttle", "drain")
 
 

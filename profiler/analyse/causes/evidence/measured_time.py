@@ -44,7 +44,8 @@ _WAITED_FOR: Mapping[str, tuple[Kind, ...]] = {
 # small they are.
 _REFILL_CYCLES = 300.0
 _BLOCKS_A_CYCLE = 0.84
-# With fewer rounds of blocks, places are empty at the end of the launch more than between two blocks.
+# With two rounds of blocks or more, the blocks of one round could do the work of another, and every SM would still have its blocks. With
+# fewer, places are empty at the end of the launch more than between two blocks.
 SOME_WAVES = 2.0
 
 

@@ -35,6 +35,7 @@ TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
 SIZE_IS_UNKNOWN = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
 # `__threadfence`, which a thread executes before others are to read what it stored
 FENCES = ("MEMBAR", "ERRBAR")
+MEETINGS = ("WARPSYNC", *FENCES, "CALL")  # after which other threads may store, or read what was stored
 _KINDS: tuple[tuple[str, Kind], ...] = (
     (r"LDGSTS|LDG(\.|$)|LD(\.|$)|UBLKCP|UTMALDG|TLD|TEX|SULD", "global load"),
     (r"STG(\.|$)|ST(\.|$)|UTMASTG|SUST", "global store"),

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import reach
+from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import is_predicate
 
 _PART = re.compile(r"(-?)(U?R\d+|U?RZ|0x[0-9a-f]+)(?:\.(?:X(\d+)|U32))?(?:\.reuse)?")
@@ -28,6 +30,9 @@ _OF_HALVES = frozenset({"HI", "WIDE", "X", "U64"})  # their results are a half o
 _WORD_BITS = 32
 _WORD, _NEGATIVE = 1 << _WORD_BITS, 1 << _WORD_BITS - 1
 _AND = "0xc0"
+# Branches to an address that a register holds.
+_TO_ANYWHERE = ("BRX", "BRXU", "JMX", "JMXU")
+_COMPARED = re.compile(r"ISETP\.(NE|LT|EQ|GE)(?:\.U32)?\.AND P\d, PT, (R\d+), (0x[0-9a-f]+), PT")
 _MOST_STEPS = 12  # from an address back to the index of the thread, as a bound of the search
 
 
@@ -97,14 +102,20 @@ def _value(evidence: Evidence, site: Site, operand: str, steps: int) -> Between:
 @kept
 def _held(evidence: Evidence, site: Site, register: str, steps: int) -> Between:
     """Returns what a register may hold when an instruction reads it. A counter goes up in each turn of its loop, by one step."""
-    writers = set(_writers(evidence, site, register))
+    before = _before_each(evidence, site.function)[_place(evidence, site)]
+    writers = _writers(evidence, site.function, before, register)
     others = writers - {site}
     if not others or not steps:
         return _ANY
+
+    def is_of_turn_before(one: Site) -> bool:
+        loop = evidence.innermost_loop(one)
+        return one.position > site.position and loop is not None and site.instruction in loop
+
     spans = [
         # In the turn before, a counter became what it counts on from now.
         _held(evidence, one, register, steps - 1)
-        if one.position > site.position and _step_of(one, register) is not None
+        if is_of_turn_before(one) and _step_of(one, register) is not None
         else _made(evidence, one, steps - 1)
         for one in others
     ]
@@ -114,7 +125,65 @@ def _held(evidence: Evidence, site: Site, register: str, steps: int) -> Between:
     step, loop = _step_of(site, register), evidence.innermost_loop(site)
     if step is None or loop is None:
         return _ANY
-    return Between(least, most + step * max(0.0, evidence.turns(site, loop) - 1))
+    if site in _entering(evidence, loop, site.function, register):  # it counts on when the loop starts again
+        return Between(least, math.inf)
+    return Between(least, most + _product(step, _most_turns(evidence, loop, site.function, steps - 1) - 1))
+
+
+@kept
+def _most_turns(evidence: Evidence, loop: Loop, function: int, steps: int) -> float:
+    """Returns how many turns a loop makes at most, where it ends when a counter reaches a constant.
+
+    How often its instructions ran does not say so: some warps may make more turns than others.
+    """
+    inside, before = evidence.inside(loop), _before_each(evidence, function)
+    last = inside[-1]
+    tests = _writers(
+        evidence,
+        function,
+        before[_place(evidence, last)],
+        (last.instruction.predicate or "").removeprefix("!"),
+    )
+    test = next(iter(tests)) if len(tests) == 1 else None
+    compared = test and _COMPARED.fullmatch(test.instruction.text)
+    if not (test and compared and steps):
+        return math.inf
+    comparison, register, bound = compared[1], compared[2], int(compared[3], 16)
+    counters = [one for one in inside if register in one.use.results]
+    step = _step_of(counters[0], register) if len(counters) == 1 else None
+    entering = _entering(evidence, loop, function, register)
+    first = [_made(evidence, one, steps - 1) for one in entering]
+    if not step or len(first) != 1 or not 0 <= first[0].least == first[0].most or bound >= _NEGATIVE:
+        return math.inf  # also where the counter goes on as the loop starts again
+    if not all(_is_in_each_turn(evidence, loop, one) for one in (test, *counters)):
+        return math.inf
+    turns = (bound - first[0].least) / step
+    ends_where_it_holds = (last.instruction.predicate or "").startswith("!")
+    if ends_where_it_holds != (comparison in ("EQ", "GE")) or turns <= 0:
+        return math.inf
+    if comparison in ("NE", "EQ") and turns % 1:
+        return math.inf  # it never is the bound
+    # A test before the counter goes up finds the bound a turn later.
+    return math.ceil(turns) + (test.position < counters[0].position)
+
+
+def _is_in_each_turn(evidence: Evidence, loop: Loop, site: Site) -> bool:
+    """Returns whether each turn of a loop that goes on has executed an instruction once."""
+    if evidence.innermost_loop(site) != loop or site.instruction.predicate is not None:
+        return False
+    inside, before = evidence.inside(loop), _before_each(evidence, site.function)
+    here = _place(evidence, site)
+    passed = reach([_place(evidence, inside[-1])], lambda one: () if one == here else before[one])
+    return _place(evidence, inside[0]) not in passed - {here}
+
+
+def _entering(evidence: Evidence, loop: Loop, function: int, register: str) -> Set[Site]:
+    """Returns the instructions whose result a register may hold when a loop starts."""
+    before, inside = _before_each(evidence, function), evidence.inside(loop)
+    within = {_place(evidence, one) for one in inside}
+    return _writers(
+        evidence, function, [one for place in within for one in before[place] if one not in within], register
+    )
 
 
 def _step_of(site: Site, register: str) -> float | None:
@@ -130,32 +199,45 @@ def _step_of(site: Site, register: str) -> float | None:
     return float(sum(int(part, 16) for part in added if not part.endswith("RZ")))
 
 
-def _writers(evidence: Evidence, site: Site, register: str) -> Iterator[Site]:
-    """Yields the instructions before this one that may have written a register, and those of the turns before in all loops around."""
-    sites = evidence.by_function[site.function]
-    here = evidence.place(site, sites)
-    last = here
-    for place in range(here - 1, -1, -1):
-        if register in sites[place].use.written:
-            yield sites[place]
-            if sites[place].instruction.predicate is None:
-                last = place
-                break
-    for loop in evidence.loops.get(site.function, ()):
-        if site.instruction not in loop:
-            continue
-        inside = evidence.inside(loop)
-        if last < here and sites[last].instruction in loop:
-            continue
-        yield from _last_of(inside[evidence.place(site, inside) :], register)
+def _writers(evidence: Evidence, function: int, ends: Collection[int], register: str) -> Set[Site]:
+    """Returns the instructions whose result a register or predicate may hold at the ends of these paths; none where another may.
+
+    `find_writers` follows the text, and here all that a branch may pass by counts.
+    """
+    sites, before = evidence.by_function[function], _before_each(evidence, function)
+
+    def is_written(place: int) -> bool:
+        return register in sites[place].use.results and sites[place].instruction.predicate is None
+
+    passed = reach(ends, lambda place: () if is_written(place) else before[place])
+    if any(sites[one].instruction.name == "CALL" or not (before[one] or is_written(one)) for one in passed):
+        return set()
+    return {sites[one] for one in passed if register in sites[one].use.results}
 
 
-def _last_of(sites: Sequence[Site], register: str) -> Iterator[Site]:
-    for site in reversed(sites):
-        if register in site.use.written:
-            yield site
-            if site.instruction.predicate is None:
-                return
+@kept
+def _before_each(evidence: Evidence, function: int) -> Sequence[Sequence[int]]:
+    """Returns for each instruction of a function the places of those that may be executed right before it."""
+    sites = evidence.by_function[function]
+    places = {site.instruction.offset: place for place, site in enumerate(sites)}
+    before: list[list[int]] = [[] for _ in sites]
+    if any(site.instruction.name in _TO_ANYWHERE for site in sites):
+        return before
+    met = [site.instruction.operands for site in sites if site.instruction.name == "BSSY"]
+    for place, site in enumerate(sites):
+        one = site.instruction
+        targets = [int(end, 16) for barrier, end in met if one.name == "BSYNC" and barrier == one.operands[0]]
+        for target in (*targets, one.target):
+            if target in places:
+                before[places[target]].append(place)
+        leaves = one.name in ("EXIT", "RET") or (one.target is not None and len(one.operands) == 1)
+        if place + 1 < len(sites) and not (leaves and one.predicate is None):
+            before[place + 1].append(place)
+    return before
+
+
+def _place(evidence: Evidence, site: Site) -> int:
+    return evidence.place(site, evidence.by_function[site.function])
 
 
 def _made(evidence: Evidence, site: Site, steps: int) -> Between:

@@ -19,6 +19,8 @@ _ELEMENT_BY_ELEMENT: tuple[Kind, ...] = ("fp32", "conversion", "special", "integ
 # Tensor cores may read a tile from shared memory themselves.
 _USING_TILES: tuple[Kind, ...] = ("shared load", "tensor")
 _PRODUCTS = ("FMUL", "HMUL2", "FFMA", "HFMA2", "IMAD")
+# With fewer turns, what stays beside the loop is a large part of all: an exchange after it, or a table that is filled before it.
+TURNS_WORTH_IT = 4
 
 
 @kept

@@ -75,6 +75,15 @@ def test_other_instructions_take_cycles_of_the_fma_pipe_and_none_of_the_tensor_p
     assert candidate.at_most == pytest.approx(0.23)  # what needs the rest is the work of the pipe alone
 
 
+@pytest.mark.parametrize(("issue", "is_more"), [(0.8, False), (0.801, True)])
+def test_other_instructions_are_said_to_take_cycles_however_few(issue, is_more):
+    """Both shares are 80 % when they are rounded."""
+    evidence = evidence_of(LOAD, busy={"fma": 0.8, "issue": issue}, figures={"fma_pipe_pct": 80.0})
+    (candidate,) = ceilings.detect_ceilings(evidence)
+    assert (" beside its other instructions: the same instructions " in candidate.sentence) == is_more
+    assert (", and those of the FMA pipe alone 80 %." in candidate.sentence) == is_more
+
+
 @pytest.mark.parametrize(("resource", "said"), [("dram", True), ("fma", False)])
 def test_without_instructions_more_bytes_may_be_moved_than_are_used(resource, said):
     for lines, unseen in (((), said), ((LOAD,), False)):

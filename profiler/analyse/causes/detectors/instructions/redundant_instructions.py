@@ -16,6 +16,7 @@ from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_
 from profiler.analyse.causes.flow.constant_lookups import is_indexed
 from profiler.analyse.causes.flow.dataflow import NEAR, find_depending, readers_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.code.loops import loops_within
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
@@ -185,9 +186,7 @@ def _find_alike_in_turns(evidence: Evidence) -> dict[Site, float]:
     for loops in evidence.loops.values():
         for outer in loops:
             nest = evidence.inside(outer)
-            inner = [
-                one for one in loops if one != outer and outer.start <= one.start and one.end <= outer.end
-            ]
+            inner = loops_within(outer, loops)
             within = [inside for one in inner if (inside := evidence.inside(one))]
             if not within or (turns := evidence.turns(nest[0], outer)) <= 1:
                 continue

@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import predicates_read
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.staging import stored_registers
+from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT, stored_registers
 from profiler.analyse.code.registers import REGISTER
 
 # Their results do not depend on the order of what they add up, except for rounding.
@@ -21,8 +21,6 @@ _MULTIPLY_ADDS = ("FFMA",)
 _OF_EXPONENT = ("FADD", "FMUL", "FFMA", "FSETP", "FSEL")
 _EXPONENTIAL = "MUFU.EX2"
 _MOVES = ("MOV", "IMAD.MOV")
-# With fewer turns, the exchange that stays after the loop is a large part of all.
-_TURNS_WORTH_IT = 4
 
 
 def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
@@ -36,7 +34,7 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
         barrier = next(site for site in inside if site.kind == "barrier")
         turns = evidence.turns(barrier, loop)
         exchange = _Exchange(evidence, inside)
-        if turns < _TURNS_WORTH_IT or not exchange.only_adds():
+        if turns < TURNS_WORTH_IT or not exchange.only_adds():
             continue
         exchanging = exchange.exchanging
         fractions = dict.fromkeys(exchanging, 1 - 1 / turns)

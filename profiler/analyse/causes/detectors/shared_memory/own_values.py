@@ -13,13 +13,12 @@ from itertools import groupby
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import FENCES, Site
+from profiler.analyse.causes.evidence.sites import MEETINGS, Site
 from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
-_MEETINGS = ("WARPSYNC", *FENCES, "CALL")  # after which other threads may store, or read what was stored
 _Place = tuple[str, int]  # an address, while its registers stay, and how many bits lie there
 
 
@@ -81,7 +80,7 @@ def _trips(sites: Sequence[Site]) -> Iterator[_Trip]:
     """Yields what is stored and loaded again in code that no loop enters or leaves."""
     trip = _Trip()
     for site in sites:
-        if site.kind == "barrier" or site.instruction.name in _MEETINGS:
+        if site.kind == "barrier" or site.instruction.name in MEETINGS:
             trip.has_met = True
         elif site.stores_in_shared:
             if trip.has_met:

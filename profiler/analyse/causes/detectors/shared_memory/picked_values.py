@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import changed_in, choosers_of, find_writers, reach
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.staging import stored_registers
+from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT, stored_registers
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import REGISTER
 
@@ -22,8 +22,6 @@ _EQUAL = ".EQ."
 _TESTS = ("ISETP.EQ.", "ISETP.NE.")
 _OF_A_WARP = ("SHFL", "REDUX")
 _SELECTS = ("SEL", "FSEL")
-# With fewer turns, filling the table is a large part of all.
-_TURNS_WORTH_IT = 4
 # What runs in fewer of the turns is behind a branch.
 _HALF = 1 / 2
 
@@ -39,7 +37,7 @@ def detect_picked_values(evidence: Evidence) -> Iterable[Candidate]:
     for loop in evidence.loops_around(evidence.of("barrier")):
         exchanging = _Picking(evidence, loop).find_exchange()
         turns = evidence.turns(exchanging[0], loop) if exchanging else 0.0
-        if turns >= _TURNS_WORTH_IT:
+        if turns >= TURNS_WORTH_IT:
             fractions |= dict.fromkeys(exchanging, 1 - 1 / turns)
             most = max(most, turns)
     if fractions:

@@ -7,13 +7,11 @@ from collections.abc import Iterable
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import FENCES, Site
+from profiler.analyse.causes.evidence.sites import MEETINGS, Site
 from profiler.analyse.causes.flow.dataflow import address_registers, has_fixed_address
 from profiler.analyse.causes.flow.overwriting import part_overwritten
 from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.code.loops import Loop
-
-_MEETINGS = ("WARPSYNC", *FENCES, "CALL")  # after which other threads may read what was stored
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
@@ -80,7 +78,7 @@ def _is_private(evidence: Evidence, loop: Loop) -> bool:
 
 
 def _meets_others(site: Site) -> bool:
-    return site.kind == "barrier" or site.instruction.name in _MEETINGS
+    return site.kind == "barrier" or site.instruction.name in MEETINGS
 
 
 def _find_overwritten(evidence: Evidence) -> Iterable[Candidate]:

@@ -18,7 +18,7 @@ from profiler.text import counted, whole_percent
 
 # More loads than are enough hide more of the latency, and nothing of the queues. A thread has 64 registers for them where half of the places of an SM
 # have a warp, such as for sixteen loads of 16 bytes.
-_MOST_REGISTERS = 64
+_REGISTERS_FOR_LOADS = 64
 # How to have more loads under way, by where those are that warps wait for: loads of tiles, which a loop passes on through registers;
 # copies of tiles; loads in another loop; or in none.
 _AHEAD = {
@@ -145,4 +145,4 @@ def _overlapped(evidence: Evidence, site: Site) -> float:
         return EIGHTFOLD
     registers = sum(max(1.0, one.width / _REGISTER_BITS) for one in together)
     latency = evidence.model.places.unloaded.get("long_scoreboard", 0.0)
-    return max(1 / ENOUGH_LOADS, latency * (1 - registers / _MOST_REGISTERS))
+    return max(1 / ENOUGH_LOADS, latency * (1 - registers / _REGISTERS_FOR_LOADS))
