@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.carried import is_carried
-from profiler.analyse.causes.flow.dataflow import choosers_of, passes_by, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import address_registers, choosers_of, passes_by, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.code.registers import REGISTER, is_predicate, predicates_in
 
@@ -18,6 +18,7 @@ _ADDING = ("IADD", "IADD3", "UIADD3", "VIADD", "MOV", "UMOV")
 _ADDING_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV")
 # These add what they multiply or shift to another value, whose place it is among the values.
 _ADDEND = {"IMAD": 2, "UIMAD": 2, "LEA": 1, "ULEA": 1}
+_INDICES = ("SR_CTAID", "SR_TID", "SR_LANEID")
 # A division of integers of 64 bits takes some 80 instructions, and one of 32 bits some 20: the index of an element is found with fewer.
 _MOST_OF_AN_INDEX = 256
 
@@ -37,9 +38,23 @@ def is_chosen_by_data(evidence: Evidence, stores: Sequence[Site]) -> bool:
 
 
 def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
-    """Returns whether what was loaded from global memory decides on a branch, such as the length of a row on the end of a loop."""
+    """Returns whether what a block or thread loads of its own decides on a branch, such as the length of its row on the end of a loop.
+
+    What all load from one place in global memory, such as a size, is the same for all of them.
+    """
     feeding = reach(choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
-    return any(one.kind == "global load" for one in feeding)
+    return any(one.kind == "global load" and _has_own_place(evidence, one) for one in feeding)
+
+
+def _has_own_place(evidence: Evidence, load: Site) -> bool:
+    """Returns whether an address comes from an index of the block or thread, or from what threads may have left in memory."""
+    makers = reach(
+        sources_of(evidence, load, address_registers(load.instruction)),
+        lambda one: [*sources_of(evidence, one), *_spills_of(evidence, one)],
+    )
+    return any(
+        one.kind in _COMPUTED or any(index in one.instruction.text for index in _INDICES) for one in makers
+    )
 
 
 def _is_worked_out(evidence: Evidence, site: Site) -> bool:
@@ -68,12 +83,13 @@ def _counts(evidence: Evidence, site: Site) -> bool:
 
 
 def _feeding(evidence: Evidence, site: Site) -> Iterable[Site]:
-    spills = _spills_of(evidence, site) if site.instruction.name == "LDL" else ()
-    return [*sources_of(evidence, site), *choosers_of(evidence, site), *spills]
+    return [*sources_of(evidence, site), *choosers_of(evidence, site), *_spills_of(evidence, site)]
 
 
 def _spills_of(evidence: Evidence, load: Site) -> list[Site]:
-    """Returns the stores of the register that is loaded again from its place on the stack."""
+    """Returns the stores of the register that is loaded again from its place on the stack, if an instruction does that."""
+    if load.instruction.name != "LDL":
+        return []
     return [
         site
         for site in evidence.by_function[load.function]
