@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.carried import is_carried
-from profiler.analyse.causes.flow.dataflow import address_registers, choosers_of, passes_by, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import (
+    STACK,
+    address_registers,
+    choosers_of,
+    passes_by,
+    reach,
+    sources_of,
+)
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.code.registers import REGISTER, is_predicate, predicates_in
 
@@ -50,7 +57,7 @@ def _has_own_place(evidence: Evidence, load: Site) -> bool:
     """Returns whether an address comes from an index of the block or thread, or from what threads may have left in memory."""
     makers = reach(
         sources_of(evidence, load, address_registers(load.instruction)),
-        lambda one: [*sources_of(evidence, one), *_spills_of(evidence, one)],
+        lambda one: _made_of(evidence, one),
     )
     return any(
         one.kind in _COMPUTED or any(index in one.instruction.text for index in _INDICES) for one in makers
@@ -62,7 +69,7 @@ def _is_worked_out(evidence: Evidence, site: Site) -> bool:
     if site.kind in _COMPUTED:
         return True
     if site.kind == "local":
-        return site.instruction.name == "LDL" and not _spills_of(evidence, site)
+        return site.instruction.name == "LDL" and not _is_spilled_once(evidence, site)
     return site.kind not in ACCESSES and is_carried(evidence, site) and not _counts(evidence, site)
 
 
@@ -86,15 +93,30 @@ def _feeding(evidence: Evidence, site: Site) -> Iterable[Site]:
     return [*sources_of(evidence, site), *choosers_of(evidence, site), *_spills_of(evidence, site)]
 
 
+def _is_spilled_once(evidence: Evidence, load: Site) -> bool:
+    """Returns whether a register was spilled that is not made of what is loaded from there: a hash may be in local memory from turn to turn."""
+    spills = _spills_of(evidence, load)
+    return bool(spills) and load not in reach(spills, lambda one: _made_of(evidence, one))
+
+
+def _made_of(evidence: Evidence, site: Site) -> Iterable[Site]:
+    return [*sources_of(evidence, site), *_spills_of(evidence, site)]
+
+
 def _spills_of(evidence: Evidence, load: Site) -> list[Site]:
-    """Returns the stores of the register that is loaded again from its place on the stack, if an instruction does that."""
+    """Returns the stores of the register that is loaded again from its place on the stack, if an instruction does that.
+
+    Where an array is indexed at run time, any store may have been to that place.
+    """
     if load.instruction.name != "LDL":
+        return []
+    stores = [site for site in evidence.by_function[load.function] if site.instruction.name == "STL"]
+    if any(not address_registers(site.instruction) <= STACK for site in (load, *stores)):
         return []
     return [
         site
-        for site in evidence.by_function[load.function]
-        if site.instruction.name == "STL"
-        and site.instruction.operands[0] == load.instruction.operands[-1]
+        for site in stores
+        if site.instruction.operands[0] == load.instruction.operands[-1]
         and site.opcode.partition(".")[2] == load.opcode.partition(".")[2]
     ]
 

@@ -66,6 +66,8 @@ def test_what_a_loop_works_out_decides_as_what_is_read_does(lines, is_data):
         (("STL [R1+0x8], R4", "LDL R5, [R1+0x8]"), False),  # the index
         ((OWN, "STL [R1+0x8], R5", "LDL R5, [R1+0x8]"), True),  # what was loaded
         (("STL [R1+0x8], R4", "LDL R5, [R12]"), True),  # of an array, of which nobody knows the place
+        (("STL [R1+0x8], R4", "STL [R12], R9", "LDL R5, [R1+0x8]"), True),
+        (("LDL R5, [R1+0x8]", "LOP3.LUT R5, R5, R10, RZ, 0x3c, !PT", "STL [R1+0x8], R5"), True),  # a hash
     ],
 )
 def test_a_spilled_register_decides_as_it_did_before(spilled, is_data):
