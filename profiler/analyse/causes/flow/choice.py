@@ -7,14 +7,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.carried import is_carried
-from profiler.analyse.causes.flow.dataflow import choosers_of, passes_by, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import (
+    STACK,
+    address_registers,
+    choosers_of,
+    passes_by,
+    reach,
+    sources_of,
+)
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.code.registers import predicates_in
+from profiler.analyse.code.registers import REGISTER, is_predicate, predicates_in
 
-# What threads leave there, they have computed.
-_COMPUTED: tuple[Kind, ...] = ("shared load", "local", "atomic", "shared atomic")
+# What threads leave there, they have computed; except for spilled registers in local memory.
+_COMPUTED: tuple[Kind, ...] = ("shared load", "atomic", "shared atomic")
 # By these, a loop counts, or moves a result on.
-_COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD", "IMAD.MOV", "MOV", "UMOV")
+_ADDING = ("IADD", "IADD3", "UIADD3", "VIADD", "MOV", "UMOV")
+_ADDING_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV")
+# These add what they multiply or shift to another value, whose place it is among the values.
+_ADDEND = {"IMAD": 2, "UIMAD": 2, "LEA": 1, "ULEA": 1}
+_INDICES = ("SR_CTAID", "SR_TID", "SR_LANEID")
 # A division of integers of 64 bits takes some 80 instructions, and one of 32 bits some 20: the index of an element is found with fewer.
 _MOST_OF_AN_INDEX = 256
 
@@ -34,20 +45,80 @@ def is_chosen_by_data(evidence: Evidence, stores: Sequence[Site]) -> bool:
 
 
 def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
-    """Returns whether what was loaded from global memory decides on a branch, such as the length of a row on the end of a loop."""
+    """Returns whether what a block or thread loads of its own decides on a branch, such as the length of its row on the end of a loop.
+
+    What all load from one place in global memory, such as a size, is the same for all of them.
+    """
     feeding = reach(choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
-    return any(one.kind == "global load" for one in feeding)
+    return any(one.kind == "global load" and _has_own_place(evidence, one) for one in feeding)
+
+
+def _has_own_place(evidence: Evidence, load: Site) -> bool:
+    """Returns whether an address comes from an index of the block or thread, or from what threads may have left in memory."""
+    makers = reach(
+        sources_of(evidence, load, address_registers(load.instruction)),
+        lambda one: _made_of(evidence, one),
+    )
+    return any(
+        one.kind in _COMPUTED or any(index in one.instruction.text for index in _INDICES) for one in makers
+    )
 
 
 def _is_worked_out(evidence: Evidence, site: Site) -> bool:
     """Returns whether a result is no index: threads have left it in memory, or a loop has made it from that of the turn before by more than counting."""
     if site.kind in _COMPUTED:
         return True
-    return site.kind not in ACCESSES and not site.opcode.startswith(_COUNTING) and is_carried(evidence, site)
+    if site.kind == "local":
+        return site.instruction.name == "LDL" and not _is_spilled_once(evidence, site)
+    return site.kind not in ACCESSES and is_carried(evidence, site) and not _counts(evidence, site)
+
+
+def _counts(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a carried result is the one before and something more: where a loop multiplies, it multiplies something else.
+
+    What is added is judged by itself, as all that feeds a test.
+    """
+    if site.instruction.name in _ADDING or site.opcode.startswith(_ADDING_BY_PRODUCT):
+        return True
+    if (place := _ADDEND.get(site.instruction.name)) is None:
+        return False
+    values = [one for one in site.instruction.operands[1:] if not is_predicate(one)]
+    others = {name for one in (*values[:place], *values[place + 1 :]) for name in REGISTER.findall(one)}
+    return site not in reach(
+        sources_of(evidence, site, others), lambda one: sources_of(evidence, one), _MOST_OF_AN_INDEX
+    )
 
 
 def _feeding(evidence: Evidence, site: Site) -> Iterable[Site]:
-    return [*sources_of(evidence, site), *choosers_of(evidence, site)]
+    return [*sources_of(evidence, site), *choosers_of(evidence, site), *_spills_of(evidence, site)]
+
+
+def _is_spilled_once(evidence: Evidence, load: Site) -> bool:
+    """Returns whether a register was spilled that is not made of what is loaded from there: a hash may be in local memory from turn to turn."""
+    spills = _spills_of(evidence, load)
+    return bool(spills) and load not in reach(spills, lambda one: _made_of(evidence, one))
+
+
+def _made_of(evidence: Evidence, site: Site) -> Iterable[Site]:
+    return [*sources_of(evidence, site), *_spills_of(evidence, site)]
+
+
+def _spills_of(evidence: Evidence, load: Site) -> list[Site]:
+    """Returns the stores of the register that is loaded again from its place on the stack, if an instruction does that.
+
+    Where an array is indexed at run time, any store may have been to that place.
+    """
+    if load.instruction.name != "LDL":
+        return []
+    stores = [site for site in evidence.by_function[load.function] if site.instruction.name == "STL"]
+    if any(not address_registers(site.instruction) <= STACK for site in (load, *stores)):
+        return []
+    return [
+        site
+        for site in stores
+        if site.instruction.operands[0] == load.instruction.operands[-1]
+        and site.opcode.partition(".")[2] == load.opcode.partition(".")[2]
+    ]
 
 
 def _deciding_on(evidence: Evidence, store: Site) -> Iterator[Site]:

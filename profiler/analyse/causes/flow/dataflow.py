@@ -30,6 +30,7 @@ NEAR = 24
 COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
 # A value that was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
+STACK = frozenset({"R1"})  # the pointer of the stack, from which spilled registers have constant distances
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")

@@ -110,18 +110,22 @@ def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
 
 
 def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[Site, tuple[float, Site]]:
-    """Returns the part of the warps that execute an instruction before a branch, and not the code and the accesses behind it, with that branch."""
+    """Returns the part of the warps that execute an instruction before a branch, and not the code and the accesses behind it, with that branch.
+
+    A warp that leaves a loop has made its turns: the end of a loop is no such branch, whether it stands at the top or at the bottom of it.
+    """
     found: dict[Site, tuple[float, Site]] = {}
     for sites in evidence.by_function.values():
         for guard, following in pairwise(sites):
-            target = guard.instruction.target
-            goes_back = target is not None and target <= guard.instruction.offset
-            if guard.kind != "control" or not guard.instruction.predicate or goes_back:
+            if guard.kind != "control" or not guard.instruction.predicate or _ends_turns(evidence, guard):
                 continue
             step = [
                 site
                 for site in sites
-                if site in idle and site.executed == guard.executed and site not in found
+                if site.position <= guard.position
+                and site in idle
+                and site.executed == guard.executed
+                and site not in found
             ]
             behind = [
                 site.executed for site in sites if site.kind in ACCESSES and site.position > guard.position
@@ -130,6 +134,14 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
             if step and guard in idle and going_on < guard.executed:
                 found |= dict.fromkeys(step, (1 - going_on / guard.executed, guard))
     return found
+
+
+def _ends_turns(evidence: Evidence, branch: Site) -> bool:
+    """Returns whether a branch leads back to the next turn of a loop, or out of the loop that it stands in."""
+    target, loop = branch.instruction.target, evidence.innermost_loop(branch)
+    if target is not None and target <= branch.instruction.offset:
+        return True
+    return loop is not None and (target is None or not loop.start <= target <= loop.end)
 
 
 def find_part_of_warps(evidence: Evidence, site: Site) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -200,21 +200,30 @@ def _serving(evidence: Evidence, inside: Sequence[Site], going: Set[Site]) -> It
             if not going.isdisjoint(passed) and not others:
                 yield site
         elif site.kind not in _FOR_OTHERS and site.use.results:
-            around = (*inside[place + 1 :], *inside[: place + 1])
-            readers = {one for name in site.use.results for one in _readers(name, site, around, behind)}
+            ways = (inside[place + 1 :], inside[: place + 1], behind)
+            readers = {one for name in site.use.results for one in _readers(name, *ways)}
             if readers and readers <= going:
                 yield site
 
 
-def _readers(name: str, writer: Site, around: Sequence[Site], behind: Sequence[Site]) -> Iterator[Site]:
-    """Yields what reads a register or predicate before another result replaces it, in this turn, in the next one, and behind the loop."""
-    for site in around:
-        if name in site.taken:
-            yield site
-        if name in site.use.results and site is not writer and site.instruction.predicate is None:
-            return
-    for site in behind:
+def _readers(
+    name: str, ahead: Sequence[Site], again: Sequence[Site], behind: Sequence[Site]
+) -> Iterator[Site]:
+    """Yields what reads a register or predicate before another result replaces it: ahead in this turn, in the next one, and behind the loop.
+
+    A loop that ends has not come to what the next turn writes.
+    """
+    if (yield from _read_along(name, ahead)):
+        return
+    yield from _read_along(name, again)
+    yield from _read_along(name, behind)
+
+
+def _read_along(name: str, sites: Iterable[Site]) -> Generator[Site, None, bool]:
+    """Yields what reads a register or predicate there, and returns whether another result replaces it for certain."""
+    for site in sites:
         if name in site.taken:
             yield site
         if name in site.use.results and site.instruction.predicate is None:
-            return
+            return True
+    return False

@@ -44,11 +44,34 @@ COUNTED = "IADD3 R5, R5, 0x1, RZ"
         (("LOP3.LUT R5, R5, R10, RZ, 0x3c, !PT",), True),  # a hash
         (("FFMA R5, R5, R10, R11",), True),
         (("LOP3.LUT R5, R4, R10, RZ, 0x3c, !PT",), False),  # the same in each turn
+        (("IMAD R5, R11, 0x4, R5",), False),  # a step as wide as the grid
+        (("ULDC UR4, c[0x0][0xc]", "IMAD R5, R11, UR4, R5"), False),  # which each turn looks up
+        (("LEA R5, R11, R5, 0x2",), False),
+        (("IADD3 R6, R5, 0x1, RZ", "MOV R5, R6"), False),
+        (("IMAD R5, R5, R11, R10",), True),  # random numbers
+        (("IMAD R6, R5, R11, RZ", "IMAD R5, R6, R11, R5"), True),
+        (("LEA.HI R5, R5, R10, R5, 0x7",), True),  # turned by seven bits
+        (("VIADDMNMX R5, R5, R10, R11, PT",), True),
     ],
 )
 def test_what_a_loop_works_out_decides_as_what_is_read_does(lines, is_data):
     turns = [(line, 400.0) for line in (*lines, "IADD3 R12, R12, 0x1, RZ", "@P2 BRA 0x10")]
     evidence = evidence_of("S2R R4, SR_TID.X", *turns, LESS, "@P0 EXIT", STORE, ("EXIT", 25.0))
+    assert is_chosen_by_data(evidence, evidence.of("global store")) == is_data
+
+
+@pytest.mark.parametrize(
+    ("spilled", "is_data"),
+    [
+        (("STL [R1+0x8], R4", "LDL R5, [R1+0x8]"), False),  # the index
+        ((OWN, "STL [R1+0x8], R5", "LDL R5, [R1+0x8]"), True),  # what was loaded
+        (("STL [R1+0x8], R4", "LDL R5, [R12]"), True),  # of an array, of which nobody knows the place
+        (("STL [R1+0x8], R4", "STL [R12], R9", "LDL R5, [R1+0x8]"), True),
+        (("LDL R5, [R1+0x8]", "LOP3.LUT R5, R5, R10, RZ, 0x3c, !PT", "STL [R1+0x8], R5"), True),  # a hash
+    ],
+)
+def test_a_spilled_register_decides_as_it_did_before(spilled, is_data):
+    evidence = evidence_of("S2R R4, SR_TID.X", *spilled, LESS, "@P0 EXIT", STORE, ("EXIT", 25.0))
     assert is_chosen_by_data(evidence, evidence.of("global store")) == is_data
 
 

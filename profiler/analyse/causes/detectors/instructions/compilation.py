@@ -11,7 +11,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.dataflow import address_registers
+from profiler.analyse.causes.flow.dataflow import STACK, address_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
@@ -28,7 +28,6 @@ _CALLS = ("CALL", "RET")
 # Cycles until the result of arithmetic is there (see FOUR_CHAINS). Without optimisation, the recorded kernels wait for 13.7 to 13.9 at each
 # instruction, whatever it is.
 _LATENCY = 4.0
-_STACK = frozenset({"R1"})  # its pointer, from which spilled registers have constant distances
 # Cycles between two instructions of a kind in a scheduler, whatever registers they read.
 _RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
 
@@ -118,7 +117,7 @@ def has_spills(evidence: Evidence) -> bool:
     """Returns whether local memory holds spilled registers, and not an array alone."""
     sites, spilled = evidence.of("local"), evidence.find("local_spill_inst")
     if spilled is None:
-        spilled = float(all(address_registers(site.instruction) <= _STACK for site in sites))
+        spilled = float(all(address_registers(site.instruction) <= STACK for site in sites))
     return bool(sites) and spilled > 0
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering, find_own_part
 from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart
+from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -30,17 +31,16 @@ _FEWER_TURNS_IN_TRITON = (
 
 
 def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
-    """Names barriers, except for the waiting that is for loads since the barrier before, and fences that belong to atomics."""
-    of_atomics = set(find_ordering(evidence))
-    sites = [site for site in evidence.of("barrier") if site not in of_atomics]
+    """Names barriers, except for the waiting that is for loads since the barrier before, fences that belong to atomics, and trees."""
+    apart = {*find_ordering(evidence), *find_in_trees(evidence)}
+    sites = [site for site in evidence.of("barrier") if site not in apart]
     waiting = evidence.time_of(sites, "barrier", "membar")
     if waiting < WORTH_A_CHANGE:
         return
-    fractions = {
-        site: EIGHTFOLD * part for site, part in find_own_part(evidence).items() if site not in of_atomics
-    }
+    fractions = {site: EIGHTFOLD * part for site, part in find_own_part(evidence).items()}
     kept_apart = dict.fromkeys(find_loads_kept_apart(evidence), EIGHTFOLD)
-    fewer = evidence.without(fractions | kept_apart | _exchanging(evidence))
+    going = fractions | kept_apart | _exchanging(evidence, apart)
+    fewer = evidence.without({site: part for site, part in going.items() if site not in apart})
     weights = {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites}
     yield Candidate(
         "barriers",
@@ -60,7 +60,7 @@ def _are_of_tiles(evidence: Evidence, waiting: Mapping[Site, float]) -> bool:
     return there > sum(waiting.values()) / 2
 
 
-def _exchanging(evidence: Evidence) -> dict[Site, float]:
+def _exchanging(evidence: Evidence, apart: Set[Site]) -> dict[Site, float]:
     """Returns the effect on the accesses to shared memory by which threads exchange values between barriers.
 
     Without barriers, values stay in registers: there is nothing to store, and nothing to load of a thread's own. Where there are
@@ -68,16 +68,15 @@ def _exchanging(evidence: Evidence) -> dict[Site, float]:
     come by shuffles, for which the queue of shared memory takes as long as for loads. If the lanes of a warp meet in the same banks,
     they read a column of what several warps stored as rows, which no shuffle does.
     """
-    loads, stores = evidence.of("shared load"), evidence.of("shared store")
+    kinds: tuple[Kind, ...] = ("shared load", "shared store", "barrier")
+    loads, stores, barriers = ([site for site in evidence.of(kind) if site not in apart] for kind in kinds)
     if any(_meets_in_banks(site) for site in (*loads, *stores)):
         return {}
-    read, written, barriers = (
-        sum(site.executed for site in sites) for sites in (loads, stores, evidence.of("barrier"))
-    )
+    read, written, met = (sum(site.executed for site in sites) for sites in (loads, stores, barriers))
     by_all = sum(site.executed * (site.acting or LANES) / LANES for site in stores)
-    if not read or read > _MOST_READERS * written or written > _MOST_STORES * barriers:
+    if not read or read > _MOST_READERS * written or written > _MOST_STORES * met:
         return {}
-    if by_all < _FEWEST_STORES * barriers:
+    if by_all < _FEWEST_STORES * met:
         return {}
     own = written / read if read > _SEVERAL * written else 0.0
     return dict.fromkeys(stores, EIGHTFOLD) | dict.fromkeys(loads, EIGHTFOLD * own)

@@ -6,35 +6,47 @@ removes: they are named together, as barriers, and other detectors leave them ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import SHARED
+from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.trees import find_trees
 from profiler.text import whole_percent
 
 
 def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
-    """Names trees in the turns of a loop, where no turn needs the result of the one before, and a single thread uses it, or the lanes of one warp add it up.
+    """Names all trees in the turns of loops, where no turn needs the result of the one before, and a single thread uses it, or the lanes of one warp add it up.
 
     Each thread can take turns of its own, or add up its own values of all turns: the block meets once. Or each warp takes turns of its
     own, and its lanes exchange values without barriers.
     """
-    for tree in find_trees(evidence):
-        waiting = evidence.time_of(tree.parts, "barrier")
-        yield Candidate(
-            "barriers",
-            f"In each of {tree.turns:.0f} turns of a loop, a block makes one value of what its threads hold, step by step through shared memory "
-            f"with barriers between, where fewer and fewer lanes act: {whole_percent(100 * evidence.share_executed(tree.parts))} % of the "
-            f"executed instructions, and {whole_percent(100 * waiting)} % of the warps' time at barriers.",
-            "Let each thread add up its values of all turns in registers, so that the block meets once, after the loop; where each turn has a "
-            "result of its own, let a warp take each turn, and add up by `__shfl_xor_sync`.",
-            evidence.without(tree.parts),
-            {
-                site: evidence.charged[site].total or site.executed
-                for site in tree.parts
-                if site.kind == "barrier" or site.kind in SHARED
-            },
-            {"turns": tree.turns, "waiting_pct": 100 * waiting},
-        )
+    trees = find_trees(evidence)
+    if not trees:
+        return
+    # A tree may be in a loop of others. What goes with one of them goes.
+    parts: dict[Site, float] = {}
+    for tree in trees:
+        parts |= {site: max(part, parts.get(site, 0.0)) for site, part in tree.parts.items()}
+    waiting = evidence.time_of(parts, "barrier")
+    yield Candidate(
+        "barriers",
+        f"In {_named_turns([tree.turns for tree in trees])}, a block makes one value of what its threads hold, step by step through shared memory "
+        f"with barriers between, where fewer and fewer lanes act: {whole_percent(100 * evidence.share_executed(parts))} % of the "
+        f"executed instructions, and {whole_percent(100 * waiting)} % of the warps' time at barriers.",
+        "Let each thread add up its values of all turns in registers, so that the block meets once, after the loop; where each turn has a "
+        "result of its own, let a warp take each turn, and add up by `__shfl_xor_sync`.",
+        evidence.without(parts),
+        {
+            site: evidence.charged[site].total or site.executed
+            for site in parts
+            if site.kind == "barrier" or site.kind in SHARED
+        },
+        {"turns": max(tree.turns for tree in trees), "waiting_pct": 100 * waiting},
+    )
+
+
+def _named_turns(turns: Sequence[float]) -> str:
+    if len(turns) == 1:
+        return f"each of {turns[0]:.0f} turns of a loop"
+    return f"each turn of {len(turns)} loops, which make up to {max(turns):.0f}"

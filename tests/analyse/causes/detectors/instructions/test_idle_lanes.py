@@ -4,6 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.instructions import lanes
+from profiler.analyse.causes.flow.lane_values import find_warps_without_work
 
 WHOLE = {"lanes": 32.0, "acting": 32.0}
 FEW = {"lanes": 4.0, "acting": 4.0}
@@ -155,3 +156,27 @@ def test_the_end_of_a_loop_sends_no_warp_away():
     said = [candidate.sentence for candidate in lanes.detect_idle_lanes(evidence)]
     assert all(text.startswith("Lanes have nothing to do") for text in said)
     assert said
+
+
+@pytest.mark.parametrize("leaving", ["@P0 BRA 0x60", "@P0 EXIT"])
+def test_a_warp_that_leaves_a_loop_at_its_top_has_made_its_turns(leaving):
+    """Each of 100 warps makes one turn: it comes to the test twice, and goes on once."""
+    some = {"lanes": 24.0, "acting": 24.0}
+    tests = (("ISETP.GE.AND P0, PT, R2, R3, PT", 200.0), (leaving, 200.0))
+    lines = ("LDG.E R4, [R2.64]", "IADD3 R2, R2, 0x4, RZ", "BRA 0x10", "EXIT")
+    evidence = evidence_of("MOV R2, RZ", *tests, *lines, facts=dict.fromkeys(range(7), some))
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.sentence.startswith("Lanes have nothing to do")
+
+
+def test_what_stands_behind_a_test_asks_for_no_work_by_it():
+    """Of 100 warps 60 have no work; 100 execute the end of the kernel, where few lanes act."""
+    few = {"lanes": 8.0, "acting": 8.0}
+    lines = ["ISETP.GE.AND P0, PT, R5, R6, PT", "@P0 BRA 0x40"]
+    work = [("IADD3 R2, R2, 0x4, RZ", 40.0), ("LDG.E R4, [R2.64]", 40.0)]
+    evidence = evidence_of(
+        *lines, *work, "MOV R8, RZ", "MOV R9, RZ", "EXIT", facts=dict.fromkeys(range(7), few)
+    )
+    warps = find_warps_without_work(evidence, set(evidence.sites))
+    assert set(warps) == {evidence.sites[0], evidence.sites[1]}
+    assert warps[evidence.sites[0]] == (pytest.approx(0.6), evidence.sites[1])

@@ -251,22 +251,27 @@ def test_sms_that_get_no_block_are_no_imbalance(mean, found):
 
 
 @pytest.mark.parametrize(
-    ("length", "samples", "blamed"),
+    ("place", "length", "samples", "blamed"),
     [
-        ("LDG.E R3, [R6.64]", 60, True),
-        ("LDG.E R3, [R6.64]", 40, False),  # in other code for most of the time
-        ("MOV R3, c[0x0][0x160]", 60, False),  # as many turns for all
+        ("S2R R6, SR_CTAID.X", "LDG.E R3, [R6.64]", 60, True),
+        ("S2R R6, SR_TID.X", "LDG.E R3, [R6.64]", 60, True),
+        ("LDS R6, [R8]", "LDG.E R3, [R6.64]", 60, True),  # from a list that threads have left there
+        ("S2R R6, SR_CTAID.X", "LDG.E R3, [R6.64]", 40, False),  # in other code for most of the time
+        ("MOV R6, c[0x0][0x160]", "LDG.E R3, [R6.64]", 60, False),  # as many turns for all
+        ("S2R R6, SR_CTAID.X", "MOV R3, c[0x0][0x160]", 60, False),
     ],
 )
 def test_an_imbalance_is_at_the_loop_whose_turns_data_decide_if_warps_are_there_for_most_of_the_time(
-    length, samples, blamed
+    place, length, samples, blamed
 ):
     figures = {"waves": 20.0, "sms": 132.0, "l1tex__cycles_active.min": 60.0,
                "l1tex__cycles_active.avg": 60.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
-    turn = ("FADD R5, R5, R4", "IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x20")
-    evidence = evidence_of("MOV R2, RZ", length, *((line, 900) for line in turn), "EXIT", figures=figures)
+    turn = ("FADD R5, R5, R4", "IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x30")
+    evidence = evidence_of(
+        "MOV R2, RZ", place, length, *((line, 900) for line in turn), "EXIT", figures=figures
+    )
     for site in evidence.sites:
-        here = samples // len(turn) if site.instruction.text in turn else (100 - samples) // 3
+        here = samples // len(turn) if site.instruction.text in turn else (100 - samples) // 4
         site.instruction = replace(site.instruction, samples=here)
     (candidate,) = grid.detect_imbalance(evidence)
     assert candidate.blames_lines == blamed

@@ -3,9 +3,9 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions import lanes, loops
-from profiler.analyse.causes.detectors.shared_memory import own_values, redundant_accesses
-from profiler.analyse.causes.detectors.waiting import trees
+from profiler.analyse.causes.detectors.every import DETECTORS
+from profiler.analyse.causes.detectors.instructions import lanes
+from profiler.analyse.causes.detectors.waiting import barriers, trees
 from profiler.analyse.causes.flow.trees import find_in_trees, find_trees
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
@@ -77,6 +77,25 @@ def test_a_loop_over_the_steps_goes_with_them():
     assert names(tree.parts, evidence).count("SHF") == 1
 
 
+@pytest.mark.parametrize(
+    ("later", "stored", "goes"),
+    [
+        ([], "R7", True),
+        ([], "R9", False),
+        ([("MOV R9, R5", ALL)], "R9", True),  # which is another value by then
+    ],
+)
+def test_what_is_read_behind_the_loop_stays_though_the_next_turn_would_replace_it(later, stored, goes):
+    """A loop that ends has not come to the place at its top where the register is written again."""
+    evidence = made(
+        load=[("MOV R9, RZ", ALL), TREE["load"]],
+        test=[("IADD3 R9, R5, 0x1, RZ", ALL), ("ISETP.GT.AND P2, PT, R9, 0x1f, PT", ALL)],
+        end=[*later, TREE["end"], (f"STG.E [R6], {stored}", ALL)],
+    )
+    (tree,) = find_trees(evidence)
+    assert ("IADD3" in names(tree.parts, evidence)) == goes
+
+
 def test_what_lanes_that_act_add_up_is_added_up_all_the_same():
     (tree,) = find_trees(made())
     (add,) = (part for site, part in tree.parts.items() if site.instruction.name == "FADD")
@@ -137,17 +156,41 @@ def test_what_is_stored_in_another_array_is_not_what_the_next_turn_loads():
     assert not stored_in("0x210")
 
 
-def test_the_parts_of_a_tree_are_no_causes_beside_it():
-    evidence = made()
-    detectors = (
-        lanes.detect_idle_lanes,
-        loops.detect_loop_overhead,
-        redundant_accesses.detect_redundant_shared,
-        own_values.detect_own_values,
-    )
-    assert not any(
-        find_in_trees(evidence) & set(one.weights) for detect in detectors for one in detect(evidence)
-    )
+def two_loops():
+    """The loop of trees twice, the second one for half as many turns; warps wait at all barriers, and at one behind them."""
+    first = [(line, 6400.0) for line, _ in TREE.values()]
+    second = [(line.replace("0x40", "0x120"), 3200.0) for line, _ in TREE.values()]
+    acting = [lanes_ for _, lanes_ in TREE.values()]
+    lines = ["MOV R4, RZ", *ADDRESSES, *first, "MOV R4, RZ", *second, BARRIER, "EXIT"]
+    facts = {place: {"acting": one, "lanes": 32.0} for place, one in enumerate((*acting, ALL, *acting), 4)}
+    for place, line in enumerate(lines):
+        if BARRIER in line:
+            facts.setdefault(place + 1, {})["waits"] = {"barrier": 10}
+    return evidence_of(*lines, facts=facts, block=64)
+
+
+def test_all_trees_are_one_cause():
+    evidence = two_loops()
+    assert len(find_trees(evidence)) == 2
+    (one,) = trees.detect_trees_in_turns(evidence)
+    assert set(one.weights) <= find_in_trees(evidence)
+    assert len(one.weights) == 2 * 7  # the barriers of both, and what they load and store
+    assert one.effect.resources["lsu"] == pytest.approx(((1 - 1 / 64) * 2 + (1 - 1 / 32)) / 3 * 5 / 7)
+    assert "In each turn of 2 loops, which make up to 64, a block" in one.sentence
+
+
+@pytest.mark.parametrize("evidence", [made(), two_loops()])
+def test_the_parts_of_a_tree_are_no_causes_beside_it(evidence):
+    others = [
+        one for detect in DETECTORS if detect != trees.detect_trees_in_turns for one in detect(evidence)
+    ]
+    assert not any(find_in_trees(evidence) & set(one.weights) for one in others)
+
+
+def test_barriers_beside_trees_are_a_cause_of_their_own():
+    (one,) = barriers.detect_barriers(two_loops())
+    assert one.evidence["waiting_pct"] == pytest.approx(100 / 5)
+    assert one.effect.waits["barrier"] == pytest.approx(7 / 8 / 5)
 
 
 def test_idle_lanes_of_a_tree_that_a_turn_needs_are_a_cause():
