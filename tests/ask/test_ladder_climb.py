@@ -119,3 +119,11 @@ def test_one_rung_alone_makes_no_step(made, made_ladder):
     sheet = derive_ladder_sheet(find_climb(made.store, made_ladder))
     assert sheet.steps == []
     assert sheet.steps_to_pandas().empty
+
+
+@pytest.mark.parametrize("reference", [None, 1])
+def test_the_sheet_says_which_rung_the_ladder_declares_as_its_reference(made, made_ladder, reference):
+    for number in (1, 2):
+        made.profile(f"made-{number}", 100.0, 101.0, 99.0)
+    climb = find_climb(made.store, replace(made_ladder, reference=reference))
+    assert derive_ladder_sheet(climb).reference == reference
