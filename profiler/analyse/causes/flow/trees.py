@@ -18,11 +18,10 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.shared_places import is_apart
+from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES
 
-# With fewer turns, the exchange that stays after the loop is a large part of all.
-_TURNS_WORTH_IT = 4
 # Each step of a tree joins two halves of what is left.
 _HALF = 1 / 2
 _BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
@@ -52,7 +51,7 @@ def find_trees(evidence: Evidence) -> list[Tree]:
     found = []
     for loop, barrier in meeting.items():
         turns = evidence.turns(barrier, loop)
-        exchanging = _exchanging_in_tree(evidence, loop, meeting) if turns >= _TURNS_WORTH_IT else set()
+        exchanging = _exchanging_in_tree(evidence, loop, meeting) if turns >= TURNS_WORTH_IT else set()
         if exchanging and evidence.shape is not None:
             once = 1 - 1 / min(turns, evidence.shape.threads)
             going = _with_what_serves(evidence, loop, exchanging)
