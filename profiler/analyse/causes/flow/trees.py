@@ -19,7 +19,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.shared_places import is_apart
 from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
-from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.loops import Loop, loops_within
 from profiler.catalog.metrics import LANES
 
 # Each step of a tree joins two halves of what is left.
@@ -175,10 +175,8 @@ def _with_what_serves(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> 
     """Returns what exchanges values with all that is there for it alone: loops over its steps, tests, addresses, and branches that pass it by."""
     inside = evidence.inside(loop)
     going = set(exchanging)
-    for one in evidence.loops[inside[0].function]:
-        within = (
-            evidence.inside(one) if loop.start <= one.start and one.end <= loop.end and one != loop else []
-        )
+    for one in loops_within(loop, evidence.loops[inside[0].function]):
+        within = evidence.inside(one)
         if not exchanging.isdisjoint(within) and not any(site.kind in GLOBAL for site in within):
             going.update(within)
     while serving := set(_serving(evidence, inside, going)):

@@ -1,4 +1,4 @@
-"""What arithmetic is for, and how often it is done: functions that only a comparison needs, divisions, and what turns or blocks repeat.
+"""Says what the results of arithmetic are used for, and which results are computed more often than needed.
 
 Each module answers one question. They read `flow/` and `evidence/`, and the detectors read them.
 """
