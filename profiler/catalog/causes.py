@@ -66,9 +66,11 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "narrow-accesses",
             "Each thread loads or stores 1 to 8 bytes at a time, so that few bytes are under way and many instructions are needed.",
-            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it.",
+            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it. In shared memory: words that a "
+            "thread loads one by one in each turn of a loop, where no two threads take overlapping sets of them.",
             "A copy of floats one by one moves 64 % of what float4 moves.",
-            "Load and store 16 bytes a thread (float4, or a vector of the narrow type), with a scalar tail.",
+            "Load and store 16 bytes a thread (float4, or a vector of the narrow type), with a scalar tail. Store a tile so that what a thread takes from "
+            "it in one step lies side by side.",
             ("dram", "tensor", "fp64"),
         ),
         (

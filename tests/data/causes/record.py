@@ -27,6 +27,7 @@ WORK = Path("/tmp/prof")
 PROGRAMS = [
     "global_memory",
     "shared_memory",
+    "tile_order",
     "instructions",
     "waiting",
     "launch",

@@ -30,6 +30,7 @@ from profiler.analyse.causes.detectors.instructions import (
 from profiler.analyse.causes.detectors.launch import grid, occupancy
 from profiler.analyse.causes.detectors.shared_memory import (
     bank_conflicts,
+    narrow_loads,
     own_values,
     picked_values,
     redundant_accesses,
@@ -55,6 +56,7 @@ DETECTORS: tuple[Detector, ...] = (
     atomics.detect_atomics,
     layout.detect_divergent_constants,
     bank_conflicts.detect_bank_conflicts,
+    narrow_loads.detect_narrow_shared,
     too_little_reuse.detect_too_little_reuse,
     redundant_accesses.detect_redundant_shared,
     own_values.detect_own_values,

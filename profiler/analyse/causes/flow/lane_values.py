@@ -26,7 +26,7 @@ _OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "S2UR", "ULDC", "ELECT")
 # The special registers that all threads of a block read alike.
 _OF_A_BLOCK = ("SR_CTAID", "SR_CgaCtaId", "SRZ")
 # Values that others may have stored, or that hold a spilled register.
-_UNKNOWN = ("local", "atomic", "shared atomic")
+NOT_REPEATED = ("local", "atomic", "shared atomic")
 _ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
 # Units of arithmetic, and the kinds whose work a bound counts there: multiplications of integers may be for addresses.
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
@@ -54,7 +54,7 @@ def find_differing(evidence: Evidence) -> Iterator[Site]:
             name == "SHF" and columns % LANES == 0 and _is_index_of_warp(evidence, site)
         ):
             return False
-        return True if site.kind in _UNKNOWN else None
+        return True if site.kind in NOT_REPEATED else None
 
     return _follow(evidence, differs)
 
@@ -70,7 +70,7 @@ def _yield_differing_in_block(evidence: Evidence) -> Iterator[Site]:
         name = site.instruction.name
         if name in ("S2R", "S2UR", "CS2R"):
             return not any(one in site.instruction.text for one in _OF_A_BLOCK)
-        return True if name == "ELECT" or site.kind in _UNKNOWN else None
+        return True if name == "ELECT" or site.kind in NOT_REPEATED else None
 
     return _follow(evidence, differs)
 
@@ -230,7 +230,7 @@ def _works_on_loads(evidence: Evidence, sites: list[Site]) -> bool:
     kinds = {site.kind for site in sites}
     return (
         not kinds.isdisjoint(("global load", "shared load"))
-        and kinds.isdisjoint(("global store", "shared store", "barrier", *_UNKNOWN))
+        and kinds.isdisjoint(("global store", "shared store", "barrier", *NOT_REPEATED))
         and (not kinds.isdisjoint(_ARITHMETIC) or any(_adds_up_loaded(evidence, site) for site in sites))
     )
 

@@ -1,0 +1,5 @@
+"""Computes which bytes an access touches, as far as the machine code says it.
+
+`operations.py` knows what integer instructions do, for any kind of number; `spans.py` computes with the least and the most that a
+register may hold, and `threads.py` with what each thread of a block holds. `paths.py` finds who may have written a register.
+"""

@@ -1,0 +1,130 @@
+"""Knows what the integer instructions do from which addresses are made, whatever is known of the numbers that they take."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import reduce
+from typing import Generic, TypeVar
+
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.code.registers import is_predicate
+
+_PARTS = re.compile(r"(?:^|\+)([^+]+)")
+_PART = re.compile(r"(-?)(U?R\d+|U?RZ|0x[0-9a-f]+)(?:\.(?:X(\d+)|U32))?(?:\.reuse)?")
+_MOVES = ("MOV", "UMOV", "R2UR")
+_SUMS = ("IADD3", "UIADD3", "VIADD")
+_SHIFTS_RIGHT, _SHIFTS_LEFT = ("SHF.R", "USHF.R"), ("SHF.L", "USHF.L")
+_OF_HALVES = frozenset({"HI", "WIDE", "X", "U64"})  # their results are a half of 64 bits, or all of them
+WORD_BITS = 32
+NEGATIVE = 1 << WORD_BITS - 1
+_WORD = 1 << WORD_BITS
+AND = 0xC0  # the table by which LOP3 computes a & b
+
+_Number = TypeVar("_Number")
+
+
+class Operations(ABC, Generic[_Number]):
+    """Follows numbers through the code. Each subclass says what it knows of a number, and what it still knows of a sum or a product."""
+
+    @abstractmethod
+    def held(self, site: Site, register: str) -> _Number:
+        """Returns what a register holds when an instruction reads it."""
+
+    @abstractmethod
+    def constant(self, number: int) -> _Number: ...
+
+    @abstractmethod
+    def special(self, register: str) -> _Number:
+        """Returns what a special register holds, such as the index of the thread."""
+
+    @abstractmethod
+    def elsewhere(self, operand: str, /) -> _Number:
+        """Returns what is known of an operand that is neither a register nor a whole number, such as a parameter of the kernel."""
+
+    @abstractmethod
+    def other(self, site: Site, taken: Sequence[_Number], /) -> _Number:
+        """Returns what is known of any other result, that was made from these numbers."""
+
+    @abstractmethod
+    def sum(self, one: _Number, other: _Number) -> _Number: ...
+
+    @abstractmethod
+    def product(self, one: _Number, other: _Number) -> _Number: ...
+
+    @abstractmethod
+    def shifted_left(self, value: _Number, by: _Number) -> _Number: ...
+
+    @abstractmethod
+    def shifted_right(self, value: _Number, by: _Number) -> _Number: ...
+
+    @abstractmethod
+    def logic(self, values: Sequence[_Number], table: int) -> _Number:
+        """Returns what LOP3 makes of three numbers: its table holds the result for each combination of three bits."""
+
+    def address(self, access: Site) -> _Number:
+        """Returns the address of an access to shared memory."""
+        text = access.instruction.text.partition("[")[2].partition("]")[0]
+        return reduce(self.sum, (self.operand(access, part) for part in _PARTS.findall(text)))
+
+    def operand(self, site: Site, text: str) -> _Number:
+        """Returns what an operand of an instruction is."""
+        found = _PART.fullmatch(text)
+        if found is None:
+            return self.elsewhere(text)
+        minus, name, scale = found.groups()
+        if name.endswith("RZ"):
+            return self.constant(0)
+        if name.startswith("0x"):
+            number = int(name, 16)
+            value = self.constant(number - _WORD if number >= NEGATIVE else number)
+        else:
+            value = self.held(site, name)
+        factor = int(scale or 1) * (-1 if minus else 1)
+        return value if factor == 1 else self.product(value, self.constant(factor))
+
+    def result(self, site: Site) -> _Number:
+        """Returns what the result of an instruction is."""
+        one = site.instruction
+        operands = [part for part in one.operands[1:] if not is_predicate(part)]
+        if one.name in ("S2R", "S2UR"):
+            return self.special(operands[0])
+        if one.name == "HFMA2" and operands[-2:] == ["0", "0"]:  # how compilers move a zero by another pipe
+            return self.constant(0)
+        if one.name == "LOP3" and len(operands) == 4 and operands[3].startswith("0x"):
+            return self.logic([self.operand(site, part) for part in operands[:3]], int(operands[3], 16))
+        taken = [self.operand(site, part) for part in operands]
+        found = self._of_integers(site, taken)
+        return self.other(site, taken) if found is None else found
+
+    def _of_integers(self, site: Site, taken: Sequence[_Number]) -> _Number | None:
+        one, count = site.instruction, len(taken)
+        if one.name in _MOVES and taken:
+            return taken[0]
+        if one.opcode.startswith(_SHIFTS_RIGHT) and one.opcode.endswith(".HI") and count == 3:
+            return self.shifted_right(taken[2], taken[1])
+        if not _OF_HALVES.isdisjoint(one.opcode.split(".")):
+            return None
+        if one.name in _SUMS and taken:
+            return reduce(self.sum, taken)
+        if one.name in ("IMAD", "UIMAD") and count == 3:
+            return self.sum(self.product(taken[0], taken[1]), taken[2])
+        if one.name in ("LEA", "ULEA") and count >= 3:
+            return self.sum(taken[1], self.shifted_left(taken[0], taken[2]))
+        if one.opcode.startswith(_SHIFTS_LEFT) and count >= 2:
+            return self.shifted_left(taken[0], taken[1])
+        return None
+
+
+def step_of(site: Site, register: str) -> int | None:
+    """Returns by how much an instruction raises a register, if it adds a constant to it."""
+    one = site.instruction
+    added = [part for part in one.operands[1:] if part != register and not is_predicate(part)]
+    if one.name not in _SUMS or len(added) == len(one.operands[1:]):
+        return None
+    numbers = [
+        0 if part.endswith("RZ") else int(part, 16) if part.startswith("0x") else None for part in added
+    ]
+    known = [number for number in numbers if number is not None and number < NEGATIVE]
+    return sum(known) if len(known) == len(numbers) else None

@@ -1,0 +1,81 @@
+"""Finds the instructions whose result a register may hold, on all paths that branches open."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence, Set
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import reach
+from profiler.analyse.code.loops import Loop
+
+# Branches to an address that a register holds.
+_TO_ANYWHERE = ("BRX", "BRXU", "JMX", "JMXU")
+
+
+def writers_before(evidence: Evidence, site: Site, register: str) -> Set[Site]:
+    """Returns the instructions whose result a register may hold when an instruction reads it; none where another may."""
+    return _writers(
+        evidence, site.function, _before_each(evidence, site.function)[_place(evidence, site)], register
+    )
+
+
+def writers_before_loop(evidence: Evidence, loop: Loop, function: int, register: str) -> Set[Site]:
+    """Returns the instructions whose result a register may hold when a loop starts."""
+    before = _before_each(evidence, function)
+    within = {_place(evidence, one) for one in evidence.inside(loop)}
+    return _writers(
+        evidence, function, [one for place in within for one in before[place] if one not in within], register
+    )
+
+
+def is_in_each_turn(evidence: Evidence, loop: Loop, site: Site) -> bool:
+    """Returns whether each turn of a loop that goes on has executed an instruction once."""
+    if evidence.innermost_loop(site) != loop or site.instruction.predicate is not None:
+        return False
+    inside, before = evidence.inside(loop), _before_each(evidence, site.function)
+    here = _place(evidence, site)
+    passed = reach([_place(evidence, inside[-1])], lambda one: () if one == here else before[one])
+    return _place(evidence, inside[0]) not in passed - {here}
+
+
+def _writers(evidence: Evidence, function: int, ends: Collection[int], register: str) -> Set[Site]:
+    """Returns the instructions whose result a register or predicate may hold at the ends of these paths; none where another may.
+
+    `find_writers` follows the text, and here all that a branch may pass by counts.
+    """
+    sites, before = evidence.by_function[function], _before_each(evidence, function)
+
+    def is_written(place: int) -> bool:
+        return register in sites[place].use.results and sites[place].instruction.predicate is None
+
+    passed = reach(ends, lambda place: () if is_written(place) else before[place])
+    if any(sites[one].instruction.name == "CALL" or not (before[one] or is_written(one)) for one in passed):
+        return set()
+    return {sites[one] for one in passed if register in sites[one].use.results}
+
+
+@kept
+def _before_each(evidence: Evidence, function: int) -> Sequence[Sequence[int]]:
+    """Returns for each instruction of a function the places of those that may be executed right before it."""
+    sites = evidence.by_function[function]
+    places = {site.instruction.offset: place for place, site in enumerate(sites)}
+    before: list[list[int]] = [[] for _ in sites]
+    if any(site.instruction.name in _TO_ANYWHERE for site in sites):
+        return before
+    met = [site.instruction.operands for site in sites if site.instruction.name == "BSSY"]
+    for place, site in enumerate(sites):
+        one = site.instruction
+        targets = [int(end, 16) for barrier, end in met if one.name == "BSYNC" and barrier == one.operands[0]]
+        for target in (*targets, one.target):
+            if target in places:
+                before[places[target]].append(place)
+        leaves = one.name in ("EXIT", "RET") or (one.target is not None and len(one.operands) == 1)
+        if place + 1 < len(sites) and not (leaves and one.predicate is None):
+            before[place + 1].append(place)
+    return before
+
+
+def _place(evidence: Evidence, site: Site) -> int:
+    return evidence.place(site, evidence.by_function[site.function])

@@ -1,0 +1,165 @@
+"""Computes how far apart the threads of a block access shared memory.
+
+What all threads add alike, such as where an array begins or how far a loop has come, need not be known for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import NamedTuple
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.addresses.operations import WORD_BITS, Operations
+from profiler.analyse.causes.flow.addresses.paths import is_in_each_turn, writers_before
+from profiler.analyse.causes.flow.lane_values import NOT_REPEATED
+from profiler.catalog.metrics import LANES
+
+
+class _InThreads(NamedTuple):
+    """What each thread holds, or that without something unknown that all add alike; nothing if not even this is known."""
+
+    numbers: tuple[int, ...] | None
+    is_relative: bool = False
+
+    @property
+    def is_alike(self) -> bool:
+        return self.numbers is not None and len(set(self.numbers)) == 1
+
+    @property
+    def exact(self) -> tuple[int, ...] | None:
+        return None if self.is_relative else self.numbers
+
+
+_UNKNOWN = _InThreads(None)
+# What the register itself held a turn before: it adds nothing to what it held when the loop began.
+_OWN = _InThreads(())
+
+
+def offsets_of_threads(evidence: Evidence, access: Site) -> Sequence[int] | None:
+    """Returns how many bytes behind the first thread of its block each one accesses shared memory."""
+    if evidence.shape is None:
+        return None
+    found = _threads_of(evidence, evidence.shape.block).address(access).numbers
+    return _from_first(found) if found else None
+
+
+@kept
+def _threads_of(evidence: Evidence, block: tuple[int, int, int]) -> _Threads:
+    return _Threads(evidence, block)
+
+
+class _Threads(Operations[_InThreads]):
+    """Follows what the threads of a block hold."""
+
+    def __init__(self, evidence: Evidence, block: tuple[int, int, int]) -> None:
+        self._evidence = evidence
+        self._known: dict[tuple[Site, str], _InThreads] = {}
+        self._asked: set[tuple[Site, str]] = set()
+        self._indices = [(x, y, z) for z in range(block[2]) for y in range(block[1]) for x in range(block[0])]
+        self._alike = _InThreads((0,) * len(self._indices), is_relative=True)
+
+    def held(self, site: Site, register: str) -> _InThreads:
+        asked = (site, register)
+        if asked in self._asked:
+            return _OWN
+        if asked not in self._known:
+            self._asked.add(asked)
+            writers = writers_before(self._evidence, site, register)
+            self._known[asked] = self._joined(site, writers)
+            self._asked.remove(asked)
+        return self._known[asked]
+
+    def _joined(self, reader: Site, writers: Set[Site]) -> _InThreads:
+        """Returns what a register holds that any of these may have written: one value, and steps that all threads take in each turn of a loop.
+
+        Of several values, some threads may hold one and some another.
+        """
+        made = {one: value for one in writers if (value := self.result(one)) != _OWN}
+        found = set(made.values())
+        if len(found) == 1 and len(made) == len(writers):
+            return found.pop()
+        steps = {_from_first(value.numbers) if value.numbers else None for value in found}
+        chosen = [one for one in writers if not self._is_for_all(one, reader)]
+        if len(steps) != 1 or len(chosen) > 1 or (step := steps.pop()) is None:
+            return _UNKNOWN
+        return _InThreads(step, is_relative=True)
+
+    def _is_for_all(self, writer: Site, reader: Site) -> bool:
+        """Returns whether threads that are in the same turn of a loop have had the same results of an instruction."""
+        loop = self._evidence.innermost_loop(writer)
+        return (
+            loop is not None and reader.instruction in loop and is_in_each_turn(self._evidence, loop, writer)
+        )
+
+    def constant(self, number: int) -> _InThreads:
+        return _InThreads((number,) * len(self._indices))
+
+    def special(self, register: str) -> _InThreads:
+        if register == "SR_LANEID":
+            return _InThreads(tuple(number % LANES for number in range(len(self._indices))))
+        if register.startswith("SR_TID."):
+            return _InThreads(tuple(one["XYZ".index(register[-1])] for one in self._indices))
+        return self._alike if register.startswith(("SR_CTAID", "SR_CgaCtaId", "SR_NTID")) else _UNKNOWN
+
+    def elsewhere(self, operand: str, /) -> _InThreads:
+        return self._alike if operand.startswith("c[") and "R" not in operand else _UNKNOWN
+
+    def other(self, site: Site, taken: Sequence[_InThreads], /) -> _InThreads:
+        """Returns that all threads hold the same if they took the same: of registers, constants, or memory at one address."""
+        if site.kind in NOT_REPEATED or site.use.predicates_read or not taken:
+            return _UNKNOWN
+        return self._alike if all(value.is_alike for value in taken) else _UNKNOWN
+
+    def sum(self, one: _InThreads, other: _InThreads) -> _InThreads:
+        if one.numbers is None or other.numbers is None:
+            return _UNKNOWN
+        if _OWN in (one, other):
+            rest = other if one == _OWN else one
+            return _OWN if rest == _OWN or rest.is_alike else _UNKNOWN
+        added = tuple(map(sum, zip(one.numbers, other.numbers, strict=True)))
+        return _InThreads(added, one.is_relative or other.is_relative)
+
+    def product(self, one: _InThreads, other: _InThreads) -> _InThreads:
+        if one.exact and other.exact:
+            return _InThreads(tuple(a * b for a, b in zip(one.exact, other.exact, strict=True)))
+        if one.is_alike and other.is_alike:
+            return self._alike
+        known, relative = (one, other) if one.exact else (other, one)
+        if known.exact and known.is_alike and relative.numbers:
+            return _InThreads(tuple(number * known.exact[0] for number in relative.numbers), is_relative=True)
+        return _UNKNOWN
+
+    def shifted_left(self, value: _InThreads, by: _InThreads) -> _InThreads:
+        if not by.exact or not all(0 <= bits < WORD_BITS for bits in by.exact):
+            return self._alike if value.is_alike and by.is_alike else _UNKNOWN
+        return self.product(value, _InThreads(tuple(1 << bits for bits in by.exact)))
+
+    def shifted_right(self, value: _InThreads, by: _InThreads) -> _InThreads:
+        if value.exact and by.exact and all(0 <= bits < WORD_BITS for bits in by.exact):
+            return _InThreads(
+                tuple(number >> bits for number, bits in zip(value.exact, by.exact, strict=True))
+            )
+        return self._alike if value.is_alike and by.is_alike else _UNKNOWN
+
+    def logic(self, values: Sequence[_InThreads], table: int) -> _InThreads:
+        exact = [one.exact for one in values]
+        if all(exact):
+            return _InThreads(tuple(_by_table(bits, table) for bits in zip(*exact, strict=True)))
+        return self._alike if all(one.is_alike for one in values) else _UNKNOWN
+
+
+def _by_table(numbers: Sequence[int], table: int) -> int:
+    result = 0
+    for row in range(8):
+        if table >> row & 1:
+            chosen = -1
+            for place, number in enumerate(numbers):
+                chosen &= number if row >> 2 - place & 1 else ~number
+            result |= chosen
+    return result
+
+
+def _from_first(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(number - numbers[0] for number in numbers)

@@ -1,0 +1,87 @@
+"""How far apart the threads of a block access shared memory, as their machine code computes it."""
+
+import pytest
+from hypothesis import given, strategies as st
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
+
+ARRAY = ("UMOV UR4, 0x400", "S2R R5, SR_TID.X")
+WORD = st.integers(0, 2**31 - 1)
+
+
+def offsets(*made, address="R9", block=64):
+    evidence = evidence_of(*ARRAY, *made, f"LDS R8, [{address}]", "EXIT", block=block)
+    return offsets_of_threads(evidence, evidence.of("shared load")[-1])
+
+
+@pytest.mark.parametrize(
+    ("made", "offset_of"),
+    [
+        ("LEA R9, R5, UR4, 0x2", lambda x: 4 * x),
+        ("IMAD R9, R5, 0x44, R1", lambda x: 68 * x),  # whatever R1 is, if it is the same for all
+        ("IMAD.SHL.U32 R9, R5, 0x8, RZ", lambda x: 8 * x),
+        ("SHF.R.U32.HI R9, RZ, 0x4, R5", lambda x: x // 16),
+        ("LOP3.LUT R9, R5, 0xf, RZ, 0xc0, !PT", lambda x: x % 16),
+        ("LOP3.LUT R9, R5, 0x3, RZ, 0x3c, !PT", lambda x: (x ^ 3) - 3),  # a swizzle, from the first thread on
+        ("IADD3 R9, -R5, 0x100, RZ", lambda x: -x),
+        ("S2R R9, SR_LANEID", lambda x: x % 32),
+        ("MOV R9, UR4", lambda x: 0),
+        ("LDC R9, c[0x0][0x210]", lambda x: 0),
+        ("S2R R9, SR_CTAID.X", lambda x: 0),
+    ],
+)
+def test_an_address_follows_from_the_index_of_the_thread(made, offset_of):
+    found = offsets("LDC R1, c[0x0][0x28]", made)
+    assert found == tuple(offset_of(x) for x in range(64))
+
+
+def test_a_block_has_rows():
+    made = ("S2R R6, SR_TID.Y", "IMAD R9, R6, 0x40, R5")
+    assert offsets(*made, block=(16, 2, 1)) == (*range(16), *range(64, 80))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        ("LDG.E R9, [R2.64]",),
+        ("LDS R9, [R5]",),
+        ("IMAD R9, R5, c[0x0][0x210], RZ",),  # rows of a length that is not known
+        ("LOP3.LUT R9, R5, c[0x0][0x210], RZ, 0xc0, !PT",),
+        ("S2R R9, SR_CLOCKLO",),
+        ("MOV R9, RZ", "@P0 MOV R9, R5"),  # some threads have one, some the other
+        ("MOV R9, 0x100", "@P0 BRA 0x60", "MOV R9, 0x200", "NOP"),
+        ("SEL R9, 0x100, 0x200, P0",),
+        ("ATOMS.ADD R9, [UR4], R1",),
+    ],
+)
+def test_nothing_is_said_where_threads_may_differ_in_other_ways(made):
+    assert offsets("LDC R1, c[0x0][0x28]", *made) is None
+
+
+def turns(*body):
+    again = f"@P0 BRA 0x{16 * (len(ARRAY) + 1):x}"
+    lines = [(one, 100.0) for one in (*ARRAY, "LEA R9, R5, UR4, 0x2")] + [
+        (one, 1000.0) for one in (*body, again)
+    ]
+    evidence = evidence_of(*lines, ("EXIT", 100.0), block=64)
+    return offsets_of_threads(evidence, *evidence.of("shared load"))
+
+
+def test_a_loop_may_take_all_threads_further_alike():
+    assert turns("LDS R8, [R9]", "IADD3 R9, R9, 0x100, RZ") == tuple(4 * x for x in range(64))
+    assert turns("LDS R8, [R9]", "IADD3 R9, R9, R5, RZ") is None
+    assert turns("LDS R8, [R9]", "@P1 IADD3 R9, R9, 0x100, RZ") is None
+
+
+@given(WORD, WORD, WORD, st.integers(0, 255))
+def test_lop3_takes_each_bit_from_its_table(one, other, third, table):
+    """The first of two threads holds zero in the first register, and the second one holds a number."""
+    made = (f"IMAD R6, R5, 0x{one:x}, RZ", f"MOV R7, 0x{other:x}", f"MOV R8, 0x{third:x}")
+    found = offsets(*made, f"LOP3.LUT R9, R6, R7, R8, 0x{table:x}, !PT", block=2)
+
+    def result(first):
+        rows = ((first >> bit & 1) << 2 | (other >> bit & 1) << 1 | third >> bit & 1 for bit in range(31))
+        return sum((table >> row & 1) << bit for bit, row in enumerate(rows))
+
+    assert (found[1] - result(one) + result(0)) % 2**31 == 0
