@@ -4,7 +4,7 @@ import pytest
 from made_evidence import LOAD, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
-from profiler.analyse.causes.detectors.global_memory.gathered import is_gathered
+from profiler.analyse.causes.flow.gathered import is_gathered
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
     integer_overhead,

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.detectors.global_memory.gathered import is_gathered
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -14,6 +13,7 @@ from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
+from profiler.analyse.causes.flow.gathered import is_gathered
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
