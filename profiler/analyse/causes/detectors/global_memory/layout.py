@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
 from profiler.analyse.causes.flow.gathered import is_gathered
@@ -45,10 +46,12 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             effect, at_most = merge_blocks(evidence, effect, blocks)
         # No more digits than the sectors have: 31.98 of them are shown as 32, and 3.127 % beside 3.125 % would look like a mistake.
         used = f"{100 * needed / request:.1f}".removesuffix(".0")
+        apart = bytes_between_lanes(evidence, sites)
+        lanes = f"neighbouring lanes are {apart:,} bytes apart and" if apart else "its lanes"
         both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
             name,
-            f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {needed:.3g} would hold its data: its lanes "
+            f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {needed:.3g} would hold its data: {lanes} "
             f"use {used} % of what is moved.{both if len(mended) > len(sites) else ''}",
             _advice_apart(evidence, sites, advice),
             effect,
@@ -57,7 +60,8 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
                 "sectors_per_request": request,
                 "ideal_sectors_per_request": needed,
                 "used_pct": 100 * needed / request,
-            },
+            }
+            | ({"bytes_apart": apart} if apart else {}),
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
         )

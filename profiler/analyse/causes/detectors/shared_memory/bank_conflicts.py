@@ -9,6 +9,7 @@ from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
 from profiler.catalog.metrics import LANES
 
 _BANK_BYTES = 4
@@ -30,15 +31,17 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     # for is often a later one.
     behind = _part_of_queue(evidence, fractions)
     waits = {reason: max(part, behind) for reason, part in evidence.waiting_for(fractions, *_WAITS).items()}
+    apart = bytes_between_lanes(evidence, [worst])
+    lanes = f"its lanes are {apart:,} bytes apart and" if apart else "its lanes"
     yield Candidate(
         "bank-conflicts",
-        f"{worst.opcode} makes {needed * sites[worst]:.3g} passes through shared memory where {_passes_text(needed)} would do: its lanes "
+        f"{worst.opcode} makes {needed * sites[worst]:.3g} passes through shared memory where {_passes_text(needed)} would do: {lanes} "
         "meet in the same banks.",
         f"{_row_length(evidence, worst)}; or let neighbouring lanes access neighbouring words, or exchange bits of the index (swizzle), so that the "
         "lanes of a warp fall into different banks.",
         Effect({"l1": evidence.part_of_l1(fractions)}, lighter=waits),
         weights,
-        {"passes_per_needed": sites[worst]},
+        {"passes_per_needed": sites[worst]} | ({"bytes_apart": apart} if apart else {}),
         regrouped=evidence.without_idle_lanes(),
     )
 

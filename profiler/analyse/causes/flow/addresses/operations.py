@@ -12,11 +12,11 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.registers import is_predicate
 
 _PARTS = re.compile(r"(?:^|\+)([^+]+)")
-_PART = re.compile(r"(-?)(U?R\d+|U?RZ|0x[0-9a-f]+)(?:\.(?:X(\d+)|U32))?(?:\.reuse)?")
+_PART = re.compile(r"(-?)(U?R\d+|U?RZ|0x[0-9a-f]+)(?:\.(?:X(\d+)|U32|64))?(?:\.reuse)?")
 _MOVES = ("MOV", "UMOV", "R2UR")
 _SUMS = ("IADD3", "UIADD3", "VIADD")
 _SHIFTS_RIGHT, _SHIFTS_LEFT = ("SHF.R", "USHF.R"), ("SHF.L", "USHF.L")
-_OF_HALVES = frozenset({"HI", "WIDE", "X", "U64"})  # their results are a half of 64 bits, or all of them
+_OF_HALVES = frozenset({"HI", "X", "U64"})  # their results are the upper half of 64 bits, or all of them
 WORD_BITS = 32
 NEGATIVE = 1 << WORD_BITS - 1
 _WORD = 1 << WORD_BITS
@@ -64,8 +64,8 @@ class Operations(ABC, Generic[_Number]):
         """Returns what LOP3 makes of three numbers: its table holds the result for each combination of three bits."""
 
     def address(self, access: Site) -> _Number:
-        """Returns the address of an access to shared memory."""
-        text = access.instruction.text.partition("[")[2].partition("]")[0]
+        """Returns the address of an access, or its lower half if it has 64 bits: behind the descriptor, which is the same for all threads."""
+        text = access.instruction.text.rpartition("[")[2].partition("]")[0]
         return reduce(self.sum, (self.operand(access, part) for part in _PARTS.findall(text)))
 
     def operand(self, site: Site, text: str) -> _Number:
@@ -84,8 +84,8 @@ class Operations(ABC, Generic[_Number]):
         factor = int(scale or 1) * (-1 if minus else 1)
         return value if factor == 1 else self.product(value, self.constant(factor))
 
-    def result(self, site: Site) -> _Number:
-        """Returns what the result of an instruction is."""
+    def result(self, site: Site, register: str) -> _Number:
+        """Returns what an instruction writes to a register. Of a result of 64 bits, only the lower half is known."""
         one = site.instruction
         operands = [part for part in one.operands[1:] if not is_predicate(part)]
         if one.name in ("S2R", "S2UR"):
@@ -95,7 +95,7 @@ class Operations(ABC, Generic[_Number]):
         if one.name == "LOP3" and len(operands) == 4 and operands[3].startswith("0x"):
             return self.logic([self.operand(site, part) for part in operands[:3]], int(operands[3], 16))
         taken = [self.operand(site, part) for part in operands]
-        found = self._of_integers(site, taken)
+        found = self._of_integers(site, taken) if one.operands[0] == register else None
         return self.other(site, taken) if found is None else found
 
     def _of_integers(self, site: Site, taken: Sequence[_Number]) -> _Number | None:

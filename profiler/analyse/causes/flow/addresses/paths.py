@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import reach
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import predicates_in
 
 # Branches to an address that a register holds.
 _TO_ANYWHERE = ("BRX", "BRXU", "JMX", "JMXU")
@@ -16,9 +17,8 @@ _TO_ANYWHERE = ("BRX", "BRXU", "JMX", "JMXU")
 
 def writers_before(evidence: Evidence, site: Site, register: str) -> Set[Site]:
     """Returns the instructions whose result a register may hold when an instruction reads it; none where another may."""
-    return _writers(
-        evidence, site.function, _before_each(evidence, site.function)[_place(evidence, site)], register
-    )
+    ends = _before_each(evidence, site.function)[_place(evidence, site)]
+    return _writers(evidence, site.function, ends, register, site.instruction.predicate)
 
 
 def writers_before_loop(evidence: Evidence, loop: Loop, function: int, register: str) -> Set[Site]:
@@ -40,20 +40,35 @@ def is_in_each_turn(evidence: Evidence, loop: Loop, site: Site) -> bool:
     return _place(evidence, inside[0]) not in passed - {here}
 
 
-def _writers(evidence: Evidence, function: int, ends: Collection[int], register: str) -> Set[Site]:
+def _writers(
+    evidence: Evidence, function: int, ends: Iterable[int], register: str, predicate: str | None = None
+) -> Set[Site]:
     """Returns the instructions whose result a register or predicate may hold at the ends of these paths; none where another may.
 
-    `find_writers` follows the text, and here all that a branch may pass by counts.
+    `find_writers` follows the text, and here all that a branch may pass by counts. What reads the register under a predicate reads what was
+    written under it, until the predicate changes.
     """
     sites, before = evidence.by_function[function], _before_each(evidence, function)
 
-    def is_written(place: int) -> bool:
-        return register in sites[place].use.results and sites[place].instruction.predicate is None
+    def is_written(step: tuple[int, bool]) -> bool:
+        place, is_same = step
+        under = sites[place].instruction.predicate
+        return register in sites[place].use.results and (under is None or (is_same and under == predicate))
 
-    passed = reach(ends, lambda place: () if is_written(place) else before[place])
-    if any(sites[one].instruction.name == "CALL" or not (before[one] or is_written(one)) for one in passed):
+    def onwards(step: tuple[int, bool]) -> Iterable[tuple[int, bool]]:
+        if is_written(step):
+            return ()
+        place, is_same = step
+        stays = is_same and not sites[place].use.predicates_written & predicates_in(predicate or "")
+        return [(one, stays) for one in before[place]]
+
+    passed = reach([(place, predicate is not None) for place in ends], onwards)
+    if any(
+        sites[one].instruction.name == "CALL" or not (before[one] or is_written((one, same)))
+        for one, same in passed
+    ):
         return set()
-    return {sites[one] for one in passed if register in sites[one].use.results}
+    return {sites[one] for one, _ in passed if register in sites[one].use.results}
 
 
 @kept

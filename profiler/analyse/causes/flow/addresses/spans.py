@@ -130,7 +130,7 @@ def _held(evidence: Evidence, site: Site, register: str, steps: int) -> Between:
         # In the turn before, a counter became what it counts on from now.
         made.held(one, register)
         if is_of_turn_before(one) and step_of(one, register) is not None
-        else made.result(one)
+        else made.result(one, register)
         for one in others
     ]
     least, most = min(one.least for one in spans), max(one.most for one in spans)
@@ -161,7 +161,7 @@ def _most_turns(evidence: Evidence, loop: Loop, function: int, steps: int) -> fl
     counters = [one for one in inside if register in one.use.results]
     step = step_of(counters[0], register) if len(counters) == 1 else None
     entering = writers_before_loop(evidence, loop, function, register)
-    first = [_Spans(evidence, steps - 1).result(one) for one in entering]
+    first = [_Spans(evidence, steps - 1).result(one, register) for one in entering]
     if not step or len(first) != 1 or not 0 <= first[0].least == first[0].most or bound >= NEGATIVE:
         return math.inf  # also where the counter goes on as the loop starts again
     if not all(is_in_each_turn(evidence, loop, one) for one in (test, *counters)):

@@ -1,11 +1,12 @@
-"""Computes how far apart the threads of a block access shared memory.
+"""Computes how far apart the threads of a block access memory.
 
 What all threads add alike, such as where an array begins or how far a loop has come, need not be known for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
+from itertools import pairwise
 from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -38,11 +39,22 @@ _OWN = _InThreads(())
 
 
 def offsets_of_threads(evidence: Evidence, access: Site) -> Sequence[int] | None:
-    """Returns how many bytes behind the first thread of its block each one accesses shared memory."""
+    """Returns how many bytes behind the first thread of its block each one accesses memory."""
     if evidence.shape is None:
         return None
     found = _threads_of(evidence, evidence.shape.block).address(access).numbers
     return _from_first(found) if found else None
+
+
+def bytes_between_lanes(evidence: Evidence, accesses: Iterable[Site]) -> int | None:
+    """Returns how far apart neighbouring lanes access memory, if that is the same for all of them and for all these accesses."""
+    found: set[int] = set()
+    for access in accesses:
+        offsets = offsets_of_threads(evidence, access)
+        if offsets is None:
+            return None
+        found |= {abs(one - other) for one, other in pairwise(offsets[:LANES])}
+    return found.pop() if len(found) == 1 else None
 
 
 @kept
@@ -67,16 +79,16 @@ class _Threads(Operations[_InThreads]):
         if asked not in self._known:
             self._asked.add(asked)
             writers = writers_before(self._evidence, site, register)
-            self._known[asked] = self._joined(site, writers)
+            self._known[asked] = self._joined(site, register, writers)
             self._asked.remove(asked)
         return self._known[asked]
 
-    def _joined(self, reader: Site, writers: Set[Site]) -> _InThreads:
+    def _joined(self, reader: Site, register: str, writers: Set[Site]) -> _InThreads:
         """Returns what a register holds that any of these may have written: one value, and steps that all threads take in each turn of a loop.
 
         Of several values, some threads may hold one and some another.
         """
-        made = {one: value for one in writers if (value := self.result(one)) != _OWN}
+        made = {one: value for one in writers if (value := self.result(one, register)) != _OWN}
         found = set(made.values())
         if len(found) == 1 and len(made) == len(writers):
             return found.pop()

@@ -81,3 +81,20 @@ def test_what_lanes_use_of_a_request_has_no_more_digits_than_its_sectors():
         "32 sectors of 32 bytes a request where 1 would hold its data: its lanes use 3.1 % of what"
         in texts[0]
     )
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("IMAD.WIDE R2, R5, 0x18, R6", "neighbouring lanes are 24 bytes apart and use 12.5 %"),
+        ("IMAD.WIDE R2, R5, R9, R6", "its lanes use 12.5 %"),  # rows of a length that is not known
+        ("LDG.E.64 R2, [R6.64]", "its lanes use 12.5 %"),
+    ],
+)
+def test_the_answer_says_how_far_apart_lanes_are_where_the_code_does(address, said):
+    before = ("LDC.64 R6, c[0x0][0x210]", "LDC R9, c[0x0][0x218]", "S2R R5, SR_TID.X", address)
+    facts = {4: {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 50}}}
+    evidence = evidence_of(*before, "LDG.E R4, [R2.64]", "EXIT", facts=facts)
+    (candidate,) = layout.detect_uncoalesced(evidence)
+    assert said in candidate.sentence
+    assert candidate.evidence.get("bytes_apart") == (24 if "24" in said else None)

@@ -41,3 +41,17 @@ def test_a_wide_access_needs_several_passes():
         names(bank_conflicts.detect_bank_conflicts, evidence_of("LDS.128 R4, [R2]", "EXIT", facts=facts))
         == []
     )
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("IMAD R2, R5, 0x80, RZ", "its lanes are 128 bytes apart and meet in the same banks"),
+        ("LDG.E R2, [R6.64]", "its lanes meet in the same banks"),  # nobody knows
+    ],
+)
+def test_the_answer_says_how_far_apart_lanes_are_where_the_code_does(address, said):
+    facts = {2: {"passes": 3200.0, "ideal_passes": 100.0}}
+    evidence = evidence_of("S2R R5, SR_TID.X", address, "LDS R4, [R2]", "EXIT", facts=facts)
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence)
+    assert said in candidate.sentence

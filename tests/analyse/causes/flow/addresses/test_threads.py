@@ -59,6 +59,17 @@ def test_nothing_is_said_where_threads_may_differ_in_other_ways(made):
     assert offsets("LDC R1, c[0x0][0x28]", *made) is None
 
 
+@pytest.mark.parametrize(
+    ("between", "is_known"),
+    [("NOP", True), ("ISETP.GE.AND P1, PT, R5, 0x8, PT", False), ("@!P1 MOV R9, R1", False)],
+)
+def test_what_is_read_under_a_predicate_was_written_under_it(between, is_known):
+    made = ("LDC R1, c[0x0][0x28]", "ISETP.GE.AND P1, PT, R5, 0x10, PT", "@P1 LEA R9, R5, UR4, 0x2", between)
+    evidence = evidence_of(*ARRAY, *made, "@P1 LDS R8, [R9]", "EXIT", block=64)
+    found = offsets_of_threads(evidence, *evidence.of("shared load"))
+    assert found == (tuple(4 * x for x in range(64)) if is_known else None)
+
+
 def turns(*body):
     again = f"@P0 BRA 0x{16 * (len(ARRAY) + 1):x}"
     lines = [(one, 100.0) for one in (*ARRAY, "LEA R9, R5, UR4, 0x2")] + [
