@@ -30,12 +30,12 @@ __global__ void blend_by_step(const float* weights, const float* basis, float* o
 
 // ---- the distances of all vectors of two sets, 4 x 4 of them a thread: the vectors lie in the tiles one by one, then component by component
 
-constexpr int LENGTH = 64, SIDE = 64;
+constexpr int LENGTH = 64, SIDE = 64, WIDTH = SIDE + 4;  // so that a warp's stores of one vector fall into several banks
 
 template <bool BY_COMPONENT>
 __device__ __forceinline__ void measure(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ out, int count) {
-  constexpr int STEP = BY_COMPONENT ? 1 : LENGTH + 1, NEXT = BY_COMPONENT ? SIDE : 1;
-  __shared__ __align__(16) float these[SIDE * (LENGTH + 1)], those[SIDE * (LENGTH + 1)];
+  constexpr int STEP = BY_COMPONENT ? 1 : LENGTH + 1, NEXT = BY_COMPONENT ? WIDTH : 1;
+  __shared__ __align__(16) float these[LENGTH * WIDTH], those[LENGTH * WIDTH];
   int x = threadIdx.x, y = threadIdx.y;
   const float *first = a + size_t(blockIdx.y) * SIDE * LENGTH, *second = b + size_t(blockIdx.x) * SIDE * LENGTH;
   for (int i = y * 16 + x; i < SIDE * LENGTH; i += 256) {
