@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
@@ -244,6 +245,7 @@ def _serving_step(
     return {site: idle for site in step if site in served and site.executed == passing}
 
 
+@kept
 def _made_by(evidence: Evidence, site: Site) -> list[Site]:
     """Returns what an instruction's operands come from, what chooses it, and the value that stays where it is not chosen."""
     stays = sources_of(evidence, site, set(site.use.written)) if site.instruction.predicate else []
