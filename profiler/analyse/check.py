@@ -17,12 +17,12 @@ from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
-from profiler.analyse.compare.comparable import other_work
+from profiler.analyse.compare.comparable import may_be_others, other_work
 from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns
 from profiler.analyse.compare.timings_alone import headline_of_times
 from profiler.analyse.compare.why import main_factors
 from profiler.analyse.importance import Importance
-from profiler.analyse.recording.kernel_names import base_name, plain_name
+from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, require_metrics
 from profiler.analyse.statistics.differences import are_identical
@@ -161,7 +161,7 @@ def check_pair(
         return _pair(name, before, after, "not_comparable", refused=refused)
     warnings = [*narrowed, *change.warnings]
     different = "" if alone else _different_names(before, after)
-    doubt = different if not chosen and _may_be_others(before, after) else ""
+    doubt = different if not chosen and may_be_others(before, after) else ""
     if different:
         warnings = [one.removesuffix(other_work(before, after)) for one in warnings]  # is said once
         warnings += [] if doubt else [different]
@@ -219,16 +219,6 @@ def allowed(one: MetricCheck) -> str:
 
 def value_text(value: float, unit: str) -> str:
     return duration(value) if unit == "ns" else number(value)
-
-
-def _may_be_others(before: Profile, after: Profile) -> bool:
-    """Returns whether the two may be different kernels: other names, and nothing recorded says that they do the same work.
-
-    Other template arguments are a change of the same kernel.
-    """
-    recorded = [side.manifest for side in (before, after)]
-    is_known = all(one.workload is not None or one.arguments for one in recorded)
-    return base_name(before.kernel) != base_name(after.kernel) and not is_known
 
 
 def _pair(
