@@ -135,15 +135,17 @@ def may_be_others(before: Profile, after: Profile) -> bool:
     Other template arguments are a change of the same kernel.
     """
     recorded = [side.manifest for side in (before, after)]
-    is_known = all(one.workload is not None or one.arguments for one in recorded)
-    return base_name(before.kernel) != base_name(after.kernel) and not is_known
+    if all(one.workload is not None or one.arguments for one in recorded):
+        return False
+    return base_name(before.kernel) != base_name(after.kernel)
 
 
 def are_different_kernels(before: Profile, after: Profile) -> bool:
     """Returns whether nothing suggests two versions of one kernel: no word of their names, and not as much arithmetic."""
+    if not may_be_others(before, after) or is_as_much_arithmetic(before.opcodes, after.opcodes):
+        return False
     words, others = (words_of(base_name(side.kernel)) for side in (before, after))
-    is_alike = not words.isdisjoint(others) or is_as_much_arithmetic(before.opcodes, after.opcodes)
-    return may_be_others(before, after) and not is_alike
+    return words.isdisjoint(others)
 
 
 def two_kernels_text(before: Profile, after: Profile) -> str:

@@ -240,8 +240,7 @@ def _ranked(deltas: Sequence[findings.MetricDelta], wanted: Sequence[str]) -> li
     def rank(delta: findings.MetricDelta) -> tuple[int, int, float, str]:
         if delta.name in first:
             return (0, first.index(delta.name), 0.0, delta.name)
-        settled = delta.verdict in findings.SETTLED
-        return (1, int(settled), -_weight(delta), delta.name)
+        return (1, int(not delta.has_moved), -_weight(delta), delta.name)
 
     return sorted(deltas, key=rank)
 
