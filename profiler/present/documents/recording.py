@@ -147,7 +147,7 @@ def timing_section(timing: overview.TimingSheet | None) -> doc.Section:
 def origin_section(run: Run, *, full: bool = True) -> doc.Section:
     """Returns everything needed to believe the run or to repeat it; unless `full`, what is needed to know it."""
     facts = provenance_facts(run.manifest, None if run.stored else PurePath(run.path).name, full=full)
-    everything = Spoken("`--full`", "`.manifest` of `profiler.read(...)`")
+    everything = Spoken("`--full`", "`.manifest` of `prof.read(...)`")
     hint = everything + " adds how it was built and recorded, with the hashes of all files."
     return [doc.Heading("Origin"), doc.Facts(facts), *([] if full else [doc.Text(hint)])]
 

@@ -13,7 +13,7 @@ from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import BY_NAME, READY
 from profiler.present.document import Column, Folded, Heading, Row, Section, Table
 from profiler.store.runs.manifest import Clocks, Manifest, Provenance, StoredReport
-from profiler.text import brief_word, counted, duration, number, shortened, size, unit_for_people
+from profiler.text import Spoken, brief_word, counted, duration, number, shortened, size, unit_for_people
 
 _HASH_CHARACTERS = 12
 _COMMAND_WIDTH = 300
@@ -150,7 +150,7 @@ def _other_metrics(others: Sequence[SheetMetric], left_out: int, *, full: bool) 
         yield Folded(summary, [table], None if full else f"{number_of} with --full")
     if counters:
         summary = counted(len(counters), "counter") + " by the names of Nsight Compute"
-        instead = f"{summary}: --full --format csv lists them"
+        instead = f"{summary}: " + Spoken("--full --format csv lists them", "`.to_pandas()` lists them")
         yield Folded(f"{summary}{more}", [metrics_table("counter", counters, named=False)], instead)
 
 
