@@ -179,7 +179,7 @@ def show(
     meant = recordings_meant(given, Settings())
     if len(meant) > 1:
         several = show_several(meant, Settings(nvtx=nvtx, launch=launch), kernel_name=kernel_name, full=True)
-        if len(several.sheets) == 1 and not several.errors:
+        if several.only_source:
             return Sheet.of(several.sheets[0])
         return ShownTriage.of_several(several)
     run = run_of(recordings[0] if meant == given else meant[0], nvtx, launch)
