@@ -4,7 +4,7 @@
 
     a = prof.measure(gelu_v1, x, reference=torch.nn.functional.gelu)
     b = prof.measure(gelu_v2, x, reference=torch.nn.functional.gelu)
-    prof.compare(a, b)                    # shows itself in a notebook; .speedup, .causes, .to_pandas()
+    prof.compare(a, b)                    # shows itself in a notebook; .text(), .speedup, .to_pandas()
 
     prof.read("mine.ncu-rep").top()       # every kernel, by its share of the time
     runs = prof.open_runs("runs")
