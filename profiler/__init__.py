@@ -4,7 +4,7 @@
 
     a = prof.measure(gelu_v1, x, reference=torch.nn.functional.gelu)
     b = prof.measure(gelu_v2, x, reference=torch.nn.functional.gelu)
-    prof.compare(a, b)                    # shows itself in a notebook; .speedup, .causes, .to_pandas()
+    prof.compare(a, b)                    # shows itself in a notebook; .text(), .speedup, .to_pandas()
 
     prof.read("mine.ncu-rep").top()       # every kernel, by its share of the time
     runs = prof.open_runs("runs")
@@ -179,6 +179,8 @@ def show(
     meant = recordings_meant(given, Settings())
     if len(meant) > 1:
         several = show_several(meant, Settings(nvtx=nvtx, launch=launch), kernel_name=kernel_name, full=True)
+        if several.only_source:
+            return Sheet.of(several.sheets[0])
         return ShownTriage.of_several(several)
     run = run_of(recordings[0] if meant == given else meant[0], nvtx, launch)
     found = show_run(run, Settings(), kernel_name, full=True)
@@ -334,9 +336,9 @@ def sass(
     kernel_name: str | None = None,
     nvtx: str | None = None,
     launch: int | str | None = None,
-    whole: bool = False,
+    full: bool = False,
 ) -> ShownCode:
-    """Returns the machine code of the hot loop of a kernel, or of two side by side; `whole` functions if asked.
+    """Returns the machine code of the hot loop of a kernel, or of two side by side; whole functions if `full`.
 
     It also takes what holds code alone: a cubin, an object file, a program, or a folder of Triton's cache.
     """
@@ -347,7 +349,7 @@ def sass(
 
     sides = (reference_of(before), None if after is None else reference_of(after))
     return ShownCode(
-        find_machine_code(*sides, Settings(nvtx=nvtx, launch=launch), kernel_name=kernel_name, whole=whole)
+        find_machine_code(*sides, Settings(nvtx=nvtx, launch=launch), kernel_name=kernel_name, whole=full)
     )
 
 

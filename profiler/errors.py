@@ -169,7 +169,7 @@ class ReaderFailed(ReportError, exit_code=16):
 class StoreError(ProfError, exit_code=20): ...
 
 class RunNotFound(StoreError, exit_code=21):
-    remedy = "`prof list` shows what is stored; " + Spoken("`prof ingest REPORT` adds a report.", "`profiler.read` takes the path of a report as well.")
+    remedy = "`prof list` shows what is stored; " + Spoken("`prof ingest REPORT` adds a report.", "`prof.read` takes the path of a report as well.")
 
 class RunUnusable(StoreError, exit_code=109): ...
 
@@ -220,13 +220,13 @@ class CheckUndecided(ComparisonError, exit_code=80):
 class LadderError(ProfError, exit_code=43): ...
 
 class LadderNotFound(LadderError, exit_code=44):
-    remedy = "Go to the folder that holds `kernels/`, or give the file: " + Spoken("--ladder path/to/ladder.toml.", "profiler.ladder('path/to/ladder.toml').")
+    remedy = "Go to the folder that holds `kernels/`, or give the file: " + Spoken("--ladder path/to/ladder.toml.", "prof.ladder('path/to/ladder.toml').")
 
 class LadderInvalid(LadderError, exit_code=45):
     remedy = "`kernels/README.md` describes the file, with a complete example."
 
 class RungNotFound(LadderError, exit_code=46):
-    remedy = Spoken("`prof list --kernels` shows the kernels of the ladder, and `--ladder NAME` those of another.", "`profiler.ladder(NAME)` lists the kernels of a ladder.")
+    remedy = Spoken("`prof list --kernels` shows the kernels of the ladder, and `--ladder NAME` those of another.", "`prof.ladder(NAME)` lists the kernels of a ladder.")
 
 class WorkloadInvalid(LadderError, exit_code=47):
     remedy = Spoken("Sizes are whole numbers from 1: `--size 4096`, or one parameter each: `--set-param m=4096`.", "Sizes are whole numbers from 1, such as workload={'m': 4096}.")

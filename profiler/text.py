@@ -160,7 +160,7 @@ def signed(value: float) -> str:
 
 
 def relative(before: float, after: float) -> str:
-    """Returns the change in percent of `before`, or as a factor if it is 1000 % or more."""
+    """Returns the change in percent of `before`."""
     if before == after:
         return "0 %"
     if before == 0:
@@ -168,8 +168,7 @@ def relative(before: float, after: float) -> str:
     percent = 100 * (after - before) / abs(before)
     if abs(percent) < 1000:
         return f"{percent:+.1f} %"
-    ratio = after / before
-    return f"{ratio:,.0f}x" if 999.5 <= abs(ratio) < 1e6 else f"{ratio:.3g}x"
+    return f"{percent:+,.0f} %" if abs(percent) < 1e6 else f"{percent:+.3g} %"
 
 
 def times(ratio: float) -> str:

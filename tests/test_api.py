@@ -166,11 +166,69 @@ def test_a_folder_of_reports_is_shown_as_one_index_as_the_command_does(folder):
     assert found[-4] is found[0]
 
 
+def test_a_kernel_of_several_recordings_is_chosen_by_the_name_of_its_recording_too(made):
+    kernels = {"first": "gate(float *)", "second": "gate(float *)", "third": "sort(int *)"}
+    for name, kernel in kernels.items():
+        made.profile(name, 1e6, kernel=kernel)
+    runs = profiler.open_runs(made.store.root)
+    found = profiler.show(*runs)
+    assert found["third"].kernel == "sort(int *)"
+    assert ("second" in found, "fourth" in found) == (True, False)
+    with pytest.raises(KernelNotFound, match="2 kernels have 'gate' in their names") as caught:
+        found["gate"]
+    places = [place for place, one in enumerate(found) if one.kernel.startswith("gate")]
+    for line, place in zip(
+        caught.value.details, places, strict=True
+    ):  # of one name, the place is the way out
+        assert line.startswith(f"  [{place}] gate(float *), in ")
+    assert f"[{places[0]}]" in caught.value.remedy
+
+
+def test_one_kernel_that_is_chosen_among_many_recordings_is_answered_as_one(reports):
+    paths = [reports / f"{name}.ncu-rep" for name in ("several", "gemm_5", "gemm_6")]
+    assert profiler.show(*paths, kernel_name="offset") == profiler.show(paths[0], kernel_name="offset")
+
+
+def test_the_whole_text_of_an_answer_has_what_the_first_screen_leaves_out(reports, prof_here):
+    path = reports / "gemm_6.ncu-rep"
+    sheet = profiler.show(path)
+    whole = sheet.text()
+    assert "l1_hit_pct" in whole
+    assert "l1_hit_pct" not in repr(sheet)
+    with pytest.raises(
+        TypeError, match=r"show\(\) takes no 'full'; the answer has everything, and its \.text\(\)"
+    ):
+        profiler.show(path, full=True)
+
+
+def test_entries_with_names_are_found_by_them(reports):
+    sheet = profiler.show(reports / "gemm_5.ncu-rep")
+    assert sheet.metrics["duration_ns"] == sheet.metrics[0]
+    first = sheet.causes[0]
+    assert sheet.causes[first.cause] is first
+    with pytest.raises(KeyError, match="'duration' is none of these; there is duration_ns"):
+        sheet.metrics["duration"]
+
+
+def test_a_table_that_is_not_named_is_answered_with_those_that_there_are(reports):
+    with pytest.raises(TypeError, match="needs the name of a table: launches, metrics, "):
+        profiler.read(reports / "gemm_5.ncu-rep").to_pandas()
+
+
+def test_the_text_of_a_check_has_its_figures_and_every_caution(reports):
+    """A log of a CI job has what pytest prints, and nothing to click on."""
+    text = repr(profiler.check(reports / "gemm_6.ncu-rep", baseline=reports / "gemm_5.ncu-rep"))
+    assert "duration_ns" in text
+    assert " ms" in text
+    assert " %" in text
+    assert "more caution" not in text
+
+
 def test_several_recordings_are_shown_together_and_one_alone_as_ever(folder, runs, monkeypatch):
     several, graph = folder / "several.ncu-rep", folder / "graph.ncu-rep"
     found = profiler.show(profiler.read(graph), str(several), runs["gemm-6"])
     assert (found.recordings, found.errors) == (3, [])
-    assert [one.kernel for one in profiler.show(several, graph, kernel_name="offset")] == [
+    assert [one.kernel for one in profiler.show(several, graph, kernel_name="offset").sheets] == [
         "offset(float *, float)"
     ]
     (folder / "cut.ncu-rep").unlink()
@@ -342,11 +400,11 @@ def test_completion_offers_what_there_is_to_use_and_nothing_else():
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("meassure", r"no 'meassure'; did you mean profiler\.measure\?"),
-        ("load", r"did you mean profiler\.read\?"),
-        ("query", r"did you mean profiler\.open_runs\(\.\.\.\)\.query\?"),
+        ("meassure", r"no 'meassure'; did you mean prof\.measure\?"),
+        ("load", r"did you mean prof\.read\?"),
+        ("query", r"did you mean prof\.open_runs\(\.\.\.\)\.query\?"),
         ("doctor", "in a terminal, `prof doctor` does that"),
-        ("profile", r"did you mean profiler\.measure\?"),
+        ("profile", r"did you mean prof\.measure\?"),
         ("zzz", "it has check, compare, ladder, measure"),
         ("__wrapped__", "it has check, compare, ladder, measure"),
     ],
@@ -378,11 +436,9 @@ def test_what_an_answer_has_not_is_answered_with_how_to_reach_it(reports):
     report = reports / "gemm_5.ncu-rep"
     sheet, compared = profiler.show(report), profiler.compare(report, report)
     for answer, several in ((sheet, "sheets"), (compared, "comparisons")):
-        with pytest.raises(
-            TypeError, match=r"\['duration_ns'\]; \.to_pandas\(\)\.loc\['duration_ns'\] is that"
-        ):
+        with pytest.raises(TypeError, match=r"\['duration_ns'\]; \.metrics\['duration_ns'\] is that"):
             answer["duration_ns"]
-        with pytest.raises(AttributeError, match=r"\.to_pandas\(\)\.loc\['duration_ns'\] is that metric$"):
+        with pytest.raises(AttributeError, match=r"\.metrics\['duration_ns'\] is that metric$"):
             answer.duration_ns  # noqa: B018 - raises
         with pytest.raises(TypeError, match=rf"has no \[0\]; did you mean \.{several}\[0\]\?$"):
             answer[0]
@@ -489,7 +545,7 @@ def test_a_run_is_in_a_store_by_the_names_that_find_it(runs):
 @pytest.mark.parametrize("given", [len, None, [["gemm-5"]]])
 def test_an_object_that_is_no_recording_is_refused_with_what_would_be_one(ask, given):
     with pytest.raises(
-        TypeError, match=r"is no recording: give the path of a report, the name.*`profiler\.measure`"
+        TypeError, match=r"is no recording: give the path of a report, the name.*`prof\.measure`"
     ):
         ask(given)
 

@@ -17,12 +17,12 @@ from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
-from profiler.analyse.compare.comparable import other_work
+from profiler.analyse.compare.comparable import may_be_others, other_work
 from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns
 from profiler.analyse.compare.timings_alone import headline_of_times
 from profiler.analyse.compare.why import main_factors
 from profiler.analyse.importance import Importance
-from profiler.analyse.recording.kernel_names import base_name, plain_name
+from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, require_metrics
 from profiler.analyse.statistics.differences import are_identical
@@ -155,13 +155,13 @@ def check_pair(
     named = [limit.metric.name for limit in limits if limit.metric.name != DURATION]
     try:
         change = compare_pair(before, after, () if alone else named)
-        checks = [_duration_check(before, after, change.speedup, limits[0])]
+        checks = [_duration_check(before, after, change, limits[0])]
     except NotComparable as error:
         refused = [line.strip() for line in error.details] or [error.message]
         return _pair(name, before, after, "not_comparable", refused=refused)
     warnings = [*narrowed, *change.warnings]
     different = "" if alone else _different_names(before, after)
-    doubt = different if not chosen and _may_be_others(before, after) else ""
+    doubt = different if not chosen and may_be_others(before, after) else ""
     if different:
         warnings = [one.removesuffix(other_work(before, after)) for one in warnings]  # is said once
         warnings += [] if doubt else [different]
@@ -221,16 +221,6 @@ def value_text(value: float, unit: str) -> str:
     return duration(value) if unit == "ns" else number(value)
 
 
-def _may_be_others(before: Profile, after: Profile) -> bool:
-    """Returns whether the two may be different kernels: other names, and nothing recorded says that they do the same work.
-
-    Other template arguments are a change of the same kernel.
-    """
-    recorded = [side.manifest for side in (before, after)]
-    is_known = all(one.workload is not None or one.arguments for one in recorded)
-    return base_name(before.kernel) != base_name(after.kernel) and not is_known
-
-
 def _pair(
     name: str, before: Profile, after: Profile, outcome: Outcome, refused: Sequence[str] = ()
 ) -> PairCheck:
@@ -243,10 +233,9 @@ def worst(outcomes: Collection[Outcome]) -> Outcome:
     return min(outcomes, key=_WORST_FIRST.index, default="passed")
 
 
-def _duration_check(
-    before: Profile, after: Profile, speedup: findings.Speedup | None, limit: Threshold
-) -> MetricCheck:
+def _duration_check(before: Profile, after: Profile, change: PairChange, limit: Threshold) -> MetricCheck:
     """Checks the duration, without the profiler where both sides were timed so."""
+    speedup = change.speedup
     if speedup is None:
         require_metrics([DURATION], (before, after))
         raise NotComparable(
@@ -254,9 +243,12 @@ def _duration_check(
             remedy="Such a recording is damaged or empty: record it again.",
         )
     left_ns, right_ns = measured_ns(before, after, speedup.basis)
-    change = 1.0 / speedup.ratio - 1.0
+    worse = 1.0 / speedup.ratio - 1.0
     interval = None if speedup.ci is None else (1.0 / speedup.ci[1] - 1.0, 1.0 / speedup.ci[0] - 1.0)
-    outcome, reason = _decide(change, interval, limit.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
+    outcome, reason = _decide(worse, interval, limit.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
+    profiled = next((one for one in change.metrics if one.name == DURATION), None)
+    if speedup.basis == "profiled" and interval is None and profiled:
+        outcome, reason = _without_interval(profiled, worse, limit)
     verdict = judge_speedup(speedup)
     if are_identical(*(durations_of(profile, speedup.basis) for profile in (before, after))):
         outcome, reason, verdict = "passed", "identical", "same"
@@ -266,7 +258,7 @@ def _duration_check(
         basis=speedup.basis,
         before=left_ns,
         after=right_ns,
-        change_pct=100.0 * change,
+        change_pct=100.0 * worse,
         ci_pct=None if interval is None else (100.0 * interval[0], 100.0 * interval[1]),
         way="rise",
         limit_pct=limit.limit_pct,
@@ -306,11 +298,26 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
     allowed = limit.limit_pct / 100.0 * abs(delta.before)
     negligible = max(limit.metric.smallest_effect, trifle)
     outcome, reason = _decide(sign * delta.delta, interval, allowed, negligible)
+    if interval is None:
+        return _without_interval(
+            delta, sign * delta.delta / abs(delta.before) if delta.before else 1.0, limit
+        )
     if outcome == "regression" and delta.verdict == "unclear":  # whatever the interval alone would say
         return "unclear", delta.reason
     if outcome == "unclear" and delta.reason == "within_effect_size":  # of the whole that it counts a part of
         return "passed", ""
     return outcome, delta.reason if outcome == delta.verdict == "unclear" else reason
+
+
+def _without_interval(
+    delta: findings.MetricDelta, worse: float, limit: Threshold
+) -> tuple[Outcome, findings.Reason]:
+    """Returns the outcome of single launches: a regression if it got worse by more than is allowed and launches differ by, else unclear.
+
+    None passes: that nothing got worse, however far apart, single launches do not show.
+    """
+    is_regression = delta.reason == "beyond_launches" and worse > limit.limit_pct / 100.0
+    return "regression" if is_regression else "unclear", delta.reason
 
 
 def _decide(

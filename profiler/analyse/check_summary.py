@@ -26,7 +26,9 @@ from profiler.text import counted, first_of, shortened
 _NAME_WIDTH = 60
 _MOST_IN_LINE = 3
 ITSELF = "the same recording on both sides"
-MORE_LAUNCHES = f"One launch a side decides nothing, and two are the minimum: {more_launches()}."
+MORE_LAUNCHES = (
+    f"One launch a side does not show that nothing got worse, and two are the minimum: {more_launches()}."
+)
 _MORE_PROCESSES = (
     "Record both sides in more processes, which take turns: `prof collect --launches 5 --processes 5 ...`."
 )
@@ -156,7 +158,12 @@ def _worst_sentence(outcome: Outcome, members: Sequence[PairCheck], kernels: Seq
         if any(pair.is_doubted for pair in members):
             why.append("the name is not the one in the baseline")
         where = "" if len(members) == len(kernels) == 1 else f" in {many}"
-        return f"unclear{where}, because {(' and ' if len(members) == 1 else ' or ').join(why)}: {named}"
+        because = f"because {(' and ' if len(members) == 1 else ' or ').join(why)}"
+        if where:
+            return f"unclear{where}, {because}: {named}"
+        doubted = [one for one in members[0].checks if one.outcome == "unclear"]
+        figures = ", ".join(map(failure_text, doubted or members[0].checks[:1]))
+        return f"unclear: {figures} in {named}, {because}"
     return f"not comparable with its baseline: {many}: {named}"
 
 

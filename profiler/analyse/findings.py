@@ -127,6 +127,11 @@ class MetricDelta(Struct, frozen=True):
     verdict: VerdictName
     reason: Reason
 
+    @property
+    def has_moved(self) -> bool:
+        """Returns whether it is reported as a change: a certain one, or one by more than launches differ."""
+        return self.verdict not in SETTLED or self.reason == "beyond_launches"
+
     def row(self) -> dict[str, object]:
         """Returns the fields, with the ends of the interval as two numbers to compute with."""
         low, high = self.ci or (None, None)
@@ -256,12 +261,11 @@ class Attribution(Struct, frozen=True):
 
 def _says_most(delta: MetricDelta, comparison: ComparisonFinding, wanted: Collection[str]) -> int | None:
     """Ranks the headline first, then what the cautions name, what changed, and what had too few launches to judge."""
-    has_moved = delta.verdict not in SETTLED
     if delta.name in HEADLINE or not {delta.name, delta.ncu}.isdisjoint(wanted):
         return 0
     if any(delta.name in warning for warning in comparison.comparable.warnings):
         return 1
-    if has_moved:
+    if delta.has_moved:
         return 1 if delta.name == _CLOCK else 2
     return 3 if delta.reason in TOO_FEW else None
 

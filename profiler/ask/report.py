@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count, pairwise
+from itertools import count, pairwise
 from pathlib import PurePath
 
 from profiler.analyse.code.machine_code import CodeView, view_machine_code
@@ -15,7 +16,7 @@ from profiler.analyse.ladder.climb import Climb, derive_ladder_sheet
 from profiler.analyse.ladder.ladder import HEADLINES, LadderStep
 from profiler.analyse.ladder.rungs import Rung
 from profiler.analyse.recording.kernel_choice import choose_kernels, match_kernels
-from profiler.analyse.recording.kernel_names import base_name, called_name, plain_name, words_of
+from profiler.analyse.recording.kernel_names import base_name, called_name, plain_name
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.overview import TimingSheet, derive_sheet
 from profiler.analyse.recording.profile import Profile
@@ -29,7 +30,6 @@ from profiler.ask.profiles import diagnose_once, profile_rung
 from profiler.ask.show import reports_meant, timing_of
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import KernelAmbiguous, MetricsMissing, NotComparable
-from profiler.store.reports.request import stem_of
 from profiler.store.runs.run_id import rung_name
 from profiler.store.runs.run_store import Run
 from profiler.text import shortened
@@ -183,20 +183,20 @@ def _matches(before: Run, after: Run, pattern: str | None) -> list[tuple[str, st
 def _may_be_versions(before: Run, after: Run) -> bool:
     """Returns whether two of many recordings may be versions of one kernel, and not just lie in the same folder.
 
-    A recorded workload decides it when they are compared. Without one, two single kernels must have one name, or share a
-    word, in their names or in those of their recordings.
+    A recorded workload decides it when they are compared. Without one, two single kernels must have one name, or names that
+    differ in the number of a version alone: strangers share a word, such as "grad", as easily as versions do.
     """
     if not (_is_single(before) and _is_single(after)) or (
         before.manifest.workload and after.manifest.workload
     ):
         return True
     kernels = [{base_name(kernel.name) for kernel in run.manifest.kernels} for run in (before, after)]
-    if not kernels[0].isdisjoint(kernels[1]):
-        return True
-    one, other = (
-        [stem_of(_title(run, None)), *names] for run, names in zip((before, after), kernels, strict=True)
-    )
-    return not set(chain(*map(words_of, one))).isdisjoint(chain(*map(words_of, other)))
+    one, other = (set(map(_unnumbered, names)) for names in kernels)
+    return not one.isdisjoint(other)
+
+
+def _unnumbered(name: str) -> str:
+    return re.sub(r"\d+$", "", name)
 
 
 def _pairs(

@@ -280,7 +280,7 @@ class Document(Struct, frozen=True):
         cautions = [block for section in evidence for block in section if isinstance(block, Caution)]
         doubts: list[Block] = [*cautions[:_MOST_CAUTIONS]]
         if more := len(cautions) - len(doubts):
-            doubts.append(Text(counted(more, "more caution") + Spoken(" without --brief", " in a notebook")))
+            doubts.append(Text(counted(more, "more caution") + Spoken(" without --brief", " in `.text()`")))
         if opening and all(isinstance(block, Caution) for block in opening[-1]):
             *opening, first = opening
             doubts = [*first, *doubts]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from operator import index
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from msgspec import Struct
@@ -23,12 +22,12 @@ from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.overview import RecordingOverview, SheetFinding, SheetMetric
 from profiler.analyse.recording.triage import Triage, TriagedKernel
-from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelNotFound, ReportError
 from profiler.present.document import Document
+from profiler.python.choosing import Named, chosen, is_there
 from profiler.python.meant import lacking
 from profiler.python.words import in_python
-from profiler.text import counted, shortened
+from profiler.text import counted, report_name, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +35,9 @@ if TYPE_CHECKING:
     from profiler.ask.show import ShownTogether
 
 _NAME_WIDTH = 60
+_MOST_CHECKED = 12  # kernels of which a log gets every figure
 _SENTENCES = ("headline", "cautions", "pairs")  # fields that people print
+_NAMED = ("metrics", "causes")  # fields whose entries have names
 # For the commands, not for users.
 _INNER = ("finding", "of", "of_several", "run", "schema_version", "left_out", "view")
 _Answer = TypeVar("_Answer")
@@ -52,6 +53,16 @@ class ShowsItself:
         from profiler.present.render import terminal
 
         return terminal.document_text(in_python(self._document().brief), terminal.Window())
+
+    def text(self) -> str:
+        """Returns all of the document as a terminal shows it, with every table: `print(sheet.text())`."""
+        from profiler.present.render import terminal
+
+        return terminal.document_text(in_python(self._whole()), terminal.Window())
+
+    def _whole(self) -> Document:
+        """Returns the document with nothing folded away."""
+        return self._document()
 
     def _repr_html_(self) -> str:
         """Returns the document as the page shows it, without its charts, with the style that a cell needs."""
@@ -77,6 +88,7 @@ class _Shown(ShowsItself, Struct, frozen=True):
     @classmethod
     def of(cls, finding: Struct) -> Self:
         fields = {name: getattr(finding, name) for name in finding.__struct_fields__}
+        fields |= {name: Named(fields[name]) for name in _NAMED if name in fields}
         return cls(**{name: in_python(one) if name in _SENTENCES else one for name, one in fields.items()})
 
 
@@ -97,6 +109,11 @@ class Comparison(_Shown, ComparisonFinding, frozen=True):
         from profiler.present.documents.comparison import comparison_document
 
         return comparison_document(self)
+
+    def _whole(self) -> Document:
+        from profiler.present.documents.comparison import comparison_document
+
+        return comparison_document(self, full=True)
 
 
 class Sheet(_Shown, SheetFinding, frozen=True):
@@ -179,6 +196,11 @@ class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
 
         return comparisons_document(self)
 
+    def _whole(self) -> Document:
+        from profiler.present.documents.comparisons import comparisons_document
+
+        return comparisons_document(self, full=True)
+
 
 @dataclass(frozen=True, repr=False)
 class Overview(_Several, ShowsItself, RecordingOverview):
@@ -212,6 +234,11 @@ class Overview(_Several, ShowsItself, RecordingOverview):
 
         return recording_document(self)
 
+    def _whole(self) -> Document:
+        from profiler.present.documents.recording import recording_document
+
+        return recording_document(self, full=True)
+
 
 class ShownTriage(_Several, _Shown, Triage, frozen=True):
     """The kernels of several recordings: `.headline`, `.index` by their share of the time, and `.sheets`; `.errors` of reports that cannot be read."""
@@ -230,8 +257,15 @@ class ShownTriage(_Several, _Shown, Triage, frozen=True):
         return iter(self.sheets)
 
     def __getitem__(self, kernel: int | str) -> Sheet:
-        """Returns the sheet of one kernel, by its place or by its name."""
-        return chosen(counted(self.recordings, "recording"), self.sheets, self._kernels(), kernel)
+        """Returns the sheet of one kernel, by its place, by its name, or by that of its recording."""
+        recordings = [report_name(one.source) for one in self.index]
+        label = counted(self.recordings, "recording")
+        return chosen(label, self.sheets, self._kernels(), kernel, recordings)
+
+    def __contains__(self, kernel: object) -> bool:
+        with suppress(KernelNotFound):
+            return isinstance(kernel, str) and bool(self[kernel])
+        return False
 
     def _kernels(self) -> list[str]:
         return [one.kernel for one in self.sheets]
@@ -245,6 +279,11 @@ class ShownTriage(_Several, _Shown, Triage, frozen=True):
 
         return triage_document(self, full=False)
 
+    def _whole(self) -> Document:
+        from profiler.present.documents.triage import triage_document
+
+        return triage_document(self, full=True)
+
 
 class Check(_Shown, CheckFinding, frozen=True):
     """Says whether kernels got slower than a baseline: `.passed` is the answer, `.headline` explains it, and `.pairs` has one entry for each kernel."""
@@ -257,7 +296,8 @@ class Check(_Shown, CheckFinding, frozen=True):
     def _document(self) -> Document:
         from profiler.present.documents.check import check_document
 
-        return check_document(self)
+        found = check_document(self)
+        return found if len(self.pairs) > _MOST_CHECKED else _all_answer(found)
 
 
 @dataclass(frozen=True, repr=False)
@@ -292,38 +332,6 @@ class ShownLadder(_Shown, LadderSheet, frozen=True):
 def _all_answer(document: Document) -> Document:
     """Returns a document of which nothing is mere evidence, so that an interpreter prints all of it."""
     return replace(document, opening=len(document.sections))
-
-
-def chosen(label: str, answers: Sequence[_Answer], kernels: Sequence[str], wanted: int | str) -> _Answer:
-    """Returns the answer about the kernel at a place, with a name, or with a name of which this is the only part."""
-    if not isinstance(wanted, str):
-        place = index(wanted)  # also of NumPy's integers; a slice is refused
-        if not -len(answers) <= place < len(answers):
-            raise IndexError(
-                f"{label}: [{place}] is none of {counted(len(answers), 'kernel')}, counted from 0"
-            )
-        return answers[place]
-    found = [place for place, name in enumerate(kernels) if name == wanted]
-    found = found or [place for place, fits in enumerate(search_typed(wanted, kernels)) if fits]
-    if len(found) != 1:
-        what = (
-            f"{len(found)} kernels have '{wanted}' in their names"
-            if found
-            else f"no kernel is called '{wanted}'"
-        )
-        raise KernelNotFound(
-            f"{label}: {what}",
-            details=[f"  {kernels[place]}" for place in found or range(len(kernels))],
-            remedy="Give a place, a whole name, or a part that one name alone has.",
-        )
-    return answers[found[0]]
-
-
-def is_there(kernels: Sequence[str], wanted: object) -> bool:
-    """Returns True if `chosen` finds a kernel with this name."""
-    with suppress(KernelNotFound):
-        return isinstance(wanted, str) and bool(chosen("", kernels, kernels, wanted))
-    return False
 
 
 def index_frame(entries: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:

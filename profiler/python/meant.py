@@ -28,6 +28,8 @@ def advise_call(error: TypeError, functions: Mapping[str, Any]) -> None:
 def keyword_meant(name: str, known: Sequence[str]) -> str:
     """Returns an ending for an error message: the keyword that was meant, or all that there are."""
     meant = {"k": "kernel_name", "size": "workload"}.get(name)
+    if name == "full" and name not in known:
+        return "; the answer has everything, and its .text() is all that the command prints with --full"
     near = [meant] if meant in known else get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]}=...?" if near else f"; it takes {', '.join(known)}"
 
@@ -36,7 +38,7 @@ def lacking(answer: Any, name: object) -> str:
     """Returns an ending for an error message: how to reach what an answer has not under this name, or what it has."""
     known = dir(answer)
     if "metrics" in known and any(one.name == name for one in answer.metrics):
-        return f"; .to_pandas().loc[{name!r}] is that metric"
+        return f"; .metrics[{name!r}] is that metric"
     several = [one for one in ("sheets", "comparisons", "pairs", "kernels") if one in known]
     if isinstance(name, int) and several:
         return f"; did you mean .{several[0]}[{name}]?"
@@ -64,5 +66,5 @@ def instead_of(name: str, known: Sequence[str]) -> str:
         return f": in a terminal, `prof {name}` does that"
     near = () if name.startswith("_") else get_close_matches(name, known, n=1)
     if meant := _CALLED.get(name) or next(iter(near), None):
-        return f"; did you mean profiler.{meant}?"
+        return f"; did you mean prof.{meant}?"
     return f"; it has {', '.join(known)} and errors"

@@ -33,7 +33,7 @@ _Point = TypeVar("_Point")
 
 
 class Options(TypedDict, total=False):
-    """The options of `profiler.measure`. `FunctionPlan` describes those after `runs`."""
+    """The options of `prof.measure`. `FunctionPlan` describes those after `runs`."""
 
     kernel_name: str | None
     reference: Callable[..., Any] | None
@@ -108,7 +108,7 @@ def measure_sweep(
     if not any(map(isfunction, arguments)) and not any(map(callable, options.values())):
         raise TypeError(
             f"nothing here depends on {', '.join(axes)}: give an argument as a function, such as `lambda "
-            f"{', '.join(axes)}: ...`; profiler.tune gives such values to the function as keywords"
+            f"{', '.join(axes)}: ...`; prof.tune gives such values to the function as keywords"
         )
     points: list[Measurement] = []
     combinations = list(product(*axes.values()))

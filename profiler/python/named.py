@@ -35,7 +35,7 @@ def run_of(
     if not isinstance(recording, Run):
         raise TypeError(
             f"{_called(recording)} is no recording: give the path of a report, the name, number or id of a run, or what "
-            "`profiler.measure` or `profiler.read` returned"
+            "`prof.measure` or `prof.read` returned"
         )
     return with_launches(recording, settings.choice)
 

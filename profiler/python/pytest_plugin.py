@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def prof_kernel(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Any]:
     """Measures a function, and fails the test if it got slower than the run of this test in the baseline.
 
-    Takes what `profiler.measure` takes, except `runs` and `over`, and also `max_slower_pct`, the limit of this test.
+    Takes what `prof.measure` takes, except `runs` and `over`, and also `max_slower_pct`, the limit of this test.
     Returns the measurement.
     """
     namespace = request.module.__dict__

@@ -18,7 +18,8 @@ from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import RunNotFound
 from profiler.present.document import Caution, Document, Facts
-from profiler.python.answers import Sheet, ShowsItself, chosen, index_frame, is_there
+from profiler.python.answers import Sheet, ShowsItself, index_frame
+from profiler.python.choosing import chosen, is_there
 from profiler.python.words import told
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.tables.schema import TABLES
@@ -46,15 +47,17 @@ class Recording(ShowsItself, Run):
         """Returns the names of the kernels that were profiled."""
         return [kernel.name for kernel in self.manifest.kernels]
 
-    def to_pandas(self, name: str) -> pd.DataFrame:
+    def to_pandas(self, name: str = "") -> pd.DataFrame:
         """Returns a table as it is stored: launches, metrics, instances, instructions, rules or timings."""
+        if not name:
+            raise TypeError(f"to_pandas() needs the name of a table: {', '.join(TABLES)}")
         if name not in TABLES:
             raise ValueError(f"{name!r} is no table; there are {', '.join(TABLES)}")
         return super().to_pandas(name)
 
     def __dir__(self) -> list[str]:
         """Returns what there is to use, for tab completion; the rest serves the commands."""
-        return ["kernels", "label", "manifest", "table", "to_pandas", "top"]
+        return ["kernels", "label", "manifest", "table", "text", "to_pandas", "top"]
 
     def __len__(self) -> int:
         return len(self.manifest.kernels)
@@ -87,7 +90,7 @@ class Recording(ShowsItself, Run):
 
     def __repr__(self) -> str:
         launches = counted(self.manifest.launches, "launch", "launches")
-        return f"<{self.label}: {counted(len(self), 'kernel')}, {launches}>"
+        return f"<Recording {self.label}: {counted(len(self), 'kernel')}, {launches}>"
 
     def _document(self) -> Document:
         from profiler.ask.show import timing_of
@@ -138,7 +141,7 @@ class Measurement(Recording):
 
     def __repr__(self) -> str:
         kernels = counted(len(self.launched), "kernel")
-        first = f"<{self.manifest.name}: {self.ns / 1e3:.2f} us, {kernels}, run {self.manifest.run_id}>"
+        first = f"<Measurement {self.manifest.name}: {self.ns / 1e3:.2f} us, {kernels}, run {self.manifest.run_id}>"
         return "\n".join([first, *(f"caution: {one}" for one in self.cautions)])
 
 
@@ -186,7 +189,7 @@ class Runs(RunStore):
         return found
 
     def __repr__(self) -> str:
-        return f"<{len(self)} runs in {self.root}>"
+        return f"<Runs: {len(self)} in {self.root}>"
 
 
 def open_existing(location: str | Path) -> Runs:
@@ -195,6 +198,6 @@ def open_existing(location: str | Path) -> Runs:
     if isinstance(runs.root, Path) and not runs.root.exists():
         raise RunNotFound(
             f"{runs.root}: no such folder",
-            remedy="`profiler.measure` makes a folder of runs, and so does `prof ingest` in a terminal.",
+            remedy="`prof.measure` makes a folder of runs, and so does `prof ingest` in a terminal.",
         )
     return runs

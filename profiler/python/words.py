@@ -23,14 +23,14 @@ from profiler.text import Spoken
 # For each command, the call that does what it does, and the options that are arguments of this call.
 _CHOOSING = ("-k", "--nvtx", "--launch")
 CALLS = {
-    "show": ("profiler.show({})", _CHOOSING),
-    "compare": ("profiler.compare({})", (*_CHOOSING, "--force")),
-    "sass": ("profiler.sass({})", _CHOOSING),
-    "report": ("profiler.report({})", (*_CHOOSING, "--force")),
-    "check": ("profiler.check({})", ("-k", "--baseline")),
-    "ladder": ("profiler.ladder({})", ("--gpu", "--runs")),
-    "list": ("profiler.open_runs(...).to_pandas()", ("--runs",)),
-    "collect": ("profiler.measure({})", ("--launches", "--processes", "--preset", "--times-only", "--runs")),
+    "show": ("prof.show({})", _CHOOSING),
+    "compare": ("prof.compare({})", (*_CHOOSING, "--force")),
+    "sass": ("prof.sass({})", _CHOOSING),
+    "report": ("prof.report({})", (*_CHOOSING, "--force")),
+    "check": ("prof.check({})", ("-k", "--baseline")),
+    "ladder": ("prof.ladder({})", ("--gpu", "--runs")),
+    "list": ("prof.open_runs(...).to_pandas()", ("--runs",)),
+    "collect": ("prof.measure({})", ("--launches", "--processes", "--preset", "--times-only", "--runs")),
 }
 # Each option as an argument. One with a value here takes none in a terminal.
 ARGUMENTS = {

@@ -63,13 +63,18 @@ class Answer:
     schema: pa.Schema
     batches: Iterator[pa.RecordBatch]
     connection: duckdb.DuckDBPyConnection  # to convert values; the other one is busy with the query
-    has_rows: bool = False  # so far
+    found: int = 0  # rows so far
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yields rows of plain Python values."""
         for batch in self.batches:
-            self.has_rows = self.has_rows or batch.num_rows > 0
+            self.found += batch.num_rows
             yield from zip(*(_values(self.connection, column) for column in batch.columns), strict=True)
+
+    def count(self) -> int:
+        """Returns how many rows there are, and leaves none to read."""
+        self.found += sum(batch.num_rows for batch in self.batches)
+        return self.found
 
 
 @contextmanager

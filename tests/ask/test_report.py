@@ -14,6 +14,8 @@ from profiler.ask.report import report_named
         (("kernel", "kernel"), True),  # of one name, whatever that says
         (("warp1", "warp2"), True),
         (("f7", "f8"), True),
+        (("norm_v1", "norm_v2"), True),
+        (("relu_grad", "resize_grad"), False),  # strangers share a word as well
         (("local_block_kernel", "reduce"), False),
         (("transpose_shared", "sort_shared"), False),
         (("gpu_kernel", "gpu_test"), False),

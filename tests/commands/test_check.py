@@ -74,12 +74,20 @@ def test_recordings_measured_in_different_ways_end_with_31_and_the_reason(record
 
 def test_too_few_launches_are_80_unless_that_is_allowed(record, check):
     baseline = record("runs", "k", readings=[1e6])
-    record("runs", "k", readings=[2e6])
+    record("runs", "k", readings=[1.07e6])
     result = check("--baseline", baseline)
     assert result.returncode == 80
     assert "too few launches to tell" in result.stdout
     assert "--allow-unclear" in result.stderr
     assert check("--baseline", baseline, "--allow-unclear").returncode == 0
+
+
+def test_one_launch_that_took_twice_as_long_is_a_regression_also_where_unclear_is_allowed(record, check):
+    baseline = record("runs", "k", readings=[1e6])
+    record("runs", "k", readings=[2e6])
+    result = check("--baseline", baseline, "--allow-unclear")
+    assert result.returncode == 1
+    assert "1.000 ms -> 2.000 ms (+100.00 %, allowed +2 %)" in result.stdout.splitlines()[0]
 
 
 def test_a_regression_is_1_also_where_unclear_is_allowed(record, check):
@@ -585,7 +593,7 @@ def test_two_patterns_choose_the_kernel_of_each_side_as_a_comparison_has_it(reco
 def test_one_launch_a_side_says_how_many_decide_and_says_its_outcome_once(record, check):
     for folder in ("main", "runs"):
         record(folder, "k", readings=[1e6])
-    record("runs", "k", readings=[2e6])
+    record("runs", "k", readings=[1.07e6])
     result = check("--baseline", "main", "--brief")
     assert result.returncode == 80
     assert "ncu --launch-count 5" in result.stderr
@@ -639,7 +647,7 @@ def test_two_kernels_of_different_names_are_unclear_unless_chosen_or_accepted(re
     pair = ("--baseline", baseline, candidate)
     doubted = check(*pair, "--junit", "check.xml")
     assert doubted.returncode == 80
-    assert "the name is not the one in the baseline: mul" in doubted.stdout
+    assert " in mul (k), because the name is not the one in the baseline" in doubted.stdout
     (case,) = ElementTree.parse(tmp_path / "check.xml").iter("testcase")
     assert case.find("error") is not None
     assert check(*pair, "-k", "add|mul").returncode == 0

@@ -216,11 +216,13 @@ def test_a_file_that_nothing_is_near_is_answered_with_what_the_folder_holds(
     told = f"holds 9 reports: {listed} and 1 more"
     for words in (["show", missing], ["ingest", missing], ["check", "-b", missing, "aa.ncu-rep"]):
         assert f"; {tmp_path} {told}\n" in prof_here(*words).stderr
-    assert f"Give a report by its path: this folder {told}." in prof_here("show", "nothing").stderr
+    assert (
+        f"Give a report by its path: this folder, {tmp_path}, {told}." in prof_here("show", "nothing").stderr
+    )
     elsewhere = tmp_path / "gone" / "aa.ncu-rep"
     assert f"there is no folder {elsewhere.parent}\n" in prof_here("show", elsewhere).stderr
     machine_code = prof_here("sass", "x.cubin").stderr
-    assert "no such file; this folder holds 1 file of machine code: k.cubin\n" in machine_code
+    assert f"no such file; this folder, {tmp_path}, holds 1 file of machine code: k.cubin\n" in machine_code
 
 
 @pytest.mark.parametrize("typed", ["several", "several.ncu-rp"])

@@ -24,6 +24,7 @@ from profiler.present.document import (
     Checks,
     Column,
     Document as Blocks,
+    Facts,
     Heading,
     Linked,
     Marked,
@@ -37,7 +38,7 @@ from profiler.present.documents.parts.attribution import speedup_sentence
 from profiler.present.documents.parts.code_rows import LoopSource, source_code
 from profiler.present.documents.report import kernel_document, recordings_document
 from profiler.present.page.drawing import Drawing, derive_look
-from profiler.present.page.page import Page, View, draw_page
+from profiler.present.page.page import Page, View, draw_page, page_html
 from profiler.present.render.cells import table_texts
 from profiler.present.render.html import document_html
 from profiler.present.render.html_table import table_html, text_html, values_first
@@ -456,3 +457,12 @@ def test_an_option_is_never_broken_at_its_hyphens():
     assert text_html("add `ncu --set full -o x`, or a-b -- c") == Markup(
         'add <code>ncu <span class="option">--set</span> full <span class="option">-o</span> x</code>, or a-b -- c'
     )
+
+
+@pytest.mark.parametrize(("kernels", "seen_as"), [(24, "name"), (25, "said")])
+def test_the_navigation_names_every_kernel_to_those_who_read_text(kernels, seen_as):
+    """Of many kernels, a screen has room for the numbers alone."""
+    views = [View(str(place), "kernel", Blocks(f"kernel_{place}", [])) for place in range(kernels)]
+    html = page_html(Page("many", Facts([]), views, "Overview"), derive_look())
+    named = re.findall(rf'<span class="{seen_as}">(kernel_\d+)</span>', html)
+    assert named == [view.document.title for view in views]

@@ -73,24 +73,24 @@ def test_what_is_typed_is_found():
 @pytest.mark.parametrize(
     ("terminal", "python"),
     [
-        ("prof show", "profiler.show(...)"),
-        ("prof show 20", "profiler.show(20)"),
-        ("prof show --full", "profiler.show(...)"),
-        ("prof show 20 --gpu 'H100 80GB HBM3'", "profiler.show(20)"),
-        ("prof show 2 --ladder sum", "profiler.show('sum-2')"),
-        ("prof show a.ncu-rep -k 'scale<int>$'", "profiler.show('a.ncu-rep', kernel_name='scale<int>$')"),
-        ("prof show RECORDING --nvtx forward", "profiler.show(RECORDING, nvtx='forward')"),
-        ("prof compare 9 10", "profiler.compare(9, 10)"),
-        ("prof compare 1 2 --ladder sum", "profiler.compare('sum-1', 'sum-2')"),
-        ("prof compare --force", "profiler.compare(..., force=True)"),
-        ("prof compare -k a -k 'b c'", "profiler.compare(..., kernel_name='a', other_kernel='b c')"),
-        ("prof check --baseline old.ncu-rep new.ncu-rep", "profiler.check('new.ncu-rep', baseline='old.ncu-rep')"),
-        ("prof ladder", "profiler.ladder(...)"),
-        ("prof ladder --ladder sum --gpu h200", "profiler.ladder('sum', gpu='h200')"),
-        ("prof list '*sum*'", "profiler.open_runs(...).to_pandas()"),
-        ("prof collect", "profiler.measure(...)"),
-        ("prof collect --launches 5 --processes 5 ...", "profiler.measure(..., launches=5, processes=5)"),
-        ("prof collect --times-only", "profiler.measure(..., profile=False)"),
+        ("prof show", "prof.show(...)"),
+        ("prof show 20", "prof.show(20)"),
+        ("prof show --full", "prof.show(...)"),
+        ("prof show 20 --gpu 'H100 80GB HBM3'", "prof.show(20)"),
+        ("prof show 2 --ladder sum", "prof.show('sum-2')"),
+        ("prof show a.ncu-rep -k 'scale<int>$'", "prof.show('a.ncu-rep', kernel_name='scale<int>$')"),
+        ("prof show RECORDING --nvtx forward", "prof.show(RECORDING, nvtx='forward')"),
+        ("prof compare 9 10", "prof.compare(9, 10)"),
+        ("prof compare 1 2 --ladder sum", "prof.compare('sum-1', 'sum-2')"),
+        ("prof compare --force", "prof.compare(..., force=True)"),
+        ("prof compare -k a -k 'b c'", "prof.compare(..., kernel_name='a', other_kernel='b c')"),
+        ("prof check --baseline old.ncu-rep new.ncu-rep", "prof.check('new.ncu-rep', baseline='old.ncu-rep')"),
+        ("prof ladder", "prof.ladder(...)"),
+        ("prof ladder --ladder sum --gpu h200", "prof.ladder('sum', gpu='h200')"),
+        ("prof list '*sum*'", "prof.open_runs(...).to_pandas()"),
+        ("prof collect", "prof.measure(...)"),
+        ("prof collect --launches 5 --processes 5 ...", "prof.measure(..., launches=5, processes=5)"),
+        ("prof collect --times-only", "prof.measure(..., profile=False)"),
         ("-k PATTERN", "kernel_name=PATTERN"),
         ("--launch N", "launch=N"),
         ("--force", "force=True"),
@@ -125,7 +125,7 @@ def test_each_call_and_each_argument_exists():
     from profiler.python.measuring import Options
 
     for call, takes in CALLS.values():
-        name = re.fullmatch(r"profiler\.(\w+)\(.*", call)[1]
+        name = re.fullmatch(r"prof\.(\w+)\(.*", call)[1]
         known = {
             *signature(getattr(profiler, name)).parameters,
             *(Options.__annotations__ if name == "measure" else ()),
@@ -170,13 +170,18 @@ def test_no_answer_names_an_option_of_a_command(reports, runs):
     said = [
         text
         for answer in answers
-        for text in (" ".join(repr(answer).split()), cell_of(answer), spoken_of(answer))
+        for text in (
+            " ".join(repr(answer).split()),
+            " ".join(re.sub("(?m)^command .*", "", answer.text()).split()),
+            cell_of(answer),
+            spoken_of(answer),
+        )
     ]
     assert [typed(text) for text in said if typed(text)] == []
     for advice in (
         "several.ncu-rep', kernel_name=", "`['name']` and `kernel_name='name'` give one kernel", "`launch=N`",
-        "more cautions in a notebook", "profiler.compare(..., force=True)", "profiler.measure(..., preset='source')",
-        "(`.missing` names them)", "`.manifest` of `profiler.read(...)`",
+        "prof.compare(..., force=True)", "prof.measure(..., preset='source')",
+        "(`.missing` names them)", "`.manifest` of `prof.read(...)`",
     ):  # fmt: skip
         assert any(advice in text for text in said), advice
 

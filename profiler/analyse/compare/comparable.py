@@ -14,7 +14,7 @@ from profiler.analyse.compare.calls import unlike_arguments
 from profiler.analyse.compare.speedup_sentence import names_of_sides
 from profiler.analyse.recording.arithmetic import find_unlike_arithmetic, is_as_much_arithmetic
 from profiler.analyse.recording.doubts import doubts_of, is_part_of_step
-from profiler.analyse.recording.kernel_names import plain_name, short_names
+from profiler.analyse.recording.kernel_names import base_name, plain_name, short_names, words_of
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, timings_of
 from profiler.catalog.metrics import DURATION
@@ -127,6 +127,32 @@ def other_work(before: Profile, after: Profile) -> str:
     if not (before.launches and after.launches) or plain_name(before.kernel) == plain_name(after.kernel):
         return ""
     return f"; {' and '.join(short_names(before.kernel, after.kernel))} may do different work"
+
+
+def may_be_others(before: Profile, after: Profile) -> bool:
+    """Returns whether the two may be different kernels: other names, and nothing recorded says that they do the same work.
+
+    Other template arguments are a change of the same kernel.
+    """
+    recorded = [side.manifest for side in (before, after)]
+    if all(one.workload is not None or one.arguments for one in recorded):
+        return False
+    return base_name(before.kernel) != base_name(after.kernel)
+
+
+def are_different_kernels(before: Profile, after: Profile) -> bool:
+    """Returns whether nothing suggests two versions of one kernel: no word of their names, and not as much arithmetic."""
+    if not may_be_others(before, after) or is_as_much_arithmetic(before.opcodes, after.opcodes):
+        return False
+    words, others = (words_of(base_name(side.kernel)) for side in (before, after))
+    return words.isdisjoint(others)
+
+
+def two_kernels_text(before: Profile, after: Profile) -> str:
+    """Returns what a sentence about two different kernels begins with; "" for versions of one."""
+    if not are_different_kernels(before, after):
+        return ""
+    return f"{' and '.join(short_names(before.kernel, after.kernel))} are two different kernels: "
 
 
 def _grid_cautions(before: Profile, after: Profile) -> Iterator[str]:

@@ -15,7 +15,13 @@ from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
 from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes, find_alike
-from profiler.analyse.compare.comparable import find_cautions, reference_shift, refuse_obstacles
+from profiler.analyse.compare.comparable import (
+    find_cautions,
+    other_work,
+    reference_shift,
+    refuse_obstacles,
+    two_kernels_text,
+)
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides, ratio_sentence
 from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_text
@@ -95,6 +101,13 @@ def compare_profiles(
         speedup,
         measured_alike=are_measured_alike(before, after),
     )
+    if of_two := two_kernels_text(before, after):
+        what = f"{of_two}{what}"
+        said, once = found.comparable, other_work(before, after)
+        found = structs.replace(
+            found,
+            comparable=structs.replace(said, warnings=[one.removesuffix(once) for one in said.warnings]),
+        )
     peaks = peaks_text(before, after) if two_gpus else None
     why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)
     return structs.replace(found, headline=Headline(what, why, next_at_place(found.causes, after)))
@@ -227,8 +240,7 @@ def _ranked(deltas: Sequence[findings.MetricDelta], wanted: Sequence[str]) -> li
     def rank(delta: findings.MetricDelta) -> tuple[int, int, float, str]:
         if delta.name in first:
             return (0, first.index(delta.name), 0.0, delta.name)
-        settled = delta.verdict in findings.SETTLED
-        return (1, int(settled), -_weight(delta), delta.name)
+        return (1, int(not delta.has_moved), -_weight(delta), delta.name)
 
     return sorted(deltas, key=rank)
 

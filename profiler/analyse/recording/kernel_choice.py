@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
 
-from profiler.analyse.recording.kernel_names import base_name, choice_of, plain_name
+from profiler.analyse.recording.kernel_names import base_name, choice_of, plain_name, without_tags
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelAmbiguous, KernelNotFound
 from profiler.store.runs.manifest import KernelCount
@@ -128,7 +128,10 @@ def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
 def _listing(run: Run, pattern: str | None = None) -> list[str]:
     """Lists the kernels of a run with their launch counts, one a line."""
     kernels = matching_kernels(run, pattern)
-    lines = [f"  {kernel.launches:>5} x {cut(kernel.name, _NAME_WIDTH)}" for kernel in kernels[:_MOST_LISTED]]
+    lines = [
+        f"  {kernel.launches:>5} x {cut(without_tags(kernel.name), _NAME_WIDTH)}"
+        for kernel in kernels[:_MOST_LISTED]
+    ]
     if len(kernels) > _MOST_LISTED:
         lines.append(f"  and {len(kernels) - _MOST_LISTED} more")
     return lines

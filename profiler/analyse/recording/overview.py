@@ -18,6 +18,7 @@ from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
+from profiler.analyse.causes.witness import causes_of_rule
 from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
@@ -60,7 +61,7 @@ class SheetMetric(Struct, frozen=True):
 
 
 class SheetRule(Struct, frozen=True):
-    """It may point at a source line, or at an instruction by its offset in bytes."""
+    """It may point at a source line, or at an instruction by its offset in bytes. `causes` are those of prof that it may mean."""
 
     section: str
     kind: str
@@ -69,6 +70,7 @@ class SheetRule(Struct, frozen=True):
     file: str | None = None
     line: int | None = None
     offset: int | None = None
+    causes: list[str] = []
 
 
 class HotLine(Struct, frozen=True):
@@ -309,8 +311,9 @@ def _rules(run: Run, kernel: str) -> list[SheetRule]:
             and row["kind"] in ("optimization", "warning")
             and launch_of.setdefault(row["rule"], row["launch"]) == row["launch"]
         ):
-            rule = SheetRule(**{name: row[name] for name in SheetRule.__struct_fields__})
-            rule = replace(rule, message=_MARKUP.sub(r"\1\2", rule.message))
+            said = {name: row[name] for name in SheetRule.__struct_fields__ if name in row}
+            message = _MARKUP.sub(r"\1\2", row["message"])
+            rule = SheetRule(**{**said, "message": message, "causes": list(causes_of_rule(row))})
             what = (rule.file, rule.line) if rule.line else rule.offset is not None or rule.message
             found.setdefault((row["rule"], rule.section, what), []).append(rule)
     return sorted(map(_one_rule, found.values()), key=lambda rule: -(rule.speedup_pct or 0.0))

@@ -23,7 +23,7 @@ from profiler.analyse.statistics.differences import (
     discoveries,
     mean_difference,
 )
-from profiler.analyse.statistics.single_launches import is_beyond_launches
+from profiler.analyse.statistics.single_launches import is_metric_beyond_launches
 from profiler.catalog.metrics import (
     DURATION,
     HEADLINE,
@@ -49,7 +49,11 @@ def judge_metrics(pairs: Sequence[tuple[Series, Series]], wanted: Collection[str
     """Returns each metric's change, in the order given; `wanted` are the names of those asked for."""
     recorded = {before.metric.name: (before, after) for before, after in pairs}
     wholes = [_whole(before.metric, recorded) for before, _ in pairs]
-    alone = [judge(a.metric, a.values, b.values, whole) for (a, b), whole in zip(pairs, wholes, strict=True)]
+    shortest_ns = min((one.mean for one in recorded.get(DURATION, ())), default=None)
+    alone = [
+        judge(a.metric, a.values, b.values, whole, shortest_ns)
+        for (a, b), whole in zip(pairs, wholes, strict=True)
+    ]
     together = list(alone)
     questions: dict[str, list[int]] = {}
     for index, (before, _) in enumerate(pairs):
@@ -95,10 +99,16 @@ def _delta(before: Series, after: Series, judgement: Judgement) -> MetricDelta:
     )
 
 
-def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0) -> Judgement:
+def judge(
+    metric: Metric,
+    before: Readings,
+    after: Readings,
+    whole: float = 0.0,
+    shortest_ns: float | None = None,
+) -> Judgement:
     """Returns the interval of the change, and the verdict that it allows if no other metric is asked about.
 
-    `whole` is what the metric counts a part of.
+    `whole` is what the metric counts a part of, and `shortest_ns` how long the launches of the shorter side took, where that is known.
     """
     found = mean_difference(before, after)
     interval = found.interval() if found else None
@@ -114,9 +124,9 @@ def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0)
                 return Judgement(Interval(delta, delta), "same", "below_effect_size")
             return Judgement(Interval(delta, delta), _direction(metric, delta), "")
         if launches < _FEWEST_EQUAL_LAUNCHES:
-            return _too_few(metric, before, after)
+            return _too_few(metric, before, after, effect, shortest_ns)
     if found is None or interval is None:
-        return _too_few(metric, before, after)
+        return _too_few(metric, before, after, effect, shortest_ns)
     p_value = found.p_value() if found.errors else None
     if interval.low <= 0 <= interval.high:
         if max(-interval.low, interval.high) <= effect:
@@ -127,9 +137,13 @@ def judge(metric: Metric, before: Readings, after: Readings, whole: float = 0.0)
     return Judgement(interval, _direction(metric, found.delta), "", p_value)
 
 
-def _too_few(metric: Metric, before: Readings, after: Readings) -> Judgement:
-    """Returns that nothing is certain, and of durations whether they differ by more than launches of one kernel do."""
-    is_beyond = metric.name == DURATION and is_beyond_launches(before.mean, after.mean)
+def _too_few(
+    metric: Metric, before: Readings, after: Readings, effect: float, shortest_ns: float | None
+) -> Judgement:
+    """Returns that nothing is certain, and whether the two differ by more than launches of one kernel do, and enough to matter."""
+    is_beyond = abs(after.mean - before.mean) >= effect and is_metric_beyond_launches(
+        metric.name, before.mean, after.mean, shortest_ns
+    )
     return Judgement(None, "unclear", "beyond_launches" if is_beyond else "too_few_launches")
 
 

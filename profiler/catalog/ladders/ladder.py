@@ -25,7 +25,7 @@ LADDER_FILE = "ladder.toml"
 LARGEST_SIZE = 2**63 - 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
 CHOOSE_LADDER = "Give one of these, or a file: " + Spoken(
-    "--ladder path/to/ladder.toml.", "profiler.ladder('path/to/ladder.toml')."
+    "--ladder path/to/ladder.toml.", "prof.ladder('path/to/ladder.toml')."
 )
 Mode = Literal["profile", "time", "check"]
 COMMAND_KEYS: dict[Mode, str] = {"profile": "command", "time": "time", "check": "check"}

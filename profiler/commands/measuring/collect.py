@@ -75,7 +75,7 @@ def collect(
         list[str] | None,
         Option(
             metavar="NAME",
-            help='Profile only what is launched inside this NVTX range, as `profiler.range("NAME")` opens it; may be repeated.',
+            help='Profile only what is launched inside this NVTX range, as `prof.range("NAME")` opens it; may be repeated.',
         ),
     ] = None,
     replay_mode: Annotated[Replay, Option(help="What ncu repeats for each pass.")] = "kernel",

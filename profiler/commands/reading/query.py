@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from profiler.store.query import Answer
 
 _ROWS_OF_A_TABLE = 1000
+_ROWS_ON_A_TERMINAL = 40  # as many as DuckDB shows, which is about a screen
 
 
 def query(
@@ -81,7 +82,7 @@ def query(
                 print(text, end="")
         else:
             _print_tables(answer, settings.format)
-    if output is None and not answer.has_rows and not settings.quiet:
+    if output is None and not answer.found and not settings.quiet:
         print(*map(folded_for_terminal, _why_no_rows(sql)), sep="\n", file=sys.stderr)
     store.require_whole()
 
@@ -127,13 +128,16 @@ def _json(answer: Answer) -> Iterator[str]:
 
 
 def _print_tables(answer: Answer, format: Format) -> None:
-    """Prints the first rows on a terminal and says so; elsewhere prints all, in tables of as many rows."""
+    """Prints the first rows on a terminal, and how many there are; elsewhere prints all, in tables of as many rows."""
     rows = answer.rows()
     some = list(islice(rows, _ROWS_OF_A_TABLE))
     more = next(rows, None)
-    if more is not None and sys.stdout.isatty():
-        cut = Text(f"the first {len(some):,} rows: `-o FILE.csv` or `--format csv` writes all of them")
-        print_document(rows_document(answer.names, some, below=[[cut]]), format, pages=True)
+    if sys.stdout.isatty() and len(some) > _ROWS_ON_A_TERMINAL:
+        cut = Text(
+            f"the first {_ROWS_ON_A_TERMINAL} of {answer.count():,} rows: `-o FILE.csv` or `--format csv` writes all of them"
+        )
+        document = rows_document(answer.names, some[:_ROWS_ON_A_TERMINAL], below=[[cut]])
+        print_document(document, format, pages=True)
         return
     print_document(rows_document(answer.names, some), format, pages=True)
     while more is not None:

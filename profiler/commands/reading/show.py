@@ -87,12 +87,14 @@ def show(
             raise BadParameter("a chart shows one recording", param_hint="'--chart'")
         several = show_several(sources, settings, kernel_name=kernel_name)
         found = several.finding
-        print_answer(
-            found, lambda: triage_document(found, full=full), settings.format, full=full, brief=brief
-        )
-        if several.errors:
-            raise several.errors[0]
-        return
+        if several.only_source is None:
+            print_answer(
+                found, lambda: triage_document(found, full=full), settings.format, full=full, brief=brief
+            )
+            if several.errors:
+                raise several.errors[0]
+            return
+        sources = [several.only_source]  # an index of one kernel says that it takes all of the time
     (source,) = sources
     timed = kernel_name is None  # a kernel's name is known from a profile alone
     recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed)

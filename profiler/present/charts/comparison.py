@@ -274,7 +274,7 @@ def _row(one: findings.MetricDelta, divisor: float) -> style.Record:
         "after": one.after / divisor,
         "low": (one.before + low) / divisor,
         "high": (one.before + high) / divisor,
-        "label": f"{style.signed_figure(one.delta / divisor)}{reach}, {one.verdict}",
+        "label": f"{style.signed_figure(one.delta / divisor)}{reach}, {'likely' if one.reason == 'beyond_launches' else one.verdict}",
         "colour": style.VERDICTS[one.verdict],
     }
 
@@ -285,6 +285,8 @@ def _deltas_title(comparison: findings.ComparisonFinding, shown: Sequence[findin
         if confirmation.confirmed and names.issuperset(check.metric for check in confirmation.checks):
             return f"{confirmation.name} confirmed: {_arrows(confirmation)}"
     if all(one.reason in findings.TOO_FEW for one in shown):
+        if beyond := sum(one.has_moved for one in shown):
+            return f"{beyond} of {len(shown)} metrics differ by more than launches of one kernel do"
         return "Too few launches to tell which metrics differ"
     certain = sum(one.verdict in ("better", "worse", "changed") for one in shown)
     return f"{certain} of {len(shown)} metrics differ beyond the noise"

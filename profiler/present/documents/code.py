@@ -129,7 +129,7 @@ def _as_hot(code: MachineCode) -> doc.Section:
         ]
         others = counted(len(named), "other does", "others do")
         text = f"{of_it}This is one of {sheet.loops} loops, of which {others} at least half as much work: {first_of(named, _MOST_LOOPS)}. "
-        how = Spoken("--full shows the whole function.", "`whole=True` shows the whole function.")
+        how = Spoken("--full shows the whole function.", "`full=True` shows the whole function.")
         lines.append(doc.Text(text + how))
     return lines
 

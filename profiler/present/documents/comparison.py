@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -16,7 +17,7 @@ from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text
-from profiler.catalog.metrics import HEADLINE
+from profiler.catalog.metrics import BY_NAME, HEADLINE, Direction
 from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
@@ -192,26 +193,35 @@ def shown_metrics(
         delta for delta in comparison.metrics if delta.name in HEADLINE and (delta.before or delta.after)
     ]
     rest = [delta for delta in comparison.metrics if delta not in first]  # what changed most comes first
-    moved = [delta for delta in rest if delta.verdict not in findings.SETTLED][:_OTHER_METRICS]
-    perhaps = [delta for delta in rest if delta.verdict == "unclear"][: max(0, _LEAST_METRICS - len(moved))]
+    moved = [delta for delta in rest if delta.has_moved][:_OTHER_METRICS]
+    perhaps = [delta for delta in rest if delta.verdict == "unclear" and not delta.has_moved][
+        : max(0, _LEAST_METRICS - len(moved))
+    ]
     shown = [*moved, *perhaps]
     return [*first, *shown], [delta for delta in rest if delta not in shown]
 
 
 def verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:
     """Returns a count of each verdict: `2 better, 1 worse, 5 same`."""
-    return ", ".join(
-        f"{count} {verdict}"
-        for verdict in VERDICT_TONE
-        if (count := sum(delta.verdict == verdict for delta in deltas))
-    )
+    counts = Counter(_verdict_of(delta) for delta in deltas)
+    in_order = [word for verdict in VERDICT_TONE for word in (verdict, f"likely {verdict}")]
+    return ", ".join(f"{counts[word]} {word}" for word in in_order if counts[word])
 
 
-def verdict_text(verdict: findings.VerdictName, reason: findings.Reason, change: float) -> str:
-    """Returns a verdict in words; of a duration without an interval that differs by more than launches do, what is likely."""
-    if reason == "beyond_launches":
-        return "likely worse" if change > 0 else "likely better"
-    return verdict
+def _verdict_of(delta: findings.MetricDelta) -> str:
+    better = BY_NAME[delta.name].better if delta.name in BY_NAME else None
+    return verdict_text(delta.verdict, delta.reason, delta.delta, better)
+
+
+def verdict_text(
+    verdict: findings.VerdictName, reason: findings.Reason, change: float, better: Direction | None = "lower"
+) -> str:
+    """Returns a verdict in words; of a change without an interval that is more than launches differ by, what is likely."""
+    if reason != "beyond_launches":
+        return verdict
+    if better is None:
+        return "likely changed"
+    return f"likely {'better' if (change < 0) == (better == 'lower') else 'worse'}"
 
 
 def metric_row(delta: findings.MetricDelta) -> doc.Row:
@@ -225,7 +235,7 @@ def metric_row(delta: findings.MetricDelta) -> doc.Row:
         unit,
         *figures,
         relative,
-        verdict_text(delta.verdict, delta.reason, delta.delta),
+        _verdict_of(delta),
         findings.REASONS[delta.reason],
     )
     return doc.Row(cells, VERDICT_TONE[delta.verdict])

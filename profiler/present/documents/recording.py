@@ -147,7 +147,7 @@ def timing_section(timing: overview.TimingSheet | None) -> doc.Section:
 def origin_section(run: Run, *, full: bool = True) -> doc.Section:
     """Returns everything needed to believe the run or to repeat it; unless `full`, what is needed to know it."""
     facts = provenance_facts(run.manifest, None if run.stored else PurePath(run.path).name, full=full)
-    everything = Spoken("`--full`", "`.manifest` of `profiler.read(...)`")
+    everything = Spoken("`--full` shows what is left out, and", "`.manifest` of `prof.read(...)`")
     hint = everything + " adds how it was built and recorded, with the hashes of all files."
     return [doc.Heading("Origin"), doc.Facts(facts), *([] if full else [doc.Text(hint)])]
 
@@ -224,7 +224,7 @@ def shape_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
     several = len(sheet.shapes) > 1
     allocated = None if several else {one.name: one.mean for one in sheet.metrics}.get("shared_bytes")
     lines = [_shape_text(shape, several=several, allocated=allocated) for shape in kept]
-    return [*lines, f"and in {counted(len(rest), 'other way', 'other ways')} with --full"] if rest else lines
+    return [*lines, f"and in {counted(len(rest), 'other way', 'other ways')}"] if rest else lines
 
 
 def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -> str:
@@ -273,9 +273,12 @@ def _waits(line: overview.HotLine) -> list[tuple[str, float]]:
 def rule_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
     """Returns the findings of Nsight Compute's own rules, with its estimates of the speedup.
 
-    Unless `full`, only the sentence with the figure of the rules that promise most; the others are counted.
+    Unless `full`, only the sentence with the figure of the rules that promise most, and that say more than the causes named above; the
+    others are counted.
     """
-    shown = sheet.rules if full else [rule for rule in sheet.rules[:_MOST_RULES] if rule.speedup_pct]
+    named = {one.cause for one in sheet.causes}
+    telling = [rule for rule in sheet.rules if rule.speedup_pct and named.isdisjoint(rule.causes)]
+    shown = sheet.rules if full else telling[:_MOST_RULES]
     lines = [
         f"{rule.section}{_place(rule)}{_estimate(rule)}: {rule.message if full else _telling_sentence(rule.message)}"
         for rule in shown
@@ -283,7 +286,7 @@ def rule_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
     if left_out := sheet.rules_left_out + len(sheet.rules) - len(shown):
         more = "more " if shown else ""
         count = f"{counted(left_out, f'{more}finding')} of Nsight Compute"
-        lines.append(f"and {count}" if full else f"{count} with --full")
+        lines.append(f"and {count}" if full else f"{count} {'is' if left_out == 1 else 'are'} left out")
     return lines
 
 
@@ -342,13 +345,23 @@ def _hit_rates(means: Mapping[str, float]) -> list[str]:
 def _accesses(means: Mapping[str, float]) -> list[str]:
     facts = []
     if "bulk_loads" in means:
-        loads, stores = (width_text(means, kind) for kind in ("load", "store"))
-        mixed = any(means.get(f"{kind}_width_bits", _WIDTHS[0]) not in _WIDTHS for kind in ("load", "store"))
-        average = ", on average" if mixed else ""
-        facts.append(f"bits per global access{average}: loads {loads}, stores {stores}")
+        loads, stores = (_width_in_words(means, kind) for kind in ("load", "store"))
+        is_average = "about" in loads + stores
+        most = f" ({_WIDTHS[-1]} at most)" if is_average else ""
+        facts.append(f"a thread loads {loads} at once from global memory and stores {stores}{most}")
     if "inst_per_byte" in means:
         facts.append(f"{number(means['inst_per_byte'])} instructions of all lanes per useful byte")
     return facts
+
+
+def _width_in_words(means: Mapping[str, float], kind: str) -> str:
+    """Returns what a thread loads or stores in one instruction, in words; an average that no access has is `about`."""
+    text = width_text(means, kind)
+    if text in ("-", "bulk"):
+        return {"-": "nothing", "bulk": "blocks"}[text]
+    bits, _, bulk = text.partition("+")
+    about = "" if means[f"{kind}_width_bits"] in _WIDTHS else "about "
+    return f"{about}{bits} bits{' or blocks' if bulk else ''}"
 
 
 def width_text(means: Mapping[str, float], kind: str) -> str:

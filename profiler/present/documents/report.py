@@ -36,9 +36,10 @@ from profiler.present.documents.recording import (
     timing_section,
 )
 from profiler.present.documents.triage import SHARES_MEANING
-from profiler.text import short_gpu, shortened
+from profiler.text import first_of, short_gpu, shortened
 
 _NAME_WIDTH = 80
+_MOST_UNRELATED = 3
 _RECORDING_COLUMNS = (
     doc.Column("view", "number"),
     doc.Column("recording", folds=True),
@@ -115,7 +116,7 @@ def _notes_on(
     if len(unrelated) == 1:
         yield _UNRELATED.format(*unrelated[0])
     elif unrelated:
-        yield _ALL_UNRELATED.format("; ".join(" and ".join(two) for two in unrelated))
+        yield _ALL_UNRELATED.format(first_of([" and ".join(two) for two in unrelated], _MOST_UNRELATED, "; "))
     if any(map(_is_timed_alone, pairs)):
         yield f"time: {WHICH_MEDIAN}"
     names = {one.anchor: one.name for one in kernels}

@@ -65,7 +65,7 @@ def _held(folder: Path, endings: Sequence[str], one: str, many: str) -> str:
         held = f"no {many}, but its folders do: {first_of(below, _MOST_LISTED)}"
     else:
         held = f"no {many}"
-    return f"{'this folder' if folder == Path() else folder} holds {held}"
+    return f"{f'this folder, {Path.cwd()},' if folder == Path() else folder} holds {held}"
 
 
 def _counts_below(folder: Path, endings: Sequence[str]) -> list[str]:

@@ -1,10 +1,13 @@
 """A comparison begins with one sentence of what changed, why, and what to do next."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
 from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
 from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes
+from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.speedup_sentence import ratio_sentence
 from profiler.analyse.compare.why import main_factors, why_of_pair
 from profiler.analyse.findings import (
@@ -18,6 +21,7 @@ from profiler.analyse.findings import (
     Side,
     Speedup,
 )
+from profiler.analyse.recording.profile import profile_kernel
 
 TIMES = (4e6, 2e6)
 
@@ -286,6 +290,42 @@ def test_a_change_that_works_against_the_speedup_does_not_explain_it():
     assert "clock" not in said_of(2.0, ChangedCauses(), [CLOCK])
     said = said_of(2.0, ChangedCauses(gone=[NARROW]), [CLOCK])
     assert said == "narrow-accesses went away. Against that, the clock is 5 % slower."
+
+
+@pytest.mark.parametrize(("share", "is_said"), [(-0.049, False), (-0.051, True)])
+def test_what_is_a_trifle_beside_the_change_is_not_held_against_it(share, is_said):
+    said = said_of(11.0, ChangedCauses(gone=[NARROW]), [("clock", 0.95, share, 1.5, 1.43)])
+    assert ("clock" in said) == is_said
+
+
+@pytest.mark.parametrize(
+    ("kernels", "opcodes", "workload", "are_different"),
+    [
+        (("bfs_level", "lab_4k"), ({}, {}), None, True),
+        (
+            ("bfs_level", "lab_4k"),
+            ({}, {}),
+            {"n": 4},
+            False,
+        ),  # the recordings say that they did the same work
+        (("transpose_naive", "transpose_tiled"), ({}, {}), None, False),  # versions share a word
+        (("naive", "tiled"), ({"FFMA": 100.0}, {"FFMA": 100.0}), None, False),  # as much arithmetic
+        (("naive", "tiled"), ({"FFMA": 100.0}, {"FFMA": 900.0}), None, True),
+        (("add<float>", "add<double>"), ({}, {}), None, False),
+    ],
+)
+def test_the_first_sentence_says_that_two_kernels_are_different_ones(
+    make_run, kernels, opcodes, workload, are_different
+):
+    sides = []
+    for kernel, executed, took_ns in zip(kernels, opcodes, (1e6, 9e6), strict=True):
+        launch = {"kernel": kernel, "metrics": {"gpu__time_duration.sum": took_ns}}
+        run = make_run(launch, name=f"run_{len(sides)}", workload=workload)
+        sides.append(replace(profile_kernel(run, kernel), opcodes=executed))
+    said = compare_profiles(*sides).headline.what
+    prefix = f"{kernels[0]} and {kernels[1]} are two different kernels: "
+    assert said.startswith(prefix) == are_different
+    assert " takes 9.000x as long as " in said
 
 
 def test_a_cause_that_grew_is_named_after_the_cause_that_made_the_side_faster():

@@ -3,12 +3,22 @@
 import pyarrow as pa
 import pytest
 
+import profiler
+from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.causes.evidence.time_shares import derive_figures
 from profiler.analyse.compare.compare import derive_deltas
-from profiler.analyse.recording.overview import RecordingOverview, derive_sheet, summarise_timings
+from profiler.analyse.recording.overview import (
+    RecordingOverview,
+    SheetFinding,
+    SheetMetric,
+    SheetRule,
+    derive_sheet,
+    summarise_timings,
+)
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.errors import RunDamaged
-from profiler.present.documents.recording import recording_document
+from profiler.present.documents.parts.recording import metrics_table
+from profiler.present.documents.recording import recording_document, rule_lines
 from profiler.present.render.terminal import Window, document_text
 from profiler.store.tables.columns import TableBuilder
 
@@ -57,8 +67,34 @@ def test_rules_that_are_left_out_are_counted(make_run):
     sheet, _, text = sheet_of(make_run, *[(0, "A", f"finding {n}", float(n), None) for n in range(100)])
     assert len(sheet.rules) + sheet.rules_left_out == 100
     assert sheet.rules[0].message == "finding 99"
-    assert "97 more findings of Nsight Compute with --full" in text
+    assert "97 more findings of Nsight Compute are left out" in text
     assert "estimated speedup 99 %" in text
+
+
+def test_the_first_screen_leaves_out_rules_that_say_again_what_a_cause_says():
+    """A rule of another cause is news, however small its estimate; `--full` has all of them."""
+    again = SheetRule("S", "optimization", "3.1 threads are active", 93.6, causes=["divergent-branches"])
+    news = SheetRule("S", "optimization", "55% excessive sectors", 48.1, causes=["uncoalesced-loads"])
+    cause = Cause("divergent-branches", "", "", Savings(71.0, 80.0), [], {})
+    sheet = SheetFinding("k", 1, "GPU", [], [], [again, news], causes=[cause])
+    short, whole = (rule_lines(sheet, full=full) for full in (False, True))
+    assert short == [
+        "S (estimated speedup 48.1 %): 55% excessive sectors",
+        "1 more finding of Nsight Compute is left out",
+    ]
+    assert len(whole) == 2
+
+
+def test_a_rule_says_which_causes_it_may_mean(reports):
+    rules = profiler.show(reports / "several.ncu-rep", kernel_name="offset").rules
+    assert ["loads-not-overlapped", "redundant-global-loads"] in [one.causes for one in rules]
+
+
+@pytest.mark.parametrize(("spread", "has_column"), [(None, False), (0.5, True)])
+def test_a_single_launch_has_no_column_of_its_spread(spread, has_column):
+    table = metrics_table("metric", [SheetMetric("cycles", "cycle", 5.0, spread, 1 + has_column, "")])
+    assert ("spread, %" in [column.title for column in table.columns]) == has_column
+    assert {len(row.values) for row in table.rows} == {len(table.columns)}
 
 
 def test_the_first_screen_keeps_the_sentence_of_a_rule_that_holds_a_figure(make_run):

@@ -14,6 +14,7 @@ DIVERGENCE = BY_NAME["threads_per_inst"]  # higher is better
 UTILISATION = BY_NAME["issue_active_pct"]  # no better direction
 FIXED = BY_NAME["registers"]
 COUNTED = BY_NAME["inst_executed"]
+SECTORS = BY_NAME["l2_sectors"]
 OPPOSITE = {"better": "worse", "worse": "better"}
 DIFFERENT = ("better", "worse", "changed")
 
@@ -36,7 +37,28 @@ ALONE = [
     (DURATION, [100], [50], "unclear", "too_few_launches"),
     (DURATION, [1e6], [1.07e6], "unclear", "too_few_launches"),
     (DURATION, [1e6], [1.08e6], "unclear", "beyond_launches"),  # no verdict, but hardly noise
-    (COUNTED, [1e6], [1.08e6], "unclear", "too_few_launches"),  # how far other metrics lie apart is not known
+    (COUNTED, [1e6], [1.013e6], "unclear", "too_few_launches"),
+    (
+        COUNTED,
+        [1e6],
+        [1.015e6],
+        "unclear",
+        "beyond_launches",
+    ),  # launches of one build execute the same instructions
+    (
+        SECTORS,
+        [1e6],
+        [5e6],
+        "unclear",
+        "too_few_launches",
+    ),  # how far they lie apart depends on what the L2 held
+    (
+        UTILISATION,
+        [50],
+        [90],
+        "unclear",
+        "too_few_launches",
+    ),  # of launches so short that this may be their start
     (DURATION, [100, 101, 99], [50], "unclear", "too_few_launches"),
     (DURATION, [100, 140, 60], [110, 60, 150], "unclear", "interval_spans_zero"),
     (DURATION, [1000, 1001, 999, 1000], [1000.5, 1001, 999, 1000.2], "same", "within_effect_size"),
@@ -46,7 +68,7 @@ ALONE = [
     (DURATION, [4000] * 5, [4064] * 5, "worse", ""),
     (COUNTED, [4000, 4000], [4064, 4064], "worse", ""),
     (COUNTED, [4000, 4000], [4004, 4004], "same", "below_effect_size"),  # exactly so, and 0.1 %
-    (COUNTED, [4000], [4064], "unclear", "too_few_launches"),
+    (COUNTED, [4000], [4040], "unclear", "too_few_launches"),
     (FIXED, [64], [128], "changed", ""),
     (FIXED, [64, 64], [64], "same", "identical"),
 ]
@@ -55,6 +77,27 @@ ALONE = [
 @pytest.mark.parametrize(("metric", "before", "after", "verdict", "reason"), ALONE)
 def test_each_verdict_and_its_reason(metric, before, after, verdict, reason):
     assert judge(metric, Readings(before), Readings(after))[1:3] == (verdict, reason)
+
+
+@pytest.mark.parametrize(
+    ("duration_ns", "after", "reason"),
+    [
+        (8_000.0, 53.9, "too_few_launches"),
+        (8_000.0, 54.1, "beyond_launches"),
+        (6_000.0, 90.0, "too_few_launches"),  # the time that a launch takes to start may make the difference
+    ],
+)
+def test_a_rate_of_single_launches_is_judged_where_they_are_as_long_as_those_recorded(
+    duration_ns, after, reason
+):
+    found = judge_metrics(
+        [
+            (Series(metric, "", Readings([one])), Series(metric, "", Readings([other])))
+            for metric, one, other in ((DURATION, duration_ns, 9_000.0), (UTILISATION, 50.0, after))
+        ],
+        (),
+    )
+    assert found[1].reason == reason
 
 
 def test_the_table_above_reaches_every_verdict_and_every_reason_of_one_metric_alone():

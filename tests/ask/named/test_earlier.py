@@ -72,7 +72,7 @@ def test_a_report_has_no_run_before_it_and_the_example_is_no_stranger_of_its_fol
         with pytest.raises(RunNotFound, match="is not a stored run, so it has none before it") as raised:
             profiler.compare(reports / report)
         pair = f"{str(reports / report)!r}, {other!r}"
-        assert raised.value.remedy == f"Name both sides, as in `profiler.compare({pair})`."
+        assert raised.value.remedy == f"Name both sides, as in `prof.compare({pair})`."
 
 
 def test_a_damaged_run_is_passed_over(made):

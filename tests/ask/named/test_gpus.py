@@ -200,7 +200,7 @@ def test_a_notebook_over_the_runs_of_one_gpu_asks_for_that_gpu(ask, tmp_path, mo
     done = ask("notebook", "-o", book, "--gpu", "h100")
     assert done.returncode == 0, done.stderr
     code = ["".join(cell["source"]) for cell in json.loads(book.read_text())["cells"]]
-    (asks,) = (cell for cell in code if "profiler.ladder(" in cell)
+    (asks,) = (cell for cell in code if "prof.ladder(" in cell)
     names = {}
     monkeypatch.chdir(tmp_path)  # Jupyter runs a notebook in its folder
     exec(asks, names)

@@ -17,7 +17,7 @@ def test_a_function_of_a_script_becomes_a_run(measuring):
     assert found.returncode == 0, found.stderr
     (run_id,) = measuring.runs.ids()
     run = measuring.runs.open(run_id)
-    assert found.stdout.splitlines()[1:] == [f"<fast: 1.00 us, 1 kernel, run {run_id}>"]
+    assert found.stdout.splitlines()[1:] == [f"<Measurement fast: 1.00 us, 1 kernel, run {run_id}>"]
     assert (run_id.name, run.manifest.ladder, run.manifest.program) == (
         "fast",
         None,
@@ -432,7 +432,9 @@ def test_keywords_are_given_to_the_function_by_partial_and_its_run_has_its_name(
         "two = partial(scaled, factor=2)\n"
         f"print(prof.measure(two, x, reference=double, profile=False, {BRIEF}))\n"
     )
-    assert found.stdout.splitlines()[-1].startswith("<scaled: 0.70 us, 1 kernel, run "), found.stderr
+    assert found.stdout.splitlines()[-1].startswith("<Measurement scaled: 0.70 us, 1 kernel, run "), (
+        found.stderr
+    )
 
 
 @pytest.mark.slow

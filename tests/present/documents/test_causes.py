@@ -181,7 +181,7 @@ def test_the_smaller_causes_are_only_named_without_full():
     document = Document("", [cause_blocks([*CAUSES_FOUND, *small], [], full=False)], Records((), ()))
     page = document_text(document, Window(width=80))
     assert "   4 %          barriers" in page
-    assert page.endswith("1 more with --full: idle-lanes (3 %)")
+    assert page.endswith("1 more: idle-lanes (3 %)")
 
 
 def saving(name, expected, together=None):
@@ -199,7 +199,7 @@ def test_the_first_screen_hides_no_cause_that_saves_more_than_one_that_it_shows(
     more, less = saving("narrow-accesses", 21.0), saving("special-functions", 9.0)
     names, others = shown([*three, saving("type-conversions", 12.0), more, less])
     assert names == [one.cause for one in three] + ["type-conversions", "narrow-accesses"]
-    assert "1 more with --full: special-functions (9 %)" in others
+    assert "1 more: special-functions (9 %)" in others
     assert shown([*three, less])[0] == [one.cause for one in three]
     weak = [replace(one, saves_pct=Savings(one.saves_pct.expected / 10, 100.0)) for one in [*three, more]]
     assert shown(weak)[0] == [one.cause for one in three], (

@@ -143,7 +143,10 @@ def test_the_line_says_how_much_faster_and_how_surely():
     unclear = derive_finding(
         [pair("unclear", "x", checks=[metric("unclear", verdict="better", change_pct=-10.0)])], []
     )
-    assert text(unclear).splitlines()[0] == "❔ unclear, because the launches do not decide it: x"
+    assert text(unclear).splitlines()[0] == (
+        "❔ unclear: duration_ns 3.000 ms -> 3.300 ms (-10.00 ± 0.50 %, allowed +2 %) in x, "
+        "because the launches do not decide it"
+    )
     assert "faster: x takes 10.00 ± 0.50 % less time" in text(unclear).splitlines()
     assert "\n\nfaster: x takes 10.00 ± 0.50 % less time\n" in summary(unclear)
 
@@ -246,7 +249,8 @@ def test_the_outcome_is_one_sentence(outcome, told):
 
 def test_of_one_kernel_no_count_is_told():
     told = sentence(derive_finding([pair("unclear", "x")], []))
-    assert told == "unclear, because the launches do not decide it: x"
+    figures = "duration_ns 3.000 ms -> 3.300 ms (+10.00 ± 0.50 %, allowed +2 %)"
+    assert told == f"unclear: {figures} in x, because the launches do not decide it"
 
 
 def test_the_first_of_many_are_named_and_the_rest_counted():

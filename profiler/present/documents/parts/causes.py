@@ -44,7 +44,6 @@ _ALL = 100.0  # percent
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _SAVING_WIDTH = len("> 99 %")
-_SAID_ABOVE = "Why and what to try stand above."
 # The most that is saved in percent, and the resource that needs the rest of the time.
 _Bound = tuple[int, str]
 
@@ -93,7 +92,7 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
     quoted: set[str] = set()
     shared = _shared_bounds(shown)
     items = [_item(one, said, quoted, shared) for one in shown]
-    if items := [one for one in items if one.weight_pct is not None or one.sentence != _SAID_ABOVE]:
+    if items := [one for one in items if one.weight_pct is not None or one.sentence]:
         meaning = _ADDED_UP if len(items) > 1 else _MEANING
         blocks.append(Items(meaning.format(what), items, _TITLES))
         blocks += [Text(text) for text in (*shared.values(), *_why_later(causes))]
@@ -101,9 +100,7 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
         named = ", ".join(f"{name_and_place(one)} ({saving(one.saves_pct.expected)} %)" for one in others)
         rows = [_item(one, said, quoted, shared) for one in others]
         folded = [Items("smaller causes", rows, _TITLES)]
-        blocks.append(
-            Folded(f"{len(others)} more: {named}", folded, f"{len(others)} more with --full: {named}")
-        )
+        blocks.append(Folded(f"{len(others)} more: {named}", folded, f"{len(others)} more: {named}"))
     return blocks
 
 
@@ -225,7 +222,6 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
     saves = f" Saves {saving(cause.saves_pct.at_most)} % at most." if is_own else ""
     is_explained, has_advice = cause.sentence in why, cause.try_ in next_
     parts = [
-        _SAID_ABOVE if is_explained and has_advice else "",
         "" if is_explained else cause.sentence,
         f"At {_places(cause, quoted)}." if has_place(cause) else _beginning(cause, quoted),
         "" if has_advice else f"Try: {cause.try_}{saves}",

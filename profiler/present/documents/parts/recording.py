@@ -13,7 +13,7 @@ from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import BY_NAME, READY
 from profiler.present.document import Column, Folded, Heading, Row, Section, Table
 from profiler.store.runs.manifest import Clocks, Manifest, Provenance, StoredReport
-from profiler.text import brief_word, counted, duration, number, shortened, size, unit_for_people
+from profiler.text import Spoken, brief_word, counted, duration, number, shortened, size, unit_for_people
 
 _HASH_CHARACTERS = 12
 _COMMAND_WIDTH = 300
@@ -147,10 +147,12 @@ def _other_metrics(others: Sequence[SheetMetric], left_out: int, *, full: bool) 
         number_of = counted(len(known), "other metric")
         summary = f"{number_of}, mean and standard deviation over launches{'' if counters else more}"
         table = metrics_table("other metric", known, grouped=True)
-        yield Folded(summary, [table], None if full else f"{number_of} with --full")
+        yield Folded(
+            summary, [table], None if full else f"{number_of} {'is' if len(known) == 1 else 'are'} left out"
+        )
     if counters:
         summary = counted(len(counters), "counter") + " by the names of Nsight Compute"
-        instead = f"{summary}: --full --format csv lists them"
+        instead = f"{summary}: " + Spoken("--full --format csv lists them", "`.to_pandas()` lists them")
         yield Folded(f"{summary}{more}", [metrics_table("counter", counters, named=False)], instead)
 
 
@@ -163,15 +165,16 @@ def _busiest(metrics: Sequence[SheetMetric], headline: Sequence[str]) -> list[Sh
 def metrics_table(
     title: str, metrics: Sequence[SheetMetric], *, grouped: bool = False, named: bool = True
 ) -> Table:
-    """Returns a row for each metric, with its group in the catalogue if they are `grouped`.
+    """Returns a row for each metric, with its group in the catalogue if they are `grouped`, and its spread if there are several launches.
 
     If they are `named` by us, the table also has the names of Nsight Compute.
     """
+    is_repeated = any(one.spread is not None for one in metrics)
     columns = [
         Column(title, folds=True),
         Column("unit"),
         Column("mean", "number"),
-        Column("spread, %", "percent", missing="-"),
+        *([Column("spread, %", "percent", missing="-")] if is_repeated else []),
         *([Column("group", stays=0)] if grouped else []),
         *([Column("ncu", wide=True)] if named else []),
     ]
@@ -180,7 +183,7 @@ def metrics_table(
         divisor, unit = unit_for_people(one.unit, one.mean)
         spread_pct = 100 * one.spread / abs(one.mean) if one.spread is not None and one.mean else None
         more = [*([BY_NAME[one.name].group] if grouped else []), *([one.ncu] if named else [])]
-        rows.append(Row((one.name, unit, one.mean / divisor, spread_pct, *more)))
+        rows.append(Row((one.name, unit, one.mean / divisor, *([spread_pct] if is_repeated else []), *more)))
     return Table(columns, rows)
 
 
