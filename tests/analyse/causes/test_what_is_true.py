@@ -4,7 +4,6 @@ import pytest
 from made_evidence import LOAD, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
-from profiler.analyse.causes.flow.gathered import is_gathered
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
     integer_overhead,
@@ -18,6 +17,7 @@ from profiler.analyse.causes.detectors.shared_memory import (
     too_little_reuse,
 )
 from profiler.analyse.causes.detectors.waiting import dependent_chains, unoverlapped_loads
+from profiler.analyse.causes.flow.gathered import is_gathered
 
 FULL = {"sectors": 400.0, "ideal_sectors": 400.0}
 
@@ -400,11 +400,31 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
             "Let each warp, or each few lanes",
         ),
         (("IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "so that one lane updates for all"),
+        # Lanes do not add up for each other if each has a place of its own, as by its index.
+        (("S2R R3, SR_TID.X", "IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "for its place"),
+        # Where an image is enlarged, floats that are made of the index say which place is updated.
+        (
+            (
+                *("S2R R3, SR_TID.X", "I2FP.F32.S32 R4, R3", "FMUL R4, R4, 0.25", "F2I.TRUNC.NTZ R5, R4"),
+                *("IMAD.WIDE R6, R5, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R9"),
+            ),
+            "a gather instead of a scatter",
+        ),
+        # Particles go on from where they were a turn before: no index says where that is.
+        (
+            (
+                *("S2R R3, SR_TID.X", "FADD R4, R4, R2", "F2I.TRUNC.NTZ R5, R4", "IMAD.WIDE R6, R5, 0x4, R8"),
+                *("RED.E.ADD.STRONG.GPU [R6.64], R9", "@P0 BRA 0x10"),
+            ),
+            "Let each block update a copy",
+        ),
     ],
 )
 def test_updates_of_one_place_are_added_up_and_those_where_data_says_get_copies(lines, advised):
-    last = len(lines) - 1
-    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={last: {"waits": {"lg_throttle": 90}}}))
+    update = next(place for place, line in enumerate(lines) if line.startswith(("RED", "ATOM")))
+    (candidate,) = atomics.detect_atomics(
+        evidence_of(*lines, "EXIT", facts={update: {"waits": {"lg_throttle": 90}}})
+    )
     assert advised in candidate.advice
 
 
