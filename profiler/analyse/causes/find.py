@@ -19,6 +19,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
+from profiler.analyse.causes.flow.addresses.arrays import add_arrays
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
 from profiler.analyse.causes.order import in_order, put_digits_last
@@ -58,7 +59,7 @@ def find_all(profile: Profile) -> Diagnosis:
 
 def look_at(profile: Profile) -> Evidence:
     """Returns what the detectors look at."""
-    return add_shares(add_retries(add_lookups(gather(profile))))
+    return add_arrays(add_shares(add_retries(add_lookups(gather(profile)))))
 
 
 def _find_seen(evidence: Evidence) -> list[Seen]:
