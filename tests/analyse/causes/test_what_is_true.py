@@ -76,6 +76,8 @@ WAITED_FOR = {"waits": {"long_scoreboard": 90}}
             "Let each thread take several elements",
             "Have more loads under way",
         ),
+        # Nobody reads in a turn what was stored: each thread keeps its maximum in shared memory, and it is no tile.
+        ((LOAD, "@P1 STS [R8], R4", "@P0 BRA 0x0", "EXIT"), "unroll the loop", "`tl.range(…, num_stages=3)`"),
     ],
 )
 def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_thread(

@@ -11,9 +11,10 @@ from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_under_way, find_loads_beside
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
 from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.text import counted, whole_percent
 
 # More loads than are enough hide more of the latency, and nothing of the queues. A thread has 64 registers for them where half of the places of an SM
@@ -24,8 +25,8 @@ _REGISTERS_FOR_LOADS = 64
 _AHEAD = {
     "turns": "Load the next tile while this one is used: into registers, or by asynchronous copies (cp.async) into a second buffer in shared "
     "memory.",
-    "full turns": "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. In registers, "
-    "it may leave an SM with room for fewer blocks.",
+    "full turns": "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers "
+    "hold the next tile instead, an SM may have room for fewer blocks.",
     "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
     "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
     "": "Let each thread take several elements, and issue all of their loads before the first use.",
@@ -75,12 +76,13 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     few = sum(count * site.executed for site, count in under_way.items()) / sum(
         site.executed for site in loads
     )
-    where = _most_waited_for(evidence, loads, turns)
+    tiles = {site for site in turns if _is_of_tile(evidence, site)}
+    where = _most_waited_for(evidence, loads, tiles)
     yield Candidate(
         "loads-not-overlapped",
-        f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
-        + (f", and a scheduler {counted(round(warps), 'warp', 'warps')}." if warps else "."),
-        _AHEAD["full turns" if where == "turns" and not _fit_in_registers(evidence, turns) else where],
+        f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory; a warp has about {few:.0f} of them under way at a time"
+        + (f", and each scheduler has {counted(round(warps), 'warp', 'warps')}." if warps else "."),
+        _AHEAD["full turns" if where == "turns" and not _fit_in_registers(evidence, tiles) else where],
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
@@ -95,12 +97,24 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _most_waited_for(evidence: Evidence, loads: Sequence[Site], turns: Collection[Site]) -> str:
+def _is_of_tile(evidence: Evidence, load: Site) -> bool:
+    """Returns whether a loop fills shared memory with what it loads, for the block to use in the same turn.
+
+    Where the threads do not meet and nothing is read there, each thread keeps a result in shared memory, such as a maximum. Where a tree adds up what
+    was stored, products are there, and no loads that could be copied.
+    """
+    loop = evidence.innermost_loop(load)
+    inside = evidence.inside(loop) if loop else []
+    used = any(site.kind in ("barrier", "shared load", "tensor") for site in inside)
+    return used and find_in_trees(evidence).isdisjoint(inside)
+
+
+def _most_waited_for(evidence: Evidence, loads: Sequence[Site], tiles: Collection[Site]) -> str:
     """Returns where the loads are that warps wait for most, as `_AHEAD_IN_TRITON` names it."""
     waiting = dict.fromkeys(_AHEAD_IN_TRITON, 0.0)
     for site in loads:
-        copied = "copies" if feeds_shared_memory(evidence, site) else "loop"
-        where = "turns" if site in turns else copied if evidence.innermost_loop(site) else ""
+        copied = "copies" if site.instruction.name in COPIES_TO_SHARED else "loop"
+        where = "turns" if site in tiles else copied if evidence.innermost_loop(site) else ""
         waiting[where] += evidence.charged[site]["long_scoreboard"]
     return max(waiting, key=lambda where: waiting[where])
 
