@@ -109,6 +109,32 @@ def test_a_tile_that_would_cost_a_block_in_registers_is_copied_to_shared_memory(
     assert "cp.async" in candidate.advice
 
 
+def copies(*before_each):
+    """Four copies of a load and its use, each of them behind these instructions."""
+    turn = 16 * (len(before_each) + 2)
+    lines = [
+        line.format(end=hex(turn * (copy + 1)))
+        for copy in range(4)
+        for line in (*before_each, LOAD, "FADD R5, R5, R4")
+    ]
+    return (*lines, "@P0 BRA 0x0", "EXIT")
+
+
+@pytest.mark.parametrize(
+    ("before_each", "advised"),
+    [
+        (("@P1 BRA {end}",), "branches stand between its copies"),
+        (("ISETP.GE.AND P1, PT, R6, R7, PT",), "unroll the loop"),
+        ((), "unroll the loop"),
+    ],
+)
+def test_branches_that_pass_by_the_copies_of_a_load_keep_them_apart(before_each, advised):
+    lines = copies(*before_each)
+    evidence = evidence_of(*lines, facts={len(before_each): WAITED_FOR}, line=1)
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert advised in candidate.advice
+
+
 DIVISION = (
     "I2F.RP R4, R8",
     "MUFU.RCP R4, R4",

@@ -74,6 +74,8 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         sentence += (
             f"; the atomics keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
         )
+    if evidence.atomics_are_contended and 2 * _sampled(evidence, fractions) < waiting:
+        sentence += "; the samples at other lines are of accesses that queue behind these atomics"
     spared = _spared(evidence, fractions)
     advice, in_triton = _for_type(_ADVICE[where][updated], sites), ""
     if once_a_block:
@@ -93,6 +95,12 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         },
         in_triton=in_triton,
     )
+
+
+def _sampled(evidence: Evidence, sites: Iterable[Site]) -> float:
+    """Returns the part of the samples that show warps waiting at these instructions, in percent."""
+    total = sum(sum(site.waits.values()) for site in evidence.sites)
+    return 100 * sum(sum(site.waits.values()) for site in sites) / total if total else 100.0
 
 
 def _spared(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
@@ -13,6 +14,7 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_under_way, find_loads_beside
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
 from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.dataflow import passes_by
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.text import counted, whole_percent
@@ -29,6 +31,8 @@ _AHEAD = {
     "hold the next tile instead, an SM may have room for fewer blocks.",
     "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
     "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
+    "branches": "A loop over these loads is unrolled already, but branches stand between its copies, so that each load waits until the one before it has "
+    "been used: load all values first, at an index that is always valid or under a condition alone (`x = inside ? p[i] : 0`), and use them after that.",
     "": "Let each thread take several elements, and issue all of their loads before the first use.",
 }
 _AHEAD_IN_TRITON = {
@@ -82,7 +86,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         "loads-not-overlapped",
         f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory; a warp has about {few:.0f} of them under way at a time"
         + (f", and each scheduler has {counted(round(warps), 'warp', 'warps')}." if warps else "."),
-        _AHEAD["full turns" if where == "turns" and not _fit_in_registers(evidence, tiles) else where],
+        _AHEAD[_how_to_load_ahead(evidence, where, loads, tiles)],
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
@@ -117,6 +121,34 @@ def _most_waited_for(evidence: Evidence, loads: Sequence[Site], tiles: Collectio
         where = "turns" if site in tiles else copied if evidence.innermost_loop(site) else ""
         waiting[where] += evidence.charged[site]["long_scoreboard"]
     return max(waiting, key=lambda where: waiting[where])
+
+
+def _how_to_load_ahead(evidence: Evidence, where: str, loads: Sequence[Site], tiles: Collection[Site]) -> str:
+    if where == "turns" and not _fit_in_registers(evidence, tiles):
+        return "full turns"
+    return "branches" if where in ("loop", "") and _are_copies_apart(evidence, loads) else where
+
+
+def _are_copies_apart(evidence: Evidence, loads: Sequence[Site]) -> bool:
+    """Returns whether warps wait most for copies of one load, as in an unrolled loop, each of which a branch of its own may pass by."""
+    waiting: dict[tuple[int, str, str], float] = {}
+    copies: dict[tuple[int, str, str], list[Site]] = {}
+    for site in loads:
+        if site.instruction.place:
+            line = (site.function, site.instruction.place, site.opcode)
+            copies.setdefault(line, []).append(site)
+            waiting[line] = waiting.get(line, 0.0) + evidence.charged[site]["long_scoreboard"]
+    if not waiting:
+        return False
+    alike = copies[max(waiting, key=lambda line: waiting[line])]
+    return len(alike) > 1 and all(_is_passed_by(evidence, *pair) for pair in pairwise(alike))
+
+
+def _is_passed_by(evidence: Evidence, before: Site, load: Site) -> bool:
+    """Returns whether a branch between two loads leads past the second one."""
+    code = evidence.by_function[load.function]
+    between = code[evidence.place(before, code) : evidence.place(load, code)]
+    return any((passes_by(one) or 0) > load.instruction.offset for one in between)
 
 
 def _fit_in_registers(evidence: Evidence, turns: Collection[Site]) -> bool:

@@ -1,5 +1,7 @@
 """Atomics that warps wait for, and loops that repeat one until it succeeds: that is waiting for others, and no cause of its own."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import LOAD, evidence_of, names
 
@@ -260,3 +262,22 @@ def test_one_lane_of_a_warp_has_nobody_left_to_add_up_for(atomic, acting, said):
     evidence = evidence_of(atomic, "EXIT", facts={0: {"acting": acting}}, grid=10)
     (candidate,) = atomics.detect_atomics(evidence)
     assert candidate.advice.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("contended", "at_atomic", "said"), [(True, 5, True), (True, 60, False), (False, 5, False)]
+)
+def test_where_others_queue_behind_atomics_the_samples_at_other_lines_are_explained(
+    contended, at_atomic, said
+):
+    facts = {
+        0: {"waits": {"lg_throttle": at_atomic}},
+        1: {"waits": {"long_scoreboard": 100 - at_atomic}},
+    }
+    evidence = evidence_of(
+        "RED.E.ADD [R2.64], R4", "LDG.E R5, [R8.64]", "FADD R5, R5, R5", "EXIT", facts=facts
+    )
+    evidence.charged[evidence.sites[0]].update(evidence.charged[evidence.sites[1]])
+    evidence.charged[evidence.sites[1]].clear()
+    (candidate,) = atomics.detect_atomics(replace(evidence, atomics_are_contended=contended))
+    assert ("queue behind these atomics" in candidate.sentence) == said
