@@ -561,7 +561,7 @@ def make_run():
     """`make_run({"kernel": "k", "metrics": {name: value}}, ...)`: a run of made-up launches.
 
     A launch may also give `process`, `gpu`, `nvtx` (names), `opcodes` (counts, as Nsight Compute
-    counts them), `instructions` (opcode and count, and perhaps file, line and function), `rules` (messages) and its `shape`;
+    counts them), `instructions` (opcode or text, count, and perhaps file, line and function), `rules` (messages) and its `shape`;
     anything else by keyword goes into the manifest, but `timings` and the folder `root`
     to store it in.
     """
@@ -631,11 +631,11 @@ def _add_launch(builders, number, launch):
             id_name=opcode,
             value=float(count),
         )
-    for index, (opcode, count, *place) in enumerate(launch.get("instructions", ())):
+    for index, (text, count, *place) in enumerate(launch.get("instructions", ())):
         file, line, function = place or (None, None, 0)
         builders["instructions"].append(
-            launch=number, function_index=function, index=index, offset=16 * index, opcode=opcode, sass=opcode, executed=count,
-            file=file, line=line,
+            launch=number, function_index=function, index=index, offset=16 * index, opcode=text.partition(" ")[0], sass=text,
+            executed=count, file=file, line=line,
         )  # fmt: skip
     for message in launch.get("rules", ()):
         builders["rules"].append(

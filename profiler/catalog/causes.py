@@ -174,7 +174,8 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "spelled-out-instructions",
             "Several instructions count the bits of a word, for which there is one.",
-            "The masks by which bits are summed in pairs, fours and bytes, or single bits of one word that are added up: eight and more one by one.",
+            "The masks by which bits are summed in pairs, fours and bytes, or single bits of one word that are added up: eight and more one by one, "
+            "or the lowest one in each turn of a loop that shifts the word.",
             "count += x >> k & 1 for each k from 0 to 31.",
             "Use the instruction: `__popc(x)`, or `__popcll(x)` for 64 bits.",
             ("dram", "tensor", "fp64"),

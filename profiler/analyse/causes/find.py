@@ -19,6 +19,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
+from profiler.analyse.causes.flow.addresses.arrays import add_arrays
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
 from profiler.analyse.causes.order import in_order, put_digits_last
@@ -61,7 +62,8 @@ def look_at(profile: Profile) -> Evidence:
     evidence = gather(profile)
     evidence = add_lookups(evidence)  # how busy the cache of constants is, which no counter says
     evidence = add_retries(evidence)  # which loops only repeat an atomic until it succeeds
-    return add_shares(evidence)  # which arithmetic lanes could share out, so that no bound counts it
+    evidence = add_shares(evidence)  # which arithmetic lanes could share out, so that no bound counts it
+    return add_arrays(evidence)  # which loads bring different data, so that a bound counts all of them
 
 
 def _find_seen(evidence: Evidence) -> list[Seen]:

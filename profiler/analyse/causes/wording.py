@@ -42,8 +42,8 @@ _BEFORE = {
     "into registers, or by asynchronous copies (cp.async) into a second buffer in shared memory": "into registers",
     (
         "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. "
-        "In registers, it may"
-    ): "Load the next tile into registers while this one is used. It may",
+        "If registers hold the next tile instead, an SM"
+    ): "Load the next tile into registers while this one is used. With that, an SM",
     "(`__reduce_add_sync`, shuffles)": "(`__shfl_down_sync`)",
 }
 

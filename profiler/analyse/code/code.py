@@ -74,6 +74,12 @@ class Instruction:
         return self.predicate == NEVER
 
     @property
+    def moves_a_constant(self) -> bool:
+        """Returns whether it adds a constant to a product of halves that is zero: how compilers move one by another pipe."""
+        factors = [operand.removeprefix("-") for operand in self.operands[1:3]]
+        return self.name == "HFMA2" and factors == ["RZ", "RZ"]
+
+    @property
     def target(self) -> int | None:
         """Returns where a branch goes, as an offset in the same function."""
         match = _TARGET.search(self.text) if self.name in BRANCHES else None

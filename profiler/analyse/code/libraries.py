@@ -1,4 +1,4 @@
-"""Finds the author's line for code of a library, which the author of a kernel does not change.
+"""Finds the author's line for code of a library, which the author of a kernel does not change, and for code at a line that it cannot come from.
 
 The instructions of a function in, with their source lines; for each the one whose line stands for it out. Reports do not say where
 the compiler put a function of a library into the author's code, so that the values decide which it works on.
@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from profiler.analyse.code.registers import REGISTER, use_of
 
-# Headers of CUDA and of C++; the functions in Python that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`; and those
+# Headers of CUDA and of C++, of the system, and of packages of Python, such as the complex numbers of CuPy; the functions in Python that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`; and those
 # of Julia, whose own library has no folder in what it records (`int.jl`), of its packages, and of those that make kernels.
 _LIBRARIES = re.compile(
-    r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/include/c\+\+/|/triton/language/|/torch/_inductor/runtime/"
+    r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/include/c\+\+/|^/usr/(?:local/)?include/|/(?:site|dist)-packages/(?:[^/]+/)*include/"
+    r"|/triton/language/|/torch/_inductor/runtime/"
     r"|^(?:\./)?\w+\.jl$|/share/julia/|/\.julia/packages/|/(?:CUDA|LLVM|GPUCompiler|GPUArrays|KernelAbstractions)(?:\.jl)?/src/"
 )
 # The CuTe DSL gives some instructions of a kernel, such as atomics, the first line of the function that launches it.
@@ -34,6 +35,12 @@ _MOVES = re.compile(r"U?MOV|R2UR|IMAD\.MOV|IMAD(\.U32)? \w+, RZ, RZ,")
 _GIVEN = re.compile(r"U?LDC|S2U?R|CS2R")
 # A statement that stores says where to: what it stores may have been computed long before.
 _STORES = re.compile(r"STG?\b|RED|ATOMG?\b")
+# A declaration that computes an index of the thread from nothing but built-in variables reads and writes no memory. Compilers give
+# such a line to code that they make themselves, such as the loop of a `memcpy`.
+_ONLY_INDEX = re.compile(
+    r"[\w:\s]+=[-+*/%()\s\d]*\b(?:thread|block)(?:Idx|Dim)\.[xyz](?:[-+*/%()\s]|\b\d+\b|\b(?:thread|block|grid)(?:Idx|Dim)\.[xyz])*;\s*(?://.*)?"
+)
+_ACCESSES = re.compile(r"(?:@\S+ )?(?:LDG|STG|LDS|STS|LD|ST|RED\w*|ATOM\w*)\b")
 _ADDRESS = re.compile(r"\[([^\[\]]+)\](?=,|$)")  # behind the descriptor of memory as a whole
 
 
@@ -45,10 +52,12 @@ class Written(NamedTuple):
     source: str | None
     line: int | None = None
     executed: float | None = None  # null where it is not counted
+    is_misplaced: bool = False  # its line cannot be where it comes from
 
     @property
     def is_library(self) -> bool:
-        return is_of_library(self.file or "") or bool(_OF_LAUNCHER.match(self.source or ""))
+        of_launcher = bool(_OF_LAUNCHER.match(self.source or ""))
+        return self.is_misplaced or of_launcher or is_of_library(self.file or "")
 
     @property
     def is_authors(self) -> bool:
@@ -67,6 +76,8 @@ def find_authors(code: Sequence[Written]) -> list[int]:
     First comes a line close by that calls a function of Triton; then the author's load or arithmetic whose result the code of
     the library works on; then the author's code before it. Where there is none of these, the line remains that of the library.
     """
+    if misplaced := {(one.file, one.line) for one in code if _is_misplaced(one)}:
+        code = [one._replace(is_misplaced=(one.file, one.line) in misplaced) for one in code]
     if not any(one.is_library for one in code):
         return list(range(len(code)))
     makers = _find_makers(code)
@@ -81,6 +92,11 @@ def find_authors(code: Sequence[Written]) -> list[int]:
         else:
             found.append(here)
     return found
+
+
+def _is_misplaced(one: Written) -> bool:
+    """Returns whether an access to memory stands at a line that accesses none."""
+    return bool(one.source and _ACCESSES.match(one.text) and _ONLY_INDEX.fullmatch(one.source))
 
 
 def _find_makers(code: Sequence[Written]) -> list[int | None]:

@@ -167,7 +167,7 @@ def _grid_cautions(before: Profile, after: Profile) -> Iterator[str]:
         return
     one, other = before.shapes[0], after.shapes[0]
     threads = [shape.blocks * shape.threads for shape in (one, other)]
-    if max(threads) <= _ROUNDED_UP * min(threads) or is_as_much_arithmetic(before.opcodes, after.opcodes):
+    if max(threads) <= _ROUNDED_UP * min(threads) or is_as_much_arithmetic(before.computing, after.computing):
         return
     more = ""
     if one.threads == other.threads:
@@ -196,7 +196,7 @@ def _precision_cautions(before: Profile, after: Profile) -> Iterator[str]:
 
     One kernel of a step does not say in which precision the step computes.
     """
-    unlike = find_unlike_arithmetic(before.opcodes, after.opcodes)
+    unlike = find_unlike_arithmetic(before.computing, after.computing)
     if unlike is None or is_part_of_step(before) or is_part_of_step(after):
         return
     errors = [side.manifest.facts.relative_error for side in (before, after)]

@@ -177,7 +177,7 @@ def _point(rung: Rung, summary: TimingSummary, ceilings: Mapping[str, Ceiling]) 
     flops = gflops * summary.median_ns  # as giga-operations per second are operations per nanosecond
     l2_sectors = rung.profile.mean("l2_sectors")
     l2_bytes = l2_sectors * SECTOR_BYTES if l2_sectors else None
-    arithmetic = find_arithmetic(rung.profile.opcodes)
+    arithmetic = find_arithmetic(rung.profile.computing)
     limits = {
         name: ceilings[name].value * (flops / moved if moved else 1.0)
         for name, moved in ((arithmetic, None), (DRAM, dram_bytes), (L2, l2_bytes))

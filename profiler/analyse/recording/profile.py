@@ -102,6 +102,15 @@ class Profile:
         """Its machine code, read once for all who ask; None where none is recorded."""
         return read_code(self.run, self.kernel, self.numbers) if self.run else None
 
+    @cached_property
+    def computing(self) -> Mapping[str, float]:
+        """Its executed instructions by opcode, without those that only move a constant, as far as its machine code shows them."""
+        moved: dict[str, float] = {}
+        for one in self.code.instructions if self.code else ():
+            if one.moves_a_constant:
+                moved[one.opcode] = moved.get(one.opcode, 0.0) + (one.executed or 0.0)
+        return {opcode: max(0.0, count - moved.get(opcode, 0.0)) for opcode, count in self.opcodes.items()}
+
 
 def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) -> Profile:
     """Returns the profile of a kernel, over all its launches or those `among` these numbers."""

@@ -45,8 +45,16 @@ def test_a_function_that_triton_compiles_in_is_placed_where_its_operands_come_fr
     assert place_of("FADD R4, R6, R7", "FADD R9, R9, R9", "FMUL R5, R4, R4", last_file=file) == ("made.cu", 1)
 
 
-@pytest.mark.parametrize("file", ["/usr/include/c++/13/cmath", "/opt/gcc/include/c++/13/bits/stl_algo.h"])
-def test_code_of_the_standard_library_is_placed_where_its_operands_come_from(file):
+@pytest.mark.parametrize(
+    "file",
+    [
+        "/usr/include/c++/13/cmath",
+        "/opt/gcc/include/c++/13/bits/stl_algo.h",
+        "/usr/include/eigen3/Eigen/src/Core/Product.h",
+        "/opt/venv/lib/python3.12/site-packages/cupy/_core/include/cupy/complex/complex.h",
+    ],
+)
+def test_code_of_installed_headers_is_placed_where_its_operands_come_from(file):
     assert place_of("FADD R4, R6, R7", "FADD R9, R9, R9", "FMUL R5, R4, R4", last_file=file) == ("made.cu", 1)
 
 
@@ -114,6 +122,8 @@ def test_code_far_away_is_not_what_calls():
     "file",
     [
         "/home/me/triton/softmax.py",
+        "/home/me/project/include/complex.h",
+        "/opt/venv/lib/python3.12/site-packages/project/kernels.cu",
         "/home/me/language/standard.py",
         "/home/me/filter/int.jl",
         "/home/me/.julia/dev/Filter/src/filter.jl",

@@ -76,6 +76,8 @@ WAITED_FOR = {"waits": {"long_scoreboard": 90}}
             "Let each thread take several elements",
             "Have more loads under way",
         ),
+        # Nobody reads in a turn what was stored: each thread keeps its maximum in shared memory, and it is no tile.
+        ((LOAD, "@P1 STS [R8], R4", "@P0 BRA 0x0", "EXIT"), "unroll the loop", "`tl.range(…, num_stages=3)`"),
     ],
 )
 def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_thread(
@@ -105,6 +107,32 @@ def test_a_tile_that_would_cost_a_block_in_registers_is_copied_to_shared_memory(
     assert ("into registers" in candidate.advice) == fits
     assert ("room for fewer blocks" in candidate.advice) != fits
     assert "cp.async" in candidate.advice
+
+
+def copies(*before_each):
+    """Four copies of a load and its use, each of them behind these instructions."""
+    turn = 16 * (len(before_each) + 2)
+    lines = [
+        line.format(end=hex(turn * (copy + 1)))
+        for copy in range(4)
+        for line in (*before_each, LOAD, "FADD R5, R5, R4")
+    ]
+    return (*lines, "@P0 BRA 0x0", "EXIT")
+
+
+@pytest.mark.parametrize(
+    ("before_each", "advised"),
+    [
+        (("@P1 BRA {end}",), "branches stand between its copies"),
+        (("ISETP.GE.AND P1, PT, R6, R7, PT",), "unroll the loop"),
+        ((), "unroll the loop"),
+    ],
+)
+def test_branches_that_pass_by_the_copies_of_a_load_keep_them_apart(before_each, advised):
+    lines = copies(*before_each)
+    evidence = evidence_of(*lines, facts={len(before_each): WAITED_FOR}, line=1)
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert advised in candidate.advice
 
 
 DIVISION = (
@@ -400,11 +428,31 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
             "Let each warp, or each few lanes",
         ),
         (("IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "so that one lane updates for all"),
+        # Lanes do not add up for each other if each has a place of its own, as by its index.
+        (("S2R R3, SR_TID.X", "IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "for its place"),
+        # Where an image is enlarged, floats that are made of the index say which place is updated.
+        (
+            (
+                *("S2R R3, SR_TID.X", "I2FP.F32.S32 R4, R3", "FMUL R4, R4, 0.25", "F2I.TRUNC.NTZ R5, R4"),
+                *("IMAD.WIDE R6, R5, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R9"),
+            ),
+            "a gather instead of a scatter",
+        ),
+        # Particles go on from where they were a turn before: no index says where that is.
+        (
+            (
+                *("S2R R3, SR_TID.X", "FADD R4, R4, R2", "F2I.TRUNC.NTZ R5, R4", "IMAD.WIDE R6, R5, 0x4, R8"),
+                *("RED.E.ADD.STRONG.GPU [R6.64], R9", "@P0 BRA 0x10"),
+            ),
+            "Let each block update a copy",
+        ),
     ],
 )
 def test_updates_of_one_place_are_added_up_and_those_where_data_says_get_copies(lines, advised):
-    last = len(lines) - 1
-    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={last: {"waits": {"lg_throttle": 90}}}))
+    update = next(place for place, line in enumerate(lines) if line.startswith(("RED", "ATOM")))
+    (candidate,) = atomics.detect_atomics(
+        evidence_of(*lines, "EXIT", facts={update: {"waits": {"lg_throttle": 90}}})
+    )
     assert advised in candidate.advice
 
 

@@ -174,7 +174,7 @@ def test_each_word_of_cuda_that_a_language_says_otherwise_is_said_by_a_detector(
 def test_kernels_of_julia_too_are_advised_nothing_that_their_gpu_lacks(monkeypatch, capability, words):
     evidence = evidence_of("FADD R1, R1, R1", file="/home/me/fill.jl")
     monkeypatch.setitem(vars(evidence.profile), "compute_capability", capability)
-    advice = "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. In registers, it may"
+    advice = "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers hold the next tile instead, an SM"
     assert words in advise(evidence, Candidate("loads-not-overlapped", "", advice))
 
 

@@ -74,3 +74,31 @@ def test_a_library_without_an_author_keeps_its_own_line():
     assert find_authors(
         [Written("FADD R1, R1, R1", None, None, None), Written(PRODUCT, HEADER, None, 9)]
     ) == [0, 1]
+
+
+INDEX = "  int const i = blockIdx.x * blockDim.x + threadIdx.x;  // of the element"
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "stands_at"),
+    [
+        (
+            INDEX,
+            "STG.E.U8 [R4.64], R3",
+            2,
+        ),  # of the loop that the compiler makes of a memcpy, which is on line 2
+        (INDEX, "IADD3 R6, R6, 0x1, RZ", 1),  # an index is computed there, as far as this shows
+        ("  int const i = blockIdx.x * size[0] + threadIdx.x;", "STG.E.U8 [R4.64], R3", 1),
+        ("  float x = a[threadIdx.x];", "LDG.E R4, [R2.64]", 1),
+        ("  int i = next(threadIdx.x);", "LDG.E R4, [R2.64]", 1),
+        ("  total += threadIdx.x;", "ATOMG.E.ADD R4, [R2.64], R5", 1),  # a reference may be to memory
+    ],
+)
+def test_a_line_that_computes_an_index_alone_is_not_where_memory_is_accessed(line, text, stands_at):
+    code = [
+        Written("S2R R0, SR_TID.X", "mine.cu", line, 1),
+        Written("LDG.E R4, [R8.64]", "mine.cu", "memcpy(to + begin[i], from, bytes);", 2),
+        Written("IADD3 R4, R4, R9, RZ", "mine.cu", line, 1),
+        Written(text, "mine.cu", line, 1),
+    ]
+    assert code[find_authors(code)[-1]].line == stands_at

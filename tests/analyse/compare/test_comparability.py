@@ -209,6 +209,22 @@ def test_halves_that_become_floats_first_are_no_other_arithmetic(shipped_runs):
     assert cautioned_for_precision("rmsnorm", shipped_runs) == []
 
 
+@pytest.mark.parametrize(
+    ("second", "unlike"),
+    [
+        ("HFMA2.MMA R9, -RZ, RZ, 14.1875, -0.0015869140625", False),  # moves a constant of 32 bits
+        ("HFMA2.MMA R9, R4, R5, R9", True),
+    ],
+)
+def test_constants_that_are_moved_as_halves_are_no_arithmetic(make_run, second, unlike):
+    def computing(name, text):
+        launches = ({"kernel": "k", "process": process, "instructions": [(text, 5)]} for process in range(2))
+        return profile_kernel(make_run(*launches, name=name), "k")
+
+    found = compare_profiles(computing("one", "FADD R1, R2, R3"), computing("other", second))
+    assert any("precision differs" in one for one in found.comparable.warnings) == unlike
+
+
 def cautioned_for_precision(ladder, runs):
     rungs = profiler.ladder(ladder, runs).ladder.kernels
     return [rung.kernel for rung in rungs if any("precision differs" in told for told in rung.warnings)]

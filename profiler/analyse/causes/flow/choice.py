@@ -1,4 +1,4 @@
-"""Finds out what decides whether a thread stores: indices and sizes, which are known before it starts, or what it has read and worked out."""
+"""Finds out what decides a branch or a store: indices and sizes, which are known before a thread starts, or what it has read and worked out."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from profiler.analyse.causes.flow.dataflow import (
     STACK,
     address_registers,
     choosers_of,
+    find_processing,
     passes_by,
     reach,
     sources_of,
@@ -42,6 +43,17 @@ def is_chosen_by_data(evidence: Evidence, stores: Sequence[Site]) -> bool:
         return True
     loads = {one for one in feeding if one.kind == "global load"}
     return bool(loads) and not find_differing_in_block(evidence).isdisjoint(loads)
+
+
+def compares_data(evidence: Evidence, test: Site) -> bool:
+    """Returns whether a comparison looks at what was loaded, or made of it, and not at how far an index or a counter has come.
+
+    Where data says at which element a loop begins or ends, the loop counts from there, by additions.
+    """
+    processing = find_processing(evidence)
+    return test in processing and not any(
+        one.kind == "integer" and (one not in processing or _adds(one)) for one in sources_of(evidence, test)
+    )
 
 
 def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
@@ -78,7 +90,7 @@ def _counts(evidence: Evidence, site: Site) -> bool:
 
     What is added is judged by itself, as all that feeds a test.
     """
-    if site.instruction.name in _ADDING or site.opcode.startswith(_ADDING_BY_PRODUCT):
+    if _adds(site):
         return True
     if (place := _ADDEND.get(site.instruction.name)) is None:
         return False
@@ -87,6 +99,10 @@ def _counts(evidence: Evidence, site: Site) -> bool:
     return site not in reach(
         sources_of(evidence, site, others), lambda one: sources_of(evidence, one), _MOST_OF_AN_INDEX
     )
+
+
+def _adds(site: Site) -> bool:
+    return site.instruction.name in _ADDING or site.opcode.startswith(_ADDING_BY_PRODUCT)
 
 
 def _feeding(evidence: Evidence, site: Site) -> Iterable[Site]:

@@ -39,7 +39,7 @@ _RESOURCES = {
     "tensor": "the tensor pipe", "fma_heavy": "the half of the FMA pipe that multiplies integers",
 }  # fmt: skip
 # This says why the part differs from the throughput on the same screen, which is a part of the peak and counts all traffic.
-_LESS = ", at the rate that is within reach and without the traffic that its accesses could share"
+_LESS = ", even if it were as fast as any kernel makes it, and moved no data twice"
 _ALL = 100.0  # percent
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3

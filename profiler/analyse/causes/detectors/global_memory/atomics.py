@@ -11,15 +11,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.global_memory.updated_places import (
+    Updated,
+    find_updated,
+    finding_place,
+    is_swap,
+)
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
     find_depending,
-    find_processing,
     reach,
     sources_of,
 )
@@ -31,7 +35,6 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
-_SWAPS = (".CAS", ".EXCH")  # what takes a lock
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
 
 
@@ -57,7 +60,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     kinds = dict.fromkeys(site.kind for site in sites)
     most = max(kinds, key=lambda kind: sum(weights[site] for site in sites if site.kind == kind))
     where = "shared" if most == "shared atomic" else "global"
-    by_data = any(site.kind == most and _is_place_of_data(evidence, site) for site in sites)
+    updated = find_updated(evidence, {site: weights[site] for site in sites if site.kind == most})
     blocks = evidence.shape.blocks if evidence.shape else 0
     updates = sum(site.executed * (site.acting or LANES) for site in sites if site.kind == most)
     once_a_block = where == "global" and updates <= blocks
@@ -71,8 +74,10 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         sentence += (
             f"; the atomics keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
         )
+    if evidence.atomics_are_contended and 2 * _sampled(evidence, fractions) < waiting:
+        sentence += "; the samples at other lines are of accesses that queue behind these atomics"
     spared = _spared(evidence, fractions)
-    advice, in_triton = _for_type(_ADVICE[where, by_data], sites), ""
+    advice, in_triton = _for_type(_ADVICE[where][updated], sites), ""
     if once_a_block:
         advice, in_triton = _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
     elif apart:
@@ -90,6 +95,12 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         },
         in_triton=in_triton,
     )
+
+
+def _sampled(evidence: Evidence, sites: Iterable[Site]) -> float:
+    """Returns the part of the samples that show warps waiting at these instructions, in percent."""
+    total = sum(sum(site.waits.values()) for site in evidence.sites)
+    return 100 * sum(sum(site.waits.values()) for site in sites) / total if total else 100.0
 
 
 def _spared(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
@@ -127,14 +138,10 @@ def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> boo
         or (site.acting or LANES) * site.executed * site.width / 8 > SECTOR_BYTES * (site.sectors or 0.0)
         or any(
             one in differing and _drops_part_of_index(evidence.shape, one)
-            for one in reach(_finding(evidence, site), lambda one: sources_of(evidence, one))
+            for one in reach(finding_place(evidence, site), lambda one: sources_of(evidence, one))
         )
         for site in updating
     )
-
-
-def _finding(evidence: Evidence, site: Site) -> Sequence[Site]:
-    return sources_of(evidence, site, address_registers(site.instruction))
 
 
 def _drops_part_of_index(shape: LaunchShape, site: Site) -> bool:
@@ -150,14 +157,35 @@ def _is_seen(evidence: Evidence, sites: Sequence[Site]) -> bool:
     return round(100 * evidence.time_of(sites)) > 0
 
 
-_ADVICE = {  # the memory, and whether data says which place is updated
-    ("global", False): "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global "
-    "memory once a block.",
-    ("global", True): "Let each block update a copy of its own in shared memory, and add the copies to global memory at the end; where the places are "
-    "too many for a copy, sort the updates by their place, and add up those of one place first.",
-    ("shared", False): "Add up inside the warp first (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
-    ("shared", True): "Let each warp, or each few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what "
-    "it has for one place before it updates.",
+_COPIES_OF_LANES = (
+    "Let each warp, or each few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
+    "place before it updates."
+)
+_IN_REGISTER = (
+    "The lanes of a warp update places of their own, so that they cannot add up for each other: let each thread take several elements for its place, "
+    "add them up in a register, and update once"
+)
+_TURNED_ROUND = (
+    "The index of a thread alone says which place it updates: turn the work round, and let each thread take one place, find the elements that belong "
+    "there, and add them up in a register (a gather instead of a scatter)."
+)
+_ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
+    "global": {
+        "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
+        "a block.",
+        "by one lane": "One lane of each warp updates already: add up inside the block in shared memory as well, and update global memory once a block.",
+        "places of lanes": f"{_IN_REGISTER}; or, where other warps of its block update the same places, add up in shared memory first.",
+        "places of data": "Let each block update a copy of its own in shared memory, and add the copies to global memory at the end; where the places "
+        "are too many for a copy, sort the updates by their place, and add up those of one place first.",
+        "places of indices": _TURNED_ROUND,
+    },
+    "shared": {
+        "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
+        "by one lane": "One lane of each warp updates already: let it store what the warp has in a place of its own, and let one warp add these up.",
+        "places of lanes": f"{_IN_REGISTER}.",
+        "places of data": _COPIES_OF_LANES,
+        "places of indices": _TURNED_ROUND,
+    },
 }  # fmt: skip
 
 _NOT_REDUCED = re.compile(r"\.(?:B?F\d|64)")  # `__reduce_add_sync` takes integers of 32 bits
@@ -188,22 +216,12 @@ _IN_ONE_PROGRAM = (
 )
 
 
-def _is_place_of_data(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the address of an atomic is computed from a loaded value, as that of a histogram's bin is."""
-    return not find_processing(evidence).isdisjoint(_finding(evidence, site))
-
-
 def add_retries(evidence: Evidence) -> Evidence:
     """Returns the evidence with the instructions of all loops that repeat an atomic until it succeeds."""
     swaps = [site for site in evidence.of("atomic", "shared atomic") if is_swap(site)]
     loops = evidence.loops_around(swaps)
     retried = [site for loop in loops if _is_retried(evidence, loop) for site in evidence.inside(loop)]
     return replace(evidence, retried=frozenset(retried)) if retried else evidence
-
-
-def is_swap(site: Site) -> bool:
-    """Returns whether an atomic compares and swaps, or swaps, so that it may have to be repeated."""
-    return any(swap in site.opcode for swap in _SWAPS)
 
 
 def _is_retried(evidence: Evidence, loop: Loop) -> bool:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -19,6 +21,7 @@ _MASKS = ("0x55555555", "0x33333333", "0xf0f0f0f")
 _ADDS_BYTES = "0x1010101"
 _SHIFTS = ("SHF", "LEA", "IMAD", "IADD3", "VIADD", "PRMT")
 _SUMS = ("IADD3", "VIADD", "LEA", "IMAD")
+_TOTALS = ("IADD3", "VIADD", "IMAD.IADD", "FADD")
 _COUNTS = ("IADD3", "VIADD", "IMAD.IADD")
 # Single bits of one word that are added up. A few bits may be flags, each with its own meaning; a byte of them is counted. The highest bit
 # of a byte, or of more of them, needs no mask once it is shifted.
@@ -31,12 +34,13 @@ def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
     """Names bits that are counted by several instructions for each word, where `__popc` is one."""
     masked, by_masks = _find_masks(evidence)
     shifted, by_shifts = _find_single_bits(evidence)
-    sites = dict.fromkeys([*masked, *shifted])
-    words = by_masks + by_shifts
+    turned, by_turns = _find_turns(evidence)
+    sites = dict.fromkeys([*masked, *shifted, *turned])
+    words = by_masks + by_shifts + by_turns
     if not sites or not words:
         return
     executed = sum(site.executed for site in sites)
-    how = "masks and sums" if by_masks >= by_shifts else "a shift for each bit"
+    how = "masks and sums" if by_masks >= by_shifts + by_turns else "a shift for each bit"
     share = 100 * evidence.share_executed(sites)
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     issue = fewer.resources.get(ISSUE, 0.0) * (1 - min(1.0, words / executed))
@@ -106,6 +110,42 @@ def _find_single_bits(evidence: Evidence) -> tuple[list[Site], float]:
         return [], 0.0
     words = sum(max(site.executed for sites in by_shift.values() for site in sites) for by_shift in counted)
     return list(taking | adding), words
+
+
+def _find_turns(evidence: Evidence) -> tuple[list[Site], float]:
+    """Returns the loops that add up the lowest bit of a word and shift it out, and do nothing else, and how many words they count."""
+    found: list[Site] = []
+    words = 0.0
+    for loops in evidence.loops.values():
+        for loop in loops:
+            sites = evidence.inside(loop)
+            if any(site.kind in ACCESSES for site in sites) or not (adder := _adds_lowest(evidence, sites)):
+                continue
+            found += sites
+            words += adder.executed / max(1.0, evidence.turns(adder, loop))
+    return found, words
+
+
+def _adds_lowest(evidence: Evidence, sites: Sequence[Site]) -> Site | None:
+    """Returns the instruction of a loop by which a sum takes in the lowest bit of a word that the loop shifts to the right."""
+    shifted = {
+        shift[0]
+        for site in sites
+        if (shift := _shift_of(site)) and shift[0] == _operands(site)[0] and is_carried(evidence, site)
+    }
+    bits = {site for site in sites if _is_masked(site) and _operands(site)[2] == "0x1"}
+    bits = {site for site in bits if _operands(site)[1] in shifted}
+    bits |= {site for site in sites if site.kind == "conversion" or site.instruction.name == "I2FP"
+             if not bits.isdisjoint(sources_of(evidence, site))}  # fmt: skip
+    for site in sites:
+        if not site.opcode.startswith(_TOTALS):
+            continue
+        total, *added = _operands(site)
+        if added.count(total) == 1:
+            others = set(REGISTER.findall(" ".join(added))) - {total}
+            if not bits.isdisjoint(sources_of(evidence, site, others)):
+                return site
+    return None
 
 
 def _single_bits(evidence: Evidence) -> Iterator[tuple[object, str, list[Site]]]:

@@ -8,6 +8,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import OF_A_DIVISION, find_dividing
+from profiler.analyse.causes.flow.choice import compares_data
 from profiler.analyse.causes.flow.dataflow import find_address_work
 from profiler.text import whole_percent
 
@@ -79,4 +80,8 @@ def _costs_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:
 
 def _tests(evidence: Evidence) -> list[Site]:
     """Returns the comparisons of integers: tests of bounds and of the loop's end. Minima may be the result itself, as in a network that sorts."""
-    return [site for site in evidence.of("integer") if site.instruction.name == "ISETP"]
+    return [
+        site
+        for site in evidence.of("integer")
+        if site.instruction.name == "ISETP" and not compares_data(evidence, site)
+    ]

@@ -101,10 +101,10 @@ def _wasting(
     """Returns the cause of which these parts of the instructions' lanes do nothing."""
     wasted = 100 * sum(part * site.executed for site, part in fractions.items()) / evidence.executed
     lanes = _mean_lanes(fractions)
-    act = f"{lanes:.1f} of 32 lanes act" if lanes >= 1 else "fewer than one of 32 lanes acts on average"
+    acting = f"{lanes:.1f}" if lanes >= 1 else "fewer than one"
     return Candidate(
         name,
-        f"{sentence}: where that happens, {act}; {whole_percent(wasted)} % of all issued lanes are wasted.",
+        f"{sentence}. An instruction there works for {acting} of 32 lanes on average; {whole_percent(wasted)} % of all lanes that are issued do nothing.",
         advice,
         _for_acting_lanes(evidence, fractions),
         {site: part * site.executed for site, part in fractions.items()},
@@ -125,8 +125,8 @@ def _wasting_warps(
         guards[guard] = guards.get(guard, 0.0) + part * site.executed
     return Candidate(
         "idle-lanes",
-        f"Whole warps have nothing to do: {whole_percent(without)} % of those that ask for work get none; {whole_percent(wasted)} % of all issued lanes "
-        "are wasted.",
+        f"Whole warps have nothing to do: {whole_percent(without)} % of those that ask for work get none; {whole_percent(wasted)} % of all lanes "
+        "that are issued do nothing.",
         "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
         _for_acting_lanes(evidence, idle),
         guards,
@@ -155,7 +155,7 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "idle-lanes",
         f"Blocks of {counted(evidence.shape.threads, 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp: "
-        f"{whole_percent(100 * idle)} % of all issued lanes are wasted.",
+        f"{whole_percent(100 * idle)} % of all lanes that are issued do nothing.",
         "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks.",
         Effect({**effect.resources, LAUNCH: _not_launched(evidence, effect)}, effect.waits),
         evidence={"acting_lanes": lanes, "wasted_lanes_pct": 100 * idle},

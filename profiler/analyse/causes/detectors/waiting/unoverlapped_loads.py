@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from itertools import pairwise
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
@@ -11,9 +12,11 @@ from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_under_way, find_loads_beside
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
 from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.dataflow import passes_by
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.text import counted, whole_percent
 
 # More loads than are enough hide more of the latency, and nothing of the queues. A thread has 64 registers for them where half of the places of an SM
@@ -24,10 +27,12 @@ _REGISTERS_FOR_LOADS = 64
 _AHEAD = {
     "turns": "Load the next tile while this one is used: into registers, or by asynchronous copies (cp.async) into a second buffer in shared "
     "memory.",
-    "full turns": "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. In registers, "
-    "it may leave an SM with room for fewer blocks.",
+    "full turns": "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers "
+    "hold the next tile instead, an SM may have room for fewer blocks.",
     "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
     "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
+    "branches": "A loop over these loads is unrolled already, but branches stand between its copies, so that each load waits until the one before it has "
+    "been used: load all values first, at an index that is always valid or under a condition alone (`x = inside ? p[i] : 0`), and use them after that.",
     "": "Let each thread take several elements, and issue all of their loads before the first use.",
 }
 _AHEAD_IN_TRITON = {
@@ -75,12 +80,13 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     few = sum(count * site.executed for site, count in under_way.items()) / sum(
         site.executed for site in loads
     )
-    where = _most_waited_for(evidence, loads, turns)
+    tiles = {site for site in turns if _is_of_tile(evidence, site)}
+    where = _most_waited_for(evidence, loads, tiles)
     yield Candidate(
         "loads-not-overlapped",
-        f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory; each has about {few:.0f} of them under way"
-        + (f", and a scheduler {counted(round(warps), 'warp', 'warps')}." if warps else "."),
-        _AHEAD["full turns" if where == "turns" and not _fit_in_registers(evidence, turns) else where],
+        f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory; a warp has about {few:.0f} of them under way at a time"
+        + (f", and each scheduler has {counted(round(warps), 'warp', 'warps')}." if warps else "."),
+        _AHEAD[_how_to_load_ahead(evidence, where, loads, tiles)],
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
@@ -95,14 +101,54 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _most_waited_for(evidence: Evidence, loads: Sequence[Site], turns: Collection[Site]) -> str:
+def _is_of_tile(evidence: Evidence, load: Site) -> bool:
+    """Returns whether a loop fills shared memory with what it loads, for the block to use in the same turn.
+
+    Where the threads do not meet and nothing is read there, each thread keeps a result in shared memory, such as a maximum. Where a tree adds up what
+    was stored, products are there, and no loads that could be copied.
+    """
+    loop = evidence.innermost_loop(load)
+    inside = evidence.inside(loop) if loop else []
+    used = any(site.kind in ("barrier", "shared load", "tensor") for site in inside)
+    return used and find_in_trees(evidence).isdisjoint(inside)
+
+
+def _most_waited_for(evidence: Evidence, loads: Sequence[Site], tiles: Collection[Site]) -> str:
     """Returns where the loads are that warps wait for most, as `_AHEAD_IN_TRITON` names it."""
     waiting = dict.fromkeys(_AHEAD_IN_TRITON, 0.0)
     for site in loads:
-        copied = "copies" if feeds_shared_memory(evidence, site) else "loop"
-        where = "turns" if site in turns else copied if evidence.innermost_loop(site) else ""
+        copied = "copies" if site.instruction.name in COPIES_TO_SHARED else "loop"
+        where = "turns" if site in tiles else copied if evidence.innermost_loop(site) else ""
         waiting[where] += evidence.charged[site]["long_scoreboard"]
     return max(waiting, key=lambda where: waiting[where])
+
+
+def _how_to_load_ahead(evidence: Evidence, where: str, loads: Sequence[Site], tiles: Collection[Site]) -> str:
+    if where == "turns" and not _fit_in_registers(evidence, tiles):
+        return "full turns"
+    return "branches" if where in ("loop", "") and _are_copies_apart(evidence, loads) else where
+
+
+def _are_copies_apart(evidence: Evidence, loads: Sequence[Site]) -> bool:
+    """Returns whether warps wait most for copies of one load, as in an unrolled loop, each of which a branch of its own may pass by."""
+    waiting: dict[tuple[int, str, str], float] = {}
+    copies: dict[tuple[int, str, str], list[Site]] = {}
+    for site in loads:
+        if site.instruction.place:
+            line = (site.function, site.instruction.place, site.opcode)
+            copies.setdefault(line, []).append(site)
+            waiting[line] = waiting.get(line, 0.0) + evidence.charged[site]["long_scoreboard"]
+    if not waiting:
+        return False
+    alike = copies[max(waiting, key=lambda line: waiting[line])]
+    return len(alike) > 1 and all(_is_passed_by(evidence, *pair) for pair in pairwise(alike))
+
+
+def _is_passed_by(evidence: Evidence, before: Site, load: Site) -> bool:
+    """Returns whether a branch between two loads leads past the second one."""
+    code = evidence.by_function[load.function]
+    between = code[evidence.place(before, code) : evidence.place(load, code)]
+    return any((passes_by(one) or 0) > load.instruction.offset for one in between)
 
 
 def _fit_in_registers(evidence: Evidence, turns: Collection[Site]) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Generic, TypeVar
 
-from profiler.analyse.causes.evidence.sites import Site, moves_a_constant
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.registers import is_predicate
 
 _PARTS = re.compile(r"(?:^|\+)([^+]+)")
@@ -91,7 +91,7 @@ class Operations(ABC, Generic[_Number]):
         operands = [part for part in one.operands[1:] if not is_predicate(part)]
         if one.name in ("S2R", "S2UR"):
             return self.special(operands[0])
-        if one.name == "HFMA2" and moves_a_constant(one):
+        if one.moves_a_constant:
             return self.constant(_of_halves(*operands[-2:]))
         if one.name == "LOP3" and len(operands) == 4 and operands[3].startswith("0x"):
             return self.logic([self.operand(site, part) for part in operands[:3]], int(operands[3], 16))

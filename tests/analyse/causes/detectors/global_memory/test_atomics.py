@@ -1,5 +1,7 @@
 """Atomics that warps wait for, and loops that repeat one until it succeeds: that is waiting for others, and no cause of its own."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import LOAD, evidence_of, names
 
@@ -126,7 +128,7 @@ def test_where_only_a_thread_can_add_up_what_it_adds_fewer_blocks_are_launched(r
     facts = {4: {"sectors": sectors, "acting": 32.0, "lanes": 32.0}}
     evidence = evidence_of(*lines, facts=facts, block=128, figures={"waves": 1e9}, waits={"drain": 1.0})
     (candidate,) = atomics.detect_atomics(evidence)
-    assert ("update places of their own" in candidate.advice) == larger
+    assert ("The threads of a block update places of their own" in candidate.advice) == larger
     assert ("launch" in candidate.effect.resources) == larger
 
 
@@ -208,3 +210,74 @@ def test_atomics_that_warps_wait_for_are_named():
 def test_only_integers_of_32_bits_are_added_up_in_a_warp_by_one_instruction(atomic, said):
     (candidate,) = atomics.detect_atomics(evidence_of(atomic, "EXIT"))
     assert {word for word in ("__reduce_add_sync", "__shfl_down_sync") if word in candidate.advice} == {said}
+
+
+SUMMED, SCATTERED = "[R6.64]", "[R10.64]"  # the second one where loaded data says
+FOR_TWO_PLACES = (
+    *(LOAD, "IMAD.WIDE R10, R4, 0x4, R12"),
+    f"RED.E.ADD.F32.FTZ.RN.STRONG.GPU {SUMMED}, R5",
+    f"RED.E.ADD.F32.FTZ.RN.STRONG.GPU {SCATTERED}, R5",
+    "EXIT",
+)
+
+
+@pytest.mark.parametrize(
+    ("blamed", "said"),
+    [((60, 40), "Add up inside the warp first"), ((40, 60), "Let each block update a copy")],
+)
+def test_the_updates_that_cost_most_decide_what_is_advised(blamed, said):
+    facts = {
+        2 + place: {"acting": 32.0, "sectors": 100.0, "waits": {"lg_throttle": waits}}
+        for place, waits in enumerate(blamed)
+    }
+    (candidate,) = atomics.detect_atomics(evidence_of(*FOR_TWO_PLACES, facts=facts, grid=10))
+    assert candidate.advice.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("sectors", "said"),
+    [
+        (100.0, "Add up inside the warp first"),  # 8 words for 32 lanes
+        (300.0, "Add up inside the warp first"),
+        (400.0, "The lanes of a warp update places of their own"),
+        (3_200.0, "The lanes of a warp update places of their own"),
+    ],
+)
+def test_lanes_share_places_where_a_request_touches_fewer_sectors_than_their_words_fill(sectors, said):
+    facts = {0: {"acting": 32.0, "sectors": sectors}}
+    evidence = evidence_of("RED.E.ADD.STRONG.GPU [R6.64], R5", "@P0 BRA 0x0", "EXIT", facts=facts, grid=10)
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert candidate.advice.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("atomic", "acting", "said"),
+    [
+        ("RED.E.ADD.STRONG.GPU [R6.64], R5", 1.0, "One lane of each warp updates already"),
+        ("RED.E.ADD.STRONG.GPU [R6.64], R5", 2.0, "Add up inside the warp first"),
+        ("ATOMG.E.CAS.STRONG.GPU PT, R8, [R6], R8, R9", 1.0, "Add up inside the warp first"),  # the last one
+    ],
+)
+def test_one_lane_of_a_warp_has_nobody_left_to_add_up_for(atomic, acting, said):
+    evidence = evidence_of(atomic, "EXIT", facts={0: {"acting": acting}}, grid=10)
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert candidate.advice.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("contended", "at_atomic", "said"), [(True, 5, True), (True, 60, False), (False, 5, False)]
+)
+def test_where_others_queue_behind_atomics_the_samples_at_other_lines_are_explained(
+    contended, at_atomic, said
+):
+    facts = {
+        0: {"waits": {"lg_throttle": at_atomic}},
+        1: {"waits": {"long_scoreboard": 100 - at_atomic}},
+    }
+    evidence = evidence_of(
+        "RED.E.ADD [R2.64], R4", "LDG.E R5, [R8.64]", "FADD R5, R5, R5", "EXIT", facts=facts
+    )
+    evidence.charged[evidence.sites[0]].update(evidence.charged[evidence.sites[1]])
+    evidence.charged[evidence.sites[1]].clear()
+    (candidate,) = atomics.detect_atomics(replace(evidence, atomics_are_contended=contended))
+    assert ("queue behind these atomics" in candidate.sentence) == said

@@ -68,8 +68,8 @@ def test_a_division_that_chooses_the_lanes_is_no_result_of_theirs(back, idle):
 @pytest.mark.parametrize(
     ("acting", "said"),
     [
-        (0.04, "fewer than one of 32 lanes acts on average; > 99 % of all issued lanes are wasted."),
-        (1.0, "1.0 of 32 lanes act; 97 % of all issued lanes are wasted."),
+        (0.04, "fewer than one of 32 lanes on average; > 99 % of all lanes that are issued do nothing."),
+        (1.0, "1.0 of 32 lanes on average; 97 % of all lanes that are issued do nothing."),
     ],
 )
 def test_no_part_of_a_lane_acts(acting, said):
@@ -77,7 +77,7 @@ def test_no_part_of_a_lane_acts(acting, said):
     facts = dict.fromkeys((0, 1), {"lanes": acting, "acting": acting} | ALIKE)
     evidence = evidence_of("LDG.E R4, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R4", facts=facts)
     (candidate,) = lanes.detect_idle_lanes(evidence)
-    assert candidate.sentence.endswith(f"where that happens, {said}")
+    assert candidate.sentence.endswith(f". An instruction there works for {said}")
 
 
 @pytest.mark.parametrize(("stored_at", "idle"), [("R6", 0.0), ("R8", 7 / 8)])
@@ -124,8 +124,8 @@ def test_the_slow_path_of_a_division_leaves_no_lane_without_work(test, idle):
 @pytest.mark.parametrize(
     ("warps", "lanes_of_them", "said"),
     [
-        (12.5, 32.0, "Whole warps have nothing to do: 88 % of those that ask for work get none; 62 % of all issued lanes are wasted."),
-        (100.0, 4.0, "Lanes have nothing to do while their warp executes: where that happens, 4.0 of 32 lanes act; 73 % of all issued lanes are wasted."),
+        (12.5, 32.0, "Whole warps have nothing to do: 88 % of those that ask for work get none; 62 % of all lanes that are issued do nothing."),
+        (100.0, 4.0, "Lanes have nothing to do while their warp executes. An instruction there works for 4.0 of 32 lanes on average; 73 % of all lanes that are issued do nothing."),
     ],
 )  # fmt: skip
 def test_warps_without_work_are_no_lanes_that_watch_their_warp(warps, lanes_of_them, said):

@@ -61,3 +61,24 @@ def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion
     )
     assert bool(list(special_functions.detect_special_functions(evidence))) != divides
     assert bool(list(number_types.detect_conversions(evidence))) != divides
+
+
+LOADED = "LDG.E R4, [R10.64]"
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_of_bounds"),
+    [
+        (("IADD3 R6, R6, 0x1, RZ", "ISETP.GE.AND P0, PT, R6, R9, PT"), True),
+        ((LOADED, "ISETP.NE.AND P0, PT, R4, RZ, PT"), False),  # is anything left of a word?
+        ((LOADED, "SHF.R.U32.HI R4, RZ, 0x1, R4", "ISETP.NE.AND P0, PT, R4, RZ, PT"), False),
+        # Where data says how long a row is, the loop still counts.
+        ((LOADED, "IMAD R6, R2, 0x4, R3", "ISETP.GE.AND P0, PT, R6, R4, PT"), True),
+        ((LOADED, "IADD3 R4, R4, 0x1, RZ", "ISETP.GE.AND P0, PT, R4, R9, PT"), True),
+    ],
+)
+def test_a_comparison_of_what_was_loaded_is_no_test_of_bounds(lines, is_of_bounds):
+    evidence = evidence_of(*lines, "@P0 BRA 0x0", "EXIT")
+    tests = [site for site in evidence.sites if site.instruction.name == "ISETP"]
+    found = integer_overhead.find_spare_addresses(evidence)
+    assert [site for site in found if site.instruction.name == "ISETP"] == (tests if is_of_bounds else [])

@@ -134,3 +134,32 @@ def test_the_highest_bit_of_a_byte_needs_no_mask():
     assert len(find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R3, R7, RZ, 0x19", STORE)) == 1
     assert find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R3, R7, RZ, 0x18", STORE) == []
     assert find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R9, R7, RZ, 0x19", STORE) == []
+
+
+ONE_BY_ONE = (
+    "LOP3.LUT R6, R3, 0x1, RZ, 0xc0, !PT",
+    "SHF.R.U32.HI R3, RZ, 0x1, R3",
+    "I2FP.F32.U32 R6, R6",
+    "ISETP.NE.AND P0, PT, R3, RZ, PT",
+    "FADD R7, R6, R7",
+    "@P0 BRA 0x20",
+)
+
+
+@pytest.mark.parametrize(
+    ("replaced", "counts"),
+    [
+        ({}, True),
+        ({2: "MOV R8, R9", 4: "IADD3 R7, R6, R7, RZ"}, True),  # without floats
+        ({4: "IMAD R7, R7, 0x2, R6"}, False),  # the bits in another order
+        ({4: "FADD R7, R6, R8"}, False),  # no sum
+        ({0: "LOP3.LUT R6, R3, 0x3, RZ, 0xc0, !PT"}, False),  # digits of two bits
+        ({1: "SHF.R.U32.HI R3, RZ, 0x1, R9"}, False),  # the same bit in each turn
+        ({3: "LDG.E R8, [R10.64]"}, False),  # the loop does something else besides
+    ],
+)
+def test_a_loop_may_add_up_the_lowest_bit_and_shift_it_out(replaced, counts):
+    loop = [replaced.get(place, line) for place, line in enumerate(ONE_BY_ONE)]
+    found = find(LOAD, XOR, *((line, 3_200.0) for line in loop), STORE)
+    assert [one.evidence["instructions_per_word"] for one in found] == ([32 * 6] if counts else [])
+    assert all("by a shift for each bit" in one.sentence for one in found)

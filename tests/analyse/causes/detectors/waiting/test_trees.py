@@ -1,11 +1,13 @@
 """A tree by which a block makes one value in each turn of a loop, which need not be there, and loops that look like it."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.every import DETECTORS
 from profiler.analyse.causes.detectors.instructions import lanes
-from profiler.analyse.causes.detectors.waiting import barriers, trees
+from profiler.analyse.causes.detectors.waiting import barriers, trees, unoverlapped_loads
 from profiler.analyse.causes.flow.trees import find_in_trees, find_trees
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
@@ -196,3 +198,21 @@ def test_barriers_beside_trees_are_a_cause_of_their_own():
 def test_idle_lanes_of_a_tree_that_a_turn_needs_are_a_cause():
     (one,) = lanes.detect_idle_lanes(made(result=("LDS R12, [UR4]", ALL)))
     assert one.name == "idle-lanes"
+
+
+# Each thread adds up what others have loaded for it: a tile.
+USED_BY_OTHERS = {
+    **dict.fromkeys(("test", "own", "step", "result", "use")),
+    "other": ("LDS R10, [R24]", ALL),
+    "add": ("FADD R13, R13, R10", ALL),
+}
+
+
+@pytest.mark.parametrize(("changed", "is_tile"), [({}, False), (USED_BY_OTHERS, True)])
+def test_what_a_tree_adds_up_is_no_tile_that_could_be_copied_ahead(changed, is_tile):
+    evidence = made(**changed)
+    evidence = replace(evidence, model=replace(evidence.model, waits={"long_scoreboard": 1.0}))
+    (load,) = evidence.of("global load")
+    evidence.charged[load]["long_scoreboard"] = 90
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert ("next tile" in candidate.advice) == is_tile

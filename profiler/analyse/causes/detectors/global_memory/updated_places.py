@@ -1,0 +1,83 @@
+"""Finds out which places the lanes of a warp update together: that decides who can add up what they have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
+from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
+    changed_in,
+    find_processing,
+    reach,
+    sources_of,
+)
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
+
+Updated = Literal[
+    "one place",  # all lanes of a warp, as far as the code and the counters say; or nothing says more
+    "by one lane",  # of a warp
+    "places of lanes",  # each lane another one
+    "places of data",  # what is loaded or worked out says which, as in a histogram
+    "places of indices",  # floats made of the thread's index say which, as where an image is enlarged
+]
+
+_FLOATS: tuple[Kind, ...] = ("fp32", "fp64")
+_SWAPS = (".CAS", ".EXCH")  # what takes a lock
+
+
+def is_swap(site: Site) -> bool:
+    """Returns whether an atomic compares and swaps, or swaps, so that it may have to be repeated."""
+    return any(swap in site.opcode for swap in _SWAPS)
+
+
+def find_updated(evidence: Evidence, weights: Mapping[Site, float]) -> Updated:
+    """Returns which places most of these updates are to, by weight."""
+    found: dict[Updated, float] = {}
+    for site, weight in weights.items():
+        updated = _updated_by(evidence, site)
+        found[updated] = found.get(updated, 0.0) + weight
+    return max(found, key=lambda one: found[one])
+
+
+def finding_place(evidence: Evidence, site: Site) -> Iterable[Site]:
+    """Returns the instructions that wrote the registers of an address."""
+    return sources_of(evidence, site, address_registers(site.instruction))
+
+
+def _updated_by(evidence: Evidence, site: Site) -> Updated:
+    # Of an update that is retried, the last lane may be alone, too.
+    if site.acting is not None and site.acting <= 1.0 and not is_swap(site):
+        return "by one lane"
+    apart = bytes_between_lanes(evidence, [site])
+    if apart == 0:
+        return "one place"
+    finding = finding_place(evidence, site)
+    if not find_processing(evidence).isdisjoint(finding):
+        return "places of data"
+    makers = reach(finding, lambda one: () if one.kind in ACCESSES else sources_of(evidence, one))
+    if any(one.kind in _FLOATS for one in makers):
+        of_data = any(one.kind in ACCESSES or _is_carried_float(evidence, one) for one in makers)
+        return "places of data" if of_data else "places of indices"
+    return "places of lanes" if apart or _has_room_for_lanes(site) else "one place"
+
+
+def _is_carried_float(evidence: Evidence, site: Site) -> bool:
+    """Returns whether floats are computed from what the turn before of a loop has left, such as where a particle is after a step."""
+    loop = evidence.innermost_loop(site) if site.kind in _FLOATS else None
+    return loop is not None and any(
+        not any(
+            loop.start <= one.instruction.offset < site.instruction.offset
+            for one in sources_of(evidence, site, {register})
+        )
+        for register in site.use.inputs & changed_in(loop)
+    )
+
+
+def _has_room_for_lanes(site: Site) -> bool:
+    """Returns whether a request touches as many sectors as the values of its lanes fill side by side: with fewer, lanes share places."""
+    filled = (site.acting or LANES) * site.width / 8 * site.executed
+    return bool(site.sectors) and SECTOR_BYTES * (site.sectors or 0.0) >= filled
