@@ -21,6 +21,7 @@ from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
+from profiler.analyse.causes.flow.stores_alike import add_stores_alike
 from profiler.analyse.causes.order import in_order, put_digits_last
 from profiler.analyse.causes.places import find_places, find_signature
 from profiler.analyse.causes.shown import what_counters_show
@@ -58,7 +59,7 @@ def find_all(profile: Profile) -> Diagnosis:
 
 def look_at(profile: Profile) -> Evidence:
     """Returns what the detectors look at."""
-    return add_shares(add_retries(add_lookups(gather(profile))))
+    return add_shares(add_retries(add_stores_alike(add_lookups(gather(profile)))))
 
 
 def _find_seen(evidence: Evidence) -> list[Seen]:

@@ -28,6 +28,7 @@ PROGRAMS = [
     "global_memory",
     "shared_memory",
     "tile_order",
+    "one_place",
     "instructions",
     "waiting",
     "launch",
