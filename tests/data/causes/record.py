@@ -29,6 +29,7 @@ PROGRAMS = [
     "shared_memory",
     "tile_order",
     "one_place",
+    "in_place",
     "instructions",
     "waiting",
     "launch",
