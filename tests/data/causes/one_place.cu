@@ -10,7 +10,7 @@ __device__ __forceinline__ float4 twice(float4 x) { return make_float4(2 * x.x, 
 template <bool BY_ALL, typename T>
 __device__ __forceinline__ void scale(const T* __restrict__ in, T* __restrict__ out, float* __restrict__ length, int count) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (BY_ALL || i == 0) *length = count;  // <- scaled_by_all, vectors_by_all
+  if (BY_ALL || i == 0) *length = count;  // <- stored_by_all
   if (i < count) out[i] = twice(in[i]);
 }
 
