@@ -29,7 +29,7 @@ def stored(*made, store="STG.E [R2.64], R7", cycles=1000.0, sectors=100.0):
 def test_a_store_of_all_threads_to_one_place_is_named(made):
     evidence = stored(*made)
     assert names(detect_redundant_stores, evidence) == ["redundant-global-stores"]
-    assert evidence.model.busy[ONE_SLICE] == pytest.approx(0.05)  # half a cycle for each of 100 sectors
+    assert evidence.model.busy[ONE_SLICE] == pytest.approx(0.0586)  # 0.586 cycles for each of 100 sectors
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_stores_to_several_places_are_needed(made):
     ("other", "found"),
     [
         ({}, True),
-        ({"cycles": 1700.0}, False),  # they take less than 3 % of the time
+        ({"cycles": 2000.0}, False),  # they take less than 3 % of the time
         ({"sectors": 200.0}, False),  # each warp stores in two sectors
         ({"store": "STG.E.STRONG.GPU [R2.64], R7"}, False),  # others are to see each
     ],
@@ -62,4 +62,4 @@ def test_places_in_one_sector_are_in_one_slice():
     lines = (*LENGTH, "STG.E [R2.64], R7", "STG.E [R2.64+0x8], R7", "STG.E [R2.64+0x20], R7", "EXIT")
     facts = {place: {"sectors": 100.0} for place in (3, 4, 5)}
     evidence = add_stores_alike(evidence_of(*lines, facts=facts, figures={CYCLES: 1000.0}))
-    assert evidence.model.busy[ONE_SLICE] == pytest.approx(0.1)
+    assert evidence.model.busy[ONE_SLICE] == pytest.approx(0.1172)
