@@ -58,8 +58,12 @@ def find_all(profile: Profile) -> Diagnosis:
 
 
 def look_at(profile: Profile) -> Evidence:
-    """Returns what the detectors look at."""
-    return add_shares(add_retries(add_stores_alike(add_lookups(gather(profile)))))
+    """Returns what the detectors look at: what is recorded, and what follows from several of its instructions at once."""
+    evidence = gather(profile)
+    evidence = add_lookups(evidence)  # how busy the cache of constants is, which no counter says
+    evidence = add_retries(evidence)  # which loops only repeat an atomic until it succeeds
+    evidence = add_stores_alike(evidence)  # how busy the slice of L2 is to which all threads store
+    return add_shares(evidence)  # which arithmetic lanes could share out, so that no bound counts it
 
 
 def _find_seen(evidence: Evidence) -> list[Seen]:

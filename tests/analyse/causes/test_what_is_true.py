@@ -4,7 +4,6 @@ import pytest
 from made_evidence import LOAD, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
-from profiler.analyse.causes.flow.gathered import is_gathered
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
     integer_overhead,
@@ -18,6 +17,7 @@ from profiler.analyse.causes.detectors.shared_memory import (
     too_little_reuse,
 )
 from profiler.analyse.causes.detectors.waiting import dependent_chains, unoverlapped_loads
+from profiler.analyse.causes.flow.gathered import is_gathered
 
 FULL = {"sectors": 400.0, "ideal_sectors": 400.0}
 

@@ -174,7 +174,7 @@ class Site:
         self.opcode = instruction.opcode
         meaning = _meaning_of(instruction.opcode)
         self.kind, self.width, self.units = meaning.kind, meaning.width, meaning.units
-        if instruction.predicate == NEVER or (instruction.name == "HFMA2" and _moves_a_constant(instruction)):
+        if instruction.predicate == NEVER or (instruction.name == "HFMA2" and moves_a_constant(instruction)):
             self.kind, self.width = "other", 0
         self.use = use_of(instruction.text)
         # The registers and predicates that it reads.
@@ -203,7 +203,7 @@ class Site:
         return 0.0 if acting is None else max(0.0, 1.0 - acting / LANES)
 
 
-def _moves_a_constant(instruction: Instruction) -> bool:
+def moves_a_constant(instruction: Instruction) -> bool:
     """Returns whether a product of halves is zero, and the constant that it is added to is all: how compilers move one by another pipe."""
     return [operand.removeprefix("-") for operand in instruction.operands[1:3]] == ["RZ", "RZ"]
 

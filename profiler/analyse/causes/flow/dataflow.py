@@ -273,9 +273,10 @@ def reach(
     found = dict.fromkeys(start)
     wanted = list(found)
     for one in wanted:  # which grows
-        new = dict.fromkeys(other for other in onwards(one) if other not in found)
-        found |= new
-        wanted += new
+        for other in onwards(one):
+            if other not in found:
+                found[other] = None
+                wanted.append(other)
         if len(found) > most:
             return frozenset()
     return found.keys()
@@ -295,21 +296,20 @@ def find_depending(
     """
     tainted = set(before)
     # By the end of what a branch may pass by, the registers that are written anew there.
-    passed: list[tuple[int, set[str]]] = []
+    passed: dict[int, set[str]] = {}
     for site in _looping_twice(sites, loops):
-        if passed and (ended := [one for one in passed if site.instruction.offset >= one[0]]):
-            tainted.update(*(names for _, names in ended))
-            passed = [one for one in passed if site.instruction.offset < one[0]]
+        while passed and (ended := min(passed)) <= site.instruction.offset:
+            tainted |= passed.pop(ended)
         if site in first or not (tainted.isdisjoint(site.taken) or site in never):
             yield site
             tainted |= site.use.results
         elif tainted and site.instruction.predicate is None:
             anew = tainted & site.use.results
             tainted -= anew
-            for _, names in passed:
+            for names in passed.values() if anew else ():
                 names.update(anew)
         if end := passes_by(site):
-            passed.append((end, set()))
+            passed.setdefault(end, set())
 
 
 def passes_by(branch: Site) -> int | None:

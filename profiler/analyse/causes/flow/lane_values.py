@@ -116,22 +116,18 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
     """
     found: dict[Site, tuple[float, Site]] = {}
     for sites in evidence.by_function.values():
+        behind = _most_behind(sites)
+        by_count: dict[float, list[Site]] = {}
+        for site in sites:
+            if site in idle:
+                by_count.setdefault(site.executed, []).append(site)
         for guard, following in pairwise(sites):
-            if guard.kind != "control" or not guard.instruction.predicate or _ends_turns(evidence, guard):
+            if guard.kind != "control" or not guard.instruction.predicate or guard not in idle:
                 continue
-            step = [
-                site
-                for site in sites
-                if site.position <= guard.position
-                and site in idle
-                and site.executed == guard.executed
-                and site not in found
-            ]
-            behind = [
-                site.executed for site in sites if site.kind in ACCESSES and site.position > guard.position
-            ]
-            going_on = max([following.executed, *behind])
-            if step and guard in idle and going_on < guard.executed:
+            going_on = max(following.executed, behind[guard])
+            if going_on < guard.executed and not _ends_turns(evidence, guard):
+                alike = by_count[guard.executed]
+                step = [site for site in alike if site.position <= guard.position and site not in found]
                 found |= dict.fromkeys(step, (1 - going_on / guard.executed, guard))
     return found
 
@@ -144,6 +140,16 @@ def is_left_early(evidence: Evidence, site: Site) -> bool:
         return False
     entering = (before.lanes or 0.0) * (1 - 1 / LANES)
     return max(site.lanes or 0.0, evidence.inside(loop)[-1].lanes or 0.0) < entering
+
+
+def _most_behind(sites: Sequence[Site]) -> Mapping[Site, float]:
+    """Returns for each instruction how often the access behind it ran that ran most."""
+    found, most = {}, 0.0
+    for site in reversed(sites):
+        found[site] = most
+        if site.kind in ACCESSES:
+            most = max(most, site.executed)
+    return found
 
 
 def _ends_turns(evidence: Evidence, branch: Site) -> bool:

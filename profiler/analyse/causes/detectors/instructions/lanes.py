@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
@@ -48,14 +49,12 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     """Names lanes that do nothing: split by branches that go both ways, or without any work."""
     split, idle = _find_idle(evidence)
     if split:
-        wasted_in_turns = _wasted(
-            {site: part for site, part in split.items() if is_left_early(evidence, site)}
-        )
+        left = {site: part for site, part in split.items() if is_left_early(evidence, site)}
         yield _wasting(
             "divergent-branches",
             evidence,
             split,
-            *(_TURNS if 2 * wasted_in_turns > _wasted(split) else _SIDES),
+            *(_TURNS if 2 * _wasted(left) > _wasted(split) else _SIDES),
         )
     warps = find_warps_without_work(evidence, idle)
     wasted = _wasted(idle)
@@ -259,6 +258,7 @@ def _serving_step(
     return {site: idle for site in step if site in served and site.executed == passing}
 
 
+@kept
 def _made_by(evidence: Evidence, site: Site) -> list[Site]:
     """Returns what an instruction's operands come from, what chooses it, and the value that stays where it is not chosen."""
     stays = sources_of(evidence, site, set(site.use.written)) if site.instruction.predicate else []

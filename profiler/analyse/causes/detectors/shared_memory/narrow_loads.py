@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.operations import step_of
@@ -30,11 +31,10 @@ _LOADS_A_STORE = WIDEST_BITS / _WORD_BITS
 
 def detect_narrow_shared(evidence: Evidence) -> Iterable[Candidate]:
     """Names the loads in loops that wider ones could replace, if the words of each thread lay side by side."""
-    pieces = list(_find_pieces(evidence))
+    pieces = _find_pieces(evidence)
     if not pieces:
         return
-    spared = {site: 1 - site.width / WIDEST_BITS for sites, _ in pieces for site in sites}
-    passes = {site: _passes_spared(site, threads) for sites, threads in pieces for site in sites}
+    spared = find_spared_loads(evidence)
     fewer = evidence.without(spared)
     waits = evidence.waiting_for(spared, *_WAITS)
     words = sum(len(sites) for sites, _ in pieces)
@@ -45,15 +45,34 @@ def detect_narrow_shared(evidence: Evidence) -> Iterable[Candidate]:
         "if they lay side by side.",
         "Store the tile so that the words which a thread takes in one step lie side by side (transposed, for instance), and load them at once "
         "(`float4`).",
-        Effect({**fewer.resources, "l1": evidence.part_of_l1(passes)}, lighter=waits),
+        Effect({**fewer.resources, "l1": evidence.part_of_l1(find_spared_passes(evidence))}, lighter=waits),
         {site: site.executed * part for site, part in spared.items()},
         {"shared_loads": words, "wide_shared_loads": wide},
         in_triton="Try another layout of the tile, with which Triton loads more at once: other block sizes, a transposed operand, or another `num_warps`.",
     )
 
 
-def _find_pieces(evidence: Evidence) -> Iterator[tuple[list[Site], Sequence[int]]]:
-    """Yields the loads of a piece, with how far each thread's piece begins behind that of the first."""
+@kept
+def find_spared_loads(evidence: Evidence) -> Mapping[Site, float]:
+    """Returns the part of such loads that goes with wide ones."""
+    return {site: 1 - site.width / WIDEST_BITS for sites, _ in _find_pieces(evidence) for site in sites}
+
+
+@kept
+def find_spared_passes(evidence: Evidence) -> Mapping[Site, float]:
+    """Returns the part of their passes that goes with wide ones."""
+    return {
+        site: _passes_spared(site, threads) for sites, threads in _find_pieces(evidence) for site in sites
+    }
+
+
+@kept
+def _find_pieces(evidence: Evidence) -> Sequence[tuple[Sequence[Site], Sequence[int]]]:
+    """Returns the loads of each piece, with how far each thread's piece begins behind that of the first."""
+    return list(_yield_pieces(evidence))
+
+
+def _yield_pieces(evidence: Evidence) -> Iterator[tuple[list[Site], Sequence[int]]]:
     behind: dict[object, list[Site]] = defaultdict(list)
     for site in evidence.of("shared load"):
         if (
@@ -73,40 +92,51 @@ def _find_pieces(evidence: Evidence) -> Iterator[tuple[list[Site], Sequence[int]
         if len(loads) < needed or sum(site.executed for site in sites) < _LOADS_A_STORE * stored:
             continue
         threads = offsets_of_threads(evidence, sites[0])
-        if threads and _are_pieces(set(threads), loads, _step(evidence, sites[0])):
+        steps = _steps(evidence, sites[0])
+        if threads and steps is not None and _are_pieces(set(threads), loads, steps):
             yield sites, threads
 
 
-def _are_pieces(threads: set[int], loads: Mapping[int, Site], step: int | None) -> bool:
-    """Returns whether no word belongs to the pieces of two threads, or of two turns, but for threads and turns that take the same piece."""
-    if step is None:
-        return False
-    words = {start + offset for start in threads for offset in loads}
-    if len(words) < len(threads) * len(loads):
+def _are_pieces(threads: set[int], loads: Iterable[int], steps: Iterable[int]) -> bool:
+    """Returns whether no word belongs to the pieces of two threads, or of two turns, but for threads and turns that take the same piece.
+
+    Each turn begins so many bytes behind the first one.
+    """
+    pieces = [{start + offset for offset in loads} for start in threads]
+    words = set().union(*pieces)
+    if len(words) < sum(map(len, pieces)):
         return False
     reach = max(words) - min(words)
-    turns = range(step, reach + 1, step) if step else ()
-    return all(words.isdisjoint(word + further for word in words) for further in turns)
+    return all(words.isdisjoint(word + step for word in words) for step in steps if step <= reach)
 
 
-def _step(evidence: Evidence, access: Site) -> int | None:
-    """Returns how many bytes further each turn of its loop accesses; nothing where it is not the same for all turns."""
+def _steps(evidence: Evidence, access: Site) -> Iterable[int] | None:
+    """Returns how many bytes behind the first turn of its loop each of the others accesses; nothing where that is not known."""
     loop = evidence.innermost_loop(access)
-    inside = evidence.inside(loop) if loop else []
+    if loop is None:
+        return None
     step = 0
     for register in address_registers(access.instruction):
-        for site in inside:
+        for site in evidence.inside(loop):
             if register in site.use.results:
                 further = step_of(site, register)
                 if further is None or site.instruction.predicate is not None:
                     return None
                 step += further
-    return step
+    return [step * turn for turn in range(1, math.ceil(evidence.turns(access, loop)))] if step else []
 
 
 def _passes_spared(site: Site, threads: Sequence[int]) -> float:
-    """Returns the part of a load's passes that go: a wide load brings as many different words, in a pass for each 128 bytes."""
-    pieces = len(set(threads[:LANES]))
-    wide = max(1.0, pieces * _WIDEST_BYTES / _PASS_BYTES)
+    """Returns the part of a load's passes that goes if a wide load brings as many words."""
     narrow = (site.passes / site.executed if site.passes else 1.0) * WIDEST_BITS / site.width
-    return max(0.0, 1 - wide / narrow)
+    return max(0.0, 1 - _passes_of_wide(threads[:LANES]) / narrow)
+
+
+def _passes_of_wide(lanes: Sequence[int]) -> float:
+    """Returns the passes of a load of 16 bytes, whose lanes begin at these places.
+
+    Each half of a warp takes one at least, and one for every 128 bytes that it needs: so it was counted on an H200, where one piece
+    for all lanes takes two passes, as eight do, and 16 take four, as 32 do.
+    """
+    halves = [set(lanes[start : start + LANES // 2]) for start in range(0, len(lanes), LANES // 2)]
+    return sum(max(1.0, len(half) * _WIDEST_BYTES / _PASS_BYTES) for half in halves)

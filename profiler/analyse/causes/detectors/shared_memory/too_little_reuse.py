@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.shared_memory.narrow_loads import find_spared_loads, find_spared_passes
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
@@ -68,9 +69,7 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     count = sum(site.executed for site in loads)
     if count and (fmas + paired) / count >= _USES_OF_A_PRODUCT:
         each = (fmas + paired) / count
-        passes = sum(site.ideal_passes or 0.0 for site in loads)
-        words = sum(site.executed * site.width / _WORD_BITS for site in loads) / count
-        part = _part_of_larger_tile(each, words, (fmas + paired) / passes if passes else _TILE_PER_PASS)
+        part = _part_of_larger_tile(evidence, loads, fmas + paired)
         is_product = paired > fmas or _is_product(evidence, adding)
         yield Candidate(
             "too-little-reuse",
@@ -87,11 +86,22 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     yield from _find_small_tiles(evidence)
 
 
-def _part_of_larger_tile(of_a_load: float, words: float, of_a_pass: float) -> float:
-    """Returns the part of the loads that the next larger tile of results spares.
+def _part_of_larger_tile(evidence: Evidence, loads: Sequence[Site], uses: float) -> float:
+    """Returns the part of the loads that the next larger tile of results spares; none where wider loads of the same tile would be enough."""
+    none: Mapping[Site, float] = {}
+    narrow = _part_of_next_tile(loads, uses, none, none)
+    wide = _part_of_next_tile(loads, uses, find_spared_loads(evidence), find_spared_passes(evidence))
+    return narrow if wide else 0.0
 
-    That follows from the multiply-adds that each load, of so many words, and each of its passes feed.
-    """
+
+def _part_of_next_tile(
+    loads: Sequence[Site], uses: float, spared: Mapping[Site, float], spared_passes: Mapping[Site, float]
+) -> float:
+    """Returns the part of the loads that the next larger tile spares, from the multiply-adds that each of them, and each of its passes, feeds."""
+    count = sum(site.executed * (1 - spared.get(site, 0.0)) for site in loads)
+    passes = sum((site.ideal_passes or 0.0) * (1 - spared_passes.get(site, 0.0)) for site in loads)
+    words = sum(site.executed * site.width / _WORD_BITS for site in loads) / count
+    of_a_load, of_a_pass = uses / count, uses / passes if passes else _TILE_PER_PASS
     column = max(_COLUMN_PER_LOAD, words * _COLUMN_PER_VALUE)
     if column >= _WORTH_A_COLUMN * of_a_load:
         return 1 - of_a_load / column

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import struct
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import reduce
 from typing import Generic, TypeVar
 
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import Site, moves_a_constant
 from profiler.analyse.code.registers import is_predicate
 
 _PARTS = re.compile(r"(?:^|\+)([^+]+)")
@@ -90,8 +91,8 @@ class Operations(ABC, Generic[_Number]):
         operands = [part for part in one.operands[1:] if not is_predicate(part)]
         if one.name in ("S2R", "S2UR"):
             return self.special(operands[0])
-        if one.name == "HFMA2" and operands[-2:] == ["0", "0"]:  # how compilers move a zero by another pipe
-            return self.constant(0)
+        if one.name == "HFMA2" and moves_a_constant(one):
+            return self.constant(_of_halves(*operands[-2:]))
         if one.name == "LOP3" and len(operands) == 4 and operands[3].startswith("0x"):
             return self.logic([self.operand(site, part) for part in operands[:3]], int(operands[3], 16))
         taken = [self.operand(site, part) for part in operands]
@@ -115,6 +116,11 @@ class Operations(ABC, Generic[_Number]):
         if one.opcode.startswith(_SHIFTS_LEFT) and count >= 2:
             return self.shifted_left(taken[0], taken[1])
         return None
+
+
+def _of_halves(upper: str, lower: str) -> int:
+    """Returns the number whose bits are those of two floats of 16 bits."""
+    return int.from_bytes(struct.pack(">ee", float(upper), float(lower)), signed=True)
 
 
 def step_of(site: Site, register: str) -> int | None:

@@ -7,7 +7,7 @@ In `for (i …) sum += sinf(angle) * x[i]`, the sine is such arithmetic: its inp
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from typing import NamedTuple
+from operator import itemgetter
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
@@ -18,6 +18,7 @@ from profiler.analyse.code.loops import Loop
 ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
 _CHANGING: tuple[Kind, ...] = (*ACCESSES, "barrier", "mio")  # what others have stored, or other lanes hold
 _NOBODY = ""
+_END = itemgetter(0)
 
 
 def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
@@ -67,17 +68,6 @@ def _find_serving(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[
             yield site
 
 
-class _Passed(NamedTuple):
-    """Code that a branch may pass by. It ends before `end`, and writes `unknown` registers, of which nothing is known behind it.
-
-    `known` registers stay known behind it, because each turn of the loop takes the same side of the branch.
-    """
-
-    end: int
-    known: set[str]
-    unknown: set[str]
-
-
 def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) -> set[Site]:
     """Returns the instructions of a loop that find the same in each of its turns.
 
@@ -90,12 +80,12 @@ def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) 
     loop = evidence.innermost_loop(inside[0])
     found: set[Site] = set()
     same: dict[str, str | None] = {}  # by register or predicate, for whom it has the value of each turn
-    passed: list[_Passed] = []
+    # Code that a branch may pass by: by its end, and the registers that stay known behind it, those of which nothing is known there.
+    passed: dict[tuple[int, frozenset[str]], set[str]] = {}
     for site in inside:
-        for one in passed:
-            if site.instruction.offset >= one.end:
-                same = {name: guard for name, guard in same.items() if name not in one.unknown}
-        passed = [one for one in passed if site.instruction.offset < one.end]
+        while passed and (ended := min(passed, key=_END))[0] <= site.instruction.offset:
+            unknown = passed.pop(ended)
+            same = {name: guard for name, guard in same.items() if name not in unknown}
         guard, results = site.instruction.predicate, site.use.results
         known = same if evidence.innermost_loop(site) is loop else {}
         is_alike = not may_change(site) and all(
@@ -104,9 +94,9 @@ def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) 
         if is_alike:
             found.add(site)
         if target := passes_by(site):
-            passed.append(_Passed(target, set(same) if is_alike and guard else set(), set()))
-        for one in passed:
-            one.unknown.update(results - one.known)
+            passed.setdefault((target, frozenset(same) if is_alike and guard else frozenset()), set())
+        for (_, staying), unknown in passed.items():
+            unknown.update(results - staying)
         for name in results:
             if is_alike and known is same:
                 same[name] = guard if same.get(name, _NOBODY) is not None else None

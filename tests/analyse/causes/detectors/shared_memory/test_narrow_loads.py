@@ -8,13 +8,14 @@ from profiler.analyse.causes.detectors.shared_memory.narrow_loads import detect_
 THREADS = 64
 
 
-def found(loads, *, address="IMAD R9, R5, 0x4, R1", step="NOP", stores=1, opcode="LDS", block=THREADS):
-    """The candidate for a loop of 100 turns that loads from these distances behind an address, after so many stores."""
-    before = ("LDC R1, c[0x0][0x28]", "S2R R5, SR_TID.X", address, *["STS [R1], R5"] * stores)
+def found(loads, *, address="IMAD R9, R5, 0x4, R1", step="NOP", stores=1, opcode="LDS", turns=100):
+    """The candidate for a loop that loads from these distances behind an address, after so many stores."""
+    made = (address,) if isinstance(address, str) else address
+    before = ("LDC R1, c[0x0][0x28]", "S2R R5, SR_TID.X", *made, *["STS [R1], R5"] * stores)
     body = (*(f"{opcode} R{20 + place}, [R9+0x{at:x}]" for place, at in enumerate(loads)), step)
-    lines = [(one, 1.0) for one in before] + [(one, 100.0) for one in body]
-    again = (f"@P0 BRA 0x{16 * len(before):x}", 100.0)
-    evidence = evidence_of(*lines, again, ("EXIT", 1.0), block=block, figures={"shared_of_l1_pct": 100.0})
+    lines = [(one, 1.0) for one in before] + [(one, float(turns)) for one in body]
+    again = (f"@P0 BRA 0x{16 * len(before):x}", float(turns))
+    evidence = evidence_of(*lines, again, ("EXIT", 1.0), block=THREADS, figures={"shared_of_l1_pct": 100.0})
     for site in evidence.of("shared load", "shared store"):
         site.passes = site.ideal_passes = site.executed
     return next(iter(detect_narrow_shared(evidence)), None)
@@ -31,9 +32,11 @@ def test_a_column_of_a_tile_could_be_a_row():
 
 
 def test_as_many_different_words_come_in_as_many_passes():
-    """32 lanes of four bytes fill a pass, and of 16 bytes four; where all lanes take the same words, one pass brings all four."""
+    """32 lanes of four bytes fill a pass, and of 16 bytes four; where all lanes take the same words, each half of the warp needs one pass."""
     assert found(ROWS).effect.resources["l1"] == 0
-    assert found(ROWS, address="MOV R9, R1").effect.resources["l1"] == pytest.approx(3 * 100 / (4 * 100 + 1))
+    assert found(ROWS, address="MOV R9, R1").effect.resources["l1"] == pytest.approx(2 * 100 / (4 * 100 + 1))
+    eight = ("SHF.R.U32.HI R9, RZ, 0x2, R5", "IMAD.SHL.U32 R9, R9, 0x4, RZ")
+    assert found(ROWS, address=eight).effect.resources["l1"] == pytest.approx(2 * 100 / (4 * 100 + 1))
 
 
 def test_windows_that_overlap_have_no_order_that_serves_all():
@@ -67,6 +70,14 @@ def test_windows_of_several_warps_overlap_too():
 )  # fmt: skip
 def test_the_next_turn_must_take_other_words(step, is_named):
     assert (found(ROWS, step=step) is not None) is is_named
+
+
+def test_a_row_ends_with_the_last_turn():
+    """All threads take a column of four rows, a word further in each turn, until the next row would begin."""
+    rows = [0, 0x104, 0x208, 0x30C]  # of 65 words
+    step = "IADD3 R9, R9, 0x4, RZ"
+    assert found(rows, address="MOV R9, R1", step=step, turns=65) is not None
+    assert found(rows, address="MOV R9, R1", step=step, turns=66) is None
 
 
 @pytest.mark.parametrize(("stores", "is_named"), [(100, True), (101, False)])

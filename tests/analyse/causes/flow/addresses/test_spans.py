@@ -27,6 +27,12 @@ def test_a_wide_access_reaches_further():
     assert not apart("LDS.64 R8, [UR5]", "UMOV UR5, 0x3fc")
 
 
+def test_a_constant_may_be_moved_as_two_halves():
+    """0x500 is a float of 16 bits, and so is what stands before it."""
+    assert apart("LDS R8, [R9]", "HFMA2.MMA R9, -RZ, RZ, 0, 7.62939453125e-05")
+    assert not apart("LDS R8, [R9]", "HFMA2.MMA R9, -RZ, RZ, 0, 6.103515625e-05")  # 0x400
+
+
 def test_an_offset_counts():
     assert apart("LDS R8, [UR4+0x100]")
     assert not apart("LDS R8, [UR4+0xfc]")
