@@ -93,10 +93,11 @@ CAUSES: tuple[CauseKind, ...] = (
         ),
         (
             "redundant-global-stores",
-            "A loop stores its result in each turn, although only the last one stays.",
-            "Stores whose address does not change in the loop that repeats them, unless a fence or loads beside them show that others read there.",
+            "A loop stores its result in each turn, or each thread at the same place, although only the last one stays.",
+            "Stores whose address does not change in the loop that repeats them, unless a fence or loads beside them show that others read there; or "
+            "stores whose address is the same in all threads of the grid, which one slice of L2 takes.",
             "out[i] = sum inside the loop that adds up sum.",
-            "Store once, after the loop.",
+            "Store once, after the loop, or in one thread.",
             ("tensor",),
         ),
         (
@@ -184,7 +185,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "redundant-instructions",
             "The same computation is made again with the same inputs.",
             "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; loops that all blocks along a dimension of "
-            "the grid run on the same data, or what all of them compute alike in a loop that is their own work otherwise; or values, such as powers, that an inner loop computes anew in each turn of an outer one.",
+            "the grid run on the same data; what all of these blocks, or all threads of a block, compute alike in a loop that is their own work otherwise; or values, such as powers, that an inner loop computes anew in each turn of an outer one.",
             "sin(angle) of a constant angle for every element.",
             "Compute it once, before the loop or on the host, and keep the result.",
             ("dram", "tensor"),

@@ -22,6 +22,7 @@ from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.arrays import add_arrays
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
+from profiler.analyse.causes.flow.stores_alike import add_stores_alike
 from profiler.analyse.causes.order import in_order, put_digits_last
 from profiler.analyse.causes.places import find_places, find_signature
 from profiler.analyse.causes.shown import what_counters_show
@@ -62,6 +63,7 @@ def look_at(profile: Profile) -> Evidence:
     evidence = gather(profile)
     evidence = add_lookups(evidence)  # how busy the cache of constants is, which no counter says
     evidence = add_retries(evidence)  # which loops only repeat an atomic until it succeeds
+    evidence = add_stores_alike(evidence)  # how busy the slice of L2 is to which all threads store
     evidence = add_shares(evidence)  # which arithmetic lanes could share out, so that no bound counts it
     return add_arrays(evidence)  # which loads bring different data, so that a bound counts all of them
 

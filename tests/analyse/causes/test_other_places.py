@@ -8,6 +8,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses, redundant_loads, redundant_stores
+from profiler.analyse.causes.detectors.global_memory.atomics import add_retries
 from profiler.analyse.causes.detectors.global_memory.layout import detect_uncoalesced
 from profiler.analyse.causes.detectors.instructions import integer_overhead, lanes, special_functions
 from profiler.analyse.causes.detectors.launch import grid
@@ -62,6 +63,17 @@ def test_atomics_of_one_address_are_served_no_sooner_if_they_come_from_more_sms(
     )
     evidence.charged[evidence.sites[0]]["long_scoreboard"] = 75.0
     (candidate,) = grid.detect_small_grid(replace(evidence, atomics_are_contended=contended))
+    assert candidate.saves == pytest.approx(saved, abs=0.02)
+
+
+@pytest.mark.parametrize(("place", "saved"), [("ATOMG", 0.0), ("ATOMS", 0.9)])
+def test_a_lock_is_free_no_sooner_if_more_sms_wait_for_it(place, saved):
+    """All waiting is for a lock: one for all blocks in global memory, or one for each block in its shared memory."""
+    lines = ["MOV R8, R9", (f"{place}.CAS R4, [R2], R8, R9", 400.0), ("ISETP.NE.AND P0, PT, R4, RZ, PT", 400.0), ("@P0 BRA 0x10", 400.0)]  # fmt: skip
+    figures = {"waves": 0.05, "sms": 132.0}
+    facts = {2: {"waits": {"long_scoreboard": 100}}}
+    evidence = evidence_of(*lines, facts=facts, figures=figures, grid=13)
+    (candidate,) = grid.detect_small_grid(add_retries(evidence))
     assert candidate.saves == pytest.approx(saved, abs=0.02)
 
 

@@ -409,6 +409,9 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
     lines = ("MOV R3, RZ", "@P1 BRA 0x30", "LDG.E R4, [R2.64]", "@P0 BRA 0x10", "EXIT")
     found = lanes_of(*lines, facts={2: few, 3: back})
     assert [one for one in found if any(site.kind == "global load" for site in found[one].weights)] == [name]
+    if name == "divergent-branches":
+        assert found[name].sentence.startswith("Lanes leave a loop before others of their warp do")
+        assert found[name].advice.startswith("Let the lanes of a warp share the turns out")
 
 
 @pytest.mark.parametrize(

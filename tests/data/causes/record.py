@@ -28,6 +28,8 @@ PROGRAMS = [
     "global_memory",
     "shared_memory",
     "tile_order",
+    "one_place",
+    "in_place",
     "instructions",
     "waiting",
     "launch",

@@ -138,17 +138,21 @@ def _share_pipes(charged: Mapping[Site, Waits]) -> None:
 def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites: Iterable[Site]) -> bool:
     """Returns whether warps wait for memory for longer than memory can take: then atomics of one address are served one after the other.
 
-    Nothing else keeps a request for thousands of cycles while no unit of memory is busy.
+    Nothing else keeps a request for thousands of cycles while no unit of memory is busy. Where the result of an atomic is not asked for,
+    no warp waits for it: the loads that queue behind it show how long it takes.
     """
     loads = sum(count_waits(sites, "long_scoreboard", ("global load", "local")).values())
-    atomics, stores = (
-        sum(site.executed for site in sites if site.kind == kind) for kind in ("atomic", "global store")
+    atomics, answered, stores = (
+        sum(site.executed for site in sites if site.kind == kind and (not asked or site.use.written))
+        for kind, asked in (("atomic", False), ("atomic", True), ("global store", False))
     )
     issued, busiest = profile.find("smsp__inst_issued.sum"), figures.get("mem_busy_pct", 100.0)
-    waited = sum(figures.get(f"stall_{reason}", 0.0) for reason in _QUEUED)
     if not atomics or not issued or busiest > _MEMORY_IS_BUSY:
         return False
-    return issued.mean * waited / (loads + atomics + stores) >= _LONGEST_LATENCY
+    results = loads + answered
+    each = sum(figures.get(f"stall_{reason}", 0.0) for reason in _QUEUED) / (loads + atomics + stores)
+    of_results = figures.get("stall_long_scoreboard", 0.0) / results if results else 0.0
+    return issued.mean * max(each, of_results) >= _LONGEST_LATENCY
 
 
 def _charge_atomics(charged: Mapping[Site, Waits]) -> None:

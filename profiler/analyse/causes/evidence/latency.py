@@ -19,6 +19,7 @@ from functools import cached_property
 ISSUE, LAUNCH = "issue", "launch"
 CONSTANTS = "constants"  # the cache that serves lanes which look at different constants
 NOT_SELECTED = "not_selected"  # ready to issue, while another warp does
+ONE_SLICE = "one slice of l2"  # to which all threads store
 # While the dispatcher of a scheduler takes longer, as to read registers of one bank, all of the scheduler's warps wait: the more
 # there are, the longer each waits for one instruction of every other.
 DISPATCH = "dispatch"
@@ -28,7 +29,7 @@ UNNAMED = "unnamed"  # all waiting of a recording that does not say for what
 # Where warps queue for a unit. Requests to memory pile up from device memory through L2 and L1 to the queue of the load/store
 # pipe, which shared memory and the special-function unit share.
 _PIPES = ("fma", "fma_heavy", "alu", "fp64", "tensor")
-_MEMORY = ("dram", "l2", "l1", "lsu", CONSTANTS)
+_MEMORY = ("dram", "l2", "l1", "lsu", CONSTANTS, ONE_SLICE)
 _MIO = (*_MEMORY, "xu")
 _QUEUES: Mapping[str, tuple[str, ...]] = {
     "lg_throttle": _MEMORY, "drain": _MEMORY, "tex_throttle": _MEMORY, "mio_throttle": _MIO,

@@ -132,6 +132,16 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
     return found
 
 
+def is_left_early(evidence: Evidence, site: Site) -> bool:
+    """Returns whether lanes leave the loop around an instruction before others of their warp do; one lane of a warp at least."""
+    loop = evidence.innermost_loop(site)
+    before = evidence.last_before(site.function, loop) if loop else None
+    if not loop or not before:
+        return False
+    entering = (before.lanes or 0.0) * (1 - 1 / LANES)
+    return max(site.lanes or 0.0, evidence.inside(loop)[-1].lanes or 0.0) < entering
+
+
 def _most_behind(sites: Sequence[Site]) -> Mapping[Site, float]:
     """Returns for each instruction how often the access behind it ran that ran most."""
     found, most = {}, 0.0

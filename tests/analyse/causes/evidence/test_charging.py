@@ -57,16 +57,18 @@ ISSUED = "smsp__inst_issued.sum"
 
 
 @pytest.mark.parametrize(
-    ("latency", "busy", "blamed"),
+    ("atomic", "latency", "busy", "waits_behind_it"),
     [
-        (2_010.0, 49.0, "RED.E.ADD"),
-        (1_990.0, 49.0, "LDG.E"),  # memory alone may take as long
-        (2_010.0, 51.0, "LDG.E"),  # and longer, where it is busy
+        ("ATOMG.E.ADD R9, [R8.64], R4", 2_010.0, 49.0, True),
+        ("ATOMG.E.ADD R9, [R8.64], R4", 1_990.0, 49.0, False),  # memory alone may take as long
+        ("ATOMG.E.ADD R9, [R8.64], R4", 2_010.0, 51.0, False),  # and longer, where it is busy
+        ("RED.E.ADD [R8.64], R4", 1_010.0, 49.0, True),  # all wait for the loads alone
+        ("RED.E.ADD [R8.64], R4", 990.0, 49.0, False),
     ],
 )
-def test_a_load_that_waits_for_longer_than_memory_takes_waits_behind_atomics(latency, busy, blamed):
-    """200 requests and as many instructions, so that the waiting for each instruction is that for each request."""
-    evidence = evidence_of("RED.E.ADD [R8.64], R4", "LDG.E R4, [R2.64]", "FADD R5, R5, R4",
+def test_a_load_that_waits_for_longer_than_memory_takes_waits_behind_atomics(atomic, latency, busy, waits_behind_it):  # fmt: skip
+    """200 requests and as many instructions, so that the waiting for each instruction is that for each request, if its result is asked for."""
+    evidence = evidence_of(atomic, "LDG.E R4, [R2.64]", "FADD R5, R5, R4",
                            facts={2: {"waits": {"long_scoreboard": 50}}})  # fmt: skip
     issued = Series(BY_NAME["duration_ns"], ISSUED, Readings([200.0]))
     profile = replace(evidence.profile, raw={ISSUED: issued})
@@ -78,7 +80,9 @@ def test_a_load_that_waits_for_longer_than_memory_takes_waits_behind_atomics(lat
         {"long_scoreboard": 1.0},
         are_atomics_contended(profile, figures, evidence.sites),
     )
-    assert [site.opcode for site in evidence.sites if charged[site].total] == [blamed]
+    assert [site.kind for site in evidence.sites if charged[site].total] == [
+        "atomic" if waits_behind_it else "global load"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from profiler.analyse.causes.evidence.synchronisation import find_own_part
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
+    find_pointers,
     find_repeated_loads,
     has_fixed_address,
 )
@@ -29,6 +30,9 @@ from profiler.text import whole_percent
 
 OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
+_SHARED_BYTES = (
+    227 * 1024
+)  # of shared memory that a block can have (CUDA C++ Programming Guide, "Compute Capability 9.0")
 # What a thread does once, however many rows it computes.
 _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 
@@ -36,6 +40,7 @@ _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
     yield from _find_passes(evidence)
+    yield from _find_in_place(evidence)
     # A tile does not help who skips ahead to a sequence of random numbers: that is a cause by itself.
     skipping = find_skipping_ahead(evidence)
     loads = [
@@ -143,6 +148,40 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         {"read_before_pct": 100 * again / (again + others)},
         in_triton="Load the whole row as one block (BLOCK of the next power of two, with more `num_warps`) and keep it. If it is too long, do in "
         "one loop what the loops do (a sum beside the sum of squares, an exponential that is rescaled when the maximum grows).",
+    )
+
+
+def _find_in_place(evidence: Evidence) -> Iterable[Candidate]:
+    """Yields what a block loads and stores in global memory in each turn of a loop, with barriers so that its threads find what others stored.
+
+    No other block can work on the same part: a barrier does not wait for it. Device memory delivers that part once.
+    """
+    stores = [
+        site
+        for site in evidence.of("global store")
+        if evidence.innermost_loop(site) and is_read_past_barrier(evidence, site)
+    ]
+    arrays = {one for site in stores for one in find_pointers(evidence, site)}
+    loads = [
+        site
+        for loop in evidence.loops_around(stores)
+        for site in evidence.inside(loop)
+        if site.kind == "global load" and not arrays.isdisjoint(find_pointers(evidence, site))
+    ]
+    loaded = sum(site.ideal_sectors or 0.0 for site in loads) * SECTOR_BYTES
+    delivered = evidence.find("dram_bytes_read") or 0.0
+    blocks = evidence.shape.blocks if evidence.shape else 1
+    if loaded <= OFTEN * delivered or not 0 < delivered / blocks <= _SHARED_BYTES:
+        return
+    times = loaded / delivered
+    yield Candidate(
+        "redundant-global-loads",
+        f"Each block works in place in global memory: in each turn of a loop, it loads what its threads stored before a barrier, {times:.0f} times "
+        "the bytes that device memory delivers.",
+        "Load the part of a block into shared memory once, work on it there, and store it after the loop.",
+        evidence.without(dict.fromkeys([*loads, *stores], 1 - 1 / times)),
+        {site: site.sectors or 0.0 for site in loads},
+        {"requested_per_delivered": times},
     )
 
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.carried import is_carried
-from profiler.analyse.causes.flow.dataflow import (
-    has_fixed_address,
-)
+from profiler.analyse.causes.flow.dataflow import has_fixed_address
 from profiler.analyse.causes.flow.overwriting import (
     count_copies,
     find_other_loads,
     is_read_past_barrier,
     part_overwritten,
 )
+from profiler.analyse.causes.flow.stores_alike import find_stores_alike
 
 _UNROLLED = 4.0  # turns of a loop by the compiler
 
@@ -45,6 +45,19 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
             Effect(fewer.resources, {**fewer.waits, **together}),
             {site: site.executed for site in repeated},
             {"turns": turns},
+        )
+    if alike := find_stores_alike(evidence):
+        fewer = evidence.without(dict.fromkeys(alike, 1.0))
+        count = sum(site.sectors or 0.0 for site in alike)
+        yield Candidate(
+            "redundant-global-stores",
+            f"Warps store {count:,.0f} times to the same place, whichever threads and blocks they are: only what the last one stores remains, and "
+            "one slice of L2 takes them all.",
+            "Let one thread of the whole grid store the value. If data says which threads have something to store, let a block ask all of "
+            "its threads first, and one of them store.",
+            replace(fewer, resources={**fewer.resources, ONE_SLICE: 1.0}),
+            {site: site.sectors or 0.0 for site in alike},
+            {"stores_alike": count},
         )
 
 

@@ -13,7 +13,11 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.arithmetic.divisions import called_functions, find_dividing
 from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
-from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp, find_warps_without_work
+from profiler.analyse.causes.flow.lane_values import (
+    find_chosen_by_warp,
+    find_warps_without_work,
+    is_left_early,
+)
 from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.code.function_sizes import is_tested
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -29,6 +33,15 @@ _EXCHANGE_IN_TRITON = (
     "One lane of each warp takes part where values pass between warps (`tl.sum`, `tl.max`, atomics of one value): do that less often, such "
     "as for several rows at once, or with fewer `num_warps`. One warp needs no exchange."
 )
+_SIDES = (
+    "Branches split warps, whose sides are executed one after the other",
+    "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
+)
+_TURNS = (
+    "Lanes leave a loop before others of their warp do, which go on without them",
+    "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
+    "as many turns.",
+)
 _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 
 
@@ -36,15 +49,15 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     """Names lanes that do nothing: split by branches that go both ways, or without any work."""
     split, idle = _find_idle(evidence)
     if split:
+        left = {site: part for site, part in split.items() if is_left_early(evidence, site)}
         yield _wasting(
             "divergent-branches",
             evidence,
             split,
-            "Branches split warps, whose sides are executed one after the other",
-            "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
+            *(_TURNS if 2 * _wasted(left) > _wasted(split) else _SIDES),
         )
     warps = find_warps_without_work(evidence, idle)
-    wasted = sum(part * site.executed for site, part in idle.items())
+    wasted = _wasted(idle)
     if 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
         yield _wasting_warps(evidence, idle, warps)
     elif idle:
@@ -99,7 +112,7 @@ def _wasting(
     in_triton: str = "",
 ) -> Candidate:
     """Returns the cause of which these parts of the instructions' lanes do nothing."""
-    wasted = 100 * sum(part * site.executed for site, part in fractions.items()) / evidence.executed
+    wasted = 100 * _wasted(fractions) / evidence.executed
     lanes = _mean_lanes(fractions)
     acting = f"{lanes:.1f}" if lanes >= 1 else "fewer than one"
     return Candidate(
@@ -119,7 +132,7 @@ def _wasting_warps(
     """Returns the cause of whole warps that have no work, at the tests by which they find that out."""
     issued = sum(site.executed for site in warps)
     without = 100 * sum(part * site.executed for site, (part, _) in warps.items()) / issued
-    wasted = 100 * sum(part * site.executed for site, part in idle.items()) / evidence.executed
+    wasted = 100 * _wasted(idle) / evidence.executed
     guards: dict[Site, float] = {}
     for site, (part, guard) in warps.items():
         guards[guard] = guards.get(guard, 0.0) + part * site.executed
@@ -367,7 +380,11 @@ def _lanes_of_block(evidence: Evidence) -> float:
 
 def _mean_lanes(fractions: Mapping[Site, float]) -> float:
     executed = sum(site.executed for site in fractions)
-    return LANES * (1 - sum(part * site.executed for site, part in fractions.items()) / executed)
+    return LANES * (1 - _wasted(fractions) / executed)
+
+
+def _wasted(fractions: Mapping[Site, float]) -> float:
+    return sum(part * site.executed for site, part in fractions.items())
 
 
 def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
@@ -375,12 +392,8 @@ def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
 
     A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them.
     """
-    loop = evidence.innermost_loop(site)
-    before = evidence.last_before(site.function, loop) if loop else None
-    if loop and before:
-        entering = (before.lanes or 0.0) * (1 - _LANES_MISSING)
-        if max(site.lanes or 0.0, evidence.inside(loop)[-1].lanes or 0.0) < entering:
-            return True
+    if is_left_early(evidence, site):
+        return True
     here = site.lanes or 0.0
     return any(
         abs(lanes + here - LANES) < 1.0 for lanes in evidence.lane_counts[site.function] if lanes < LANES - 1

@@ -9,6 +9,7 @@ from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.arithmetic.alike_in_block import find_alike_in_block
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.repeated_in_blocks import find_repeated_in_blocks
 from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC, find_steady_arithmetic, may_change
@@ -47,6 +48,13 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
             "An inner loop computes the same values in each turn of the loop around it, and looks up the same constants.",
             "Exchange the loops, so that what is computed once serves several turns of the outer one (with a sum for each of them in registers), "
             "or compute the values once before both loops and keep them.",
+            "",
+        ),
+        (
+            find_alike_in_block(evidence),
+            "All threads of a block compute the same values in each turn of a loop, because they load from the same place there.",
+            "Compute them once for the block, such as by one thread for each turn before the loop, and keep the results in shared memory in place "
+            "of what they are made of.",
             "",
         ),
         (

@@ -83,7 +83,7 @@ def _end_before(evidence: Evidence, loads: Sequence[Site], inside: Sequence[Site
 
 
 def _bound_of(evidence: Evidence, load: Site, growing: Set[str], changed: Set[str]) -> list[Site] | None:
-    """Returns what makes the bound with which a test compares the index; None if there is no such test, or one of where the data begins.
+    """Returns what makes the bound with which a test compares the index; None if there is no such test, or one of where the data begins, or of who loads.
 
     Threads that begin one after the other, as along a diagonal, also end one after the other: for most of the turns, some of them work.
     """
@@ -91,6 +91,10 @@ def _bound_of(evidence: Evidence, load: Site, growing: Set[str], changed: Set[st
     for test in _tests_of(evidence, load):
         compared = test.instruction.operands[2:4]
         registers = [set(REGISTER.findall(one)) for one in compared]
+        if not any(one in test.opcode for one in _ORDERED):
+            if _chooses_threads(evidence, test, set().union(*registers), changed):
+                return None
+            continue
         for place, index in enumerate(registers):
             if not index or not index <= growing:
                 continue
@@ -102,7 +106,7 @@ def _bound_of(evidence: Evidence, load: Site, growing: Set[str], changed: Set[st
 
 
 def _tests_of(evidence: Evidence, load: Site) -> Iterator[Site]:
-    """Yields the ordered comparisons in the loop on which the predicate of a load depends."""
+    """Yields the comparisons in the loop on which the predicate of a load depends."""
     seen: set[Site] = set()
     wanted = [load]
     while wanted:
@@ -110,9 +114,13 @@ def _tests_of(evidence: Evidence, load: Site) -> Iterator[Site]:
             if site not in seen:
                 seen.add(site)
                 wanted.append(site)
-    yield from (
-        site for site in seen if "ISETP" in site.opcode and any(one in site.opcode for one in _ORDERED)
-    )
+    yield from (site for site in seen if "ISETP" in site.opcode)
+
+
+def _chooses_threads(evidence: Evidence, test: Site, compared: Set[str], changed: Set[str]) -> bool:
+    """Returns whether a test asks for one index of a thread, such as the first row of a block, which loads for the others in each turn."""
+    differing = find_differing_in_block(evidence)
+    return compared.isdisjoint(changed) and not differing.isdisjoint(sources_of(evidence, test, compared))
 
 
 def _growing(inside: Sequence[Site], changed: Set[str]) -> Iterator[Site]:

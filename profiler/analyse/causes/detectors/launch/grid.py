@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.blocks_of_sm import (
@@ -69,8 +70,6 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         return
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
-    # Atomics of one address are served one after the other, from however many SMs they come.
-    served_alone = evidence.time_of(evidence.of("atomic")) if evidence.atomics_are_contended else 0.0
     yield Candidate(
         "grid-too-small",
         f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
@@ -90,8 +89,19 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             "empty_places_pct": 100 * (1 - waves),
         },
         # This part of the time depends on the grid: starting and ending a launch takes as long with any grid.
-        saves=(1 - evidence.model.starting) * max(idle, latency) * (1 - served_alone),
+        saves=(1 - evidence.model.starting) * max(idle, latency) * (1 - _served_alone(evidence)),
     )
+
+
+def _served_alone(evidence: Evidence) -> float:
+    """Returns the part of a warp's time for which atomics of one address are served one after the other, from however many SMs they come.
+
+    One that has to be repeated came after another. In shared memory, only those of the same block do.
+    """
+    atomics = evidence.of("atomic")
+    repeated = [site for loop in evidence.loops_around(atomics) for site in evidence.inside(loop)]
+    served = evidence.retried.intersection(repeated).union(atomics if evidence.atomics_are_contended else ())
+    return replace(evidence, retried=frozenset()).time_of(served) if served else 0.0
 
 
 def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:

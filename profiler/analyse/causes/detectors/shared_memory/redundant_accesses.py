@@ -8,6 +8,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import MEETINGS, Site
+from profiler.analyse.causes.flow.addresses.owned import find_owned
 from profiler.analyse.causes.flow.dataflow import address_registers, has_fixed_address
 from profiler.analyse.causes.flow.overwriting import part_overwritten
 from profiler.analyse.causes.flow.trees import find_in_trees
@@ -31,11 +32,15 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
     alone = {
         loop for loop, _ in stores.values() if len({at for one, at in stores.values() if one is loop}) == 1
     }
+    owned = {site for loop in evidence.loops_around(stores) for site in find_owned(evidence, loop)}
     own = {
         site: part
         for site, part in fixed.items()
-        if (loop := evidence.innermost_loop(site)) in (*alone, *private)
-        and (loop, address_of(site)) in stores.values()
+        if site in owned
+        or (
+            (loop := evidence.innermost_loop(site)) in (*alone, *private)
+            and (loop, address_of(site)) in stores.values()
+        )
     }
     # Copies that need no registers store in shared memory too, although their kind is a load.
     writing = evidence.loops_around(site for site in evidence.sites if site.stores_in_shared)
@@ -43,7 +48,9 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
     carried = bool(own)
     if loads := own or same:
         unseen = {
-            site: has_fixed_address(evidence, site) for site, (loop, _) in stores.items() if loop in private
+            site: has_fixed_address(evidence, site)
+            for site, (loop, _) in stores.items()
+            if loop in private or site in owned
         }
         yield Candidate(
             "redundant-shared-accesses",

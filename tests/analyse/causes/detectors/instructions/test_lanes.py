@@ -75,12 +75,11 @@ def test_two_sides_of_a_branch_that_share_a_warp_diverge_and_where_they_meet_is_
     acting = (32.0, 12.0, 20.0, 32.0)
     facts = {place: {"lanes": count, "acting": count} for place, count in enumerate(acting)}
     evidence = evidence_of("MOV R1, R2", "FADD R4, R4, R6", after, "EXIT", facts=facts)
-    named = [
-        one.name
-        for one in lanes.detect_idle_lanes(evidence)
-        if "FADD" in {site.opcode for site in one.weights}
+    (found,) = [
+        one for one in lanes.detect_idle_lanes(evidence) if "FADD" in {site.opcode for site in one.weights}
     ]
-    assert named == [name]
+    assert found.name == name
+    assert ("whose sides are executed" in found.sentence) == (name == "divergent-branches")
 
 
 @pytest.mark.parametrize(("acting", "saved"), [(1.0, True), (24.0, False)])

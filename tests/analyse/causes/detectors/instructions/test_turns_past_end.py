@@ -65,6 +65,7 @@ def test_a_loop_that_does_nothing_past_the_end_is_named_however_it_is_written(re
         {5: "ISETP.GE.AND P0, PT, R8, R12, PT"},  # a bound that the loop finds out
         {6: "ISETP.GT.AND P0, PT, R8, -0x1, !P0"},  # threads that begin one after the other
         {6: "ISETP.GE.AND P0, PT, R8, RZ, !P0"},
+        {6: "ISETP.EQ.AND P0, PT, R1, RZ, !P0"},  # one thread, which loads for the others
         {LOAD: "LDG.E R12, [R10.64]"},
         {ADDING: "STG.E [R18.64], R12"},  # what is not there is filled up with zeros
     ],
