@@ -366,7 +366,7 @@ if not TYPE_CHECKING:  # which knows by itself what there is
 
             return prof_version()
         if name != "errors":
-            from profiler.python.meant import instead_of
+            from profiler.python.did_you_mean import instead_of
 
             raise AttributeError(f"profiler has no {name!r}{instead_of(name, __all__)}")
         from importlib import import_module

@@ -22,7 +22,7 @@ from profiler.errors import (
     ReportDamaged,
     RunNotFound,
 )
-from profiler.python.meant import COMMANDS_ALONE
+from profiler.python.did_you_mean import COMMANDS_ALONE
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -25,7 +25,7 @@ from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.errors import KernelNotFound, ReportError
 from profiler.present.document import Document
 from profiler.python.choosing import Named, chosen, is_there
-from profiler.python.meant import lacking
+from profiler.python.did_you_mean import lacking
 from profiler.python.words import in_python
 from profiler.text import counted, report_name, shortened
 

@@ -17,7 +17,7 @@ from profiler.measuring.functions.child import Call
 from profiler.measuring.functions.collecting import profiled_configurations, unlike_configurations
 from profiler.measuring.functions.measure import measure_function, processes_ahead
 from profiler.measuring.functions.plan import FunctionPlan, function_name
-from profiler.python.meant import keyword_meant
+from profiler.python.did_you_mean import keyword_meant
 from profiler.python.recordings import Measurement
 from profiler.python.status import status
 from profiler.python.words import told

@@ -20,7 +20,7 @@ def advised() -> Iterator[None]:
         yield
     except Exception as error:
         from profiler.errors import ProfError
-        from profiler.python.meant import advise_call
+        from profiler.python.did_you_mean import advise_call
         from profiler.python.words import advise
 
         if isinstance(error, ProfError):

@@ -23,11 +23,11 @@ from profiler.analyse.causes.flow.addresses.arrays import add_arrays
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
 from profiler.analyse.causes.flow.stores_alike import add_stores_alike
+from profiler.analyse.causes.from_counters import what_counters_show
+from profiler.analyse.causes.nvidia_rules import find_estimates
 from profiler.analyse.causes.order import in_order, put_digits_last
 from profiler.analyse.causes.places import find_places, find_signature
-from profiler.analyse.causes.shown import what_counters_show
 from profiler.analyse.causes.together import saved_together
-from profiler.analyse.causes.witness import find_estimates
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME, LAST_WAVE, TOO_SHORT

@@ -18,7 +18,7 @@ from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
-from profiler.analyse.causes.witness import causes_of_rule
+from profiler.analyse.causes.nvidia_rules import causes_of_rule
 from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts

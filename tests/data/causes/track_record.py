@@ -36,8 +36,8 @@ from profiler.analyse.causes.cause import Cause  # noqa: E402
 from profiler.analyse.causes.detectors.candidate import Candidate  # noqa: E402
 from profiler.analyse.causes.diagnose import diagnose  # noqa: E402
 from profiler.analyse.causes.find import find_candidates, look_at  # noqa: E402
+from profiler.analyse.causes.nvidia_rules import causes_of_rule  # noqa: E402
 from profiler.analyse.causes.together import saved_together  # noqa: E402
-from profiler.analyse.causes.witness import causes_of_rule  # noqa: E402
 from profiler.analyse.recording.profile import profile_kernel  # noqa: E402
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports  # noqa: E402
 from profiler.store.runs.run_store import Run, RunStore, open_reports  # noqa: E402

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
-from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import address_registers, find_writers, reach, sources_of
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import SECTOR_BYTES
 

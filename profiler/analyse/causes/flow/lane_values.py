@@ -9,12 +9,12 @@ from itertools import pairwise
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
     find_processing,
     sources_of,
 )
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES

@@ -9,7 +9,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, Kind, Site
 from profiler.analyse.causes.flow.addresses.spans import is_apart
-from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_pointers,
@@ -18,6 +17,7 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
 from profiler.analyse.code.loops import Loop, loops_within
 from profiler.catalog.metrics import LANES

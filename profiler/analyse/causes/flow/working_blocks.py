@@ -8,12 +8,12 @@ from itertools import pairwise
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Site
-from profiler.analyse.causes.flow.choice import is_chosen_by_data
 from profiler.analyse.causes.flow.lane_values import (
     find_chosen_by_warp,
     find_differing_in_block,
     find_part_of_warps,
 )
+from profiler.analyse.causes.flow.who_stores import is_chosen_by_data
 from profiler.catalog.metrics import LANES
 
 

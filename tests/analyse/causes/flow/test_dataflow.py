@@ -4,13 +4,13 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
-from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
     find_depending,
     find_repeated_loads,
     has_fixed_address,
 )
+from profiler.analyse.causes.flow.loop_carried import is_carried
 
 LIST = (("MOV R2, R8", 10), ("LDG.E.64 R2, [R2.64]", 1000), ("ISETP.NE.AND P0, PT, R2, RZ, PT", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip
 ARRAY = (("MOV R2, R8", 10), ("LDG.E R4, [R2.64]", 1000), ("IADD3 R2, R2, 0x4, RZ", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip

@@ -19,7 +19,6 @@ from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, TEXTURE_FETCHES, Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
-from profiler.analyse.causes.flow.carried import resident_without
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_address_work,
@@ -29,6 +28,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import SUMMING
+from profiler.analyse.causes.flow.loop_carried import resident_without
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES

@@ -10,8 +10,8 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.causes.evidence.sites import FENCES, Site
-from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import has_fixed_address
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.overwriting import (
     count_copies,
     find_other_loads,

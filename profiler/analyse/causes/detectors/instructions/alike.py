@@ -8,7 +8,6 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
-from profiler.analyse.causes.flow.carried import is_carried, resident_without
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     has_fixed_address,
@@ -16,6 +15,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.loop_carried import is_carried, resident_without
 from profiler.analyse.causes.flow.working_blocks import find_idle_warps
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent

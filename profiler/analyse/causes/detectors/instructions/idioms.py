@@ -9,8 +9,8 @@ from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
-from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent

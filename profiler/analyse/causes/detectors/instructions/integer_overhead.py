@@ -8,8 +8,8 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import OF_A_DIVISION, find_dividing
-from profiler.analyse.causes.flow.choice import compares_data
 from profiler.analyse.causes.flow.dataflow import find_address_work
+from profiler.analyse.causes.flow.who_stores import compares_data
 from profiler.text import whole_percent
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.

@@ -10,7 +10,6 @@ from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.carried import is_carried, steps_on
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
     find_writers,
@@ -19,6 +18,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
     written_by_any,
 )
+from profiler.analyse.causes.flow.loop_carried import is_carried, steps_on
 from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.code.loops import Loop, loops_within
 from profiler.analyse.code.registers import predicates_in

@@ -8,9 +8,9 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.choice import is_chosen_by_data
 from profiler.analyse.causes.flow.dataflow import makers_of_value, reach, sources_of
 from profiler.analyse.causes.flow.trees import find_in_trees
+from profiler.analyse.causes.flow.who_stores import is_chosen_by_data
 from profiler.analyse.causes.flow.working_blocks import find_part_acting
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent

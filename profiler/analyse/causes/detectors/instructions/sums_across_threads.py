@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence, Set
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import predicates_read
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT, stored_registers
 from profiler.analyse.code.registers import REGISTER
 

@@ -10,13 +10,13 @@ from profiler.analyse.causes.detectors.instructions.masked_tiles import smaller
 from profiler.analyse.causes.evidence.addresses import is_of_one_place
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.carried import steps_on
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     sources_of,
     written_by_any,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.loop_carried import steps_on
 from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent

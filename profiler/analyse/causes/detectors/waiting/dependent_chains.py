@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.carried import is_carried
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.text import whole_percent
 
 # Cycles after which arithmetic has its result (see `candidate.py`), in which as many other instructions can issue.

@@ -13,8 +13,8 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_under_way, find_loads_beside
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
-from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import passes_by
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.text import counted, whole_percent

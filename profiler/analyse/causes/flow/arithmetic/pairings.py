@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import reach, sources_of
+from profiler.analyse.causes.flow.loop_carried import is_carried
 
 FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _ARITHMETIC: tuple[Kind, ...] = ("fp32", "integer")

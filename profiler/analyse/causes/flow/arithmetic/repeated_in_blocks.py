@@ -14,8 +14,8 @@ from typing import NamedTuple
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, SIZE_IS_UNKNOWN, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC
-from profiler.analyse.causes.flow.carried import left_over
 from profiler.analyse.causes.flow.dataflow import find_depending, passes_by, reach, sources_of
+from profiler.analyse.causes.flow.loop_carried import left_over
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES

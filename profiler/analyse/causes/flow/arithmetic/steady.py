@@ -11,8 +11,8 @@ from operator import itemgetter
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.carried import find_sources
 from profiler.analyse.causes.flow.dataflow import choosers_of, passes_by, readers_of
+from profiler.analyse.causes.flow.loop_carried import find_sources
 from profiler.analyse.code.loops import Loop
 
 ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")

@@ -6,7 +6,7 @@ import pytest
 from made_evidence import code_of, evidence_of
 
 from profiler.analyse.causes.detectors.waiting.dependent_chains import detect_dependent_chain
-from profiler.analyse.causes.flow.carried import follows_itself, is_carried, left_over, resident_without
+from profiler.analyse.causes.flow.loop_carried import follows_itself, is_carried, left_over, resident_without
 
 # As nvcc 13 writes `while (low < high) { middle = (low + high) >> 1; if (table[middle] < value) low = middle + 1; else high = middle; }`.
 SEARCH = (

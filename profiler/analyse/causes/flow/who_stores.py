@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.carried import is_carried
 from profiler.analyse.causes.flow.dataflow import (
     STACK,
     address_registers,
@@ -17,6 +16,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.registers import REGISTER, is_predicate, predicates_in
 
 # What threads leave there, they have computed; except for spilled registers in local memory.

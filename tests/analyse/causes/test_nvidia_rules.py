@@ -2,7 +2,7 @@
 
 import pytest
 
-from profiler.analyse.causes.witness import causes_of_rule
+from profiler.analyse.causes.nvidia_rules import causes_of_rule
 from profiler.catalog.causes import BY_NAME
 
 ROW = {"kind": "optimization", "name": "A rule", "rule": "", "title": None, "message": ""}

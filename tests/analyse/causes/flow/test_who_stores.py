@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.flow.choice import is_chosen_by_data
+from profiler.analyse.causes.flow.who_stores import is_chosen_by_data
 from profiler.analyse.causes.flow.working_blocks import find_idle_warps
 
 STORE = ("STG.E [R6.64], R8", 25.0)
