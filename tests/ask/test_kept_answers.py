@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.ask import kept, ladder, profiles
+from profiler.ask import kept_answers as kept, ladder, profiles
 from profiler.ask.ladder import find_climb
 from profiler.ask.profiles import diagnose_once
 from profiler.ask.rungs import gather_rungs
