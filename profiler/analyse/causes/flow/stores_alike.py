@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from profiler.analyse.causes.evidence.addresses import base_of, offset_of
+from profiler.analyse.causes.evidence.addresses import offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import ONE_SLICE
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
-from profiler.analyse.causes.flow.dataflow import has_fixed_address
+from profiler.analyse.causes.flow.dataflow import address_registers, has_fixed_address, sources_of
 from profiler.catalog.metrics import SECTOR_BYTES
 
 # L2's cycles for a sector: `scaled_by_all` of one_place.cu in tests/data/causes, which does little else, takes as many on an H200. At its peak, a
@@ -28,10 +28,13 @@ _SOME = 0.03
 
 def add_stores_alike(evidence: Evidence) -> Evidence:
     """Returns the evidence with the load of the slice of L2 to which all threads store."""
-    load = max(_load_by_sector(evidence).values(), default=0.0)
-    if not load:
+    cycles, sectors = (
+        evidence.find("lts__cycles_elapsed.max"),
+        max(sectors_by_place(evidence).values(), default=0.0),
+    )
+    if not cycles or not sectors:
         return evidence
-    busy = {**evidence.model.busy, ONE_SLICE: min(1.0, load)}
+    busy = {**evidence.model.busy, ONE_SLICE: min(1.0, _CYCLES_A_SECTOR * sectors / cycles)}
     return replace(evidence, model=replace(evidence.model, busy=busy))
 
 
@@ -53,10 +56,12 @@ def find_stores_alike(evidence: Evidence) -> list[Site]:
     ]
 
 
-def _load_by_sector(evidence: Evidence) -> Mapping[object, float]:
-    cycles = evidence.find("lts__cycles_elapsed.max")
-    stored: dict[object, float] = {}
+@kept
+def sectors_by_place(evidence: Evidence) -> Mapping[object, float]:
+    """Returns how many sectors such stores make of each place: what they took their address from, and which of its sectors."""
+    found: dict[object, float] = {}
     for site in find_stores_alike(evidence):
-        place = base_of(site), offset_of(site) // SECTOR_BYTES
-        stored[place] = stored.get(place, 0.0) + (site.sectors or 0.0)
-    return {place: _CYCLES_A_SECTOR * sectors / cycles for place, sectors in stored.items()} if cycles else {}
+        made = frozenset(sources_of(evidence, site, address_registers(site.instruction)))
+        place = site.function, made, offset_of(site) // SECTOR_BYTES
+        found[place] = found.get(place, 0.0) + (site.sectors or 0.0)
+    return found

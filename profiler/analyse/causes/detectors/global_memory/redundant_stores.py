@@ -18,7 +18,7 @@ from profiler.analyse.causes.flow.overwriting import (
     is_read_past_barrier,
     part_overwritten,
 )
-from profiler.analyse.causes.flow.stores_alike import find_stores_alike
+from profiler.analyse.causes.flow.stores_alike import find_stores_alike, sectors_by_place
 
 _UNROLLED = 4.0  # turns of a loop by the compiler
 
@@ -48,10 +48,10 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         )
     if alike := find_stores_alike(evidence):
         fewer = evidence.without(dict.fromkeys(alike, 1.0))
-        count = sum(site.sectors or 0.0 for site in alike)
+        count = max(sectors_by_place(evidence).values())
         yield Candidate(
             "redundant-global-stores",
-            f"Warps store {count:,.0f} times to the same place, whichever threads and blocks they are: only what the last one stores remains, and "
+            f"Warps store {count:,.0f} times to one place, whichever threads and blocks they are: only what the last one stores remains, and "
             "one slice of L2 takes them all.",
             "Let one thread of the whole grid store the value. If data says which threads have something to store, let a block ask all of "
             "its threads first, and one of them store.",

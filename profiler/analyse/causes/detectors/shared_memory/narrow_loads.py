@@ -16,9 +16,8 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.operations import step_of
+from profiler.analyse.causes.flow.addresses.operations import step_in_loop
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
-from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.catalog.metrics import LANES
 
 _WIDEST_BYTES = WIDEST_BITS // 8
@@ -37,8 +36,7 @@ def detect_narrow_shared(evidence: Evidence) -> Iterable[Candidate]:
     spared = find_spared_loads(evidence)
     fewer = evidence.without(spared)
     waits = evidence.waiting_for(spared, *_WAITS)
-    words = sum(len(sites) for sites, _ in pieces)
-    wide = sum(math.ceil(len(sites) * sites[0].width / WIDEST_BITS) for sites, _ in pieces)
+    words, wide = _count_in_loop(evidence, [sites for sites, _ in pieces])
     yield Candidate(
         "narrow-accesses",
         f"In each turn of a loop, a thread loads {words} words from shared memory one by one, for which {wide} wide ones would do "
@@ -52,10 +50,28 @@ def detect_narrow_shared(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
+def _count_in_loop(evidence: Evidence, pieces: Iterable[Sequence[Site]]) -> tuple[int, int]:
+    """Returns the words and the wide loads in a turn of the loop that loads most of them."""
+    loops: dict[object, list[Sequence[Site]]] = {}
+    for sites in pieces:
+        loops.setdefault(evidence.innermost_loop(sites[0]), []).append(sites)
+    most = max(loops.values(), key=lambda some: sum(site.executed for sites in some for site in sites))
+    return sum(map(_words, most)), sum(map(_wide, most))
+
+
+def _words(sites: Sequence[Site]) -> int:
+    return len(set(map(offset_of, sites)))
+
+
+def _wide(sites: Sequence[Site]) -> int:
+    """Returns how many wide loads bring the words of a piece."""
+    return math.ceil(_words(sites) * sites[0].width / WIDEST_BITS)
+
+
 @kept
 def find_spared_loads(evidence: Evidence) -> Mapping[Site, float]:
     """Returns the part of such loads that goes with wide ones."""
-    return {site: 1 - site.width / WIDEST_BITS for sites, _ in _find_pieces(evidence) for site in sites}
+    return {site: 1 - _wide(sites) / _words(sites) for sites, _ in _find_pieces(evidence) for site in sites}
 
 
 @kept
@@ -115,14 +131,9 @@ def _steps(evidence: Evidence, access: Site) -> Iterable[int] | None:
     loop = evidence.innermost_loop(access)
     if loop is None:
         return None
-    step = 0
-    for register in address_registers(access.instruction):
-        for site in evidence.inside(loop):
-            if register in site.use.results:
-                further = step_of(site, register)
-                if further is None or site.instruction.predicate is not None:
-                    return None
-                step += further
+    step = step_in_loop(evidence, loop, access)
+    if step is None:
+        return None
     return [step * turn for turn in range(1, math.ceil(evidence.turns(access, loop)))] if step else []
 
 

@@ -5,10 +5,14 @@ A model of the time counts one instruction's loads as needed, since others may l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.measured_time import wasted_dram
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.addresses.operations import step_in_loop
 from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.code.loops import Loop
 
@@ -20,8 +24,7 @@ _HITS = ("l1_hit_pct", "l2_hits_of_loads_pct")
 def add_arrays(evidence: Evidence) -> Evidence:
     """Returns the evidence with a bound by device memory that counts the data of each array, and of all copies of a load in an unrolled loop.
 
-    Who loads data that no cache holds loads it for the first time, or after so long that a loop that was not unrolled would load it
-    anew, too.
+    Where caches hold little of what is loaded, other loads of an array may still be of the same data, so that only one counts.
     """
     hits = [evidence.find(name) for name in _HITS]
     if "dram" not in evidence.model.avoidable or any(hit is None or hit > _LOADED_AGAIN_PCT for hit in hits):
@@ -42,14 +45,25 @@ def add_arrays(evidence: Evidence) -> Evidence:
 
 def _loaded(evidence: Evidence) -> float:
     """Returns the sectors of different data that are loaded: for each array, those of the load, with its copies, that needs most."""
-    copies: dict[tuple[frozenset[str], Loop, str], float] = {}
+    copies: dict[tuple[frozenset[str], Loop, object], list[Site]] = {}
     for site in evidence.of("global load"):
-        loop, line = evidence.innermost_loop(site), site.instruction.place
-        if loop and line and site.ideal_sectors:
-            asked = (find_pointers(evidence, site), loop, line)
-            copies[asked] = copies.get(asked, 0.0) + site.ideal_sectors
+        loop = evidence.innermost_loop(site)
+        if loop and site.ideal_sectors:
+            copies.setdefault((find_pointers(evidence, site), loop, base_of(site)), []).append(site)
     arrays: dict[frozenset[str], float] = {}
-    for (pointers, _, _), sectors in copies.items():
+    for (pointers, loop, _), sites in copies.items():
+        needed = [site.ideal_sectors or 0.0 for site in sites]
+        sectors = sum(needed) if _are_copies(evidence, loop, sites) else max(needed)
         arrays[pointers] = max(sectors, arrays.get(pointers, 0.0))
     known = sum(sectors for pointers, sectors in arrays.items() if len(pointers) == 1)
     return max([known, *(sectors for pointers, sectors in arrays.items() if len(pointers) != 1)])
+
+
+def _are_copies(evidence: Evidence, loop: Loop, sites: Sequence[Site]) -> bool:
+    """Returns whether these loads from the same registers are those of several turns, so that the next turn begins behind all of them.
+
+    Three planes that each turn loads are not: the next turn loads two of them again.
+    """
+    offsets = set(map(offset_of, sites))
+    step = step_in_loop(evidence, loop, sites[0])
+    return bool(step) and len(offsets) == len(sites) and max(offsets) - min(offsets) < abs(step or 0)

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Generic, TypeVar
 
+from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import address_registers
+from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import is_predicate
 
 _PARTS = re.compile(r"(?:^|\+)([^+]+)")
@@ -92,7 +95,8 @@ class Operations(ABC, Generic[_Number]):
         if one.name in ("S2R", "S2UR"):
             return self.special(operands[0])
         if one.moves_a_constant:
-            return self.constant(_of_halves(*operands[-2:]))
+            number = None if "BF16" in one.opcode else _of_halves(*operands[-2:])
+            return self.other(site, ()) if number is None else self.constant(number)
         if one.name == "LOP3" and len(operands) == 4 and operands[3].startswith("0x"):
             return self.logic([self.operand(site, part) for part in operands[:3]], int(operands[3], 16))
         taken = [self.operand(site, part) for part in operands]
@@ -118,9 +122,12 @@ class Operations(ABC, Generic[_Number]):
         return None
 
 
-def _of_halves(upper: str, lower: str) -> int:
-    """Returns the number whose bits are those of two floats of 16 bits."""
-    return int.from_bytes(struct.pack(">ee", float(upper), float(lower)), signed=True)
+def _of_halves(upper: str, lower: str) -> int | None:
+    """Returns the number whose bits are those of two floats of 16 bits; nothing for what is printed otherwise, such as no number."""
+    try:
+        return int.from_bytes(struct.pack(">ee", float(upper), float(lower)), signed=True)
+    except (ValueError, OverflowError):
+        return None
 
 
 def step_of(site: Site, register: str) -> int | None:
@@ -134,3 +141,16 @@ def step_of(site: Site, register: str) -> int | None:
     ]
     known = [number for number in numbers if number is not None and number < NEGATIVE]
     return sum(known) if len(known) == len(numbers) else None
+
+
+def step_in_loop(evidence: Evidence, loop: Loop, access: Site) -> int | None:
+    """Returns how many bytes further each turn of a loop accesses; nothing where that is not the same for all turns."""
+    step = 0
+    for register in address_registers(access.instruction):
+        for site in evidence.inside(loop):
+            if register in site.use.results:
+                further = step_of(site, register)
+                if further is None or site.instruction.predicate is not None:
+                    return None
+                step += further
+    return step

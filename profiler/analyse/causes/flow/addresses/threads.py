@@ -86,11 +86,12 @@ class _Threads(Operations[_InThreads]):
     def _joined(self, reader: Site, register: str, writers: Set[Site]) -> _InThreads:
         """Returns what a register holds that any of these may have written: one value, and steps that all threads take in each turn of a loop.
 
-        Of several values, some threads may hold one and some another.
+        Of several values, some threads may hold one and some another. Two parameters are two values, although neither is known.
         """
         made = {one: value for one in writers if (value := self.result(one, register)) != _OWN}
         found = set(made.values())
-        if len(found) == 1 and len(made) == len(writers):
+        is_one = len(writers) == 1 or not any(value.is_relative for value in found)
+        if len(found) == 1 and len(made) == len(writers) and is_one:
             return found.pop()
         steps = {_from_first(value.numbers) if value.numbers else None for value in found}
         chosen = [one for one in writers if not self._is_for_all(one, reader)]
@@ -119,7 +120,7 @@ class _Threads(Operations[_InThreads]):
         return self._alike if operand.startswith("c[") and "R" not in operand else _UNKNOWN
 
     def other(self, site: Site, taken: Sequence[_InThreads], /) -> _InThreads:
-        """Returns that all threads hold the same if they took the same: of registers, constants, or memory at one address."""
+        """Returns that all threads hold the same if they took the same."""
         if site.kind in NOT_REPEATED or site.use.predicates_read or not taken:
             return _UNKNOWN
         return self._alike if all(value.is_alike for value in taken) else _UNKNOWN

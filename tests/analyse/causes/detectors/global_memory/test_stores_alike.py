@@ -63,3 +63,13 @@ def test_places_in_one_sector_are_in_one_slice():
     facts = {place: {"sectors": 100.0} for place in (3, 4, 5)}
     evidence = add_stores_alike(evidence_of(*lines, facts=facts, figures={CYCLES: 1000.0}))
     assert evidence.model.busy[ONE_SLICE] == pytest.approx(0.1172)
+
+
+def test_two_places_are_counted_apart_although_one_register_holds_both_addresses():
+    second = ("LDC.64 R2, c[0x0][0x218]", "STG.E [R2.64], R8")
+    lines = (*LENGTH, "STG.E [R2.64], R7", *second, "EXIT")
+    facts = {3: {"sectors": 100.0}, 5: {"sectors": 100.0}}
+    evidence = add_stores_alike(evidence_of(*lines, facts=facts, figures={CYCLES: 1000.0}))
+    assert evidence.model.busy[ONE_SLICE] == pytest.approx(0.0586)
+    (candidate,) = detect_redundant_stores(evidence)
+    assert candidate.evidence == {"stores_alike": 100.0}

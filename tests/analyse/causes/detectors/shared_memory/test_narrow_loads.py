@@ -85,6 +85,13 @@ def test_loads_must_be_so_many_that_storing_word_by_word_pays(stores, is_named):
     assert (found(ROWS, stores=stores) is not None) is is_named
 
 
+def test_a_wide_load_may_bring_less_than_it_could():
+    """Five words need two."""
+    candidate = found([*ROWS, 0x400])
+    assert candidate.evidence == {"shared_loads": 5, "wide_shared_loads": 2}
+    assert candidate.effect.resources["lsu"] == pytest.approx(3 * 100 / (5 * 100 + 1))
+
+
 def test_three_words_and_wide_loads_are_left_alone():
     assert found(ROWS[:3]) is None
     assert found(ROWS, opcode="LDS.128") is None

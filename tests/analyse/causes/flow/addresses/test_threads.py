@@ -52,7 +52,10 @@ def test_a_block_has_rows():
         ("S2R R9, SR_CLOCKLO",),
         ("MOV R9, RZ", "@P0 MOV R9, R5"),  # some threads have one, some the other
         ("MOV R9, 0x100", "@P0 BRA 0x60", "MOV R9, 0x200", "NOP"),
+        ("MOV R9, c[0x0][0x210]", "@P0 BRA 0x60", "MOV R9, c[0x0][0x218]", "NOP"),  # two arrays
         ("SEL R9, 0x100, 0x200, P0",),
+        ("HFMA2.BF16_V2 R9, -RZ, RZ, 1e+38, 0",),
+        ("HFMA2 R9, -RZ, RZ, +QNAN, 0",),
         ("ATOMS.ADD R9, [UR4], R1",),
     ],
 )
