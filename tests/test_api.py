@@ -184,9 +184,12 @@ def test_a_kernel_of_several_recordings_is_chosen_by_the_name_of_its_recording_t
     assert f"[{places[0]}]" in caught.value.remedy
 
 
-def test_one_kernel_that_is_chosen_among_many_recordings_is_answered_as_one(reports):
+@pytest.mark.parametrize(("kernel_name", "kernels"), [("k[56]", 2), ("offset", 1)])
+def test_many_recordings_are_one_index_however_many_kernels_are_chosen(reports, kernel_name, kernels):
+    """So that a script need not ask how many kernels match."""
     paths = [reports / f"{name}.ncu-rep" for name in ("several", "gemm_5", "gemm_6")]
-    assert profiler.show(*paths, kernel_name="offset") == profiler.show(paths[0], kernel_name="offset")
+    found = profiler.show(*paths, kernel_name=kernel_name)
+    assert len(found) == len(found.index) == kernels
 
 
 def test_the_whole_text_of_an_answer_has_what_the_first_screen_leaves_out(reports, prof_here):
@@ -228,7 +231,7 @@ def test_several_recordings_are_shown_together_and_one_alone_as_ever(folder, run
     several, graph = folder / "several.ncu-rep", folder / "graph.ncu-rep"
     found = profiler.show(profiler.read(graph), str(several), runs["gemm-6"])
     assert (found.recordings, found.errors) == (3, [])
-    assert [one.kernel for one in profiler.show(several, graph, kernel_name="offset").sheets] == [
+    assert [one.kernel for one in profiler.show(several, graph, kernel_name="offset")] == [
         "offset(float *, float)"
     ]
     (folder / "cut.ncu-rep").unlink()
