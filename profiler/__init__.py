@@ -178,10 +178,8 @@ def show(
     given = [reference_of(one) for one in recordings]
     meant = recordings_meant(given, Settings())
     if len(meant) > 1:
-        several = show_several(meant, Settings(nvtx=nvtx, launch=launch), kernel_name=kernel_name, full=True)
-        if several.only_source:
-            return Sheet.of(several.sheets[0])
-        return ShownTriage.of_several(several)
+        asked = Settings(nvtx=nvtx, launch=launch)
+        return ShownTriage.of_several(show_several(meant, asked, kernel_name=kernel_name, full=True))
     run = run_of(recordings[0] if meant == given else meant[0], nvtx, launch)
     found = show_run(run, Settings(), kernel_name, full=True)
     sheets = sorted(map(Sheet.of, found.sheets), key=lambda one: -(one.total_ns or 0.0))  # as in the index

@@ -182,11 +182,23 @@ def test_a_kernel_of_several_recordings_is_chosen_by_the_name_of_its_recording_t
     ):  # of one name, the place is the way out
         assert line.startswith(f"  [{place}] gate(float *), in ")
     assert f"[{places[0]}]" in caught.value.remedy
+    with pytest.raises(KernelNotFound, match="no kernel and no recording is called 'fourth'"):
+        found["fourth"]
 
 
-def test_one_kernel_that_is_chosen_among_many_recordings_is_answered_as_one(reports):
+def test_a_recording_of_several_kernels_chooses_none_and_the_error_says_that_it_was_the_one_named(folder):
+    found = profiler.show(folder)
+    with pytest.raises(KernelNotFound, match="3 kernels are of a recording with 'several' in its name"):
+        found["several"]
+    assert ("several" in found, "graph" in found) == (False, True)
+
+
+@pytest.mark.parametrize(("kernel_name", "kernels"), [("k[56]", 2), ("offset", 1)])
+def test_many_recordings_are_one_index_however_many_kernels_are_chosen(reports, kernel_name, kernels):
+    """So that a script need not ask how many kernels match."""
     paths = [reports / f"{name}.ncu-rep" for name in ("several", "gemm_5", "gemm_6")]
-    assert profiler.show(*paths, kernel_name="offset") == profiler.show(paths[0], kernel_name="offset")
+    found = profiler.show(*paths, kernel_name=kernel_name)
+    assert len(found) == len(found.index) == kernels
 
 
 def test_the_whole_text_of_an_answer_has_what_the_first_screen_leaves_out(reports, prof_here):
@@ -228,7 +240,7 @@ def test_several_recordings_are_shown_together_and_one_alone_as_ever(folder, run
     several, graph = folder / "several.ncu-rep", folder / "graph.ncu-rep"
     found = profiler.show(profiler.read(graph), str(several), runs["gemm-6"])
     assert (found.recordings, found.errors) == (3, [])
-    assert [one.kernel for one in profiler.show(several, graph, kernel_name="offset").sheets] == [
+    assert [one.kernel for one in profiler.show(several, graph, kernel_name="offset")] == [
         "offset(float *, float)"
     ]
     (folder / "cut.ncu-rep").unlink()
@@ -299,6 +311,8 @@ for one in found.comparisons:
 sheet = prof.show("mine.ncu-rep")
 print(sheet.headline.next, [(one.cause, one.saves_pct.expected, one.where) for one in sheet.causes])
 print([one.headline.why for one in sheet.sheets], prof.read("mine.ncu-rep")[0].metrics)
+print(sheet.metrics["duration_ns"].mean, sheet.causes["barriers"].try_, found.metrics["duration_ns"].delta)
+print(found.causes["barriers"].where, [one.name for one in sheet.metrics[:3]])
 swept = prof.measure(scale, lambda n: float(n), over={"n": [1, 2]})
 tuned = prof.tune(scale, over={"x": [0.5, 1.5]}, reference=scale)
 print(tuned.best.ns, [point.problem for point in tuned], prof.check(a, baseline="base").passed, prof.sass(a).kernels)
@@ -311,7 +325,8 @@ def test_a_script_of_ten_lines_passes_a_strict_type_checker_and_a_wrong_name_doe
     """The answer may be about several kernels, and a duration may be missing, but a script need not ask each time."""
     (tmp_path / "right.py").write_text(SCRIPT)
     (tmp_path / "wrong.py").write_text(
-        SCRIPT + "found.speedup.ration\nsheet.casues\nprof.measure(scale, repeat=3)\n"
+        SCRIPT
+        + "found.speedup.ration\nsheet.casues\nsheet.metrics['duration_ns'].man\nprof.measure(scale, repeat=3)\n"
     )
     monkeypatch.setenv("MYPYPATH", str(ROOT))
     monkeypatch.chdir(tmp_path)
@@ -327,7 +342,7 @@ def test_a_script_of_ten_lines_passes_a_strict_type_checker_and_a_wrong_name_doe
     options = ["--config-file=mypy.ini", f"--cache-dir={tmp_path}"]
     said = mypy_api.run([*options, "right.py", "wrong.py"])[0].splitlines()[:-1]  # the last counts them
     assert [line for line in said if not line.startswith("wrong.py:")] == []
-    names = ("ration", "casues", "repeat")
+    names = ("ration", "casues", "man", "repeat")
     assert [name for name in names if any(f'"{name}"' in line for line in said)] == list(names)
 
 

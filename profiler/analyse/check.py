@@ -248,7 +248,7 @@ def _duration_check(before: Profile, after: Profile, change: PairChange, limit: 
     outcome, reason = _decide(worse, interval, limit.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
     profiled = next((one for one in change.metrics if one.name == DURATION), None)
     if speedup.basis == "profiled" and interval is None and profiled:
-        outcome, reason = _without_interval(profiled, worse, limit)
+        outcome, reason = _without_interval(profiled, worse > limit.limit_pct / 100.0)
     verdict = judge_speedup(speedup)
     if are_identical(*(durations_of(profile, speedup.basis) for profile in (before, after))):
         outcome, reason, verdict = "passed", "identical", "same"
@@ -293,15 +293,13 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
     if delta.reason == "identical":
         return "passed", "identical"
     sign = 1.0 if limit.way == "rise" else -1.0
-    interval = None if delta.ci is None else sorted(sign * end for end in delta.ci)
-    trifle = SMALLEST_RELATIVE_EFFECT * max(abs(delta.before), abs(delta.after))
     allowed = limit.limit_pct / 100.0 * abs(delta.before)
+    if delta.ci is None:
+        return _without_interval(delta, sign * delta.delta > allowed)
+    interval = sorted(sign * end for end in delta.ci)
+    trifle = SMALLEST_RELATIVE_EFFECT * max(abs(delta.before), abs(delta.after))
     negligible = max(limit.metric.smallest_effect, trifle)
     outcome, reason = _decide(sign * delta.delta, interval, allowed, negligible)
-    if interval is None:
-        return _without_interval(
-            delta, sign * delta.delta / abs(delta.before) if delta.before else 1.0, limit
-        )
     if outcome == "regression" and delta.verdict == "unclear":  # whatever the interval alone would say
         return "unclear", delta.reason
     if outcome == "unclear" and delta.reason == "within_effect_size":  # of the whole that it counts a part of
@@ -309,14 +307,12 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
     return outcome, delta.reason if outcome == delta.verdict == "unclear" else reason
 
 
-def _without_interval(
-    delta: findings.MetricDelta, worse: float, limit: Threshold
-) -> tuple[Outcome, findings.Reason]:
+def _without_interval(delta: findings.MetricDelta, is_beyond_limit: bool) -> tuple[Outcome, findings.Reason]:
     """Returns the outcome of single launches: a regression if it got worse by more than is allowed and launches differ by, else unclear.
 
-    None passes: that nothing got worse, however far apart, single launches do not show.
+    None passes but of equal readings, which are judged before: that nothing got worse, however far apart, single launches do not show.
     """
-    is_regression = delta.reason == "beyond_launches" and worse > limit.limit_pct / 100.0
+    is_regression = delta.reason == "beyond_launches" and is_beyond_limit
     return "regression" if is_regression else "unclear", delta.reason
 
 

@@ -6,23 +6,29 @@ An answer about one kernel and one about several have the same ways in: `.sheets
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from profiler.analyse.causes.cause import Headline
+from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.check import CheckFinding
 from profiler.analyse.code.hot_loop import LoopSheet
 from profiler.analyse.code.machine_code import CodeView
-from profiler.analyse.findings import ComparedKernel, ComparisonFinding, Comparisons, LoadChange, Speedup
+from profiler.analyse.findings import (
+    ComparedKernel,
+    ComparisonFinding,
+    Comparisons,
+    LoadChange,
+    MetricDelta,
+    Speedup,
+)
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.overview import RecordingOverview, SheetFinding, SheetMetric
 from profiler.analyse.recording.triage import Triage, TriagedKernel
-from profiler.errors import KernelNotFound, ReportError
+from profiler.errors import ReportError
 from profiler.present.document import Document
 from profiler.python.choosing import Named, chosen, is_there
 from profiler.python.did_you_mean import lacking
@@ -99,6 +105,8 @@ class Comparison(_Shown, ComparisonFinding, frozen=True):
     if TYPE_CHECKING:
         speedup: Speedup | Any
         headline: Headline | Any
+        metrics: Named[MetricDelta]
+        causes: Named[Cause] = Named()
 
     @property
     def comparisons(self) -> list[Comparison]:
@@ -119,8 +127,10 @@ class Comparison(_Shown, ComparisonFinding, frozen=True):
 class Sheet(_Shown, SheetFinding, frozen=True):
     """One kernel: `.headline.why` and `.next`, `.causes`, `.metrics`, `.rules`, `.to_pandas()`."""
 
-    if TYPE_CHECKING:  # None only where no duration was recorded
-        headline: Headline | Any = None
+    if TYPE_CHECKING:
+        headline: Headline | Any = None  # None only where no duration was recorded
+        metrics: Named[SheetMetric]
+        causes: Named[Cause] = Named()
 
     @property
     def sheets(self) -> list[Sheet]:
@@ -146,6 +156,10 @@ class _Several:
     def _kernels(self) -> list[str]:
         raise NotImplementedError
 
+    def _sources(self) -> list[str]:
+        """Returns the name of the recording of each kernel, where it chooses one, too."""
+        return []
+
     def __getattr__(self, name: str) -> NoReturn:
         text = f"{type(self).__name__} has no {name!r}"
         if not name.startswith("_"):
@@ -162,7 +176,7 @@ class _Several:
 
     def __contains__(self, kernel: object) -> bool:
         """Returns True if one kernel has this name, as `[name]` understands it."""
-        return is_there(self._kernels(), kernel)
+        return is_there(self._kernels(), kernel, self._sources())
 
 
 class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
@@ -258,17 +272,14 @@ class ShownTriage(_Several, _Shown, Triage, frozen=True):
 
     def __getitem__(self, kernel: int | str) -> Sheet:
         """Returns the sheet of one kernel, by its place, by its name, or by that of its recording."""
-        recordings = [report_name(one.source) for one in self.index]
         label = counted(self.recordings, "recording")
-        return chosen(label, self.sheets, self._kernels(), kernel, recordings)
-
-    def __contains__(self, kernel: object) -> bool:
-        with suppress(KernelNotFound):
-            return isinstance(kernel, str) and bool(self[kernel])
-        return False
+        return chosen(label, self.sheets, self._kernels(), kernel, self._sources())
 
     def _kernels(self) -> list[str]:
         return [one.kernel for one in self.sheets]
+
+    def _sources(self) -> list[str]:
+        return [report_name(one.source) for one in self.index]
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns one row for each kernel of each recording, by its share of the time of all. Names are cut to 60 characters."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from operator import index
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, SupportsIndex, TypeVar, overload
 
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.catalog.patterns import search_typed
@@ -20,16 +20,19 @@ _Answer = TypeVar("_Answer")
 class Named(list[_Answer]):
     """A list whose entries a name finds as well as a place: `.metrics["duration_ns"]`, `.causes["barriers"]`."""
 
-    if not TYPE_CHECKING:
+    @overload
+    def __getitem__(self, place: SupportsIndex | str) -> _Answer: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[_Answer]: ...
 
-        def __getitem__(self, place):
-            if not isinstance(place, str):
-                return super().__getitem__(place)
-            names = list(map(_name_of, self))
-            if place in names:
-                return self[names.index(place)]
-            near = get_close_matches(place, names, n=1) or names
-            raise KeyError(f"{place!r} is none of these; there is {first_of(near, _MOST_NAMED)}")
+    def __getitem__(self, place: SupportsIndex | slice | str) -> _Answer | list[_Answer]:
+        if not isinstance(place, str):
+            return super().__getitem__(place)
+        names = list(map(_name_of, self))
+        if place in names:
+            return self[names.index(place)]
+        near = get_close_matches(place, names, n=1) or names
+        raise KeyError(f"{place!r} is none of these; there is {first_of(near, _MOST_NAMED)}")
 
 
 def _name_of(one: Any) -> str:
@@ -54,13 +57,14 @@ def chosen(
                 f"{label}: [{place}] is none of {counted(len(answers), 'kernel')}, counted from 0"
             )
         return answers[place]
-    found = _places(wanted, kernels) or _places(wanted, recordings)
+    named = _places(wanted, kernels)
+    found = named or _places(wanted, recordings)
     if len(found) != 1:
-        what = (
-            f"{counted(len(found), 'kernel has', 'kernels have')} '{wanted}' in their names"
-            if found
-            else f"no kernel is called '{wanted}'"
-        )
+        what = f"no kernel{' and no recording' * bool(recordings)} is called '{wanted}'"
+        if named:
+            what = f"{len(found)} kernels have '{wanted}' in their names"
+        elif found:
+            what = f"{len(found)} kernels are of a recording with '{wanted}' in its name"
         raise KernelNotFound(
             f"{label}: {what}",
             details=[_line(place, kernels, recordings) for place in found or range(len(kernels))],
@@ -80,8 +84,8 @@ def _line(place: int, kernels: Sequence[str], recordings: Sequence[str]) -> str:
     return f"  [{place}] {shortened(without_tags(kernels[place]), _LINE_WIDTH)}{where}"
 
 
-def is_there(kernels: Sequence[str], wanted: object) -> bool:
+def is_there(kernels: Sequence[str], wanted: object, recordings: Sequence[str] = ()) -> bool:
     """Returns True if `chosen` finds a kernel with this name."""
     with suppress(KernelNotFound):
-        return isinstance(wanted, str) and bool(chosen("", kernels, kernels, wanted))
+        return isinstance(wanted, str) and bool(chosen("", kernels, kernels, wanted, recordings))
     return False

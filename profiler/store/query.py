@@ -69,12 +69,24 @@ class Answer:
         """Yields rows of plain Python values."""
         for batch in self.batches:
             self.found += batch.num_rows
-            yield from zip(*(_values(self.connection, column) for column in batch.columns), strict=True)
+            yield from self._plain(batch)
 
-    def count(self) -> int:
-        """Returns how many rows there are, and leaves none to read."""
-        self.found += sum(batch.num_rows for batch in self.batches)
+    def first(self, most: int) -> list[tuple[Any, ...]]:
+        """Returns the first rows, of which alone the values are converted; the rest can only be counted."""
+        rows: list[tuple[Any, ...]] = []
+        while len(rows) < most and (batch := next(self.batches, None)) is not None:
+            self.found += batch.num_rows
+            rows += self._plain(batch.slice(0, most - len(rows)))
+        return rows
+
+    def count(self, most: int) -> int:
+        """Returns how many rows there are, and leaves none to read; some number above `most` if there are more."""
+        while self.found <= most and (batch := next(self.batches, None)) is not None:
+            self.found += batch.num_rows
         return self.found
+
+    def _plain(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+        return zip(*(_values(self.connection, column) for column in batch.columns), strict=True)
 
 
 @contextmanager

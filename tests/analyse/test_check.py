@@ -133,15 +133,40 @@ def test_equal_means_of_unequal_readings_do_not_pass_as_identical(profile_of):
         (0.50e6, "unclear", "beyond_launches"),  # that nothing got slower, a single launch does not show
     ],
 )
-def test_single_launches_can_fail_but_never_pass(profile_of, after, outcome, reason):
+def test_single_launches_can_fail_and_do_not_pass(profile_of, after, outcome, reason):
     (one,) = check(profile_of(1e6), profile_of(after)).checks
     assert (one.outcome, one.reason, one.ci_pct) == (outcome, reason, None)
+
+
+def test_single_launches_of_equal_readings_pass(profile_of):
+    (one,) = check(profile_of(1e6), profile_of(1e6)).checks
+    assert (one.outcome, one.reason) == ("passed", "identical")
 
 
 @pytest.mark.parametrize(("limit_pct", "outcome"), [(49.0, "regression"), (51.0, "unclear")])
 def test_single_launches_fail_beyond_what_is_allowed(profile_of, limit_pct, outcome):
     limit = Threshold(BY_NAME["duration_ns"], "rise", limit_pct)
     assert check_pair("made", profile_of(1e6), profile_of(1.5e6), [limit]).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("way", "limit_pct", "before", "after", "outcome"),
+    [
+        ("rise", 0.0, 0.0, 5000.0, "regression"),
+        ("rise", 150.0, 0.0, 5000.0, "regression"),  # any percentage of zero is zero
+        ("fall", 0.0, 0.0, 5000.0, "unclear"),
+        ("fall", 50.0, 5000.0, 0.0, "regression"),
+        ("rise", 0.0, 5000.0, 0.0, "unclear"),
+        ("rise", 0.0, 0.0, 0.0, "passed"),
+    ],
+)
+def test_single_launches_are_judged_by_the_way_of_the_limit_also_from_zero(
+    profile_of, way, limit_pct, before, after, outcome
+):
+    passes = BY_NAME["shared_load_wavefronts"]
+    sides = (profile_of(1e6, metrics={passes.ncu[0]: [value]}) for value in (before, after))
+    found = check(*sides, Threshold(passes, way, limit_pct))
+    assert found.checks[1].outcome == outcome
 
 
 def test_single_launches_at_other_clocks_are_unclear_however_far_apart(profile_of):

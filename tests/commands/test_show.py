@@ -43,7 +43,7 @@ def test_a_sheet_shows_the_five_figures_of_memory_and_the_accesses(prof_recorded
     page = prof_recorded("show", "6", "--format", format).stdout
     for label in ("Memory Throughput", "Max Bandwidth", "L1/TEX Hit Rate", "L2 Hit Rate", "Mem Pipes Busy"):
         assert label in page
-    assert "a thread loads 128 bits at once from global memory and stores 128 bits" in page
+    assert "global memory: loads of 128 bits a thread, stores of 128 bits a thread" in page
     assert "instructions of all lanes per useful byte" in page
 
 

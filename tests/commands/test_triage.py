@@ -152,13 +152,19 @@ def test_a_pattern_leaves_out_recordings_without_such_a_kernel(prof_here, pile):
         f"{pile}/gemm_5.ncu-rep",
         f"{pile}/gemm_6.ncu-rep",
     }
-    one = json.loads(prof_here("show", pile, "-k", "k5", "--format", "json").stdout)
-    assert one["headline"]["what"].startswith(
-        "k5<128, 128, 8, 8, 8> takes "
-    )  # as if its report alone was given
     none = prof_here("show", pile, "-k", "nothing")
     assert none.returncode == 33
     assert "no kernel in these 3 recordings matches 'nothing'" in none.stderr
+
+
+def test_a_person_gets_the_one_kernel_that_is_meant_and_a_program_the_index(prof_here, pile):
+    """An index of one kernel says that it takes all of the time; a script gets one shape, however many match."""
+    for format in ("table", "markdown"):
+        text = prof_here("--format", format, "show", pile, "-k", "k5").stdout
+        assert text == prof_here("--format", format, "show", pile / "gemm_5.ncu-rep", "-k", "k5").stdout
+    (one,) = index_of(prof_here, pile, "-k", "k5")
+    assert one["source"] == f"{pile}/gemm_5.ncu-rep"
+    assert len(prof_here("show", pile, "-k", "k5", "--format", "csv").stdout.splitlines()) == 2
 
 
 def test_a_report_that_cannot_be_read_is_named_and_hides_no_other(prof_here, pile, tmp_path):

@@ -453,8 +453,17 @@ def test_in_a_pipe_every_row_column_and_value_is_printed(prof_recorded):
 
 
 @pytest.mark.slow
-def test_a_terminal_gets_the_first_rows_and_a_hint_how_to_get_all(recorded):
-    sql = "select i from range(2500) t(i)"
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (2500, "2,500"),
+        (100_000, "100,000"),
+        (100_001, "more than 100,000"),
+        (10**12, "more than 100,000"),  # which nobody waits for
+    ],
+)
+def test_a_terminal_gets_the_first_rows_and_a_hint_how_to_get_all(recorded, rows, said):
+    sql = f"select i from range({rows}) t(i)"
     prof = [sys.executable, "-c", "from profiler.cli import main; main()"]
     command = [*prof, "--no-pager", "--runs", str(recorded.root), "query", sql]
     leader, follower = pty.openpty()
@@ -469,7 +478,7 @@ def test_a_terminal_gets_the_first_rows_and_a_hint_how_to_get_all(recorded):
     lines = shown.decode().split("\r\n")
     assert "39" in lines
     assert "40" not in lines
-    assert "the first 40 of 2,500 rows: `-o FILE.csv` or `--format csv` writes all of them" in lines
+    assert f"the first 40 of {said} rows: `-o FILE.csv` or `--format csv` writes all of them" in lines
 
 
 @pytest.mark.slow

@@ -142,7 +142,7 @@ def may_be_others(before: Profile, after: Profile) -> bool:
 
 def are_different_kernels(before: Profile, after: Profile) -> bool:
     """Returns whether nothing suggests two versions of one kernel: no word of their names, and not as much arithmetic."""
-    if not may_be_others(before, after) or is_as_much_arithmetic(before.opcodes, after.opcodes):
+    if not may_be_others(before, after) or is_as_much_arithmetic(before.computing, after.computing):
         return False
     words, others = (words_of(base_name(side.kernel)) for side in (before, after))
     return words.isdisjoint(others)

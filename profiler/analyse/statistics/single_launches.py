@@ -14,25 +14,21 @@ LAUNCHES_APART_PCT = 7.1
 # Cycles, and rates over all of them, follow the time, which the largest of them does by 7.99 %. What is left out here depends on what other
 # warps did just before, such as stalls, hits and the bytes of device memory: of these, launches lie up to several times apart.
 _INSTRUCTIONS_PCT, _PASSES_PCT, _RATES_PCT = 1.4, 4.1, 8.0
-_APART_PCT = (
+_RATES = {
+    "cycles", "inst_per_cycle", "issue_active_pct", "fma_pipe_pct", "lsu_pipe_pct", "alu_pipe_pct", "mem_pipes_busy_pct",
+}  # fmt: skip
+APART_PCT = (
     {DURATION: LAUNCHES_APART_PCT}
     | dict.fromkeys(
         ("inst_executed", "inst_issued", "lsu_inst_share_pct", "threads_per_inst"), _INSTRUCTIONS_PCT
     )
     | dict.fromkeys(("shared_wavefronts", "shared_load_wavefronts", "shared_store_wavefronts"), _PASSES_PCT)
+    | dict.fromkeys(_RATES, _RATES_PCT)
 )
-_RATES = {
-    "cycles", "inst_per_cycle", "issue_active_pct", "fma_pipe_pct", "lsu_pipe_pct", "alu_pipe_pct", "mem_pipes_busy_pct",
-}  # fmt: skip
 
 # No kernel of these runs is shorter. A shorter one differs by more percent, but hardly by more nanoseconds: ticks of the timer, and the
 # time that a launch takes to start.
 _SHORTEST_RECORDED_NS = 7_000.0
-
-
-def bounds_pct() -> dict[str, float]:
-    """Returns by how many percent launches differ at most, for each metric of which that is known."""
-    return _APART_PCT | dict.fromkeys(_RATES, _RATES_PCT)
 
 
 def is_beyond_launches(before_ns: float, after_ns: float) -> bool:
@@ -47,12 +43,9 @@ def is_metric_beyond_launches(
 
     Of a rate, it is known if the launches, of which the `shortest_ns` is one, are as long as those recorded.
     """
-    percent = _APART_PCT.get(metric)
-    if metric in _RATES and shortest_ns is not None and shortest_ns >= _SHORTEST_RECORDED_NS:
-        percent = _RATES_PCT
-    if percent is None:
+    if metric not in APART_PCT or (metric in _RATES and (shortest_ns or 0.0) < _SHORTEST_RECORDED_NS):
         return False
     smaller = min(abs(before), abs(after))
     if metric == DURATION:
         smaller = max(smaller, _SHORTEST_RECORDED_NS)
-    return abs(after - before) > percent / 100 * smaller
+    return abs(after - before) > APART_PCT[metric] / 100 * smaller

@@ -18,7 +18,7 @@ from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.window import folded_for_terminal
 from profiler.present import Format
-from profiler.present.document import Text
+from profiler.present.document import Document, Text
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.render.csv import csv_lines
 from profiler.present.render.json import to_json
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _ROWS_OF_A_TABLE = 1000
 _ROWS_ON_A_TERMINAL = 40  # as many as DuckDB shows, which is about a screen
+_MOST_COUNTED = 100_000  # a person who sees 40 rows does not wait for the number of millions
 
 
 def query(
@@ -128,20 +129,24 @@ def _json(answer: Answer) -> Iterator[str]:
 
 
 def _print_tables(answer: Answer, format: Format) -> None:
-    """Prints the first rows on a terminal, and how many there are; elsewhere prints all, in tables of as many rows."""
+    """Prints the first rows on a terminal, then of how many they are; elsewhere prints all, in tables of as many rows."""
+    if sys.stdout.isatty():
+        first = answer.first(_ROWS_ON_A_TERMINAL)
+        print_document(rows_document(answer.names, first), format, pages=True)
+        if (found := answer.count(_MOST_COUNTED)) > len(first):
+            print_document(Document("", [[Text(_first_of(len(first), found))]]), format)
+        return
     rows = answer.rows()
     some = list(islice(rows, _ROWS_OF_A_TABLE))
     more = next(rows, None)
-    if sys.stdout.isatty() and len(some) > _ROWS_ON_A_TERMINAL:
-        cut = Text(
-            f"the first {_ROWS_ON_A_TERMINAL} of {answer.count():,} rows: `-o FILE.csv` or `--format csv` writes all of them"
-        )
-        document = rows_document(answer.names, some[:_ROWS_ON_A_TERMINAL], below=[[cut]])
-        print_document(document, format, pages=True)
-        return
-    print_document(rows_document(answer.names, some), format, pages=True)
+    print_document(rows_document(answer.names, some), format)
     while more is not None:
         some = [more, *islice(rows, _ROWS_OF_A_TABLE - 1)]
         more = next(rows, None)
         print()
         print_document(rows_document(answer.names, some), format)
+
+
+def _first_of(shown: int, found: int) -> str:
+    rows = f"{found:,}" if found <= _MOST_COUNTED else f"more than {_MOST_COUNTED:,}"
+    return f"the first {shown} of {rows} rows: `-o FILE.csv` or `--format csv` writes all of them"

@@ -87,7 +87,7 @@ def show(
             raise BadParameter("a chart shows one recording", param_hint="'--chart'")
         several = show_several(sources, settings, kernel_name=kernel_name)
         found = several.finding
-        if several.only_source is None:
+        if settings.format in ("csv", "json") or several.only_source is None:  # a script gets one shape
             print_answer(
                 found, lambda: triage_document(found, full=full), settings.format, full=full, brief=brief
             )

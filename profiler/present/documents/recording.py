@@ -345,23 +345,23 @@ def _hit_rates(means: Mapping[str, float]) -> list[str]:
 def _accesses(means: Mapping[str, float]) -> list[str]:
     facts = []
     if "bulk_loads" in means:
-        loads, stores = (_width_in_words(means, kind) for kind in ("load", "store"))
-        is_average = "about" in loads + stores
-        most = f" ({_WIDTHS[-1]} at most)" if is_average else ""
-        facts.append(f"a thread loads {loads} at once from global memory and stores {stores}{most}")
+        facts.append(
+            "global memory: " + ", ".join(_width_in_words(means, kind) for kind in ("load", "store"))
+        )
     if "inst_per_byte" in means:
         facts.append(f"{number(means['inst_per_byte'])} instructions of all lanes per useful byte")
     return facts
 
 
 def _width_in_words(means: Mapping[str, float], kind: str) -> str:
-    """Returns what a thread loads or stores in one instruction, in words; an average that no access has is `about`."""
-    text = width_text(means, kind)
-    if text in ("-", "bulk"):
-        return {"-": "nothing", "bulk": "blocks"}[text]
-    bits, _, bulk = text.partition("+")
-    about = "" if means[f"{kind}_width_bits"] in _WIDTHS else "about "
-    return f"{about}{bits} bits{' or blocks' if bulk else ''}"
+    """Returns what a thread loads or stores in one instruction, in words: a width, and whether it is an average that no access has."""
+    width_bits = means.get(f"{kind}_width_bits")
+    ways = [] if width_bits is None else [f"of {width_bits:.0f} bits a thread"]
+    if width_bits is not None and width_bits not in _WIDTHS:
+        ways[0] += " on average"
+    if means.get(f"bulk_{kind}s"):
+        ways.append("of blocks")
+    return f"{kind}s {' and '.join(ways)}" if ways else f"no {kind}s"
 
 
 def width_text(means: Mapping[str, float], kind: str) -> str:

@@ -7,6 +7,7 @@ import pytest
 
 from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
 from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes
+from profiler.analyse.compare.comparable import are_different_kernels
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.speedup_sentence import ratio_sentence
 from profiler.analyse.compare.why import main_factors, why_of_pair
@@ -326,6 +327,22 @@ def test_the_first_sentence_says_that_two_kernels_are_different_ones(
     prefix = f"{kernels[0]} and {kernels[1]} are two different kernels: "
     assert said.startswith(prefix) == are_different
     assert " takes 9.000x as long as " in said
+
+
+@pytest.mark.parametrize(
+    ("more", "are_different"),
+    [
+        ("HFMA2.MMA R9, -RZ, RZ, 14.1875, -0.0015869140625", False),  # moves a constant of 32 bits
+        ("HFMA2.MMA R9, R4, R5, R9", True),
+    ],
+)
+def test_constants_that_are_moved_as_halves_make_no_two_kernels_different(make_run, more, are_different):
+    sums = [("HADD2 R1, R2, R3", 5)]
+    sides = [
+        profile_kernel(make_run({"kernel": kernel, "instructions": code}, name=kernel, workload=None), kernel)
+        for kernel, code in (("naive", sums), ("tiled", [*sums, (more, 5)]))
+    ]
+    assert are_different_kernels(*sides) == are_different
 
 
 def test_a_cause_that_grew_is_named_after_the_cause_that_made_the_side_faster():

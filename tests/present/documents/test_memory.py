@@ -20,7 +20,7 @@ def test_occupancy_and_the_five_figures_are_called_as_nsight_compute_calls_them(
         "occupancy": "Achieved Occupancy 87.1 %, Theoretical Occupancy 100.0 %",
         "memory": "Memory Throughput 4,012 GB/s, Max Bandwidth 85.9 %, Mem Pipes Busy 9.1 %",
         "caches": "L1/TEX Hit Rate 0.0 %, L2 Hit Rate 33.4 %",
-        "accesses": "a thread loads 128 bits at once from global memory and stores 128 bits; 0.2812 instructions of all lanes per useful byte",
+        "accesses": "global memory: loads of 128 bits a thread, stores of 128 bits a thread; 0.2812 instructions of all lanes per useful byte",
     }
 
 
@@ -29,7 +29,7 @@ def test_facts_about_memory_leave_out_metrics_that_were_not_recorded():
     assert facts(registers=32.0) == {}
     assert facts(max_bandwidth_pct=50.0) == {"memory": "Max Bandwidth 50.0 %"}
     assert facts(bulk_loads=0.0, store_width_bits=32.0) == {
-        "accesses": "a thread loads nothing at once from global memory and stores 32 bits"
+        "accesses": "global memory: no loads, stores of 32 bits a thread"
     }
 
 
@@ -46,7 +46,13 @@ def test_a_hit_rate_above_all_hits_says_how_that_may_be(hits, text):
 
 def test_a_width_that_no_access_has_is_said_to_be_an_average():
     assert facts(bulk_loads=0.0, load_width_bits=34.3, store_width_bits=32.0) == {
-        "accesses": "a thread loads about 34 bits at once from global memory and stores 32 bits (128 at most)"
+        "accesses": "global memory: loads of 34 bits a thread on average, stores of 32 bits a thread"
+    }
+
+
+def test_copies_of_blocks_are_a_way_of_their_own():
+    assert facts(bulk_loads=5.0, load_width_bits=32.0, bulk_stores=5.0) == {
+        "accesses": "global memory: loads of 32 bits a thread and of blocks, stores of blocks"
     }
 
 

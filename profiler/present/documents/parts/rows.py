@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
-from profiler.present.document import Column, Document, Plain, Records, Row, Section, Table, Tone
+from profiler.present.document import Column, Document, Plain, Records, Row, Table, Tone
 
 
 def rows_document(
@@ -15,7 +15,6 @@ def rows_document(
     rows: Sequence[Sequence[Plain]],
     columns: Sequence[Column] | None = None,
     tones: Sequence[Tone] = (),
-    below: Sequence[Section] = (),
     *,
     grouped: bool = False,
 ) -> Document:
@@ -43,7 +42,7 @@ def rows_document(
         for place, (row, again) in enumerate(zip(rows, repeats, strict=True))
     ]
     table = Table(shown, toned, drops_empty=columns is not None)
-    return Document("", [[table], *below], Records(header, rows))
+    return Document("", [[table]], Records(header, rows))
 
 
 def _holds_figures(rows: Sequence[Sequence[Plain]], place: int) -> bool:
