@@ -86,7 +86,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "redundant-global-loads",
             "The same data is loaded from global memory many times, and served by the caches.",
             "Bytes that loads request, against bytes that device memory delivers, while loads hold the kernel up; "
-            "a load whose address does not change in the loop that repeats it; a loop that reads, from the same address on, what a loop before it has read; addresses that several blocks compute alike; loads that all rows of a block make alike; or matrices by which cuRAND skips ahead to the sequence of each thread.",
+            "a load whose address does not change in the loop that repeats it; a loop that reads, from the same address on, what a loop before it has read; addresses that several blocks compute alike; loads that all rows of a block make alike; a block that loads in each turn of a loop what its threads stored before a barrier; or matrices by which cuRAND skips ahead to the sequence of each thread.",
             "A naive matrix product loads each element of A once for each column of the result.",
             "Keep what is used again in registers or shared memory: tile the loop, or hoist the load out of it (`__restrict__` lets the compiler do it).",
             ("dram", "fma", "tensor", "fp64"),
@@ -226,7 +226,7 @@ CAUSES: tuple[CauseKind, ...] = (
         (
             "divergent-branches",
             "Lanes of one warp take different branches, which are executed one after the other.",
-            "Lanes that are off while an instruction executes, in code between branches that split warps.",
+            "Lanes that are off while an instruction executes, in code between branches that split warps, or because they left a loop before the others of their warp.",
             "if (threadIdx.x % 2) … else …",
             "Let whole warps take the same branch: sort or regroup the work, or choose by warp.",
             ("dram", "tensor"),

@@ -40,6 +40,7 @@ _UNCATALOGUED: Mapping[str, tuple[str, ...]] = {
     "sms": ("launch__sm_count", "device__attribute_multiprocessor_count"),
     "warps_of_sm": ("device__attribute_max_warps_per_multiprocessor",),  # that it holds
     "shared_of_sm": ("device__attribute_max_shared_memory_per_multiprocessor",),  # bytes
+    "shared_of_block": ("device__attribute_max_shared_memory_per_block_optin",),  # bytes
     "sm_active_cycles": ("l1tex__cycles_active.avg", "sm__cycles_active.avg"),
 }
 # In this order: each may use those above it. A scheduler issues in `issue_active_pct` of the time, has no warp at all in

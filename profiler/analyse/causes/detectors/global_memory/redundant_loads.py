@@ -12,7 +12,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import FENCES, Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_own_part
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
@@ -30,9 +30,10 @@ from profiler.text import whole_percent
 
 OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
-_SHARED_BYTES = (
-    227 * 1024
-)  # of shared memory that a block can have (CUDA C++ Programming Guide, "Compute Capability 9.0")
+# That any block can have (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+_SHARED_BYTES = 48 * 1024
+# By which blocks of a grid or of a cluster wait for each other, or order what others read, beside atomics and loads that no cache serves.
+_BETWEEN_BLOCKS = (*FENCES, "UCGABAR_ARV", "UCGABAR_WAIT")
 # What a thread does once, however many rows it computes.
 _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 
@@ -154,12 +155,15 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
 def _find_in_place(evidence: Evidence) -> Iterable[Candidate]:
     """Yields what a block loads and stores in global memory in each turn of a loop, with barriers so that its threads find what others stored.
 
-    No other block can work on the same part: a barrier does not wait for it. Device memory delivers that part once.
+    Where nothing in the loop orders what other blocks read, none of them can work on the same part: a barrier does not wait for it. Device
+    memory delivers that part once, unless L2 holds it from before.
     """
     stores = [
         site
         for site in evidence.of("global store")
-        if evidence.innermost_loop(site) and is_read_past_barrier(evidence, site)
+        if evidence.innermost_loop(site)
+        and is_read_past_barrier(evidence, site)
+        and not _waits_for_blocks(evidence, site)
     ]
     arrays = {one for site in stores for one in find_pointers(evidence, site)}
     loads = [
@@ -171,7 +175,8 @@ def _find_in_place(evidence: Evidence) -> Iterable[Candidate]:
     loaded = sum(site.ideal_sectors or 0.0 for site in loads) * SECTOR_BYTES
     delivered = evidence.find("dram_bytes_read") or 0.0
     blocks = evidence.shape.blocks if evidence.shape else 1
-    if loaded <= OFTEN * delivered or not 0 < delivered / blocks <= _SHARED_BYTES:
+    least = max((_stored_in_turn(evidence, site) for site in stores), default=0.0)
+    if not least <= delivered < loaded / OFTEN or not 0 < delivered / blocks <= _shared_left(evidence):
         return
     times = loaded / delivered
     yield Candidate(
@@ -183,6 +188,33 @@ def _find_in_place(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.sectors or 0.0 for site in loads},
         {"requested_per_delivered": times},
     )
+
+
+def _waits_for_blocks(evidence: Evidence, store: Site) -> bool:
+    """Returns whether a loop around a store may wait for other blocks, as by the barrier of a cooperative grid: these then read what it stores."""
+    return any(
+        site.kind == "atomic"
+        or site.instruction.name in _BETWEEN_BLOCKS
+        or (site.kind == "global load" and ".STRONG" in site.opcode)
+        for loop in evidence.loops.get(store.function, [])
+        if store.instruction in loop
+        for site in evidence.inside(loop)
+    )
+
+
+def _stored_in_turn(evidence: Evidence, store: Site) -> float:
+    """Returns the bytes that all blocks store in a turn of the loop, on average: between barriers, no two threads store at one place."""
+    around = [loop for loop in evidence.loops[store.function] if store.instruction in loop]
+    entering = evidence.last_before(store.function, min(around, key=lambda loop: loop.start))
+    turning = max(site.executed for site in evidence.around(store))
+    turns = turning / entering.executed if entering else 1.0
+    return (store.ideal_sectors or 0.0) * SECTOR_BYTES / max(1.0, turns)
+
+
+def _shared_left(evidence: Evidence) -> float:
+    """Returns the bytes of shared memory that a block of this GPU can have beside those that it has."""
+    used = evidence.shape.shared_bytes if evidence.shape else None
+    return (evidence.find("shared_of_block") or _SHARED_BYTES) - (used or 0)
 
 
 def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterable[Candidate]:

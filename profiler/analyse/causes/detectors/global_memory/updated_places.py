@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
+from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     changed_in,
@@ -15,11 +15,13 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 Updated = Literal[
     "one place",  # all lanes of a warp, as far as the code and the counters say; or nothing says more
-    "by one lane",  # of a warp
+    "by one lane",  # of a warp, and all warps of a block the same place
+    "places of warps",  # by one lane of each, too
     "places of lanes",  # each lane another one
     "places of data",  # what is loaded or worked out says which, as in a histogram
     "places of indices",  # floats made of the thread's index say which, as where an image is enlarged
@@ -49,20 +51,30 @@ def finding_place(evidence: Evidence, site: Site) -> Iterable[Site]:
 
 
 def _updated_by(evidence: Evidence, site: Site) -> Updated:
+    finding = finding_place(evidence, site)
+    makers = reach(finding, lambda one: () if one.kind in ACCESSES else sources_of(evidence, one))
     # Of an update that is retried, the last lane may be alone, too.
     if site.acting is not None and site.acting <= 1.0 and not is_swap(site):
-        return "by one lane"
+        return _updated_by_one_lane(evidence, site, makers)
     apart = bytes_between_lanes(evidence, [site])
     if apart == 0:
         return "one place"
-    finding = finding_place(evidence, site)
     if not find_processing(evidence).isdisjoint(finding):
         return "places of data"
-    makers = reach(finding, lambda one: () if one.kind in ACCESSES else sources_of(evidence, one))
     if any(one.kind in _FLOATS for one in makers):
         of_data = any(one.kind in ACCESSES or _is_carried_float(evidence, one) for one in makers)
         return "places of data" if of_data else "places of indices"
     return "places of lanes" if apart or _has_room_for_lanes(site) else "one place"
+
+
+def _updated_by_one_lane(evidence: Evidence, site: Site, makers: Collection[Site]) -> Updated:
+    """Returns whether the warps of a block update one place, so that they can add up for each other; `makers` made the address."""
+    offsets = offsets_of_threads(evidence, site)
+    if offsets:
+        return "places of warps" if any(offsets) else "by one lane"
+    if find_differing_in_block(evidence).isdisjoint(makers):
+        return "by one lane"
+    return "places of data" if any(one.kind in ACCESSES for one in makers) else "places of warps"
 
 
 def _is_carried_float(evidence: Evidence, site: Site) -> bool:

@@ -264,6 +264,42 @@ def test_one_lane_of_a_warp_has_nobody_left_to_add_up_for(atomic, acting, said):
     assert candidate.advice.startswith(said)
 
 
+OF_WARP = ("S2R R4, SR_TID.X", "SHF.R.U32.HI R0, RZ, 0x5, R4")
+IN_BLOCK, OF_ITS_OWN = (
+    "One lane of each warp updates already: add",
+    "One lane of each warp updates already, and each",
+)
+
+
+@pytest.mark.parametrize(
+    ("finding", "said"),
+    [
+        (("MOV R2, c[0x0][0x210]",), IN_BLOCK),
+        (("LDC.64 R8, c[0x0][0x210]", "S2R R0, SR_CTAID.X", "IMAD.WIDE R2, R0, 0x4, R8"), IN_BLOCK),
+        (("LDC.64 R8, c[0x0][0x210]", *OF_WARP, "IMAD.WIDE R2, R0, 0x4, R8"), OF_ITS_OWN),
+        ((*OF_WARP, "S2R R1, SR_CTAID.X", "IMAD R0, R1, 0x8, R0", "IMAD.WIDE R2, R0, 0x4, R8"), OF_ITS_OWN),
+        (  # `out[row[warp]]`
+            (*OF_WARP, "IMAD.WIDE R6, R0, 0x4, R10", "LDG.E R0, [R6.64]", "IMAD.WIDE R2, R0, 0x4, R8"),
+            "Let each block update a copy of its own",
+        ),
+        (  # `out[row[block]]` is one place for the block
+            (
+                "LDC.64 R6, c[0x0][0x210]",
+                "LDC.64 R8, c[0x0][0x218]",
+                "LDG.E R0, [R6.64]",
+                "IMAD.WIDE R2, R0, 0x4, R8",
+            ),
+            IN_BLOCK,
+        ),
+    ],
+)
+def test_warps_add_up_for_each_other_if_they_update_one_place(finding, said):
+    lines = (*finding, "RED.E.ADD.STRONG.GPU [R2.64], R5", "EXIT")
+    evidence = evidence_of(*lines, facts={len(finding): {"acting": 1.0}}, grid=10)
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert candidate.advice.startswith(said)
+
+
 @pytest.mark.parametrize(
     ("contended", "at_atomic", "said"), [(True, 5, True), (True, 60, False), (False, 5, False)]
 )

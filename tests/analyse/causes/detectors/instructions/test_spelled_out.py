@@ -155,7 +155,7 @@ ONE_BY_ONE = (
         ({4: "FADD R7, R6, R8"}, False),  # no sum
         ({0: "LOP3.LUT R6, R3, 0x3, RZ, 0xc0, !PT"}, False),  # digits of two bits
         ({1: "SHF.R.U32.HI R3, RZ, 0x1, R9"}, False),  # the same bit in each turn
-        ({3: "LDG.E R8, [R10.64]"}, False),  # the loop does something else besides
+        ({2: "IADD3 R8, R8, 0x1, RZ", 4: "IADD3 R7, R6, R7, RZ"}, True),  # beside a counter of turns
     ],
 )
 def test_a_loop_may_add_up_the_lowest_bit_and_shift_it_out(replaced, counts):
@@ -163,3 +163,53 @@ def test_a_loop_may_add_up_the_lowest_bit_and_shift_it_out(replaced, counts):
     found = find(LOAD, XOR, *((line, 3_200.0) for line in loop), STORE)
     assert [one.evidence["instructions_per_word"] for one in found] == ([32 * 6] if counts else [])
     assert all("by a shift for each bit" in one.sentence for one in found)
+
+
+@pytest.mark.parametrize(
+    "besides",
+    [
+        "LDG.E R8, [R10.64]",
+        "FFMA R8, R8, R9, R9",
+        "FADD R8, R8, R9",
+        "MUFU.RSQ R8, R8",
+        "I2FP.F32.U32 R8, R9",
+        "IADD3 R8, R8, R3, RZ",  # a sum of what is left of the word
+        "CALL.REL.NOINC 0x200",
+    ],
+)
+def test_a_loop_that_does_something_else_besides_is_not_spelled_out(besides):
+    loop = [*ONE_BY_ONE[:5], besides, ONE_BY_ONE[5]]
+    assert find(LOAD, XOR, *((line, 3_200.0) for line in loop), STORE) == []
+
+
+@pytest.mark.parametrize(
+    "changing",
+    ["@P1 LOP3.LUT R3, R3, R9, RZ, 0x3c, !PT", "IADD3 R3, R3, 0x7, RZ", "IMAD.MOV.U32 R3, RZ, RZ, R9"],
+)
+def test_bits_of_a_word_that_also_changes_otherwise_are_not_those_of_one_word(changing):
+    """So a shift register with feedback makes random numbers."""
+    loop = [*ONE_BY_ONE[:5], changing, ONE_BY_ONE[5]]
+    assert find(LOAD, XOR, *((line, 3_200.0) for line in loop), STORE) == []
+
+
+def test_a_loop_around_the_one_that_counts_does_other_work():
+    around = ("IMAD R12, R12, R13, R14", "FMUL R15, R15, R7", "FFMA R16, R7, R15, R16")
+    inner = ((line.replace("0x20", "0x50"), 3_200.0) for line in ONE_BY_ONE)
+    (candidate,) = find(LOAD, XOR, *around, *inner, "@P1 BRA 0x20", STORE)
+    assert {site.position for site in candidate.weights} == set(range(5, 11))
+
+
+def test_the_compiler_may_have_unrolled_the_turns_of_such_a_loop():
+    loop = (
+        "LOP3.LUT R6, R3, 0x1, RZ, 0xc0, !PT",
+        "SHF.R.U32.HI R4, RZ, 0x1, R3",
+        "LOP3.LUT R4, R4, 0x1, RZ, 0xc0, !PT",
+        "IADD3 R8, R7, R6, RZ",
+        "SHF.R.U32.HI R3, RZ, 0x2, R3",
+        "IADD3 R7, R8, R4, RZ",
+        "IADD3 R7, R7, R6, RZ",
+        "ISETP.NE.AND P0, PT, R3, RZ, PT",
+        "@P0 BRA 0x20",
+    )
+    (candidate,) = find(LOAD, XOR, *((line, 1_600.0) for line in loop), STORE)
+    assert candidate.evidence["instructions_per_word"] == 16 * 9
