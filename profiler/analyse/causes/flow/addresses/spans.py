@@ -37,13 +37,6 @@ class Between(NamedTuple):
     least: float
     most: float
 
-    def plus(self, other: Between) -> Between:
-        return Between(self.least + other.least, self.most + other.most)
-
-    def times(self, other: Between) -> Between:
-        found = [_product(one, two) for one in self for two in other]
-        return Between(min(found), max(found))
-
 
 _ANY, _ZERO = Between(-math.inf, math.inf), Between(0, 0)
 
@@ -56,8 +49,8 @@ def is_apart(evidence: Evidence, load: Site, stores: Iterable[Site]) -> bool:
 
 
 def _bytes_of(evidence: Evidence, access: Site) -> Between:
-    first = _Spans(evidence, _MOST_STEPS).address(access)
-    return first.plus(Between(0, max(access.width // 8, 1) - 1))
+    spans = _Spans(evidence, _MOST_STEPS)
+    return spans.sum(spans.address(access), Between(0, max(access.width // 8, 1) - 1))
 
 
 @dataclass(frozen=True)
@@ -87,13 +80,14 @@ class _Spans(Operations[Between]):
         return _ANY
 
     def sum(self, one: Between, other: Between) -> Between:
-        return one.plus(other)
+        return Between(one.least + other.least, one.most + other.most)
 
     def product(self, one: Between, other: Between) -> Between:
-        return one.times(other)
+        found = [_product(a, b) for a in one for b in other]
+        return Between(min(found), max(found))
 
     def shifted_left(self, value: Between, by: Between) -> Between:
-        return value.times(self.constant(int(2**by.least))) if _is_shift(by) else _ANY
+        return self.product(value, self.constant(int(2**by.least))) if _is_shift(by) else _ANY
 
     def shifted_right(self, value: Between, by: Between) -> Between:
         if not _is_shift(by) or value.least < 0:

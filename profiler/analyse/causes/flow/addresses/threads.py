@@ -19,7 +19,7 @@ from profiler.catalog.metrics import LANES
 
 
 class _InThreads(NamedTuple):
-    """What each thread holds, or that without something unknown that all add alike; nothing if not even this is known."""
+    """The number that each thread holds; if `is_relative`, all threads add the same to it, which is not known. None where nothing is known."""
 
     numbers: tuple[int, ...] | None
     is_relative: bool = False
