@@ -146,15 +146,22 @@ def _units_of(kind: Kind, name: str) -> tuple[str, ...]:
     return ("xu",) if name in _SPECIAL_OF_DOUBLES else _UNITS.get(kind, ())
 
 
+def _forward_from(branch: Instruction) -> int | None:
+    """Returns the place to which a branch leads forward."""
+    target = branch.target if branch.name == "BRA" else None
+    return target if target is not None and target > branch.offset else None
+
+
 class Site:
-    """One instruction that ran. Counts are per launch; `waits` are stall samples by reason, without those of warps that could issue.
+    """One instruction that ran. Counts are per launch; `waits` are stall samples by reason, without those of warps that could issue. A branch
+    forward `leads_to` an offset, past what it may pass by.
 
     There are thousands of them, and a diagnosis reads each again and again: hence plain attributes.
     """
 
     __slots__ = (
-        "acting", "executed", "function", "ideal_passes", "ideal_sectors", "instruction", "kind", "lanes", "opcode",
-        "passes", "position", "sectors", "taken", "text", "units", "use", "waits", "width",
+        "acting", "executed", "function", "ideal_passes", "ideal_sectors", "instruction", "kind", "lanes", "leads_to",
+        "opcode", "passes", "position", "sectors", "taken", "text", "units", "use", "waits", "width",
     )  # fmt: skip
 
     def __init__(
@@ -181,6 +188,7 @@ class Site:
         self.taken = self.use.taken
         if self.kind == "control":
             self.taken |= predicates_in(instruction.text)
+        self.leads_to = _forward_from(instruction)
         self.lanes: float | None = None  # threads that executed it, for each execution
         self.acting: float | None = None  # of these, those that were not predicated off
         self.sectors: float | None = None

@@ -297,26 +297,22 @@ def find_depending(
     tainted = set(before)
     # By the end of what a branch may pass by, the registers that are written anew there.
     passed: dict[int, set[str]] = {}
+    nearest_end: float = math.inf
     for site in _looping_twice(sites, loops):
-        while passed and (ended := min(passed)) <= site.instruction.offset:
-            tainted |= passed.pop(ended)
+        while nearest_end <= site.instruction.offset:
+            tainted |= passed.pop(int(nearest_end))
+            nearest_end = min(passed, default=math.inf)
         if site in first or not (tainted.isdisjoint(site.taken) or site in never):
             yield site
             tainted |= site.use.results
-        elif tainted and site.instruction.predicate is None:
+        elif site.instruction.predicate is None and not tainted.isdisjoint(site.use.results):
             anew = tainted & site.use.results
             tainted -= anew
-            for names in passed.values() if anew else ():
+            for names in passed.values():
                 names.update(anew)
-        if end := passes_by(site):
-            passed.setdefault(end, set())
-
-
-def passes_by(branch: Site) -> int | None:
-    """Returns the place to which a branch leads forward."""
-    last = branch.instruction.operands[-1] if branch.instruction.name == "BRA" else ""
-    target = int(last, 16) if last.startswith("0x") else 0
-    return target if target > branch.instruction.offset else None
+        if site.leads_to is not None:
+            passed.setdefault(site.leads_to, set())
+            nearest_end = min(nearest_end, site.leads_to)
 
 
 def _looping_twice(sites: Sequence[Site], loops: Iterable[Loop]) -> Sequence[Site]:

@@ -99,17 +99,18 @@ def _is_scaled(evidence: Evidence, site: Site) -> bool:
 @lru_cache(maxsize=64)
 def _carried_in(loop: Loop) -> frozenset[int]:
     """Returns the offsets of a loop's instructions whose results depend on themselves in the iteration before."""
-    return frozenset(loop.body[position].offset for position in find_on_cycles(find_sources(loop.body)))
+    return frozenset(loop.body[position].offset for position in find_on_cycles(find_sources(loop)))
 
 
-def find_sources(body: Sequence[Instruction]) -> tuple[_Positions, ...]:
+@lru_cache(maxsize=64)
+def find_sources(loop: Loop) -> tuple[_Positions, ...]:
     """Returns for each instruction of a loop's body those whose results it reads, also by the predicates that let it act or choose.
 
     An instruction that a branch may pass by acts if the branch is not taken. A branch out of the loop ends it, and chooses
     nothing within. An instruction under a predicate reads what was written under the same one; it reads what a register held
     before only where the predicate did not hold. What stays in the half of a register that nothing takes is not read.
     """
-    held = _Held()
+    body, held = loop.body, _Held()
     passed_by = _branches_around(body)
     uses = [use_of(one.text) for one in body]
     chosen_by = [

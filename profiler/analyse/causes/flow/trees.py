@@ -13,7 +13,6 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_pointers,
     makers_of_value,
-    passes_by,
     reach,
     sources_of,
 )
@@ -87,13 +86,13 @@ def _exchanging_in_tree(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, S
         [site for site in inside if site.kind == kind] for kind in ("shared load", "shared store")
     )
     parts = {site: _part_acting(evidence, meeting, site) for site in (*loads, *stores)}
-    given = {site for site in loads if parts[site] > _HALF and is_apart(evidence, site, stores)}
     leaves = [site for site in stores if parts[site] > _HALF]
     steps = [site for site in stores if parts[site] <= _HALF]
-    loading = {site: parts[site] for site in loads if site not in given}
-    if not (leaves and steps and loading) or max(loading.values()) > _HALF:
+    if not (leaves and steps) or any(site.opcode.startswith(_VOTES) for site in inside):
         return set()
-    if any(site.opcode.startswith(_VOTES) for site in inside):
+    given = {site for site in loads if parts[site] > _HALF and is_apart(evidence, site, stores)}
+    loading = {site: parts[site] for site in loads if site not in given}
+    if not loading or max(loading.values()) > _HALF:
         return set()
     exchanging = _exchanged_in(inside, given)
     if not _leaves_one(evidence, loading, exchanging):
@@ -191,7 +190,7 @@ def _serving(evidence: Evidence, inside: Sequence[Site], going: Set[Site]) -> It
     for place, site in enumerate(inside):
         if site in going:
             continue
-        if end := passes_by(site):
+        if end := site.leads_to:
             passed = [one for one in inside[place + 1 :] if one.instruction.offset < end]
             others = [one for one in passed if one not in going and one.instruction.name not in _MEETING]
             if not going.isdisjoint(passed) and not others:

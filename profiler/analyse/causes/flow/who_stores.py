@@ -11,7 +11,6 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     choosers_of,
     find_processing,
-    passes_by,
     reach,
     sources_of,
 )
@@ -147,7 +146,7 @@ def _deciding_on(evidence: Evidence, store: Site) -> Iterator[Site]:
     for place, site in enumerate(code[:last]):
         if site.instruction.name == "EXIT" and site.instruction.predicate:
             yield site
-        elif (target := passes_by(site)) and _is_conditional(site):
+        elif (target := site.leads_to) and _is_conditional(site):
             between = (one for one in code[place + 1 : last] if one.instruction.offset < target)
             if target > store.instruction.offset or any(_goes_elsewhere(one, store) for one in between):
                 yield site
@@ -157,7 +156,7 @@ def _goes_elsewhere(site: Site, store: Site) -> bool:
     """Returns whether all threads that come to an instruction end there, or go on behind the store."""
     if _is_conditional(site):
         return False
-    return site.instruction.name == "EXIT" or (passes_by(site) or 0) > store.instruction.offset
+    return site.instruction.name == "EXIT" or (site.leads_to or 0) > store.instruction.offset
 
 
 def _is_conditional(site: Site) -> bool:

@@ -13,7 +13,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_under_way, find_loads_beside
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
-from profiler.analyse.causes.flow.dataflow import passes_by
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.trees import find_in_trees
@@ -148,7 +147,7 @@ def _is_passed_by(evidence: Evidence, before: Site, load: Site) -> bool:
     """Returns whether a branch between two loads leads past the second one."""
     code = evidence.by_function[load.function]
     between = code[evidence.place(before, code) : evidence.place(load, code)]
-    return any((passes_by(one) or 0) > load.instruction.offset for one in between)
+    return any((one.leads_to or 0) > load.instruction.offset for one in between)
 
 
 def _fit_in_registers(evidence: Evidence, turns: Collection[Site]) -> bool:

@@ -49,26 +49,29 @@ def _writers(
     written under it, until the predicate changes.
     """
     sites, before = evidence.by_function[function], _before_each(evidence, function)
-
-    def is_written(step: tuple[int, bool]) -> bool:
+    asked = predicates_in(predicate or "")
+    found: set[Site] = set()
+    seen: set[tuple[int, bool]] = set()
+    wanted = [
+        (place, predicate is not None) for place in ends
+    ]  # and whether the predicate is still the same there
+    while wanted:
+        step = wanted.pop()
+        if step in seen:
+            continue
+        seen.add(step)
         place, is_same = step
-        under = sites[place].instruction.predicate
-        return register in sites[place].use.results and (under is None or (is_same and under == predicate))
-
-    def onwards(step: tuple[int, bool]) -> Iterable[tuple[int, bool]]:
-        if is_written(step):
-            return ()
-        place, is_same = step
-        stays = is_same and not sites[place].use.predicates_written & predicates_in(predicate or "")
-        return [(one, stays) for one in before[place]]
-
-    passed = reach([(place, predicate is not None) for place in ends], onwards)
-    if any(
-        sites[one].instruction.name == "CALL" or not (before[one] or is_written((one, same)))
-        for one, same in passed
-    ):
-        return set()
-    return {sites[one] for one, _ in passed if register in sites[one].use.results}
+        site = sites[place]
+        under = site.instruction.predicate
+        if register in site.use.results:
+            found.add(site)
+            if under is None or (is_same and under == predicate):
+                continue
+        if site.instruction.name == "CALL" or not before[place]:
+            return set()
+        stays = is_same and not site.use.predicates_written & asked
+        wanted += [(one, stays) for one in before[place]]
+    return found
 
 
 @kept

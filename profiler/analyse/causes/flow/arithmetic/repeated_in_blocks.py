@@ -14,7 +14,7 @@ from typing import NamedTuple
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, SIZE_IS_UNKNOWN, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC
-from profiler.analyse.causes.flow.dataflow import find_depending, passes_by, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import find_depending, reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import left_over
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
@@ -177,7 +177,7 @@ def _passed_by(sites: Sequence[Site], depending: Collection[Site]) -> set[Site]:
     for site in sites:
         if site.instruction.offset < end:
             found.add(site)
-        elif site in depending and site.instruction.predicate and (target := passes_by(site)):
+        elif site in depending and site.instruction.predicate and (target := site.leads_to):
             end = target
     return found
 

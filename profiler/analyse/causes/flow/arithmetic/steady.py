@@ -11,7 +11,7 @@ from operator import itemgetter
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.dataflow import choosers_of, passes_by, readers_of
+from profiler.analyse.causes.flow.dataflow import choosers_of, readers_of
 from profiler.analyse.causes.flow.loop_carried import find_sources
 from profiler.analyse.code.loops import Loop
 
@@ -58,7 +58,7 @@ def _find_serving(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[
     needed = {site for name, site in left.items() if any(readers_of(name, behind))}
     sites = {site.instruction.offset: site for site in inside}
     readers: dict[Site | None, set[Site | None]] = {}
-    for one, sources in zip(loop.body, find_sources(loop.body), strict=True):
+    for one, sources in zip(loop.body, find_sources(loop), strict=True):
         for place in sources:
             readers.setdefault(sites.get(loop.body[place].offset), set()).add(sites.get(one.offset))
     going: set[Site | None] = set(alike)
@@ -93,7 +93,7 @@ def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) 
         )
         if is_alike:
             found.add(site)
-        if target := passes_by(site):
+        if target := site.leads_to:
             passed.setdefault((target, frozenset(same) if is_alike and guard else frozenset()), set())
         for (_, staying), unknown in passed.items():
             unknown.update(results - staying)
@@ -115,7 +115,7 @@ def _find_deciding(
 ) -> Iterator[Site]:
     """Yields the branches that pass by nothing but such arithmetic, with their tests, and the places where threads meet behind them."""
     for place, branch in enumerate(inside):
-        end = passes_by(branch)
+        end = branch.leads_to
         if branch not in steady or not branch.instruction.predicate or not end:
             continue
         passed = [site for site in inside[place + 1 :] if site.instruction.offset < end]
