@@ -9,7 +9,8 @@ from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING
 from profiler.catalog.causes import GENERAL, LAST_WAVE
 
 # How much surer a specific cause is, fitted to four blind tests: the next version of a kernel changed the cause that would save most in
-# 86 % of the kernels where that was specific (73 of 85), and in 56 % of those where it was general (28 of 50).
+# 86 % of the kernels where that was specific (73 of 85), and in 56 % of those where it was general (28 of 50). In 419 kernels of 21 tests,
+# every weight from 0.4 to 0.7 puts as many right causes first, within four.
 _WEIGHT_OF_GENERAL = 0.6
 
 
