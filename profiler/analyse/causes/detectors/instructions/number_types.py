@@ -16,7 +16,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.dataflow import NEAR, sources_of
+from profiler.analyse.causes.flow.dataflow import NEAR, reach, sources_of
 from profiler.analyse.code.function_sizes import TESTED_RECIPROCAL, TESTED_ROOT
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import register_of
@@ -175,10 +175,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         f"{whole_percent(share)} % of the executed instructions work in double precision and keep its units busy for {whole_percent(busy)} % of the time.{mixed}",
         f"{by_products} If single precision is enough, compute in float."
         if are_powers
-        else "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
-        "or a typedef."
-        if widened
-        else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf).",
+        else _advice_on_doubles(bool(widened)) + (_BY_RECIPROCAL_ROOT if _divides_by_root(evidence) else ""),
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
@@ -187,6 +184,31 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
+
+
+_BY_RECIPROCAL_ROOT = " Where double precision has to stay, multiply by `rsqrt(x)` instead of dividing by `sqrt(x)` or a power of it."
+
+
+def _advice_on_doubles(are_widened: bool) -> str:
+    if are_widened:
+        return (
+            "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
+            "or a typedef."
+        )
+    return "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
+
+
+def _divides_by_root(evidence: Evidence) -> bool:
+    """Returns whether most quotients in double precision have a divisor that is a root, or a product with it; a sum with it has no such form."""
+
+    def factors(site: Site) -> list[Site]:
+        return [
+            one for one in sources_of(evidence, site) if one.kind == "fp64" and one.instruction.name != "DADD"
+        ]
+
+    quotients = [site for site in evidence.of("fp64") if site.opcode == _QUOTIENT]
+    by_roots = [one for one in quotients if any(site.opcode == _ROOT for site in reach([one], factors))]
+    return 2 * sum(one.executed for one in by_roots) > sum(one.executed for one in quotients)
 
 
 def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:

@@ -162,3 +162,18 @@ def test_only_floats_that_are_widened_are_said_to_be_converted(converted, said, 
     (candidate,) = number_types.detect_fp64(evidence_of(converted, "DMUL R4, R4, R8", "EXIT"))
     assert ("Values are converted from float" in candidate.sentence) == said
     assert candidate.advice.startswith(advised)
+
+
+@pytest.mark.parametrize(
+    ("divisor", "advised"),
+    [
+        ("DMUL R6, R4, R4", True),  # as in 1 / (r * r)
+        ("DADD R6, R4, 1", False),  # as in 1 / (1 + r)
+    ],
+)
+def test_a_quotient_by_a_root_is_a_reciprocal_root_and_by_a_sum_with_it_is_none(divisor, advised):
+    evidence = evidence_of(
+        "MUFU.RSQ64H R5, R9", "DFMA R4, R4, R8, R4", divisor, "MUFU.RCP64H R11, R7", "EXIT"
+    )
+    (candidate,) = number_types.detect_fp64(evidence)
+    assert ("rsqrt(x)" in candidate.advice) == advised
