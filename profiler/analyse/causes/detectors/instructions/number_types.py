@@ -43,6 +43,7 @@ _SPARE_OF_POLYNOMIAL = 1 - 24 / 53
 # In double precision, the library's logarithm has seven such terms, and its exponential nine. A polynomial of fewer is as likely part
 # of the source, where it stays as it is in single precision.
 _LEAST_TERMS = 6
+_WORTH_SAYING = 1.1  # times the warps
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 _LITERAL = re.compile(r"-?(0x[\da-f]+|\d.*|RZ|URZ)$")
 
@@ -168,18 +169,24 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
     widened = [site for site in converting if site.opcode.startswith(_WIDENED)]
     mixed = " Values are converted from float for it." if widened else ""
+    warps = _more_warps(evidence, sites)
+    crowded = (
+        f" Without pairs of registers, an SM would hold {warps:.2g} times the warps."
+        if warps >= _WORTH_SAYING
+        else ""
+    )
     of_powers, by_products = doubles_by_products(evidence)
     are_powers = 2 * of_powers > sum(site.executed for site in sites)
     yield Candidate(
         "fp64-arithmetic",
-        f"{whole_percent(share)} % of the executed instructions work in double precision and keep its units busy for {whole_percent(busy)} % of the time.{mixed}",
+        f"{whole_percent(share)} % of the executed instructions work in double precision and keep its units busy for {whole_percent(busy)} % of the time.{mixed}{crowded}",
         f"{by_products} If single precision is enough, compute in float."
         if are_powers
         else _advice_on_doubles(bool(widened)) + (_BY_RECIPROCAL_ROOT if _divides_by_root(evidence) else ""),
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
-            warps=_more_warps(evidence, sites),
+            warps=warps,
         ),
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
