@@ -182,7 +182,17 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         f"{whole_percent(share)} % of the executed instructions work in double precision and keep its units busy for {whole_percent(busy)} % of the time.{mixed}{crowded}",
         f"{by_products} If single precision is enough, compute in float."
         if are_powers
-        else _advice_on_doubles(bool(widened)) + (_BY_RECIPROCAL_ROOT if _divides_by_root(evidence) else ""),
+        else (
+            "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
+            "or a typedef."
+            if widened
+            else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
+        )
+        + (
+            " Where double precision has to stay, multiply by `rsqrt(x)` instead of dividing by `sqrt(x)` or a power of it."
+            if _divides_by_root(evidence)
+            else ""
+        ),
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
@@ -191,18 +201,6 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
-
-
-_BY_RECIPROCAL_ROOT = " Where double precision has to stay, multiply by `rsqrt(x)` instead of dividing by `sqrt(x)` or a power of it."
-
-
-def _advice_on_doubles(are_widened: bool) -> str:
-    if are_widened:
-        return (
-            "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
-            "or a typedef."
-        )
-    return "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
 
 
 def _divides_by_root(evidence: Evidence) -> bool:

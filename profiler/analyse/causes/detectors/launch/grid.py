@@ -139,9 +139,11 @@ def _idle_in_last_round(evidence: Evidence) -> float:
 
 
 def _idle_in_only_round(evidence: Evidence) -> float:
-    """Returns the part of the time of all SMs that is lost because some have a block less than others, or none, if all blocks run at once."""
+    """Returns the part of the time of all SMs that may be lost because some have a block less than others, or none, where all blocks run at once."""
+    if count_waves(evidence) > 1:
+        return 0.0
     blocks_of_sm = count_working_blocks(evidence) / (evidence.find("sms") or 1.0)
-    return 1 - blocks_of_sm / math.ceil(blocks_of_sm) if blocks_of_sm and count_waves(evidence) <= 1 else 0.0
+    return 1 - blocks_of_sm / max(1, math.ceil(blocks_of_sm))
 
 
 def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
