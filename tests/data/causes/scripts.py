@@ -281,7 +281,8 @@ def best_of_five(launch: Callable[[], object]) -> float:
     return min(times)
 
 
-def main() -> None:
+def run_sets(sets: Callable[[], list[list[Case]]]) -> None:
+    """Runs the kernels of all sets, or those that the command names."""
     wanted, failed = sys.argv[1:], False
     torch.cuda.set_device(0)
     # CuPy launches on the stream on which PyTorch's events are recorded.
@@ -312,4 +313,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_sets(sets)

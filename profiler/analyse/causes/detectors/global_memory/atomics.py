@@ -28,6 +28,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.analyse.recording.launch_shapes import LaunchShape
@@ -35,6 +36,7 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
+_CAUSE = "atomic-contention"
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
 
 
@@ -82,8 +84,13 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         advice, in_triton = _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
     elif apart:
         advice, in_triton = _IN_ONE_THREAD, _IN_ONE_PROGRAM
+    # Atomics that queue at few places take as long without fences: 16M updates of 256 places take 4,341 us with them and 4,336 us without,
+    # and those of 4M places 291 and 181 us (Triton on an H200).
+    if _is_seen(evidence, ordering) and not repeated and not evidence.atomics_are_contended:
+        advice += _WITHOUT_FENCES
+        in_triton = (in_triton or IN_TRITON[_CAUSE]) + _WITHOUT_FENCES_IN_TRITON
     yield Candidate(
-        "atomic-contention",
+        _CAUSE,
         f"{sentence}.",
         advice,
         _with_larger_blocks(evidence, spared) if once_a_block or apart else spared,
@@ -157,6 +164,10 @@ def _is_seen(evidence: Evidence, sites: Sequence[Site]) -> bool:
     return round(100 * evidence.time_of(sites)) > 0
 
 
+_WITHOUT_FENCES = " Where no other access has to be in order with the updates, leave out their fences (`cuda::memory_order_relaxed`)."
+_WITHOUT_FENCES_IN_TRITON = (
+    ' Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).'
+)
 _COPIES_OF_LANES = (
     "Let each warp, or each few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
     "place before it updates."

@@ -76,6 +76,14 @@ def test_a_fence_goes_with_the_atomic_that_it_orders(fence, between, belongs):
     assert bool(list(barriers.detect_barriers(evidence))) == (not belongs)
 
 
+@pytest.mark.parametrize(("contended", "advised"), [(False, True), (True, False)])
+def test_fences_can_be_left_out_where_updates_do_not_queue_anyway(contended, advised):
+    evidence = evidence_of(FENCE, UPDATED, "EXIT", facts={1: {"waits": {"membar": 30}}})
+    (candidate,) = atomics.detect_atomics(replace(evidence, atomics_are_contended=contended))
+    assert ("memory_order_relaxed" in candidate.advice) == advised
+    assert ('sem="relaxed"' in candidate.in_triton) == advised
+
+
 def test_a_fence_at_which_nobody_waits_is_not_spoken_of():
     evidence = evidence_of(FENCE, UPDATED, "EXIT", facts={1: {"waits": {"long_scoreboard": 30}}})
     (candidate,) = atomics.detect_atomics(evidence)
