@@ -1,5 +1,7 @@
 """What the sentence of a cause claims, and what it advises, hold for the kernel at hand."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import LOAD, evidence_of
 
@@ -144,26 +146,65 @@ DIVISION = (
 )
 
 
+BY_THE_GRID, IN_TURNS = "Let the grid and the block give the indices", "count up from turn to turn"
+ONE_TURN = ("MOV R9, RZ", 100.0)
+BEFORE = ("MOV R9, RZ", 50.0)  # two turns follow
+
+
 @pytest.mark.parametrize(
-    ("end", "advised"),
+    ("before", "end", "advised"),
     [
-        (("@P0 BRA 0x0", "EXIT"), "out of the loop"),
-        (("EXIT",), "Let the grid and the block give the indices"),
+        (BEFORE, ("@P0 BRA 0x10", "EXIT"), IN_TURNS),
+        (
+            ONE_TURN,
+            ("@P0 BRA 0x10", "EXIT"),
+            BY_THE_GRID,
+        ),  # a grid-stride loop whose grid covers all elements
+        (ONE_TURN, ("EXIT",), BY_THE_GRID),
     ],
 )
-def test_divisions_leave_a_loop_or_are_spared_by_a_grid_of_more_dimensions(end, advised):
-    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*DIVISION, LOAD, *end))
+def test_divisions_are_spared_from_turn_to_turn_or_by_a_grid_of_more_dimensions(before, end, advised):
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(before, *DIVISION, LOAD, *end))
     assert advised in candidate.advice
     assert "divide integers" in candidate.sentence
+    assert "keeps no source line" not in candidate.sentence
+
+
+@pytest.mark.parametrize(("before", "advised"), [(BEFORE, IN_TURNS), (ONE_TURN, BY_THE_GRID)])
+def test_a_function_that_divides_is_in_the_loop_that_calls_it(before, advised):
+    """An integer of 64 bits is divided by a function behind the end."""
+    lines = ("CALL.REL.NOINC 0x50", LOAD, "@P0 BRA 0x10", "EXIT", *DIVISION, "RET.REL.NODEC R2 0x0")
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(before, *lines, line=1))
+    assert advised in candidate.advice
+
+
+def test_who_divides_64_bits_is_told_that_the_lines_are_those_of_the_results():
+    halves = (
+        "LOP3.LUT R6, R3, R11, RZ, 0xfc, !PT",
+        "BSSY B1, 0x80",
+        "ISETP.NE.U32.AND P0, PT, R6, RZ, PT",
+        "@!P0 BRA 0x30",
+    )
+    evidence = evidence_of(*halves, *DIVISION, "BSYNC B1", "I2F.U64 R4, R4", LOAD)
+    for site in evidence.sites[:10]:
+        site.instruction = replace(site.instruction, line=7)
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
+    assert "keeps no source line of a division of 64 bits" in candidate.sentence
 
 
 @pytest.mark.parametrize(
-    ("end", "advised"),
-    [(("@P0 BRA 0x0", "EXIT"), "count them up"), (("EXIT",), "Let each thread take several elements")],
+    ("before", "end", "advised"),
+    [
+        (BEFORE, ("@P0 BRA 0x10", "EXIT"), "count them up"),
+        (ONE_TURN, ("@P0 BRA 0x10", "EXIT"), "Let each thread take several elements"),
+        (ONE_TURN, ("EXIT",), "Let each thread take several elements"),
+    ],
 )
-def test_addresses_are_counted_up_in_a_loop_alone(end, advised):
-    lines = [f"IMAD R{one + 1}, R{one}, R9, R9" for one in range(12, 20)]
-    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*lines, "LDG.E R4, [R20]", *end))
+def test_addresses_are_counted_up_in_a_loop_alone(before, end, advised):
+    lines = [f"IMAD R{one + 1}, R{one}, R10, R10" for one in range(12, 20)]
+    (candidate,) = integer_overhead.detect_integer_overhead(
+        evidence_of(before, *lines, "LDG.E R4, [R20]", *end)
+    )
     assert advised in candidate.advice
     assert "divide" not in candidate.sentence
 
