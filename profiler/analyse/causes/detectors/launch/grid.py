@@ -38,6 +38,7 @@ _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tent
 # By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
+_AS_MANY_BLOCKS = "Launch a multiple of {:.0f} blocks, as many for each SM, or more and smaller ones."
 _LESS_EACH = (
     "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
     "blocks that share one result and add up their parts."
@@ -171,18 +172,33 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
     saves = max(of_sms, of_warps)
+    # SMs that differ by no more than a block do not say that blocks differ.
+    by_a_block = of_sms >= of_warps and of_sms <= _lacking_a_block(evidence) + _NEVER_EMPTY
+    longer = (
+        "some have a block more than others" if by_a_block else "some blocks take much longer than the rest"
+    )
     if saves > 0:
         yield Candidate(
             "load-imbalance",
-            f"{which}: some blocks take much longer than the rest."
+            f"{which}: {longer}."
             if of_sms >= of_warps
             else f"On average, an SM holds {whole_percent(100 * (1 - missing))} % of the warps that fit: some warps work much longer than those beside them.",
-            "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
+            _AS_MANY_BLOCKS.format(sms)
+            if by_a_block
+            else "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
             weights=(uneven := _find_uneven_loops(evidence)) or _busiest_code(evidence),
             evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
             saves=saves,
             blames_lines=bool(uneven),
         )
+
+
+def _lacking_a_block(evidence: Evidence) -> float:
+    """Returns the part of the time for which SMs have a block less than others, where all blocks run at once and take as long."""
+    blocks, sms = count_working_blocks(evidence), evidence.find("sms") or 1.0
+    return (
+        1 - blocks / (sms * math.ceil(blocks / sms)) if sms < blocks and count_waves(evidence) <= 1.0 else 0.0
+    )
 
 
 def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
