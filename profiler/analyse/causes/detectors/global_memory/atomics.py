@@ -75,7 +75,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
             f"; the atomics keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
         )
     if evidence.atomics_are_contended and 2 * _sampled(evidence, fractions) < waiting:
-        sentence += "; the samples at other lines are of accesses that queue behind these atomics"
+        sentence += "; the samples at other instructions are of accesses that queue behind these atomics"
     spared = _spared(evidence, fractions)
     advice, in_triton = _for_type(_ADVICE[where][updated], sites), ""
     if once_a_block:

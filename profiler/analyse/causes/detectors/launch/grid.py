@@ -38,7 +38,11 @@ _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tent
 # By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
-_AS_MANY_BLOCKS = "Launch a multiple of {:.0f} blocks, as many for each SM, or more and smaller ones."
+_AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
+FEWER_WARPS = (
+    "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: a larger BLOCK, several rows at once, "
+    "or a loop over blocks."
+)
 _LESS_EACH = (
     "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
     "blocks that share one result and add up their parts."
@@ -183,13 +187,14 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
             f"{which}: {longer}."
             if of_sms >= of_warps
             else f"On average, an SM holds {whole_percent(100 * (1 - missing))} % of the warps that fit: some warps work much longer than those beside them.",
-            _AS_MANY_BLOCKS.format(sms)
+            _AS_MANY_BLOCKS.format(sms, "blocks")
             if by_a_block
             else "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
             weights=(uneven := _find_uneven_loops(evidence)) or _busiest_code(evidence),
             evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
             saves=saves,
             blames_lines=bool(uneven),
+            in_triton=_AS_MANY_BLOCKS.format(sms, "programs") if by_a_block else "",
         )
 
 
@@ -242,6 +247,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, fewer.waits),
             {site: site.executed + evidence.charged[site].total for site in alike},
             {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
+            in_triton=FEWER_WARPS if round(100 * idle) else "",
         )
 
 
