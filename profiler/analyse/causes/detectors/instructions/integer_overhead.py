@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import (
     OF_A_DIVISION,
@@ -13,7 +14,7 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     find_dividing,
     find_users_of_quotients,
 )
-from profiler.analyse.causes.flow.dataflow import find_address_work
+from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
 from profiler.analyse.causes.flow.who_stores import compares_data
 from profiler.text import whole_percent
 
@@ -63,6 +64,7 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
     """Returns the part of the work on addresses, and of the tests of bounds, beyond what accesses of these kinds to memory need."""
     accesses = sum(site.executed for site in evidence.of(*among))
     wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
+    wanted -= _find_hashing(evidence)
     # In the order of the code: sets are in none.
     finding = [site for site in evidence.sites if site in wanted]
     count = sum(site.executed for site in finding)
@@ -70,6 +72,7 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
     return dict.fromkeys(finding, spare)
 
 
+_ROTATING = ("SHF", "LEA")  # of one word twice: the bits that leave it at one end enter at the other
 _LOST = (
     " The compiler keeps no source line of a division of 64 bits: the lines that are named use its result."
 )
@@ -97,6 +100,22 @@ def _is_in_turns(evidence: Evidence, site: Site) -> bool:
     calls = find_calls(evidence).get(site, {site: 1.0})
     loops = ((call, evidence.innermost_loop(call)) for call in calls)
     return any(loop and evidence.turns(call, loop) > 1 for call, loop in loops)
+
+
+@kept
+def _find_hashing(evidence: Evidence) -> Set[Site]:
+    """Returns what rotates the bits of words, and what makes these words: a hash, whose digits look up a table at its end, is no address.
+
+    No index is computed by a rotation, which keeps the order of no elements.
+    """
+    rotating = [
+        site
+        for site in evidence.of("integer")
+        if site.instruction.name in _ROTATING
+        and len(operands := site.instruction.operands) > 3
+        and operands[1] == operands[3]
+    ]
+    return reach(rotating, lambda site: sources_of(evidence, site))
 
 
 def _tests(evidence: Evidence) -> list[Site]:

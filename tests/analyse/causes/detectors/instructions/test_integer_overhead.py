@@ -96,3 +96,19 @@ def test_a_comparison_of_what_was_loaded_is_no_test_of_bounds(lines, is_of_bound
     tests = [site for site in evidence.sites if site.instruction.name == "ISETP"]
     found = integer_overhead.find_spare_addresses(evidence)
     assert [site for site in found if site.instruction.name == "ISETP"] == (tests if is_of_bounds else [])
+
+
+@pytest.mark.parametrize(
+    ("step", "is_address"),
+    [
+        ("SHF.L.W.U32.HI R6, R6, 0x7, R6", False),
+        ("LEA.HI R6, R6, R7, R6, 0xc", False),  # a rotation and a sum
+        ("SHF.L.W.U32.HI R6, R6, 0x7, R8", True),  # of two words, as for a shift by 64 bits
+        ("LEA.HI R6, R6, R7, RZ, 0x1", True),  # as before the half of a signed number
+    ],
+)
+def test_what_rotates_bits_is_no_address_although_its_digits_look_up_a_table(step, is_address):
+    rounds = [step, "IADD3 R6, R6, 0x1, RZ"] * 4
+    evidence = evidence_of("MOV R6, R3", *rounds, "SHF.R.U32.HI R9, RZ, 0x1c, R6", "LDG.E R4, [R9]")
+    found = list(integer_overhead.find_spare_addresses(evidence))
+    assert found == evidence.of("integer")[0 if is_address else 7 :]
