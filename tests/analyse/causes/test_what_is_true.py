@@ -137,6 +137,37 @@ def test_branches_that_pass_by_the_copies_of_a_load_keep_them_apart(before_each,
     assert advised in candidate.advice
 
 
+SECOND, STORE = "LDG.E R6, [R8.64]", "STG.E [R10.64], R4"
+OTHERS = "LDG.E R7, [R12.64]"
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        ((LOAD, STORE, SECOND), True),
+        ((LOAD, SECOND, STORE), False),  # both are issued together
+        ((STORE, SECOND), False),  # there is no load for it to be issued with
+        ((LOAD, STORE, "@P0 BRA 0x40", SECOND), False),  # a branch stands between, too
+        ((LOAD, STORE, "LDG.E.CONSTANT R6, [R8.64]"), False),  # nobody stores there: the compiler may move it
+        ((LOAD, STORE, "LDG.E.STRONG.SYS R6, [R8.64]"), False),  # volatile: it may not, whatever is declared
+        (("LDG.E.64 R8, [R2.64]", STORE, SECOND), False),  # its address is what the other one loads
+    ],
+)
+def test_stores_between_loads_keep_the_compiler_from_issuing_them_together(lines, advised):
+    waits = {lines.index(one): {"waits": {"long_scoreboard": 9}} for one in lines if one.startswith("LDG")}
+    evidence = evidence_of(*lines, "FADD R5, R5, R6", "EXIT", facts=waits | {len(lines): WAITED_FOR})
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert ("before the first store" in candidate.advice) == advised
+
+
+@pytest.mark.parametrize(("elsewhere", "advised"), [(1, True), (100, False)])
+def test_stores_are_blamed_where_warps_wait_most_for_the_loads_around_them(elsewhere, advised):
+    lines = (LOAD, STORE, SECOND, "FADD R5, R5, R6", "@P0 BRA 0x60", OTHERS, "FADD R5, R5, R7", "EXIT")
+    facts = {3: WAITED_FOR, 6: {"waits": {"long_scoreboard": elsewhere}}}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    assert ("before the first store" in candidate.advice) == advised
+
+
 DIVISION = (
     "I2F.RP R4, R8",
     "MUFU.RCP R4, R4",

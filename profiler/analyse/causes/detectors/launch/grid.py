@@ -148,11 +148,11 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
     short_lived = _is_short_lived(evidence)
     missing = _missing_warps(evidence) if not short_lived else 0.0
+    more_work = _below_most(evidence, "smsp__inst_executed")
     if least is not None and mean and most:
         between = 1 - mean / most
         # Where all execute as much, an SM took longer because it was given a block more, and another will be the next time. That
         # explains the time of a round of blocks, and no more: a long block alone executes little in a long time.
-        more_work = _below_most(evidence, "smsp__inst_executed")
         a_round = 1 / max(1.0, count_waves(evidence))
         between = between if more_work is None else max(min(between, more_work), between - a_round)
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
@@ -176,8 +176,9 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
     saves = max(of_sms, of_warps)
-    # SMs that differ by no more than a block do not say that blocks differ.
-    by_a_block = of_sms >= of_warps and of_sms <= _lacking_a_block(evidence) + _NEVER_EMPTY
+    # Where SMs execute as much more as they have more blocks, no block differs from another.
+    lacking = _lacking_a_block(evidence)
+    by_a_block = of_sms >= of_warps and lacking > 0 and abs((more_work or 0.0) - lacking) <= _NEVER_EMPTY
     longer = (
         "some have a block more than others" if by_a_block else "some blocks take much longer than the rest"
     )
