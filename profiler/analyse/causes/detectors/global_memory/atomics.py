@@ -177,7 +177,8 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
     "global": {
         "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
         "a block.",
-        "by one lane": "One lane of each warp updates already: add up inside the block in shared memory as well, and update global memory once a block.",
+        "by one lane": "One lane of each warp updates already (the compiler sees to it where lanes add to one place): add up inside the block in shared "
+        "memory as well, and update global memory once a block.",
         "places of warps": _IN_WARP,
         "places of lanes": f"{_IN_REGISTER}; or, where other warps of its block update the same places, add up in shared memory first.",
         "places of data": "Let each block update a copy of its own in shared memory, and add the copies to global memory at the end; where the places "
