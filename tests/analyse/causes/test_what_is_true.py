@@ -397,6 +397,27 @@ def test_an_array_in_local_memory_is_no_lack_of_registers(load, figures, is_arra
     assert ("40 registers" in candidate.sentence) != is_array
 
 
+ONES = ("MOV R4, 0x1", "IMAD.MOV.U32 R5, RZ, RZ, 0x1")
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_table"),
+    [
+        ((*ONES, "STL.64 [R1+0x8], R4"), True),
+        (("STL.64 [R1+0x8], RZ", *ONES, "STL.64 [R1], R4"), True),
+        (("STL.64 [R1+0x8], RZ",), False),  # zeros alone: what is to be counted or added up
+        (("MOV R4, 0x1", "S2R R5, SR_TID.X", "STL.64 [R1+0x8], R4"), False),
+        ((*ONES, "STL.64 [R1], R4", "LDG.E R4, [R2.64]", "STL [R6], R4"), False),
+        (("IMAD.MOV.U32 R4, RZ, RZ, c[0x0][0x160]", "STL [R6], R4"), False),  # an argument
+        ((), False),
+    ],
+)
+def test_a_local_array_that_holds_constants_is_a_table(stored, is_table):
+    (candidate,) = compilation.detect_spills(evidence_of(*stored, "LDL R8, [R7]", "EXIT"))
+    assert ("Let the table lie" in candidate.advice) == is_table
+    assert ("Index local arrays" in candidate.advice) != is_table
+
+
 @pytest.mark.parametrize(
     ("more", "fused"),
     [
