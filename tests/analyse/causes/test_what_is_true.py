@@ -606,7 +606,16 @@ BACK = "@P0 BRA 0x0"
 @pytest.mark.parametrize(
     ("lines", "advised"),
     [
-        (("I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK), "outside of the loop"),
+        (
+            ("LDG.E.U8 R6, [R2.64]", "I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK),
+            "Store the data in the type",
+        ),
+        (
+            ("LDG.E R6, [R2.64]", "SHF.R.U32.HI R6, RZ, 0x8, R6", "I2F.S8 R4, R6", BACK),
+            "Store the data in the type",
+        ),
+        (("LDG.E R6, [R2.64]", "FFMA R6, R6, R8, R9", "F2I.FLOOR.NTZ R4, R6", BACK), "throughout the loop"),
+        (("IADD3 R6, R6, 0x1, RZ", "I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK), "throughout the loop"),
         (("I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", "EXIT"), "where it is stored"),
         (
             ("F2I.NTZ R4, R6", "I2FP.F32.S32 R4, R4", "FFMA R5, R4, R7, R5", BACK),
@@ -614,7 +623,9 @@ BACK = "@P0 BRA 0x0"
         ),
     ],
 )
-def test_conversions_leave_a_loop_unless_they_round(lines, advised):
+def test_what_a_loop_converts_is_stored_or_counted_in_the_type_that_it_computes_with_unless_it_is_rounded(
+    lines, advised
+):
     (candidate,) = number_types.detect_conversions(evidence_of(*lines))
     assert advised in candidate.advice
 
