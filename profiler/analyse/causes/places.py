@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from profiler.analyse.causes.cause import CodePlace
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.arithmetic.divisions import find_calls, find_users_of_quotients
 from profiler.analyse.code.libraries import Written, find_authors
 
 _MOST_PLACES = 3
-_CALLED = re.compile(r"CALL\.REL\S* (?:R\d+ )?(0x[0-9a-f]+)$")
 
 
 def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodePlace]:
     """Returns the source lines that contribute most to a cause; instructions, if no line is known."""
     total = sum(weights.values())
     groups: dict[object, dict[Site, float]] = {}
-    for site, weight in _at_calls(evidence, weights):
+    for site, weight in _at_lines(evidence, weights):
         if weight > 0:
             function = evidence.by_function[site.function]
             one = _find_authors(evidence, site.function)[evidence.place(site, function)]
@@ -29,37 +28,13 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
     return [_place(group, total) for group in ranked]
 
 
-def _at_calls(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tuple[Site, float]]:
-    """Yields what each site weighs; the calls of a function share out what it weighs."""
-    calls = _find_calls(evidence)
+def _at_lines(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tuple[Site, float]]:
+    """Yields what each site weighs; the calls of a function, and what uses a quotient of 64 bits, share out what these weigh."""
+    calls, users = find_calls(evidence), find_users_of_quotients(evidence)
     for site, weight in weights.items():
         for call, part in calls.get(site, {site: 1.0}).items():
-            yield call, weight * part
-
-
-@kept
-def _find_calls(evidence: Evidence) -> dict[Site, dict[Site, float]]:
-    """Returns by the instructions of functions of the compiler, such as pow, the calls of the function, each with its part of them.
-
-    These functions stand behind the last EXIT, and have no line but that of the kernel's end.
-    """
-    found: dict[Site, dict[Site, float]] = {}
-    for sites in evidence.by_function.values():
-        calls: dict[int, dict[Site, float]] = {}
-        for site in sites:
-            if site.instruction.name == "CALL" and (target := _CALLED.search(site.instruction.text)):
-                calls.setdefault(int(target[1], 16), {})[site] = site.executed
-        last = max((place for place, site in enumerate(sites) if site.instruction.name == "EXIT"), default=-1)
-        if not calls or last < 0:
-            continue
-        callers: dict[Site, float] = {}
-        for site in sites[last + 1 :]:
-            if called := calls.get(site.instruction.offset):
-                whole = sum(called.values())
-                callers = {call: times / whole for call, times in called.items()}
-            if callers and site.instruction.place == sites[last].instruction.place:
-                found[site] = callers
-    return found
+            for user, of_it in users.get(call, {call: 1.0}).items():
+                yield user, weight * part * of_it
 
 
 def find_signature(evidence: Evidence) -> list[CodePlace]:

@@ -26,6 +26,7 @@ JULIA_SAYS = {
     "at once, in up to 16 bytes (a vector type)": "as one wider element (`NTuple{4, VecElement{Float32}}`, by `reinterpret`)",
     "at once (up to 16 bytes, a vector type)": "as one wider element (`NTuple{4, VecElement{Float32}}`, by `reinterpret`)",
     "exchange the roles of the indices": "let `threadIdx().x` count along the first dimension of the array, whose elements are neighbours in memory",
+    "(such as a warp for each row, instead of a thread)": "(such as a warp for each column, instead of a thread)",
     "pass a tile through shared memory": "pass a tile through shared memory (`CuStaticSharedArray`)",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`count_ones(x)`",
     " (`curandStatePhilox4_32_10_t`)": "",

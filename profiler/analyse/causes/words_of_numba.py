@@ -34,6 +34,7 @@ NUMBA_SAYS = {
     "at once, in up to 16 bytes (a vector type)": "as one wider element (`x.view(np.uint64)`)",
     "at once (up to 16 bytes, a vector type)": "as one wider element (`x.view(np.uint64)`)",
     "exchange the roles of the indices": "let the first index of `cuda.grid`, which counts neighbouring threads, be the last of the array",
+    " (such as a warp for each row, instead of a thread)": ", or let a warp instead of a thread take each row",
     "pass a tile through shared memory": "pass a tile through shared memory (`cuda.shared.array`)",
     "(a grid-stride loop": "(a loop in steps of `cuda.gridsize(1)`",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`cuda.popc(x)`",

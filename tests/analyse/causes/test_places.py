@@ -158,3 +158,47 @@ def test_a_function_of_the_compiler_is_placed_at_its_calls_and_one_of_the_user_a
     function.instruction = replace(function.instruction, line=line or end.instruction.line)
     found = find_places(evidence, {function: 400.0})
     assert [(one.line, one.share_pct) for one in found] == places
+
+
+DIVISION_BY_HALVES = (
+    "LOP3.LUT R6, R3, R11, RZ, 0xfc, !PT",
+    "BSSY B1, 0x80",
+    "ISETP.NE.U32.AND P0, PT, R6, RZ, PT",
+    "@!P0 BRA 0x40",
+    "I2F.U32.RP R8, R10",
+    "F2I.FTZ.U32.TRUNC.NTZ R7, R8",
+    "IMAD.HI.U32 R7, R7, R2, RZ",
+    "BSYNC B1",
+)
+
+
+def test_a_division_of_64_bits_stands_at_the_lines_that_use_its_result_since_the_compiler_keeps_no_other():
+    """Both numbers have upper words of zero, so that the lower words are divided; the line is that of the code before."""
+    evidence = evidence_of(
+        "IADD3 R2, R2, 0x1, RZ", *DIVISION_BY_HALVES, "IADD3 R2, R7, R2, RZ", "I2F.U64 R4, R6"
+    )
+    at_line(evidence.sites[:9], 7)
+    assert lines_of(evidence, evidence.sites[1:9]) == [10, 11]  # R7, and R6, in which upper words were tested
+
+
+def test_a_division_of_32_bits_keeps_its_line():
+    evidence = evidence_of(*DIVISION_BY_HALVES[4:7], "IADD3 R2, R7, R2, RZ", "I2F.U64 R4, R6")
+    at_line(evidence.sites[:3], 7)
+    assert lines_of(evidence, evidence.sites[:3]) == [7]
+
+
+def test_branches_around_a_division_that_compare_no_upper_words_keep_their_line():
+    evidence = evidence_of(
+        "LOP3.LUT R6, R3, R11, RZ, 0xc0, !PT", *DIVISION_BY_HALVES[1:], "IADD3 R2, R7, R2, RZ"
+    )
+    at_line(evidence.sites[:8], 7)
+    assert lines_of(evidence, evidence.sites[:8]) == [7]
+
+
+def at_line(sites, line):
+    for site in sites:
+        site.instruction = replace(site.instruction, line=line)
+
+
+def lines_of(evidence, sites):
+    return sorted(place.line for place in find_places(evidence, dict.fromkeys(sites, 1.0)))

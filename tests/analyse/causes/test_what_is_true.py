@@ -1,5 +1,7 @@
 """What the sentence of a cause claims, and what it advises, hold for the kernel at hand."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import LOAD, evidence_of
 
@@ -135,6 +137,37 @@ def test_branches_that_pass_by_the_copies_of_a_load_keep_them_apart(before_each,
     assert advised in candidate.advice
 
 
+SECOND, STORE = "LDG.E R6, [R8.64]", "STG.E [R10.64], R4"
+OTHERS = "LDG.E R7, [R12.64]"
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        ((LOAD, STORE, SECOND), True),
+        ((LOAD, SECOND, STORE), False),  # both are issued together
+        ((STORE, SECOND), False),  # there is no load for it to be issued with
+        ((LOAD, STORE, "@P0 BRA 0x40", SECOND), False),  # a branch stands between, too
+        ((LOAD, STORE, "LDG.E.CONSTANT R6, [R8.64]"), False),  # nobody stores there: the compiler may move it
+        ((LOAD, STORE, "LDG.E.STRONG.SYS R6, [R8.64]"), False),  # volatile: it may not, whatever is declared
+        (("LDG.E.64 R8, [R2.64]", STORE, SECOND), False),  # its address is what the other one loads
+    ],
+)
+def test_stores_between_loads_keep_the_compiler_from_issuing_them_together(lines, advised):
+    waits = {lines.index(one): {"waits": {"long_scoreboard": 9}} for one in lines if one.startswith("LDG")}
+    evidence = evidence_of(*lines, "FADD R5, R5, R6", "EXIT", facts=waits | {len(lines): WAITED_FOR})
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert ("before the first store" in candidate.advice) == advised
+
+
+@pytest.mark.parametrize(("elsewhere", "advised"), [(1, True), (100, False)])
+def test_stores_are_blamed_where_warps_wait_most_for_the_loads_around_them(elsewhere, advised):
+    lines = (LOAD, STORE, SECOND, "FADD R5, R5, R6", "@P0 BRA 0x60", OTHERS, "FADD R5, R5, R7", "EXIT")
+    facts = {3: WAITED_FOR, 6: {"waits": {"long_scoreboard": elsewhere}}}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    assert ("before the first store" in candidate.advice) == advised
+
+
 DIVISION = (
     "I2F.RP R4, R8",
     "MUFU.RCP R4, R4",
@@ -144,26 +177,65 @@ DIVISION = (
 )
 
 
+BY_THE_GRID, IN_TURNS = "Let the grid and the block give the indices", "count up from turn to turn"
+ONE_TURN = ("MOV R9, RZ", 100.0)
+BEFORE = ("MOV R9, RZ", 50.0)  # two turns follow
+
+
 @pytest.mark.parametrize(
-    ("end", "advised"),
+    ("before", "end", "advised"),
     [
-        (("@P0 BRA 0x0", "EXIT"), "out of the loop"),
-        (("EXIT",), "Let the grid and the block give the indices"),
+        (BEFORE, ("@P0 BRA 0x10", "EXIT"), IN_TURNS),
+        (
+            ONE_TURN,
+            ("@P0 BRA 0x10", "EXIT"),
+            BY_THE_GRID,
+        ),  # a grid-stride loop whose grid covers all elements
+        (ONE_TURN, ("EXIT",), BY_THE_GRID),
     ],
 )
-def test_divisions_leave_a_loop_or_are_spared_by_a_grid_of_more_dimensions(end, advised):
-    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*DIVISION, LOAD, *end))
+def test_divisions_are_spared_from_turn_to_turn_or_by_a_grid_of_more_dimensions(before, end, advised):
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(before, *DIVISION, LOAD, *end))
     assert advised in candidate.advice
     assert "divide integers" in candidate.sentence
+    assert "keeps no source line" not in candidate.sentence
+
+
+@pytest.mark.parametrize(("before", "advised"), [(BEFORE, IN_TURNS), (ONE_TURN, BY_THE_GRID)])
+def test_a_function_that_divides_is_in_the_loop_that_calls_it(before, advised):
+    """An integer of 64 bits is divided by a function behind the end."""
+    lines = ("CALL.REL.NOINC 0x50", LOAD, "@P0 BRA 0x10", "EXIT", *DIVISION, "RET.REL.NODEC R2 0x0")
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(before, *lines, line=1))
+    assert advised in candidate.advice
+
+
+def test_who_divides_64_bits_is_told_that_the_lines_are_those_of_the_results():
+    halves = (
+        "LOP3.LUT R6, R3, R11, RZ, 0xfc, !PT",
+        "BSSY B1, 0x80",
+        "ISETP.NE.U32.AND P0, PT, R6, RZ, PT",
+        "@!P0 BRA 0x30",
+    )
+    evidence = evidence_of(*halves, *DIVISION, "BSYNC B1", "I2F.U64 R4, R4", LOAD)
+    for site in evidence.sites[:10]:
+        site.instruction = replace(site.instruction, line=7)
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
+    assert "keeps no source line of a division of 64 bits" in candidate.sentence
 
 
 @pytest.mark.parametrize(
-    ("end", "advised"),
-    [(("@P0 BRA 0x0", "EXIT"), "count them up"), (("EXIT",), "Let each thread take several elements")],
+    ("before", "end", "advised"),
+    [
+        (BEFORE, ("@P0 BRA 0x10", "EXIT"), "count them up"),
+        (ONE_TURN, ("@P0 BRA 0x10", "EXIT"), "Let each thread take several elements"),
+        (ONE_TURN, ("EXIT",), "Let each thread take several elements"),
+    ],
 )
-def test_addresses_are_counted_up_in_a_loop_alone(end, advised):
-    lines = [f"IMAD R{one + 1}, R{one}, R9, R9" for one in range(12, 20)]
-    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*lines, "LDG.E R4, [R20]", *end))
+def test_addresses_are_counted_up_in_a_loop_alone(before, end, advised):
+    lines = [f"IMAD R{one + 1}, R{one}, R10, R10" for one in range(12, 20)]
+    (candidate,) = integer_overhead.detect_integer_overhead(
+        evidence_of(before, *lines, "LDG.E R4, [R20]", *end)
+    )
     assert advised in candidate.advice
     assert "divide" not in candidate.sentence
 
@@ -323,6 +395,27 @@ def test_an_array_in_local_memory_is_no_lack_of_registers(load, figures, is_arra
         == is_array
     )
     assert ("40 registers" in candidate.sentence) != is_array
+
+
+ONES = ("MOV R4, 0x1", "IMAD.MOV.U32 R5, RZ, RZ, 0x1")
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_table"),
+    [
+        ((*ONES, "STL.64 [R1+0x8], R4"), True),
+        (("STL.64 [R1+0x8], RZ", *ONES, "STL.64 [R1], R4"), True),
+        (("STL.64 [R1+0x8], RZ",), False),  # zeros alone: what is to be counted or added up
+        (("MOV R4, 0x1", "S2R R5, SR_TID.X", "STL.64 [R1+0x8], R4"), False),
+        ((*ONES, "STL.64 [R1], R4", "LDG.E R4, [R2.64]", "STL [R6], R4"), False),
+        (("IMAD.MOV.U32 R4, RZ, RZ, c[0x0][0x160]", "STL [R6], R4"), False),  # an argument
+        ((), False),
+    ],
+)
+def test_a_local_array_that_holds_constants_is_a_table(stored, is_table):
+    (candidate,) = compilation.detect_spills(evidence_of(*stored, "LDL R8, [R7]", "EXIT"))
+    assert ("Let the table lie" in candidate.advice) == is_table
+    assert ("Index local arrays" in candidate.advice) != is_table
 
 
 @pytest.mark.parametrize(
@@ -513,7 +606,16 @@ BACK = "@P0 BRA 0x0"
 @pytest.mark.parametrize(
     ("lines", "advised"),
     [
-        (("I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK), "outside of the loop"),
+        (
+            ("LDG.E.U8 R6, [R2.64]", "I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK),
+            "Store the data in the type",
+        ),
+        (
+            ("LDG.E R6, [R2.64]", "SHF.R.U32.HI R6, RZ, 0x8, R6", "I2F.S8 R4, R6", BACK),
+            "Store the data in the type",
+        ),
+        (("LDG.E R6, [R2.64]", "FFMA R6, R6, R8, R9", "F2I.FLOOR.NTZ R4, R6", BACK), "throughout the loop"),
+        (("IADD3 R6, R6, 0x1, RZ", "I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK), "throughout the loop"),
         (("I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", "EXIT"), "where it is stored"),
         (
             ("F2I.NTZ R4, R6", "I2FP.F32.S32 R4, R4", "FFMA R5, R4, R7, R5", BACK),
@@ -521,7 +623,9 @@ BACK = "@P0 BRA 0x0"
         ),
     ],
 )
-def test_conversions_leave_a_loop_unless_they_round(lines, advised):
+def test_what_a_loop_converts_is_stored_or_counted_in_the_type_that_it_computes_with_unless_it_is_rounded(
+    lines, advised
+):
     (candidate,) = number_types.detect_conversions(evidence_of(*lines))
     assert advised in candidate.advice
 

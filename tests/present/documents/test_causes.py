@@ -79,7 +79,7 @@ def test_a_bound_that_several_causes_share_is_said_once_with_the_resource_that_s
     )
     shared = (
         "barriers and idle-lanes each save 55 % at most: device memory would still need 45 % of the time, "
-        "even if it were as fast as any kernel makes it, and moved no data twice."
+        "even at the highest rate that kernels reach, and if it moved no data twice."
     )
     assert shared in page
     assert page.count("55 % at most") == 1

@@ -32,14 +32,14 @@ _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
 _ORDER = "General causes (here {}) stand lower, since they were right less often."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
-_COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled, which is no file; of a RawKernel, lines count from the first of its text"
+_COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string, and from no file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
     "dram": "device memory", "l2": "L2", "l1": "L1", "lsu": "the load/store pipe", "issue": "issuing the other instructions",
     "fma": "the FMA pipe", "alu": "the ALU pipe", "fp64": "the FP64 pipe", "xu": "the special-function unit",
     "tensor": "the tensor pipe", "fma_heavy": "the half of the FMA pipe that multiplies integers",
 }  # fmt: skip
 # This says why the part differs from the throughput on the same screen, which is a part of the peak and counts all traffic.
-_LESS = ", even if it were as fast as any kernel makes it, and moved no data twice"
+_LESS = ", even at the highest rate that kernels reach, and if it moved no data twice"
 _ALL = 100.0  # percent
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3

@@ -77,7 +77,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
             f"; the atomics keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
         )
     if evidence.atomics_are_contended and 2 * _sampled(evidence, fractions) < waiting:
-        sentence += "; the samples at other lines are of accesses that queue behind these atomics"
+        sentence += "; the samples at other instructions are of accesses that queue behind these atomics"
     spared = _spared(evidence, fractions)
     advice, in_triton = _for_type(_ADVICE[where][updated], sites), ""
     if once_a_block:
@@ -188,7 +188,8 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
     "global": {
         "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
         "a block.",
-        "by one lane": "One lane of each warp updates already: add up inside the block in shared memory as well, and update global memory once a block.",
+        "by one lane": "One lane of each warp updates already (the compiler sees to it where lanes add to one place): add up inside the block in shared "
+        "memory as well, and update global memory once a block.",
         "places of warps": _IN_WARP,
         "places of lanes": f"{_IN_REGISTER}; or, where other warps of its block update the same places, add up in shared memory first.",
         "places of data": "Let each block update a copy of its own in shared memory, and add the copies to global memory at the end; where the places "

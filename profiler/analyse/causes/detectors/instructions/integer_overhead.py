@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.arithmetic.divisions import OF_A_DIVISION, find_dividing
-from profiler.analyse.causes.flow.dataflow import find_address_work
+from profiler.analyse.causes.flow.arithmetic.divisions import (
+    OF_A_DIVISION,
+    find_calls,
+    find_dividing,
+    find_users_of_quotients,
+)
+from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
 from profiler.analyse.causes.flow.who_stores import compares_data
 from profiler.text import whole_percent
 
@@ -27,17 +33,22 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     spared = {site: part * site.executed for site, part in fractions.items() if part}
     divides = sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
     share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
-    looping = sum(part for site, part in spared.items() if evidence.innermost_loop(site))
+    looping = sum(part for site, part in spared.items() if _is_in_turns(evidence, site))
+    advice = _INTEGER_ADVICE[divides, 2 * looping >= sum(spared.values())]
+    also_divides = not divides and evidence.share_executed(dividing) >= WORTH_A_CHANGE
+    users = find_users_of_quotients(evidence)
+    lost = divides and 2 * sum(spared[site] for site in dividing if site in users) > sum(spared.values())
     yield Candidate(
         "integer-overhead",
         f"{whole_percent(share)} % of the executed instructions "
         + (
             "divide integers, compute addresses or test bounds."
             if divides
-            else "compute addresses and test bounds."
+            else f"compute addresses{', test bounds or divide integers' if also_divides else ' and test bounds'}."
         )
-        + (f" There are {each:.0f} instructions for each access to memory." if accesses else ""),
-        _INTEGER_ADVICE[divides, 2 * looping >= sum(spared.values())],
+        + (f" There are {each:.0f} instructions for each access to memory." if accesses else "")
+        + (_LOST if lost else ""),
+        f"{advice.removesuffix('.')}; {_CHEAPER}" if also_divides else advice,
         evidence.without(fractions),
         spared,
         {"address_instructions_pct": share} | ({"instructions_per_access": each} if accesses else {}),
@@ -53,6 +64,7 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
     """Returns the part of the work on addresses, and of the tests of bounds, beyond what accesses of these kinds to memory need."""
     accesses = sum(site.executed for site in evidence.of(*among))
     wanted = {site for site in find_address_work(evidence) if site.kind == "integer"} | set(_tests(evidence))
+    wanted -= _find_hashing(evidence)
     # In the order of the code: sets are in none.
     finding = [site for site in evidence.sites if site in wanted]
     count = sum(site.executed for site in finding)
@@ -60,10 +72,15 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
     return dict.fromkeys(finding, spare)
 
 
+_ROTATING = ("SHF", "LEA")  # of one word twice: the bits that leave it at one end enter at the other
+_LOST = (
+    " The compiler keeps no source line of a division of 64 bits: the lines that are named use its result."
+)
+_CHEAPER = "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor."
 _INTEGER_ADVICE = {  # whether most of the work divides, and whether most of it is in a loop
-    (True, True): "Take divisions and remainders out of the loop, or use constants and powers of two (shifts and masks).",
-    (True, False): "Let the grid and the block give the indices, a dimension for each, instead of dividing; or divide by constants and powers of "
-    "two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor.",
+    (True, True): "Divide once for several elements (such as those of a row), or let indices count up from turn to turn instead of dividing "
+    f"in each; or {_CHEAPER}",
+    (True, False): f"Let the grid and the block give the indices, a dimension for each, instead of dividing; or {_CHEAPER}",
     (False, True): "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
     (False, False): "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit "
     "indices.",
@@ -76,6 +93,29 @@ def _costs_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:
     for site, part in spared.items():
         lines[site.instruction.place] = lines.get(site.instruction.place, 0.0) + part
     return max(lines, key=lambda line: lines[line]) in {site.instruction.place for site in some}
+
+
+def _is_in_turns(evidence: Evidence, site: Site) -> bool:
+    """Returns whether warps come here more than once each time that they enter a loop; to a called function, by any of its calls."""
+    calls = find_calls(evidence).get(site, {site: 1.0})
+    loops = ((call, evidence.innermost_loop(call)) for call in calls)
+    return any(loop and evidence.turns(call, loop) > 1 for call, loop in loops)
+
+
+@kept
+def _find_hashing(evidence: Evidence) -> Set[Site]:
+    """Returns what rotates the bits of words, and what makes these words: a hash, whose digits look up a table at its end, is no address.
+
+    No index is computed by a rotation, which keeps the order of no elements.
+    """
+    rotating = [
+        site
+        for site in evidence.of("integer")
+        if site.instruction.name in _ROTATING
+        and len(operands := site.instruction.operands) > 3
+        and operands[1] == operands[3]
+    ]
+    return reach(rotating, lambda site: sources_of(evidence, site))
 
 
 def _tests(evidence: Evidence) -> list[Site]:

@@ -42,6 +42,10 @@ _TURNS = (
     "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
     "as many turns.",
 )
+_NO_WORK = (
+    "Lanes have nothing to do while their warp executes",
+    "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more elements.",
+)
 _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 
 
@@ -61,15 +65,10 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     if 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
         yield _wasting_warps(evidence, idle, warps)
     elif idle:
-        yield _wasting(
-            "idle-lanes",
-            evidence,
-            idle,
-            "Lanes have nothing to do while their warp executes",
-            "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more "
-            "elements.",
-            in_triton=_EXCHANGE_IN_TRITON if _only_exchange(idle) else "",
-        )
+        without_thread = (1 - _lanes_of_block(evidence) / LANES) * sum(site.executed for site in idle)
+        said = _no_threads(evidence) if 2 * without_thread > wasted else _NO_WORK
+        in_triton = _EXCHANGE_IN_TRITON if _only_exchange(idle) else ""
+        yield _wasting("idle-lanes", evidence, idle, *said, in_triton=in_triton)
 
 
 def _find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]:
@@ -83,10 +82,8 @@ def _find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]
     guards = {_guard(site) for site in evidence.of(*ACCESSES)}
     unconcerned = _find_unconcerned(evidence)
     # One lane waits for a lock, and whatever the others do is as long. Warps execute tensor instructions whole.
-    in_trees = find_in_trees(evidence)
-    excepted = (
-        unconcerned | evidence.retried | in_trees | set(evidence.of("tensor")) | _find_slow_paths(evidence)
-    )
+    trees = find_in_trees(evidence)
+    excepted = unconcerned | evidence.retried | trees | {*evidence.of("tensor")} | _find_slow_paths(evidence)
     for site in evidence.sites:
         if site.lanes is None or site.idle_share < _LANES_MISSING or site.instruction.never_acts:
             continue
@@ -100,7 +97,7 @@ def _find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]
         else:
             idle[site] = site.idle_share
     serving = _serving_steps(evidence, unconcerned)
-    return split, {site: part for site, part in serving.items() if site not in in_trees} | idle
+    return split, {site: part for site, part in serving.items() if site not in trees} | idle
 
 
 def _wasting(
@@ -113,7 +110,7 @@ def _wasting(
 ) -> Candidate:
     """Returns the cause of which these parts of the instructions' lanes do nothing."""
     wasted = 100 * _wasted(fractions) / evidence.executed
-    lanes = _mean_lanes(fractions)
+    lanes = LANES * (1 - _wasted(fractions) / sum(site.executed for site in fractions))
     acting = f"{lanes:.1f}" if lanes >= 1 else "fewer than one"
     return Candidate(
         name,
@@ -130,15 +127,15 @@ def _wasting_warps(
     evidence: Evidence, idle: Mapping[Site, float], warps: Mapping[Site, tuple[float, Site]]
 ) -> Candidate:
     """Returns the cause of whole warps that have no work, at the tests by which they find that out."""
-    issued = sum(site.executed for site in warps)
-    without = 100 * sum(part * site.executed for site, (part, _) in warps.items()) / issued
+    without = sum(part * site.executed for site, (part, _) in warps.items())
+    without *= 100 / sum(site.executed for site in warps)
     wasted = 100 * _wasted(idle) / evidence.executed
     guards: dict[Site, float] = {}
     for site, (part, guard) in warps.items():
         guards[guard] = guards.get(guard, 0.0) + part * site.executed
     return Candidate(
         "idle-lanes",
-        f"Whole warps have nothing to do: {whole_percent(without)} % of those that ask for work get none; {whole_percent(wasted)} % of all lanes "
+        f"Whole warps have nothing to do: {whole_percent(without)} % of those that test whether they have work find none; {whole_percent(wasted)} % of all lanes "
         "that are issued do nothing.",
         "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
         _for_acting_lanes(evidence, idle),
@@ -165,11 +162,11 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
         {unit: idle for unit in evidence.model.busy if unit not in _FOR_EACH_LANE},
         {reason: idle for reason in evidence.model.waits if reason != NO_WARP},
     )
+    sentence, advice = _no_threads(evidence)
     yield Candidate(
         "idle-lanes",
-        f"Blocks of {counted(evidence.shape.threads, 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp: "
-        f"{whole_percent(100 * idle)} % of all lanes that are issued do nothing.",
-        "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks.",
+        f"{sentence}: {whole_percent(100 * idle)} % of all lanes that are issued do nothing.",
+        advice,
         Effect({**effect.resources, LAUNCH: _not_launched(evidence, effect)}, effect.waits),
         evidence={"acting_lanes": lanes, "wasted_lanes_pct": 100 * idle},
     )
@@ -359,15 +356,12 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
         if site.kind != "barrier":
             since.append(site)
             continue
-        lonely = [
-            one
-            for one in since
-            if one in fractions and one.executed * (1.0 - one.idle_share) < site.executed / 2
-        ]
+        working = (one for one in since if one in fractions)
+        lonely = [one for one in working if one.executed * (1.0 - one.idle_share) < site.executed / 2]
         if lonely:
-            working = sum(one.executed + evidence.charged[one].total for one in lonely)
+            alone = sum(one.executed + evidence.charged[one].total for one in lonely)
             everything = sum(one.executed + evidence.charged[one].total for one in since)
-            waited += evidence.charged[site]["barrier"] * working / everything
+            waited += evidence.charged[site]["barrier"] * alone / everything
         since = []
     return waited / total if total else 0.0
 
@@ -378,9 +372,12 @@ def _lanes_of_block(evidence: Evidence) -> float:
     return threads / math.ceil(threads / LANES)
 
 
-def _mean_lanes(fractions: Mapping[Site, float]) -> float:
-    executed = sum(site.executed for site in fractions)
-    return LANES * (1 - _wasted(fractions) / executed)
+def _no_threads(evidence: Evidence) -> tuple[str, str]:
+    threads = evidence.shape.threads if evidence.shape else LANES
+    return (
+        f"Blocks of {counted(threads, 'thread', 'threads')} fill {_lanes_of_block(evidence):.3g} of the 32 lanes of a warp",
+        "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks.",
+    )
 
 
 def _wasted(fractions: Mapping[Site, float]) -> float:

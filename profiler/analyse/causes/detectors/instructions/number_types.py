@@ -90,8 +90,16 @@ def _advice_on_conversions(evidence: Evidence, sites: Sequence[Site]) -> str:
             "Keep the value in one type. Where it is rounded on purpose, add and subtract 12582912.0f (1.5 * 2^23) instead, which "
             "leaves the nearest integer up to 2^22."
         )
-    if 2 * sum(site.executed for site in sites if evidence.innermost_loop(site)) >= executed:
-        return "Convert once, outside of the loop, and keep the value in one type."
+    looping = [site for site in sites if evidence.innermost_loop(site)]
+    # What does not change in the loop, the compiler converts before it.
+    loaded = [site for site in looping if _is_loaded(evidence, site)]
+    if 2 * sum(site.executed for site in loaded) >= executed:
+        return (
+            "Store the data in the type in which it is computed with, or convert each element once for all results that it serves, such as where a "
+            "tile is staged."
+        )
+    if 2 * sum(site.executed for site in looping) >= executed:
+        return "Keep the value in one type throughout the loop, such as by counting in floats beside the integers."
     return "Keep the value in one type, or convert it once where it is stored."
 
 
@@ -107,6 +115,15 @@ def _instead_of(evidence: Evidence, site: Site) -> Mapping[str, float]:
     if not site.opcode.startswith(_FROM_INTEGER) or not (made_by := _made_by(evidence, site)):
         return {}
     return {"fma": 1.0} if made_by.opcode.startswith(_SUMS) else {"alu": 2.0}
+
+
+def _is_loaded(evidence: Evidence, site: Site) -> bool:
+    """Returns whether what is converted is made of loaded integers, such as the parts of a word, or was loaded itself."""
+    unpacked = reach(
+        [site],
+        lambda one: sources_of(evidence, one) if one is site or one.kind == "integer" else [],
+    )
+    return any(one.kind in ("global load", "shared load") for one in unpacked)
 
 
 def _made_by(evidence: Evidence, site: Site) -> Site | None:

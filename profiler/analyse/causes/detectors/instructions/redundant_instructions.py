@@ -53,7 +53,7 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
         (
             find_alike_in_block(evidence),
             "All threads of a block compute the same values in each turn of a loop, because they load from the same place there.",
-            "Compute them once for the block, such as by one thread for each turn before the loop, and keep the results in shared memory in place "
+            "Compute them once for the block before the loop, with a thread for each turn, and keep the results in shared memory in place "
             "of what they are made of.",
             "",
         ),

@@ -38,6 +38,11 @@ _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tent
 # By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
+_AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
+FEWER_WARPS = (
+    "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: a larger BLOCK, several rows at once, "
+    "or a loop over blocks."
+)
 _LESS_EACH = (
     "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
     "blocks that share one result and add up their parts."
@@ -151,11 +156,11 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
     short_lived = _is_short_lived(evidence)
     missing = _missing_warps(evidence) if not short_lived else 0.0
+    more_work = _below_most(evidence, "smsp__inst_executed")
     if least is not None and mean and most:
         between = 1 - mean / most
         # Where all execute as much, an SM took longer because it was given a block more, and another will be the next time. That
         # explains the time of a round of blocks, and no more: a long block alone executes little in a long time.
-        more_work = _below_most(evidence, "smsp__inst_executed")
         a_round = 1 / max(1.0, count_waves(evidence))
         between = between if more_work is None else max(min(between, more_work), between - a_round)
         active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
@@ -178,18 +183,35 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
     saves = max(of_sms, of_warps)
+    # Where SMs execute as much more as they have more blocks, no block differs from another.
+    lacking = _lacking_a_block(evidence)
+    by_a_block = of_sms >= of_warps and lacking > 0 and abs((more_work or 0.0) - lacking) <= _NEVER_EMPTY
+    longer = (
+        "some have a block more than others" if by_a_block else "some blocks take much longer than the rest"
+    )
     if saves > 0:
         yield Candidate(
             "load-imbalance",
-            f"{which}: some blocks take much longer than the rest."
+            f"{which}: {longer}."
             if of_sms >= of_warps
             else f"On average, an SM holds {whole_percent(100 * (1 - missing))} % of the warps that fit: some warps work much longer than those beside them.",
-            "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
+            _AS_MANY_BLOCKS.format(sms, "blocks")
+            if by_a_block
+            else "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
             weights=(uneven := _find_uneven_loops(evidence)) or _busiest_code(evidence),
             evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
             saves=saves,
             blames_lines=bool(uneven),
+            in_triton=_AS_MANY_BLOCKS.format(sms, "programs") if by_a_block else "",
         )
+
+
+def _lacking_a_block(evidence: Evidence) -> float:
+    """Returns the part of the time for which SMs have a block less than others, where all blocks run at once and take as long."""
+    blocks, sms = count_working_blocks(evidence), evidence.find("sms") or 1.0
+    return (
+        1 - blocks / (sms * math.ceil(blocks / sms)) if sms < blocks and count_waves(evidence) <= 1.0 else 0.0
+    )
 
 
 def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
@@ -233,6 +255,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, fewer.waits),
             {site: site.executed + evidence.charged[site].total for site in alike},
             {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
+            in_triton=FEWER_WARPS if round(100 * idle) else "",
         )
 
 

@@ -6,13 +6,14 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
-from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_under_way, find_loads_beside
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
+from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.trees import find_in_trees
@@ -22,7 +23,7 @@ from profiler.text import counted, whole_percent
 # have a warp, such as for sixteen loads of 16 bytes.
 _REGISTERS_FOR_LOADS = 64
 # How to have more loads under way, by where those are that warps wait for: loads of tiles, which a loop passes on through registers;
-# copies of tiles; loads in another loop; or in none.
+# copies of tiles; loads in another loop; or in none. Branches or stores may keep loads apart in these two.
 _AHEAD = {
     "turns": "Load the next tile while this one is used: into registers, or by asynchronous copies (cp.async) into a second buffer in shared "
     "memory.",
@@ -32,6 +33,8 @@ _AHEAD = {
     "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
     "branches": "A loop over these loads is unrolled already, but branches stand between its copies, so that each load waits until the one before it has "
     "been used: load all values first, at an index that is always valid or under a condition alone (`x = inside ? p[i] : 0`), and use them after that.",
+    "stores": "Load all values before the first store: stores stand between these loads, and the compiler moves no load ahead of one that may change "
+    "what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
     "": "Let each thread take several elements, and issue all of their loads before the first use.",
 }
 _AHEAD_IN_TRITON = {
@@ -44,6 +47,8 @@ _AHEAD_IN_TRITON = {
     "more programs and `num_warps`.",
 }
 _REGISTER_BITS = 32
+_ENDS_RUN = ("BRA", "BRX", "BSYNC", "CALL", "EXIT")
+_MOVED_OR_NEVER = (".CONSTANT", ".STRONG")
 # What limits the blocks that an SM holds.
 _BLOCK_LIMITS = (
     "blocks_by_registers", "blocks_by_shared", "launch__occupancy_limit_blocks", "launch__occupancy_limit_warps",
@@ -125,7 +130,43 @@ def _most_waited_for(evidence: Evidence, loads: Sequence[Site], tiles: Collectio
 def _how_to_load_ahead(evidence: Evidence, where: str, loads: Sequence[Site], tiles: Collection[Site]) -> str:
     if where == "turns" and not _fit_in_registers(evidence, tiles):
         return "full turns"
-    return "branches" if where in ("loop", "") and _are_copies_apart(evidence, loads) else where
+    if where in ("loop", "") and _are_copies_apart(evidence, loads):
+        return "branches"
+    return "stores" if where in ("loop", "") and _are_behind_stores(evidence, loads) else where
+
+
+def _are_behind_stores(evidence: Evidence, loads: Collection[Site]) -> bool:
+    """Returns whether warps wait most for loads of runs in which a store alone keeps some from being issued with those before it.
+
+    What comes of another load waits for it anyway. The compiler moves loads from memory that is known not to change, and never those of volatile
+    data.
+    """
+    held: list[Site] = []
+    beside: list[Site] = []
+    for sites in evidence.by_function.values():
+        before: list[Site] = []
+        is_stored = is_held = False
+        for site in sites:
+            if site.instruction.name in _ENDS_RUN or site.kind == "barrier":
+                before, is_stored, is_held = [], False, False
+            elif site.kind == "global store":
+                is_stored = bool(before)
+            elif site in loads:
+                is_free = not any(part in site.opcode for part in _MOVED_OR_NEVER)
+                if is_stored and is_free and _finds_itself(evidence, site, before):
+                    held.append(site)
+                    beside += [] if is_held else before
+                    is_held = True
+                beside += [site] if is_held else []
+                before.append(site)
+    times = [evidence.time_of(sites, "long_scoreboard") for sites in (held, beside, loads)]
+    return times[0] >= WORTH_A_CHANGE and 2 * times[1] >= times[2]
+
+
+def _finds_itself(evidence: Evidence, load: Site, before: Sequence[Site]) -> bool:
+    """Returns whether a load's address comes of none of these loads."""
+    makers = sources_of(evidence, load, address_registers(load.instruction))
+    return reach(makers, lambda site: sources_of(evidence, site)).isdisjoint(before)
 
 
 def _are_copies_apart(evidence: Evidence, loads: Sequence[Site]) -> bool:

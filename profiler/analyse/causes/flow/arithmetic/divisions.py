@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
@@ -14,6 +15,8 @@ _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|
 _NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 OF_A_DIVISION = 20
+_CALLED = re.compile(r"CALL\.REL\S* (?:R\d+ )?(0x[0-9a-f]+)$")
+_EITHER = "0xfc"  # the table of LOP3 by which it says whether one of two words has a bit
 _DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special")
 _OF_THE_KERNEL: tuple[Kind, ...] = (*ACCESSES, "barrier")
 
@@ -69,3 +72,73 @@ def called_functions(evidence: Evidence) -> list[list[Site]]:
                 if site.instruction.name == "RET":
                     found.append([])
     return [sites for sites in found if all(site.kind not in _OF_THE_KERNEL for site in sites)]
+
+
+@kept
+def find_calls(evidence: Evidence) -> dict[Site, dict[Site, float]]:
+    """Returns by the instructions of functions of the compiler, such as pow, the calls of the function, each with its part of them.
+
+    These functions stand behind the last EXIT, and have no line but that of the kernel's end.
+    """
+    found: dict[Site, dict[Site, float]] = {}
+    for sites in evidence.by_function.values():
+        calls: dict[int, dict[Site, float]] = {}
+        for site in sites:
+            if site.instruction.name == "CALL" and (target := _CALLED.search(site.instruction.text)):
+                calls.setdefault(int(target[1], 16), {})[site] = site.executed
+        last = max((place for place, site in enumerate(sites) if site.instruction.name == "EXIT"), default=-1)
+        if not calls or last < 0:
+            continue
+        callers: dict[Site, float] = {}
+        for site in sites[last + 1 :]:
+            if called := calls.get(site.instruction.offset):
+                whole = sum(called.values())
+                callers = {call: times / whole for call, times in called.items()}
+            if callers and site.instruction.place == sites[last].instruction.place:
+                found[site] = callers
+    return found
+
+
+@kept
+def find_users_of_quotients(evidence: Evidence) -> dict[Site, dict[Site, float]]:
+    """Returns by the instructions that divide integers of 64 bits the first ones on other lines that use the results, each with its part.
+
+    Where the upper words of both numbers are zero, the compiler divides the lower ones instead. It adds the test of that when the code has
+    its lines already, so that test and division stand at the line of whatever precedes them.
+    """
+    found: dict[Site, dict[Site, float]] = {}
+    for sites in evidence.by_function.values():
+        for start, site in enumerate(sites):
+            if site.instruction.name == "BSSY" and (inside := _divided_by_halves(sites, start)):
+                users = _first_users(sites, inside)
+                found |= dict.fromkeys(inside, dict.fromkeys(users, 1 / len(users))) if users else {}
+    return found
+
+
+def _divided_by_halves(sites: Sequence[Site], start: int) -> list[Site]:
+    """Returns a division of 64 bits whose branches part at this place, with the test of the upper words; else nothing."""
+    meeting = sites[start].instruction.operands[0]
+    end = next(
+        (
+            place
+            for place, site in enumerate(sites[start:], start)
+            if site.instruction.name == "BSYNC" and site.instruction.operands[0] == meeting
+        ),
+        start,
+    )
+    tests = [site for site in sites[max(0, start - 1) : start + 2] if site.instruction.name == "LOP3"]
+    inside = [*tests, *(site for site in sites[start : end + 1] if site not in tests)]
+    is_division = any(_EITHER in site.instruction.operands for site in tests) and divides_integers(inside)
+    return inside if is_division and len({site.instruction.place for site in inside}) == 1 else []
+
+
+def _first_users(sites: Sequence[Site], inside: Sequence[Site]) -> list[Site]:
+    """Returns for each register that a division leaves the first instruction behind it that reads it, on another line."""
+    open_ = {register for site in inside for register in site.use.written}
+    users: dict[Site, None] = {}
+    for site in sites[sites.index(inside[-1]) + 1 :]:
+        if not open_.isdisjoint(site.use.inputs) and site.instruction.place != inside[0].instruction.place:
+            users[site] = None
+            open_.difference_update(site.use.inputs)
+        open_.difference_update(site.use.written)
+    return list(users)

@@ -274,7 +274,7 @@ def test_one_lane_of_a_warp_has_nobody_left_to_add_up_for(atomic, acting, said):
 
 OF_WARP = ("S2R R4, SR_TID.X", "SHF.R.U32.HI R0, RZ, 0x5, R4")
 IN_BLOCK, OF_ITS_OWN = (
-    "One lane of each warp updates already: add",
+    "One lane of each warp updates already (the compiler",
     "One lane of each warp updates already, and each",
 )
 

@@ -124,7 +124,7 @@ def test_the_slow_path_of_a_division_leaves_no_lane_without_work(test, idle):
 @pytest.mark.parametrize(
     ("warps", "lanes_of_them", "said"),
     [
-        (12.5, 32.0, "Whole warps have nothing to do: 88 % of those that ask for work get none; 62 % of all lanes that are issued do nothing."),
+        (12.5, 32.0, "Whole warps have nothing to do: 88 % of those that test whether they have work find none; 62 % of all lanes that are issued do nothing."),
         (100.0, 4.0, "Lanes have nothing to do while their warp executes. An instruction there works for 4.0 of 32 lanes on average; 73 % of all lanes that are issued do nothing."),
     ],
 )  # fmt: skip

@@ -129,6 +129,30 @@ def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction
     assert names(lanes.detect_lanes_without_thread, evidence_of(LOAD, block=block)) == []
 
 
+@pytest.mark.parametrize(
+    ("block", "acting", "said"),
+    [
+        (16, 16.0, "Blocks of 16 threads fill 16 of the 32 lanes of a warp."),
+        (
+            16,
+            8.0,
+            "Blocks of 16 threads fill 16 of the 32 lanes of a warp.",
+        ),  # of 24 idle lanes, 16 have no thread
+        (
+            24,
+            12.0,
+            "Lanes have nothing to do while their warp executes.",
+        ),  # of 20 idle lanes, 8 have no thread
+        (256, 16.0, "Lanes have nothing to do while their warp executes."),
+    ],
+)
+def test_lanes_without_a_thread_are_for_larger_blocks_and_not_for_neighbours(block, acting, said):
+    facts = {place: {"lanes": acting, "acting": acting} for place in range(2)}
+    (candidate,) = lanes.detect_idle_lanes(evidence_of("FADD R4, R4, R6", "EXIT", facts=facts, block=block))
+    assert candidate.sentence.startswith(f"{said} An instruction there works for {acting:.1f} of 32 lanes")
+    assert ("a multiple of 32 threads" in candidate.advice) == said.startswith("Blocks")
+
+
 @pytest.mark.parametrize(("counted", "waits", "slots"), [(True, 31 / 32, 31 / 32), (False, 0.0, 31 / 64)])
 def test_a_predicate_costs_slots_and_no_waiting_when_lanes_are_not_counted_for_each_instruction(
     counted, waits, slots

@@ -259,6 +259,34 @@ def test_sms_that_get_no_block_are_no_imbalance(mean, found):
 
 
 @pytest.mark.parametrize(
+    ("blocks", "waves", "executed", "said"),
+    [
+        (256, 0.25, 97.0, "some have a block more than others."),  # 124 SMs have two blocks, and 8 have one
+        (256, 0.25, 95.0, "some blocks take much longer than the rest."),
+        (
+            157,
+            0.25,
+            80.0,
+            "some blocks take much longer than the rest.",
+        ),  # 25 SMs have two, which would execute 40 % more
+        (264, 0.25, 97.0, "some blocks take much longer than the rest."),  # each SM has two
+        (
+            256,
+            3.0,
+            97.0,
+            "some blocks take much longer than the rest.",
+        ),  # whoever is done takes the next block
+    ],
+)
+def test_an_sm_with_a_block_more_has_no_longer_block(blocks, waves, executed, said):
+    figures = {"waves": waves, "sms": 132.0, "l1tex__cycles_active.min": 50.0, "l1tex__cycles_active.avg": 80.0,
+               "l1tex__cycles_active.max": 100.0, "smsp__inst_executed.avg": executed, "smsp__inst_executed.max": 100.0}  # fmt: skip
+    (candidate,) = grid.detect_imbalance(evidence_of(LOAD, figures=figures, grid=blocks))
+    assert candidate.sentence.endswith(said)
+    assert ("a multiple of 132 blocks" in candidate.advice) == ("a block more" in said)
+
+
+@pytest.mark.parametrize(
     ("place", "length", "samples", "blamed"),
     [
         ("S2R R6, SR_CTAID.X", "LDG.E R3, [R6.64]", 60, True),

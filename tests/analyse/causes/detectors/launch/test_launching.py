@@ -55,6 +55,7 @@ def test_warps_that_store_nothing_repeat_what_others_do(lines, acting, idle):
     evidence = evidence_of(*lines, "EXIT", facts=facts, figures={"waves": 1e9}, block=128)
     (candidate,) = grid.detect_little_work(evidence)
     assert ("75 % of the warps store nothing" in candidate.sentence) == (idle > 0)
+    assert ("fewer `num_warps`" in candidate.in_triton) == (idle > 0)
     assert find_idle_warps(evidence) == pytest.approx(idle)
 
 
