@@ -50,7 +50,7 @@ class Candidate:
     in_triton: str = ""  # the advice in words of Triton, where the cause has several
 
     @property
-    def nothing_to_gain(self) -> bool:
+    def is_ceiling(self) -> bool:
         return bool(self.resource)
 
 
