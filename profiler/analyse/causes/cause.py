@@ -15,12 +15,27 @@ WhereIs = Literal["line", "instruction", "kernel", "unrecorded"]
 _OF_THE_KERNEL = ("launch", NOTHING_TO_GAIN)
 
 
-class Headline(Struct, frozen=True):
-    """The answer in three sentences: what was measured, why it is so, and what to do next."""
+class Headline(Struct, frozen=True, omit_defaults=True):
+    """The answer in three sentences: what was measured, why it is so, and what to do next.
+
+    The other fields say what these sentences hold, so that nothing below them says it again.
+    """
 
     what: str
     why: str
     next: str
+    explains: Annotated[
+        str | None, Meta(description="The cause of which `why` has the whole sentence, if any.")
+    ] = None
+    advises_on: Annotated[
+        str | None, Meta(description="The cause of which `next` has the whole advice, if any.")
+    ] = None
+    tells_how_to_record: Annotated[
+        bool, Meta(description="Whether `next` says how to record what is not recorded.")
+    ] = False
+    tells_what_without_lines: Annotated[
+        bool, Meta(description="Whether `next` says what to do where no source lines are known.")
+    ] = False
 
 
 class CodePlace(Struct, frozen=True, omit_defaults=True):
