@@ -84,8 +84,7 @@ class Cause(Struct, frozen=True):
 
     @property
     def is_ceiling(self) -> bool:
-        """Returns whether the cause says that nothing is to be gained."""
-        return BY_NAME[self.cause].group == NOTHING_TO_GAIN
+        return is_ceiling(self.cause)
 
 
 # Names what a recording lacks if it counts no instructions.
@@ -123,6 +122,11 @@ class Diagnosis(Struct, frozen=True):
         if cause.is_ceiling and cause.saves_pct.limited_by not in self.busy:
             return False
         return set(self.sees) >= set(of.sees)
+
+
+def is_ceiling(cause: str) -> bool:
+    """Returns whether the cause says that a resource is used as far as it can be, so that nothing is to be gained."""
+    return BY_NAME[cause].group == NOTHING_TO_GAIN
 
 
 def where_is(cause: str, where: Sequence[CodePlace], blames_lines: bool = False) -> WhereIs:

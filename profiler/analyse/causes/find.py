@@ -76,7 +76,7 @@ def look_at(profile: Profile) -> Evidence:
 def _find_unoptimised(evidence: Evidence) -> list[Cause]:
     """Returns the cause of unoptimised code, which is named alone: other causes may vanish when the compiler optimises the code."""
     return [
-        _cause(evidence, one, _expected_of(evidence, one), _estimates(evidence))
+        _cause(evidence, one, _expected_of(evidence, one), _nvidia_estimates(evidence))
         for one in detect_unoptimised(evidence)
     ]
 
@@ -88,7 +88,7 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
     if TOO_SHORT in best and expected[best[TOO_SHORT]] > _MOSTLY_STARTING:
         best = {TOO_SHORT: best[TOO_SHORT]}
     best = heed_ceilings(best, expected)
-    estimates = _estimates(evidence)
+    estimates = _nvidia_estimates(evidence)
     found = [_cause(evidence, candidate, expected[candidate], estimates) for candidate in best.values()]
     causes = put_digits_last(in_order(found), best)[:_MOST_CAUSES]
     return list(_add_up(evidence, causes, best, expected))
@@ -157,7 +157,8 @@ def _cause(
     )
 
 
-def _estimates(evidence: Evidence) -> dict[str, float]:
+def _nvidia_estimates(evidence: Evidence) -> dict[str, float]:
+    """Returns which speedups NVIDIA's rules in the report expect, for the causes that they are about."""
     run = evidence.profile.run
     return find_estimates(run, evidence.profile.numbers) if run else {}
 
