@@ -368,9 +368,10 @@ UNOPTIMISED = "unoptimised-code"
 LAST_WAVE = "uneven-last-wave"
 # If several launches are joined, one start stays.
 TOO_SHORT = "launch-too-short"
-# They say that warps wait, or that too little is under way, which holds for most kernels, whatever else is wrong.
+# They say that warps wait, or that too little is under way or done with what is staged, which holds for most kernels, whatever else is wrong.
 GENERAL = frozenset({
-    "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers", "grid-too-small", "too-little-work-a-thread", LAST_WAVE,
+    "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers", "grid-too-small", "too-little-work-a-thread", "too-little-reuse",
+    LAST_WAVE,
 })  # fmt: skip
 
 # What was measured of a cause: where it is the same for two kernels, both have the cause, though it may limit only one of them.

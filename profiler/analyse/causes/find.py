@@ -26,7 +26,7 @@ from profiler.analyse.causes.flow.lane_values import add_shares
 from profiler.analyse.causes.flow.stores_alike import add_stores_alike
 from profiler.analyse.causes.from_counters import what_counters_show
 from profiler.analyse.causes.nvidia_rules import find_estimates
-from profiler.analyse.causes.order import in_order, put_digits_last
+from profiler.analyse.causes.order import in_order
 from profiler.analyse.causes.places import find_places, find_signature
 from profiler.analyse.causes.together import saved_together
 from profiler.analyse.causes.wording import advise
@@ -90,7 +90,7 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
     best = heed_ceilings(best, expected)
     estimates = _nvidia_estimates(evidence)
     found = [_cause(evidence, candidate, expected[candidate], estimates) for candidate in best.values()]
-    causes = put_digits_last(in_order(found), best)[:_MOST_CAUSES]
+    causes = in_order(found)[:_MOST_CAUSES]
     return list(_add_up(evidence, causes, best, expected))
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from profiler.analyse.causes.cause import Cause
-from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING, Candidate
+from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING
 from profiler.catalog.causes import GENERAL, LAST_WAVE
 
 # How much surer a specific cause is, fitted to four blind tests: the next version of a kernel changed the cause that would save most in
-# 86 % of the kernels where that was specific (73 of 85), and in 56 % of those where it was general (28 of 50).
+# 86 % of the kernels where that was specific (73 of 85), and in 56 % of those where it was general (28 of 50). In 419 kernels of 21 tests,
+# every weight from 0.4 to 0.7 puts as many right causes first, within four.
 _WEIGHT_OF_GENERAL = 0.6
-_FUNCTIONS, _DOUBLES, _MOST_OF_IT = "special-functions", "fp64-arithmetic", 1 / 2
 
 
 def in_order(causes: Iterable[Cause]) -> list[Cause]:
@@ -42,21 +42,3 @@ def _weighed(cause: Cause) -> float:
 
 def _is_before_ceiling(cause: Cause) -> bool:
     return cause.cause == LAST_WAVE and cause.saves_pct.expected >= 100 * NOT_AT_A_CEILING
-
-
-def put_digits_last(causes: list[Cause], best: Mapping[str, Candidate]) -> list[Cause]:
-    """Puts double precision behind the functions that execute most of it, such as a power that products could replace.
-
-    Without them, the results keep their digits, and little double precision is left.
-    """
-    functions = best.get(_FUNCTIONS)
-    places = {one.cause: place for place, one in enumerate(causes)}
-    if (
-        functions is None
-        or functions.effect.resources.get("fp64", 0.0) <= _MOST_OF_IT
-        or not places.get(_DOUBLES, len(causes)) < places.get(_FUNCTIONS, 0)
-    ):
-        return causes
-    doubles = causes.pop(places[_DOUBLES])
-    causes.insert(places[_FUNCTIONS], doubles)
-    return causes

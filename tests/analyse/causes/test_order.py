@@ -7,10 +7,8 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
 from profiler.analyse.causes.cause import Cause, Savings
-from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.ceilings import detect_ceilings
-from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.order import in_order, put_digits_last
+from profiler.analyse.causes.order import in_order
 from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
 
@@ -45,25 +43,6 @@ def test_what_sms_without_a_block_cost_counts_in_full(without_a_block, first):
 def test_of_two_causes_of_one_kind_the_one_that_saves_more_comes_first(both):
     less, more = cause(both[0], 20.0), cause(both[1], 20.1)
     assert in_order([less, more]) == [more, less]
-
-
-@pytest.mark.parametrize(
-    ("part", "expected"),
-    [
-        (0.51, ["special-functions", "fp64-arithmetic"]),
-        (0.49, ["fp64-arithmetic", "special-functions"]),
-    ],
-)
-def test_functions_that_execute_most_double_precision_come_before_the_change_that_gives_up_digits(
-    part, expected
-):
-    best = {
-        "special-functions": Candidate("special-functions", "Why.", "What to try.", Effect({"fp64": part}))
-    }
-    causes = [cause("fp64-arithmetic", 80.0), cause("idle-lanes", 75.0), cause("special-functions", 70.0)]
-    others = [one for one in names(put_digits_last(causes, best)) if one != "idle-lanes"]
-    assert others == expected
-    assert names(put_digits_last(causes[:2], {})) == names(causes[:2])
 
 
 def test_a_ceiling_comes_before_all_causes():

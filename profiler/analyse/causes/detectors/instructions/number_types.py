@@ -16,7 +16,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.dataflow import NEAR, sources_of
+from profiler.analyse.causes.flow.dataflow import NEAR, reach, sources_of
 from profiler.analyse.code.function_sizes import TESTED_RECIPROCAL, TESTED_ROOT
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import register_of
@@ -43,6 +43,7 @@ _SPARE_OF_POLYNOMIAL = 1 - 24 / 53
 # In double precision, the library's logarithm has seven such terms, and its exponential nine. A polynomial of fewer is as likely part
 # of the source, where it stays as it is in single precision.
 _LEAST_TERMS = 6
+_WORTH_SAYING = 1.1  # times the warps
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 _LITERAL = re.compile(r"-?(0x[\da-f]+|\d.*|RZ|URZ)$")
 
@@ -168,25 +169,51 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
     widened = [site for site in converting if site.opcode.startswith(_WIDENED)]
     mixed = " Values are converted from float for it." if widened else ""
+    warps = _more_warps(evidence, sites)
+    crowded = (
+        f" Without pairs of registers, an SM would hold {warps:.2g} times the warps."
+        if warps >= _WORTH_SAYING
+        else ""
+    )
     of_powers, by_products = doubles_by_products(evidence)
     are_powers = 2 * of_powers > sum(site.executed for site in sites)
     yield Candidate(
         "fp64-arithmetic",
-        f"{whole_percent(share)} % of the executed instructions work in double precision and keep its units busy for {whole_percent(busy)} % of the time.{mixed}",
+        f"{whole_percent(share)} % of the executed instructions work in double precision and keep its units busy for {whole_percent(busy)} % of the time.{mixed}{crowded}",
         f"{by_products} If single precision is enough, compute in float."
         if are_powers
-        else "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
-        "or a typedef."
-        if widened
-        else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf).",
+        else (
+            "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
+            "or a typedef."
+            if widened
+            else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
+        )
+        + (
+            " Where double precision has to stay, multiply by `rsqrt(x)` instead of dividing by `sqrt(x)` or a power of it."
+            if _divides_by_root(evidence)
+            else ""
+        ),
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
-            warps=_more_warps(evidence, sites),
+            warps=warps,
         ),
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
+
+
+def _divides_by_root(evidence: Evidence) -> bool:
+    """Returns whether most quotients in double precision have a divisor that is a root, or a product with it; a sum with it has no such form."""
+
+    def factors(site: Site) -> list[Site]:
+        return [
+            one for one in sources_of(evidence, site) if one.kind == "fp64" and one.instruction.name != "DADD"
+        ]
+
+    quotients = [site for site in evidence.of("fp64") if site.opcode == _QUOTIENT]
+    by_roots = [one for one in quotients if any(site.opcode == _ROOT for site in reach([one], factors))]
+    return 2 * sum(one.executed for one in by_roots) > sum(one.executed for one in quotients)
 
 
 def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:

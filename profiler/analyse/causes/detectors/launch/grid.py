@@ -138,6 +138,14 @@ def _idle_in_last_round(evidence: Evidence) -> float:
     return 1 - waves / math.ceil(waves) if waves > 1.0 and not may_be_fewer(evidence) else 0.0
 
 
+def _idle_in_only_round(evidence: Evidence) -> float:
+    """Returns the part of the time of all SMs that may be lost because some have a block less than others, or none, where all blocks run at once."""
+    if count_waves(evidence) > 1:
+        return 0.0
+    blocks_of_sm = count_working_blocks(evidence) / (evidence.find("sms") or 1.0)
+    return 1 - blocks_of_sm / max(1, math.ceil(blocks_of_sm))
+
+
 def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     """Names work that keeps some SMs, or some warps, busy for longer than the others."""
     least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
@@ -165,8 +173,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         between = 0.0 if short_lived else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
         active = {"scheduler_empty_pct": 100 * between}
         which = f"For {whole_percent(100 * between)} % of the time a scheduler has no warp"
-    blocks, sms = count_working_blocks(evidence), evidence.find("sms") or 1.0
-    no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
+    no_block = _idle_in_last_round(evidence) or _idle_in_only_round(evidence)
     # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))

@@ -124,6 +124,7 @@ def test_values_of_one_register_leave_places_for_more_warps(registers, pairs, by
     )
     (candidate,) = number_types.detect_fp64(evidence)
     assert candidate.effect.warps == pytest.approx(warps)
+    assert ("Without pairs of registers, an SM would hold" in candidate.sentence) == (warps > 1)
 
 
 def test_conversions_count_unless_they_belong_to_a_division_of_integers():
@@ -162,3 +163,18 @@ def test_only_floats_that_are_widened_are_said_to_be_converted(converted, said, 
     (candidate,) = number_types.detect_fp64(evidence_of(converted, "DMUL R4, R4, R8", "EXIT"))
     assert ("Values are converted from float" in candidate.sentence) == said
     assert candidate.advice.startswith(advised)
+
+
+@pytest.mark.parametrize(
+    ("divisor", "advised"),
+    [
+        ("DMUL R6, R4, R4", True),  # as in 1 / (r * r)
+        ("DADD R6, R4, 1", False),  # as in 1 / (1 + r)
+    ],
+)
+def test_a_quotient_by_a_root_is_a_reciprocal_root_and_by_a_sum_with_it_is_none(divisor, advised):
+    evidence = evidence_of(
+        "MUFU.RSQ64H R5, R9", "DFMA R4, R4, R8, R4", divisor, "MUFU.RCP64H R11, R7", "EXIT"
+    )
+    (candidate,) = number_types.detect_fp64(evidence)
+    assert ("rsqrt(x)" in candidate.advice) == advised

@@ -231,6 +231,14 @@ def test_one_block_is_not_called_blocks():
     assert candidate.sentence.startswith("1 block for 30 SMs, which hold 100 at once")
 
 
+@pytest.mark.parametrize(("mean", "found"), [(97.0, []), (93.0, ["load-imbalance"])])
+def test_sms_that_have_a_block_less_are_no_imbalance(mean, found):
+    """Of 256 blocks, 124 SMs have two and 8 have one: by that, SMs are active for 97 % of the time of the busiest one."""
+    figures = {"waves": 0.25, "sms": 132.0, "l1tex__cycles_active.min": 50.0,
+               "l1tex__cycles_active.avg": mean, "l1tex__cycles_active.max": 100.0}  # fmt: skip
+    assert names(grid.detect_imbalance, evidence_of(LOAD, figures=figures, grid=256)) == found
+
+
 @pytest.mark.parametrize(
     ("mean", "found"),
     [
