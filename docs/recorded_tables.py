@@ -21,7 +21,7 @@ from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.project import find_declared
 from profiler.errors import RunNotFound
 from profiler.present.documents.ideas import IDEA_COLUMNS, idea_row
-from profiler.present.documents.recording import width_text
+from profiler.present.documents.parts.memory import width_text
 from profiler.present.render.markdown import markdown_table, markdown_text
 from profiler.store.remote.places import Location
 from profiler.store.runs.run_store import RunStore

@@ -30,7 +30,7 @@ from profiler.analyse.ladder.ladder import (
 )
 from profiler.analyse.ladder.roofline import Ceiling, Roofline, derive_roofline, highest_ceilings
 from profiler.analyse.ladder.rungs import Conditions, Rung, choose_conditions, group_runs
-from profiler.ask.kept_answers import answer_once
+from profiler.ask.answer_cache import answer_once
 from profiler.ask.named.gpus import is_meant, no_such_gpu
 from profiler.ask.named.ladders import open_ladder, workload_asked_for
 from profiler.ask.named.settings import Settings

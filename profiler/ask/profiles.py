@@ -15,7 +15,7 @@ from profiler.analyse.recording.kernel_names import base_name, pattern_of
 from profiler.analyse.recording.profile import Profile, profile_kernel, profile_timings
 from profiler.analyse.recording.work import find_useful_bytes, with_work
 from profiler.analyse.statistics.differences import Readings
-from profiler.ask.kept_answers import answer_once
+from profiler.ask.answer_cache import answer_once
 from profiler.ask.named.ladders import work_of
 from profiler.ask.named.settings import Settings
 from profiler.catalog.ladders.ladder import Kernel

@@ -18,6 +18,7 @@ from profiler.analyse.recording.kernel_choice import (
 from profiler.analyse.recording.overview import (
     RecordingOverview,
     SheetFinding,
+    Sheets,
     TimingSheet,
     derive_sheet,
     derive_timing_sheet,
@@ -37,6 +38,42 @@ from profiler.store.reports.near import REPORT_SUFFIXES, files_in
 from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
+
+
+@dataclass(frozen=True)
+class ShownAlone:
+    """The sheets of one recording, and by which of the names that were given it is meant."""
+
+    source: str
+    recording: RecordingOverview
+
+    @property
+    def finding(self) -> Sheets | TimingSheet:
+        return self.recording.finding
+
+
+def show_recordings(
+    sources: Sequence[str],
+    settings: Settings,
+    *,
+    kernel_name: str | None = None,
+    full: bool = False,
+    keeps_index: bool = False,
+) -> ShownAlone | ShownTogether:
+    """Returns the sheets of the one recording that is meant, with every metric if `full`, or the kernels of several together.
+
+    If only one of several recordings holds the one kernel that is asked for, it is shown alone: an index of one kernel says no more
+    than that it takes all of the time. With `keeps_index`, as for a script, several recordings have an index in any case.
+    """
+    sources = recordings_meant(sources, settings)
+    if len(sources) > 1:
+        several = show_several(sources, settings, kernel_name=kernel_name)
+        if keeps_index or several.only_source is None:
+            return several
+        sources = [several.only_source]
+    (source,) = sources
+    timed = kernel_name is None  # a kernel's name is known from a profile alone
+    return ShownAlone(source, show(source, settings, kernel_name=kernel_name, full=full, timed=timed))
 
 
 def show(

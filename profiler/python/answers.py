@@ -145,9 +145,9 @@ class Sheet(_Shown, SheetFinding, frozen=True):
         return pd.DataFrame(map(asdict, self.metrics), columns=columns).set_index("name")
 
     def _document(self) -> Document:
-        from profiler.present.documents.recording import kernel_sections
+        from profiler.present.documents.recording import sheet_document
 
-        return Document(self.kernel, kernel_sections(self), opening=3)
+        return sheet_document(self)
 
 
 class _Several:

@@ -373,7 +373,7 @@ def test_a_bug_is_reported_as_one_and_ends_nothing(monkeypatch, recorded):
     def broken(*_, **__):
         raise ZeroDivisionError("of all things")
 
-    monkeypatch.setattr(agent_tools, "show", broken)
+    monkeypatch.setattr(agent_tools, "show_recordings", broken)
     (show,) = [tool for tool in agent_tools.TOOLS if tool.name == "show"]
     with pytest.raises(agent_tools.ToolFailed) as failed:
         show.call({"source": 6}, VerbSettings(runs=recorded.root))

@@ -15,12 +15,27 @@ WhereIs = Literal["line", "instruction", "kernel", "unrecorded"]
 _OF_THE_KERNEL = ("launch", NOTHING_TO_GAIN)
 
 
-class Headline(Struct, frozen=True):
-    """The answer in three sentences: what was measured, why it is so, and what to do next."""
+class Headline(Struct, frozen=True, omit_defaults=True):
+    """The answer in three sentences: what was measured, why it is so, and what to do next.
+
+    The other fields say what these sentences hold, so that nothing below them says it again.
+    """
 
     what: str
     why: str
     next: str
+    explains: Annotated[
+        str | None, Meta(description="The cause of which `why` has the whole sentence, if any.")
+    ] = None
+    advises_on: Annotated[
+        str | None, Meta(description="The cause of which `next` has the whole advice, if any.")
+    ] = None
+    tells_how_to_record: Annotated[
+        bool, Meta(description="Whether `next` says how to record what is not recorded.")
+    ] = False
+    tells_what_without_lines: Annotated[
+        bool, Meta(description="Whether `next` says what to do where no source lines are known.")
+    ] = False
 
 
 class CodePlace(Struct, frozen=True, omit_defaults=True):
@@ -69,8 +84,7 @@ class Cause(Struct, frozen=True):
 
     @property
     def is_ceiling(self) -> bool:
-        """Returns whether the cause says that nothing is to be gained."""
-        return BY_NAME[self.cause].group == NOTHING_TO_GAIN
+        return is_ceiling(self.cause)
 
 
 # Names what a recording lacks if it counts no instructions.
@@ -108,6 +122,11 @@ class Diagnosis(Struct, frozen=True):
         if cause.is_ceiling and cause.saves_pct.limited_by not in self.busy:
             return False
         return set(self.sees) >= set(of.sees)
+
+
+def is_ceiling(cause: str) -> bool:
+    """Returns whether the cause says that a resource is used as far as it can be, so that nothing is to be gained."""
+    return BY_NAME[cause].group == NOTHING_TO_GAIN
 
 
 def where_is(cause: str, where: Sequence[CodePlace], blames_lines: bool = False) -> WhereIs:

@@ -1,23 +1,24 @@
-"""Finds the causes of a kernel's time: asks every detector, and estimates what each change would save.
+"""Finds the causes of a kernel's time: asks every detector, estimates what each change would save, and names those worth a change.
 
-A `Profile` in; a `Diagnosis` out.
+A `Profile` in; a `Diagnosis` out. A `Candidate` is what a detector found, and `expected` says which part of the time each is expected
+to save by itself. A `Cause` is a candidate that is named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import prod
 
 from msgspec.structs import replace
 
+from profiler.analyse.causes.at_a_ceiling import find_hidden, heed_ceilings, helps_at
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, Seen, where_is
-from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.every import DETECTORS, WITHOUT_COUNTERS
 from profiler.analyse.causes.detectors.global_memory.atomics import add_retries
 from profiler.analyse.causes.detectors.instructions.compilation import detect_unoptimised
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, UNNAMED
+from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.arrays import add_arrays
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
@@ -30,7 +31,7 @@ from profiler.analyse.causes.places import find_places, find_signature
 from profiler.analyse.causes.together import saved_together
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
-from profiler.catalog.causes import BY_NAME, LAST_WAVE, TOO_SHORT
+from profiler.catalog.causes import BY_NAME, TOO_SHORT
 from profiler.catalog.metrics import DURATION
 
 _MOST_CAUSES = 6
@@ -59,7 +60,11 @@ def find_all(profile: Profile) -> Diagnosis:
 
 
 def look_at(profile: Profile) -> Evidence:
-    """Returns what the detectors look at: what is recorded, and what follows from several of its instructions at once."""
+    """Returns what the detectors look at: what is recorded, and what follows from several of its instructions at once.
+
+    Lookups come before retries: their cache serves those of loops that retry as well, whose waiting is left out from then on. No
+    other addition reads what one before it adds.
+    """
     evidence = gather(profile)
     evidence = add_lookups(evidence)  # how busy the cache of constants is, which no counter says
     evidence = add_retries(evidence)  # which loops only repeat an atomic until it succeeds
@@ -68,150 +73,56 @@ def look_at(profile: Profile) -> Evidence:
     return add_arrays(evidence)  # which loads bring different data, so that a bound counts all of them
 
 
-def _find_seen(evidence: Evidence) -> list[Seen]:
-    held: dict[Seen, bool] = {
-        "resources": bool(evidence.model.busy),
-        "instructions": bool(evidence.sites),
-        "accesses": evidence.has_costs,
-        "waits": evidence.has_samples,
-    }
-    return [what for what, is_held in held.items() if is_held]
-
-
-def _find_unseen(evidence: Evidence) -> list[str]:
-    """Lists what the recording lacks for a full diagnosis."""
-    lacking = []
-    if not evidence.model.busy:
-        lacking.append("how busy memory and pipes are")
-    if not evidence.sites:
-        lacking.append(UNCOUNTED)
-    elif not evidence.has_costs:
-        lacking.append("the sectors and passes of each access (estimated from totals)")
-    if not evidence.has_samples and evidence.sites:
-        lacking.append("where warps wait (estimated from how often instructions ran)")
-    elif not evidence.has_samples:
-        # Counters of all stall reasons say for what warps wait.
-        is_counted = bool(evidence.model.waits.keys() - {NO_WARP, UNNAMED})
-        lacking.append("at which instruction warps wait" if is_counted else "where warps wait")
-    return lacking
-
-
 def _find_unoptimised(evidence: Evidence) -> list[Cause]:
     """Returns the cause of unoptimised code, which is named alone: other causes may vanish when the compiler optimises the code."""
     return [
-        _cause(evidence, one, _saves(evidence, one), _estimates(evidence))
+        _cause(evidence, one, _expected_of(evidence, one), _nvidia_estimates(evidence))
         for one in detect_unoptimised(evidence)
     ]
 
 
-def _estimates(evidence: Evidence) -> dict[str, float]:
-    run = evidence.profile.run
-    return find_estimates(run, evidence.profile.numbers) if run else {}
-
-
-@kept
-def _save_each(evidence: Evidence) -> dict[Candidate, float]:
-    """Returns every candidate of the detectors, and what it is expected to save by itself."""
-    detectors = DETECTORS if evidence.model.busy else WITHOUT_COUNTERS
-    return {candidate: _saves(evidence, candidate) for detect in detectors for candidate in detect(evidence)}
-
-
-def _find_others(evidence: Evidence, causes: Iterable[Cause]) -> dict[str, float]:
-    """Returns what removing each cause that is not named would save, in percent; at a ceiling, only of those that help there."""
-    saved, named = _save_each(evidence), {one.cause for one in causes}
-    ceilings = [one for one in saved if one.nothing_to_gain and one.name in named]
-    others = [
-        one
-        for one in saved
-        if one.name not in named
-        and not one.nothing_to_gain
-        and all(_helps_at(full, one) for full in ceilings)
-    ]
-    return {one.name: round(100 * saved[one], 1) for one in sorted(others, key=lambda one: saved[one])}
+def _find_causes(evidence: Evidence) -> list[Cause]:
+    """Returns the causes to name, the change to try first before the others."""
+    expected = find_candidates(evidence)
+    best = {one.name: one for one in expected}
+    if TOO_SHORT in best and expected[best[TOO_SHORT]] > _MOSTLY_STARTING:
+        best = {TOO_SHORT: best[TOO_SHORT]}
+    best = heed_ceilings(best, expected)
+    estimates = _nvidia_estimates(evidence)
+    found = [_cause(evidence, candidate, expected[candidate], estimates) for candidate in best.values()]
+    causes = in_order(found)[:_MOST_CAUSES]
+    return list(_add_up(evidence, causes, best, expected))
 
 
 def find_candidates(evidence: Evidence) -> dict[Candidate, float]:
-    """Returns the best candidate of each cause that is worth a change, or at its ceiling, and what each is expected to save by itself."""
-    saved = _save_each(evidence)
-    ranked = sorted(saved, key=lambda one: -saved[one])
-    best: dict[str, Candidate] = {}
-    for candidate in ranked:
-        if saved[candidate] >= WORTH_A_CHANGE or candidate.nothing_to_gain:
-            best.setdefault(candidate.name, candidate)
-    full = [one.resource for one in best.values() if one.nothing_to_gain]
-    named = [one for one in best.values() if not one.nothing_to_gain]
-    for candidate in ranked if full else ():
-        spares = any(candidate.effect.resources.get(unit, 0.0) >= NOT_AT_A_CEILING for unit in full)
-        if spares and any(_hide_each_other(evidence, one, candidate, saved) for one in named):
-            best.setdefault(candidate.name, candidate)
-    return {one: saved[one] for one in best.values()}
+    """Returns the best candidate of each cause, with what each is expected to save by itself.
 
-
-def _hide_each_other(
-    evidence: Evidence, one: Candidate, other: Candidate, saved: Mapping[Candidate, float]
-) -> bool:
-    """Returns whether two changes save far more together than one after the other would: each spares a unit that needs nearly all of the time."""
-    both = {one: saved[one], other: saved[other]}
-    left = prod(1 - part for part in both.values())
-    return saved_together(evidence.model, both) - (1 - left) >= NOT_AT_A_CEILING
-
-
-def _find_causes(evidence: Evidence) -> list[Cause]:
-    saved = find_candidates(evidence)
-    best = {one.name: one for one in saved}
-    if TOO_SHORT in best and saved[best[TOO_SHORT]] > _MOSTLY_STARTING:
-        best = {TOO_SHORT: best[TOO_SHORT]}
-    for ceiling in [one for one in best.values() if one.nothing_to_gain]:
-        if any(_is_better(one, ceiling, saved[one]) for one in best.values()):
-            del best[ceiling.name]
-        else:
-            best = {name: one for name, one in best.items() if _helps_at(ceiling, one)}
-    estimates = _estimates(evidence)
-    found = [_cause(evidence, candidate, saved[candidate], estimates) for candidate in best.values()]
-    causes = in_order(found)[:_MOST_CAUSES]
-    return list(_add_up(evidence, causes, best, saved))
-
-
-def _add_up(
-    evidence: Evidence,
-    causes: Iterable[Cause],
-    best: Mapping[str, Candidate],
-    saved: Mapping[Candidate, float],
-) -> Iterator[Cause]:
-    """Yields the causes with what each saves together with those before it, if there are any that save time."""
-    added: dict[Candidate, float] = {}
-    for one in causes:
-        if one.is_ceiling:
-            yield one
-            continue
-        added[best[one.cause]] = saved[best[one.cause]]
-        together = round(100 * saved_together(evidence.model, added), 1) if len(added) > 1 else None
-        yield replace(one, saves_pct=replace(one.saves_pct, together=together))
-
-
-def _helps_at(ceiling: Candidate, candidate: Candidate) -> bool:
-    """Returns whether a candidate has its place beside a ceiling: what waits there waits for the ceiling, so that only less work would help."""
-    less_work = candidate.effect.resources.get(ceiling.resource, 0.0) > 0
-    return candidate.nothing_to_gain or less_work or candidate.name == LAST_WAVE
-
-
-def _is_better(candidate: Candidate, ceiling: Candidate, saved: float) -> bool:
-    """Returns whether a change saves much of the time or of the work of the resource that is at its ceiling.
-
-    Warps that wait there wait for the ceiling, except for those without an instruction: they wait for no unit, which idles
-    meanwhile.
+    It is worth a change, or says that a ceiling is reached, or is hidden at one.
     """
-    work = candidate.effect.resources.get(ceiling.resource, 0.0)
-    by_work = candidate.saves is None and set(candidate.effect.waits) != {NO_INSTRUCTION}
-    return (
-        not candidate.nothing_to_gain
-        and candidate.name != LAST_WAVE
-        and max(work, saved) >= NOT_AT_A_CEILING
-        and (work > 0 or not by_work)
-    )
+    expected = expect_of_each(evidence)
+    ranked = sorted(expected, key=lambda one: -expected[one])
+    best = _first_of_each_cause(one for one in ranked if expected[one] >= WORTH_A_CHANGE or one.is_ceiling)
+    hidden = find_hidden(evidence.model, best, expected, among=ranked)
+    return {one: expected[one] for one in _first_of_each_cause([*best, *hidden])}
 
 
-def _saves(evidence: Evidence, candidate: Candidate) -> float:
+def _first_of_each_cause(candidates: Iterable[Candidate]) -> list[Candidate]:
+    first: dict[str, Candidate] = {}
+    for one in candidates:
+        first.setdefault(one.name, one)
+    return list(first.values())
+
+
+@kept
+def expect_of_each(evidence: Evidence) -> dict[Candidate, float]:
+    """Returns every candidate of the detectors, and what it is expected to save by itself."""
+    detectors = DETECTORS if evidence.model.busy else WITHOUT_COUNTERS
+    return {
+        candidate: _expected_of(evidence, candidate) for detect in detectors for candidate in detect(evidence)
+    }
+
+
+def _expected_of(evidence: Evidence, candidate: Candidate) -> float:
     """Returns the estimate, which promises no more than the bound does."""
     if candidate.saves is None:
         return evidence.model.saved(candidate.effect)
@@ -244,3 +155,69 @@ def _cause(
         },
         where_is=where_is(candidate.name, where, candidate.blames_lines),
     )
+
+
+def _nvidia_estimates(evidence: Evidence) -> dict[str, float]:
+    """Returns which speedups NVIDIA's rules in the report expect, for the causes that they are about."""
+    run = evidence.profile.run
+    return find_estimates(run, evidence.profile.numbers) if run else {}
+
+
+def _add_up(
+    evidence: Evidence,
+    causes: Iterable[Cause],
+    best: Mapping[str, Candidate],
+    expected: Mapping[Candidate, float],
+) -> Iterator[Cause]:
+    """Yields the causes with what each saves together with those before it, if there are any that save time."""
+    added: dict[Candidate, float] = {}
+    for one in causes:
+        if one.is_ceiling:
+            yield one
+            continue
+        added[best[one.cause]] = expected[best[one.cause]]
+        together = round(100 * saved_together(evidence.model, added), 1) if len(added) > 1 else None
+        yield replace(one, saves_pct=replace(one.saves_pct, together=together))
+
+
+def _find_others(evidence: Evidence, causes: Iterable[Cause]) -> dict[str, float]:
+    """Returns what removing each cause that is not named would save, in percent; at a ceiling, only of those that help there."""
+    expected, named = expect_of_each(evidence), {one.cause for one in causes}
+    ceilings = [one for one in expected if one.is_ceiling and one.name in named]
+    others = [
+        one
+        for one in expected
+        if one.name not in named
+        and not one.is_ceiling
+        and all(helps_at(ceiling, one) for ceiling in ceilings)
+    ]
+    # Of several candidates of one cause, the last stays, which saves most.
+    return {one.name: round(100 * expected[one], 1) for one in sorted(others, key=lambda one: expected[one])}
+
+
+def _find_seen(evidence: Evidence) -> list[Seen]:
+    held: dict[Seen, bool] = {
+        "resources": bool(evidence.model.busy),
+        "instructions": bool(evidence.sites),
+        "accesses": evidence.has_costs,
+        "waits": evidence.has_samples,
+    }
+    return [what for what, is_held in held.items() if is_held]
+
+
+def _find_unseen(evidence: Evidence) -> list[str]:
+    """Lists what the recording lacks for a full diagnosis."""
+    lacking = []
+    if not evidence.model.busy:
+        lacking.append("how busy memory and pipes are")
+    if not evidence.sites:
+        lacking.append(UNCOUNTED)
+    elif not evidence.has_costs:
+        lacking.append("the sectors and passes of each access (estimated from totals)")
+    if not evidence.has_samples and evidence.sites:
+        lacking.append("where warps wait (estimated from how often instructions ran)")
+    elif not evidence.has_samples:
+        # Counters of all stall reasons say for what warps wait.
+        is_counted = bool(evidence.model.waits.keys() - {NO_WARP, UNNAMED})
+        lacking.append("at which instruction warps wait" if is_counted else "where warps wait")
+    return lacking

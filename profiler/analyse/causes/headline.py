@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from statistics import median
 
+from msgspec.structs import replace
+
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline
 from profiler.analyse.recording.doubts import PYTORCH, is_part_of_step
 from profiler.analyse.recording.kernel_names import short_name
@@ -58,13 +60,32 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
     else:
         what = f"How long {_name(profile)} takes on {profile.gpu} is not recorded."
     record_it = record_it_text("" if profile.manifest.kernel is not None else ANY_PROGRAM)
-    if not diagnosis.causes and diagnosis.unseen:
-        return Headline(what, _without_cause(diagnosis), record_it)
-    why = why_text(diagnosis.causes, diagnosis.unseen)
-    next_ = next_text(diagnosis.causes, profile)
-    if _are_weak(diagnosis.causes) and UNCOUNTED in diagnosis.unseen:
-        why, next_ = f"{why} {diagnosis.shown}".rstrip(), f"{record_it} {next_}"
-    return Headline(what, why + hidden_text(diagnosis.causes, diagnosis.unseen), next_)
+    causes, unseen = diagnosis.causes, diagnosis.unseen
+    if not causes and unseen:
+        return Headline(what, _without_cause(diagnosis), record_it, tells_how_to_record=True)
+    said = with_next(explained(what, causes, unseen), causes, profile)
+    if _are_weak(causes) and UNCOUNTED in unseen:
+        why, next_ = f"{said.why} {diagnosis.shown}".rstrip(), f"{record_it} {said.next}"
+        said = replace(said, why=why, next=next_, tells_how_to_record=True)
+    return replace(said, why=said.why + hidden_text(causes, unseen))
+
+
+def explained(what: str, causes: Sequence[Cause], unseen: Sequence[str] = ()) -> Headline:
+    """Returns a headline that explains `what` was measured by the first cause; what to do next is not said yet."""
+    return Headline(what, why_text(causes, unseen), "", explains=causes[0].cause if causes else None)
+
+
+def with_next(
+    said: Headline, causes: Sequence[Cause], profile: Profile | None = None, *, at_place: bool = False
+) -> Headline:
+    """Returns the headline with the change to try first; `at_place`, after the name and place of its cause, which nothing else names."""
+    next_ = next_at_place(causes, profile) if at_place else next_text(causes, profile)
+    return replace(
+        said,
+        next=next_,
+        advises_on=causes[0].cause if causes else None,
+        tells_what_without_lines=bool(next_) and _whose_text(causes, profile) not in ("", WRITTEN_BY_TORCH),
+    )
 
 
 def flag_of_lines(program: str) -> str:
@@ -180,8 +201,13 @@ def next_text(causes: Sequence[Cause], profile: Profile | None = None) -> str:
 
     Whose kernel it is, and so who can change it, the `profile` says.
     """
+    return " ".join(filter(None, [_change_text(causes), _whose_text(causes, profile)]))
+
+
+def _whose_text(causes: Sequence[Cause], profile: Profile | None) -> str:
+    """Returns what to do about a kernel that others wrote, or may have written because no lines of it are known."""
     instead = instead_of_editing(profile.kernel) if profile else ""
-    return " ".join(filter(None, [_change_text(causes), instead or _foreign_text(causes, profile)]))
+    return instead or _foreign_text(causes, profile)
 
 
 def _change_text(causes: Sequence[Cause]) -> str:

@@ -14,15 +14,15 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.time_model import TimeModel
 
 
-def saved_together(model: TimeModel, saved: Mapping[Candidate, float]) -> float:
-    """Estimates the fraction of the time that the changes of all these candidates save; `saved` says what each saves by itself.
+def saved_together(model: TimeModel, expected: Mapping[Candidate, float]) -> float:
+    """Estimates the fraction of the time that the changes of all these candidates save; `expected` says what each saves by itself.
 
     What the model does not know of is the part of the time that the others leave.
     """
-    modelled = [one for one in saved if one.saves is None]
+    modelled = [one for one in expected if one.saves is None]
     left = 1.0 - model.saved(combine([one.effect for one in modelled]))
-    left *= prod(1.0 - saved[one] for one in saved.keys() - modelled)
-    return max(1.0 - left, *saved.values())
+    left *= prod(1.0 - expected[one] for one in expected.keys() - modelled)
+    return max(1.0 - left, *expected.values())
 
 
 def combine(effects: Collection[Effect]) -> Effect:

@@ -10,7 +10,7 @@ from msgspec import structs
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
-from profiler.analyse.causes.headline import next_at_place
+from profiler.analyse.causes.headline import with_next
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute, bounded_exp
@@ -110,7 +110,8 @@ def compare_profiles(
         )
     peaks = peaks_text(before, after) if two_gpus else None
     why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)
-    return structs.replace(found, headline=Headline(what, why, next_at_place(found.causes, after)))
+    headline = with_next(Headline(what, why, ""), found.causes, after, at_place=True)
+    return structs.replace(found, headline=headline)
 
 
 def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:

@@ -21,7 +21,7 @@ from profiler.ask.code import find_machine_code
 from profiler.ask.compare import answer_of, compare
 from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.listing import list_stored
-from profiler.ask.show import recordings_meant, show, show_several
+from profiler.ask.show import recordings_meant, show_recordings
 from profiler.catalog.patterns import MOST_CHARACTERS
 from profiler.commands.shared.failure import failure_json
 from profiler.commands.shared.options import VerbSettings
@@ -192,17 +192,14 @@ def _show(given: ShowInput, settings: VerbSettings) -> str:
         raise msgspec.ValidationError(
             f"these are {len(sources)} recordings, and one call shows {_MOST_SHOWN} at most"
         )
-    if len(sources) > 1:
-        found = show_several(sources, settings, kernel_name=given.kernel_name)
-        return json_answer(found.finding, given.full, alone=given.brief)
-    recording = show(
-        sources[0],
+    shown = show_recordings(
+        sources,
         settings,
         kernel_name=given.kernel_name,
         full=given.full,
-        timed=given.kernel_name is None,
+        keeps_index=True,
     )
-    return json_answer(recording.finding, given.full, alone=given.brief)
+    return json_answer(shown.finding, given.full, alone=given.brief)
 
 
 def _sass(given: SassInput, settings: VerbSettings) -> str:

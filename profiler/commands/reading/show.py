@@ -11,11 +11,11 @@ from typer import Argument, BadParameter, Option
 from profiler.analyse.recording.overview import Sheets, TimingSheet
 from profiler.analyse.recording.triage import Triage
 from profiler.ask.show import (
+    ShownTogether,
     find_hot_lines,
     find_other_workloads,
     recordings_meant,
-    show as ask,
-    show_several,
+    show_recordings,
 )
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
@@ -82,22 +82,19 @@ def show(
 
     settings = replace(settings, size=size, nvtx=nvtx, launch=launch)
     sources = recordings_meant(sources, settings)
-    if len(sources) > 1:
-        if picture.path is not None:
-            raise BadParameter("a chart shows one recording", param_hint="'--chart'")
-        several = show_several(sources, settings, kernel_name=kernel_name)
-        found = several.finding
-        if settings.format in ("csv", "json") or several.only_source is None:  # a script gets one shape
-            print_answer(
-                found, lambda: triage_document(found, full=full), settings.format, full=full, brief=brief
-            )
-            if several.errors:
-                raise several.errors[0]
-            return
-        sources = [several.only_source]  # an index of one kernel says that it takes all of the time
-    (source,) = sources
-    timed = kernel_name is None  # a kernel's name is known from a profile alone
-    recording = ask(source, settings, kernel_name=kernel_name, full=full, timed=timed)
+    if len(sources) > 1 and picture.path is not None:
+        raise BadParameter("a chart shows one recording", param_hint="'--chart'")
+    is_script = settings.format in ("csv", "json")
+    shown = show_recordings(sources, settings, kernel_name=kernel_name, full=full, keeps_index=is_script)
+    if isinstance(shown, ShownTogether):
+        index = shown.finding
+        print_answer(
+            index, lambda: triage_document(index, full=full), settings.format, full=full, brief=brief
+        )
+        if shown.errors:
+            raise shown.errors[0]
+        return
+    recording = shown.recording
     picture.draw(lambda charts: charts.recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
     print_answer(
         recording.finding,
@@ -108,7 +105,7 @@ def show(
     )
     picture.report(settings)
     if size is None:
-        _print_other_sizes(source, recording.run, settings)
+        _print_other_sizes(shown.source, recording.run, settings)
 
 
 def _print_other_sizes(source: str, run: Run, settings: options.VerbSettings) -> None:

@@ -16,7 +16,7 @@ import altair as alt
 import vl_convert
 
 from profiler.present import style
-from profiler.present.kept import Kept
+from profiler.present.picture_cache import PictureCache
 from profiler.present.render.markdown import markdown_text
 
 SUFFIXES = (".svg", ".png", ".html", ".json")
@@ -79,7 +79,7 @@ def description_of(spec: dict[str, Any]) -> str:
 
 
 def render(
-    chart: alt.TopLevelMixin, suffix: str, scheme: style.Scheme = "light", kept: Kept | None = None
+    chart: alt.TopLevelMixin, suffix: str, scheme: style.Scheme = "light", kept: PictureCache | None = None
 ) -> bytes:
     """Returns the content of a file with that suffix. A copy of Vega that is `kept` is not bundled again."""
     spec = chart_spec(chart, scheme)
@@ -134,7 +134,7 @@ draw();
 """
 
 
-def _page(chart: alt.TopLevelMixin, kept: Kept | None) -> str:
+def _page(chart: alt.TopLevelMixin, kept: PictureCache | None) -> str:
     schemes: dict[style.Scheme, dict[str, Any]] = {one: style.configuration(one) for one in ("light", "dark")}
     bare = {key: value for key, value in chart_spec(chart).items() if key != "config"}
     return _PAGE % {
@@ -152,7 +152,7 @@ def _inert(value: object) -> str:
     return json.dumps(value, sort_keys=True).replace("<", "\\u003c")
 
 
-def _vega(kept: Kept | None) -> str:
+def _vega(kept: PictureCache | None) -> str:
     key = repr(("vega", version("vl-convert-python"), _DRAW))
     found = None if kept is None else kept.get(key)
     bundle = found.decode() if found else _bundled()

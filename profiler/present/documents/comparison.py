@@ -29,7 +29,6 @@ _NAME_WIDTH = 100
 _OTHER_METRICS, _LEAST_METRICS = 12, 4
 _OPCODES = 12
 _MOST_ONE_SIDED = 8
-_OPENING = 2  # sections: the answer, and what to doubt in it
 _NO_DURATION = "No duration was recorded on both sides, so no speedup can be given."
 _SPEEDUP = "speedup_ratio"
 # Fields of a `TimingSummary`, as people call them, with their units; those that neither side has are left out.
@@ -98,22 +97,23 @@ def comparison_document(
     hot loops is shown, otherwise the changes to their loads.
     """
     title = f"{comparison.before.label} → {comparison.after.label}"
+    answer = _answer(comparison)
     if comparison.before.timing is not None:
         table = doc.Table(_TIMED_COLUMNS, [doc.Row(_timed_values(*one)) for one in _figures(comparison)])
         references = [doc.Text(line, wraps=False) for line in _references(comparison)]
         sections: list[doc.Section] = [
-            *_heading(comparison),
+            *answer,
             [table, *references],
             _sides(comparison, _timed_side),
         ]
         records = doc.Records(_HEADER, list(_timed_records(comparison)))
-        return doc.Document(title, sections, records, opening=_OPENING)
+        return doc.Document(title, sections, records, opening=len(answer))
     hot_loop = code_sections(code) if code else [_hot_loop(comparison)]
     sides = (comparison.before, comparison.after)
     names = names_of_sides((sides[0].label, sides[1].label), (sides[0].kernel_name, sides[1].kernel_name))
     after = (names == BY_ORDER and sides[1].run_id) or shortened(names[1], _NAME_WIDTH)
     sections = [
-        *_heading(comparison),
+        *answer,
         [
             doc.Heading("Counters"),
             doc.Chart("deltas_chart", comparison, {"metrics": tuple(drawn)}),
@@ -126,10 +126,13 @@ def comparison_document(
         [doc.Text(line, wraps=False) for line in one_sided_lines(comparison, full=full)],
         _sides(comparison, partial(_side, with_run=names == BY_ORDER)),
     ]
-    return doc.Document(title, sections, doc.Records(_HEADER, list(_records(comparison))), opening=_OPENING)
+    return doc.Document(
+        title, sections, doc.Records(_HEADER, list(_records(comparison))), opening=len(answer)
+    )
 
 
-def _heading(comparison: findings.ComparisonFinding) -> list[doc.Section]:
+def _answer(comparison: findings.ComparisonFinding) -> list[doc.Section]:
+    """Returns the headline, and what to doubt in it."""
     headline = comparison.headline
     what = doc.Text(claim_text(headline), strong=True)
     cautions = [doc.Caution(one) for one in comparison.comparable.warnings]

@@ -13,8 +13,8 @@ from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
 from profiler.present.documents.parts.causes import headline_blocks
+from profiler.present.documents.parts.memory import width_text
 from profiler.present.documents.parts.recording import WHICH_MEDIAN
-from profiler.present.documents.recording import width_text
 
 _WORK_STAYS = 100  # stays longer than any counter in a narrow window
 _GOES_FIRST = (-1, -3, -2)  # work per second, binding and % best, where the counters were asked for

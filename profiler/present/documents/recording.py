@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 
 from msgspec.structs import asdict
@@ -26,20 +27,19 @@ from profiler.present.documents.parts.causes import (
     source_notes,
 )
 from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
+from profiler.present.documents.parts.memory import Fact, memory_facts
 from profiler.present.documents.parts.recording import metric_sections, provenance_facts, timing_facts
 from profiler.store.runs.run import Run
 from profiler.text import (
     Spoken,
     counted,
     duration,
-    number,
     share_of_whole,
     short_place,
     shortened,
     whole_percent,
 )
 
-SHEET_SECTIONS = 6  # of those of a kernel
 _NVTX_WIDTH = 110
 _NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
 _MOST_RULES = 3
@@ -68,13 +68,6 @@ _TIMING_HEADER = (
     "run_id", "workload", "processes", "repeats", "median_ns", "min_ns", "max_ns", "spread_pct", "gflops",
     "gbytes_per_s", "reference_median_ns", "reference_pct", "best_median_ns", "best_pct",
 )  # fmt: skip
-# The names in the section MemoryWorkloadAnalysis of Nsight Compute.
-_RATES = {"max_bandwidth_pct": "Max Bandwidth", "mem_pipes_busy_pct": "Mem Pipes Busy"}
-_WIDTHS = (8, 16, 32, 64, 128)  # of one access, in bits
-_OCCUPANCY = {"occupancy_pct": "Achieved Occupancy", "occupancy_limit_pct": "Theoretical Occupancy"}
-_HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
-_ROUNDS_ABOVE_ALL = 100.05  # is printed as more than 100 %
-Fact = tuple[str, str]
 # What NVIDIA's rules write.
 _OF_THIS_KERNEL, _NARROWER = re.compile(r"\bthis (?:workload|kernel)\b", re.IGNORECASE), "This is further "
 
@@ -82,22 +75,24 @@ _OF_THIS_KERNEL, _NARROWER = re.compile(r"\bthis (?:workload|kernel)\b", re.IGNO
 def recording_document(recording: overview.RecordingOverview, *, full: bool = False) -> doc.Document:
     """Returns the sheet of one kernel, the index of several and with `full` their sheets too, or the timings alone."""
     run, sheets, timing = recording.run, recording.sheets, recording.timing
-    index = index_sections(recording) if len(sheets) > 1 else []
-    shown = sheets if full or not index else []
-    kernels = [
-        section
-        for sheet in shown
-        for section in kernel_sections(sheet, full=full, program=run.manifest.program)
-    ]
-    times: list[doc.Section] = []
-    if timing is not None and not sheets:
-        times = [headline_blocks(timing.headline), [doc.Caution(text) for text in timing.cautions]]
+    program = run.manifest.program
+    if len(sheets) > 1:
+        headline, *rows = index_sections(recording)
+        answer, evidence = [headline], rows
+        for sheet in sheets if full else ():
+            evidence += parts_of_kernel(sheet, full=full, program=program).sections
+    elif sheets:
+        parts = parts_of_kernel(sheets[0], full=full, program=program)
+        answer, evidence = parts.answer, [*parts.reasons, *parts.figures]
+    else:
+        answer = [headline_blocks(timing.headline)] if timing else []
+        evidence = [[doc.Caution(text) for text in timing.cautions]] if timing else []
     is_only_timed = timing is not None and not run.manifest.is_profiled
     return doc.Document(
         run.manifest.name or run.label,
-        [*index, *kernels, *times, timing_section(timing), origin_section(run, full=full)],
+        [*answer, *evidence, timing_section(timing), origin_section(run, full=full)],
         _timing_records(timing) if timing is not None and is_only_timed else _records(sheets),
-        opening=1 if index else 3 if sheets else 1,
+        opening=len(answer),
     )
 
 
@@ -153,7 +148,33 @@ def origin_section(run: Run, *, full: bool = True) -> doc.Section:
     return [doc.Heading("Origin"), doc.Facts(facts), *([] if full else [doc.Text(hint)])]
 
 
-def kernel_sections(
+@dataclass(frozen=True)
+class KernelParts:
+    """Everything about one kernel: the answer, the reasons for it, and the figures in full."""
+
+    headline: doc.Section
+    name: doc.Section
+    cautions: doc.Section
+    reasons: list[doc.Section]
+    figures: list[doc.Section]
+
+    @property
+    def answer(self) -> list[doc.Section]:
+        """Returns why the kernel takes so long and what to do next, which kernel it is, and what to doubt."""
+        return [self.headline, self.name, self.cautions]
+
+    @property
+    def sections(self) -> list[doc.Section]:
+        return [*self.answer, *self.reasons, *self.figures]
+
+
+def sheet_document(sheet: overview.SheetFinding) -> doc.Document:
+    """Returns everything about one kernel, without the recording that holds it."""
+    parts = parts_of_kernel(sheet)
+    return doc.Document(sheet.kernel, parts.sections, opening=len(parts.answer))
+
+
+def parts_of_kernel(
     sheet: overview.SheetFinding,
     headline: Sequence[str] = HEADLINE,
     launches: doc.Section = (),
@@ -161,8 +182,8 @@ def kernel_sections(
     left_out: int = 0,
     full: bool = True,
     program: str = "",
-) -> list[doc.Section]:
-    """Returns everything about one kernel; the first `SHEET_SECTIONS` say what it is, what limits it, and why.
+) -> KernelParts:
+    """Returns everything about one kernel.
 
     A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`. Unless `full`,
     small causes and stalls, and the findings of Nsight Compute with the smallest estimates, are only counted.
@@ -171,17 +192,21 @@ def kernel_sections(
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
     facts = [*launched, *nvtx, *memory_facts(sheet.metrics)]
     rules = [doc.Text(line) for line in rule_lines(sheet, full=full)]
-    return [
-        headline_with_causes(sheet.headline, sheet.causes),
-        [doc.KernelName(without_tags(sheet.kernel), counted(sheet.launches, "launch", "launches"))],
-        [doc.Caution(text) for text in sheet.cautions],
-        cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full, program=program),
-        hot_line_blocks(sheet.hot_lines, sheet.causes),
-        [doc.Facts(facts)] if facts else [],
-        *metric_sections(sheet.metrics, headline, launches, left_out, full=full),
-        *code,
-        [doc.Heading("Findings of Nsight Compute’s own rules"), *rules] if rules else [],
-    ]
+    return KernelParts(
+        headline=headline_with_causes(sheet.headline, sheet.causes),
+        name=[doc.KernelName(without_tags(sheet.kernel), counted(sheet.launches, "launch", "launches"))],
+        cautions=[doc.Caution(text) for text in sheet.cautions],
+        reasons=[
+            cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full, program=program),
+            hot_line_blocks(sheet.hot_lines, sheet.causes),
+            [doc.Facts(facts)] if facts else [],
+        ],
+        figures=[
+            *metric_sections(sheet.metrics, headline, launches, left_out, full=full),
+            *code,
+            [doc.Heading("Findings of Nsight Compute’s own rules"), *rules] if rules else [],
+        ],
+    )
 
 
 def profiled_facts(sheet: overview.SheetFinding | None) -> list[Fact]:
@@ -315,64 +340,3 @@ def _place(rule: overview.SheetRule) -> str:
     if rule.file is not None:
         return f", {short_place(f'{rule.file}:{rule.line}')}"
     return f", instruction at {rule.offset:#x}" if rule.offset is not None else ""
-
-
-# Memory
-
-
-def memory_facts(metrics: Sequence[overview.SheetMetric]) -> list[Fact]:
-    """Returns the occupancy, the five figures by which Nsight Compute judges memory, and the accesses, as far as recorded."""
-    means = {metric.name: metric.mean for metric in metrics}
-    moved = means.get("dram_bytes_per_s")
-    throughput = [] if moved is None else [f"Memory Throughput {number(moved / 1e9)} GB/s"]
-    facts = [
-        ("occupancy", ", ".join(_percentages(_OCCUPANCY, means))),
-        ("memory", ", ".join([*throughput, *_percentages(_RATES, means)])),
-        ("caches", ", ".join(_hit_rates(means))),
-        ("accesses", "; ".join(_accesses(means))),
-    ]
-    return [fact for fact in facts if fact[1]]
-
-
-def _percentages(names: Mapping[str, str], means: Mapping[str, float]) -> list[str]:
-    return [f"{label} {means[name]:.1f} %" for name, label in names.items() if name in means]
-
-
-def _hit_rates(means: Mapping[str, float]) -> list[str]:
-    """Returns the hit rates; with one above 100 %, why that may be."""
-    shown = {name: value for name, value in means.items() if name in _HITS}
-    rates = _percentages(_HITS, shown)
-    above = any(value >= _ROUNDS_ABOVE_ALL for value in shown.values())
-    return [*rates, "hits and lookups are counted in different passes"] if above else rates
-
-
-def _accesses(means: Mapping[str, float]) -> list[str]:
-    facts = []
-    if "bulk_loads" in means:
-        facts.append(
-            "global memory: " + ", ".join(_width_in_words(means, kind) for kind in ("load", "store"))
-        )
-    if "inst_per_byte" in means:
-        facts.append(f"{number(means['inst_per_byte'])} instructions of all lanes per useful byte")
-    return facts
-
-
-def _width_in_words(means: Mapping[str, float], kind: str) -> str:
-    """Returns what a thread loads or stores in one instruction, in words: a width, and whether it is an average that no access has."""
-    width_bits = means.get(f"{kind}_width_bits")
-    ways = [] if width_bits is None else [f"of {width_bits:.0f} bits a thread"]
-    if width_bits is not None and width_bits not in _WIDTHS:
-        ways[0] += " on average"
-    if means.get(f"bulk_{kind}s"):
-        ways.append("of blocks")
-    return f"{kind}s {' and '.join(ways)}" if ways else f"no {kind}s"
-
-
-def width_text(means: Mapping[str, float], kind: str) -> str:
-    """Returns the width of loads or of stores in bits: `128`, `bulk`, `128+bulk`, or `-` for none.
-
-    Copies of blocks are `bulk`, because their instructions have no width.
-    """
-    width_bits = means.get(f"{kind}_width_bits")
-    parts = [] if width_bits is None else [f"{width_bits:.0f}"]
-    return "+".join([*parts, *(["bulk"] if means.get(f"bulk_{kind}s") else [])]) or "-"

@@ -28,9 +28,8 @@ from profiler.present.documents.parts.causes import headline_blocks, why_and_nex
 from profiler.present.documents.parts.code_rows import LoopSource, source_code
 from profiler.present.documents.parts.recording import WHICH_MEDIAN, timing_facts
 from profiler.present.documents.recording import (
-    SHEET_SECTIONS,
-    kernel_sections,
     origin_section,
+    parts_of_kernel,
     profiled_duration_ns,
     profiled_facts,
     timing_section,
@@ -216,17 +215,15 @@ def kernel_document(found: KernelFindings, headline: Sequence[str]) -> doc.Docum
     if found.lines is not None and found.lines.samples:
         code.append([doc.Heading("Hot source lines"), doc.Chart("source_lines_chart", found.lines)])
     launches = _launches(found.profile) if found.profile else []
-    kernel = (
-        kernel_sections(
-            found.sheet, headline, launches, code, found.metrics_left_out, program=found.run.manifest.program
-        )
-        if found.sheet
-        else [headline_blocks(found.timing.headline)]
-        if found.timing
-        else []
+    times, origin = timing_section(found.timing), origin_section(found.run)
+    if found.sheet is None:
+        answer = [headline_blocks(found.timing.headline)] if found.timing else []
+        return doc.Document(found.name, [*answer, times, origin])
+    parts = parts_of_kernel(
+        found.sheet, headline, launches, code, found.metrics_left_out, program=found.run.manifest.program
     )
-    sections = [*kernel[:2], timing_section(found.timing), *kernel[2:], origin_section(found.run)]
-    return doc.Document(found.name, sections, on_paper=SHEET_SECTIONS + 1)
+    on_paper = [parts.headline, parts.name, times, parts.cautions, *parts.reasons]
+    return doc.Document(found.name, [*on_paper, *parts.figures, origin], on_paper=len(on_paper))
 
 
 def _source_section(kernels: Sequence[KernelFindings], code: CodeView | None) -> doc.Section:
@@ -272,9 +269,9 @@ def pair_document(
     answer, cautions, *others = document.sections
     picture: doc.Section = [doc.Chart("spent_chart", pair.comparison)]
     source = _source_section([before, after], pair.code)
-    return replace(
-        document, title=title, sections=[answer, cautions, picture, times, *others, source], on_paper=3
-    )
+    on_paper = [answer, cautions, picture]
+    sections = [*on_paper, times, *others, source]
+    return replace(document, title=title, sections=sections, on_paper=len(on_paper))
 
 
 def _without_folders(

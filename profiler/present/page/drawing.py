@@ -24,7 +24,7 @@ import msgspec
 from pebble import ProcessPool
 
 from profiler.machine import available_cores, leave_with_parent, require_memory
-from profiler.present.kept import Kept
+from profiler.present.picture_cache import PictureCache
 from profiler.present.render.html import Picture
 from profiler.spawned import SpawnedContext
 
@@ -72,7 +72,7 @@ class Drawing:
     A picture that is `kept` is not drawn again: of a ladder, most rungs are as they were when it was last drawn.
     """
 
-    def __init__(self, kept: Kept | None = None) -> None:
+    def __init__(self, kept: PictureCache | None = None) -> None:
         self._kept = kept
         require_memory("drawing charts", _LEAST_MEMORY_MIB)
         processes = min(available_cores(), _MOST_PROCESSES)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from profiler.analyse.report import PageFindings
-from profiler.present.kept import Kept
 from profiler.present.page import drawing
 from profiler.present.page.page import Page, draw_page, page_html
+from profiler.present.picture_cache import PictureCache
 
 
 def make_page(
-    find: Callable[[], PageFindings], kept: Kept | None, progress: Callable[[str], None]
+    find: Callable[[], PageFindings], kept: PictureCache | None, progress: Callable[[str], None]
 ) -> tuple[PageFindings, Page, bytes]:
     """Returns what was found, the page of it, and the HTML of that. Pictures that are `kept` are not drawn again."""
     with _no_collection(), drawing.Drawing(kept) as pictures:

@@ -6,17 +6,20 @@ from types import SimpleNamespace
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Savings, where_is
+from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline, Savings, where_is
 from profiler.analyse.causes.headline import (
     BROUGHT_BY_NVIDIA,
     BROUGHT_BY_PYTORCH,
     NO_LINES,
     WRITTEN_BY_TORCH,
+    explained,
     headline_of,
     hidden_text,
     next_text,
+    record_it_text,
     saves_text,
     why_text,
+    with_next,
     without_source,
 )
 
@@ -146,7 +149,47 @@ def test_the_kernel_of_a_library_is_changed_by_what_it_is_asked_for(kernel, said
     cause = Cause(
         "barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), where, {}, where_is("barriers", where)
     )
-    text = next_text([cause], profile)
+    headline = with_next(explained("It takes 1 ms.", [cause]), [cause], profile)
+    text = headline.next
     assert text.startswith("Wait less.")
     assert [one for one in (BROUGHT_BY_NVIDIA, BROUGHT_BY_PYTORCH) if one in text] == ([said] if said else [])
     assert (NO_LINES in text) == (bool(where) and not said)
+    assert headline.tells_what_without_lines == (bool(where) or bool(said))
+
+
+def test_a_headline_says_which_cause_its_sentences_hold_whole():
+    causes = [
+        Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), [], {}),
+        Cause("idle-lanes", "Lanes idle.", "Use all lanes.", Savings(9.0, 30.0), [], {}),
+    ]
+    said = with_next(explained("It takes 1 ms.", causes), causes)
+    assert (said.explains, said.advises_on) == ("barriers", "barriers")
+    assert "Warps wait." in said.why
+    assert "Wait less." in said.next
+    assert "Lanes idle." not in said.why
+    of_two_kernels = with_next(Headline("It takes 1 ms.", "Barriers went away.", ""), causes, at_place=True)
+    assert (of_two_kernels.explains, of_two_kernels.advises_on) == (None, "barriers")
+    without = explained("It takes 1 ms.", [])
+    assert (without.explains, with_next(without, []).advises_on) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("expected", "unseen", "tells"),
+    [
+        (None, ["where warps wait"], True),
+        (None, [], False),
+        (5.0, [UNCOUNTED], True),
+        (5.0, [], False),
+        (20.0, [UNCOUNTED], False),
+    ],
+)
+def test_a_headline_says_whether_it_tells_how_to_record_more(expected, unseen, tells):
+    """Where a cause saves a tenth of the time, its change comes first."""
+    manifest = SimpleNamespace(kernel=None, program="")
+    profile = replace(evidence_of("LDG.E R4, [R2.64]").profile, manifest=manifest)
+    causes = (
+        [Cause("barriers", "Warps wait.", "Wait less.", Savings(expected, 30.0), [], {})] if expected else []
+    )
+    said = headline_of(profile, Diagnosis(causes, unseen), 1)
+    assert said.tells_how_to_record == tells
+    assert (record_it_text() in said.next) == tells

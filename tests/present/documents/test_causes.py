@@ -11,9 +11,10 @@ from profiler.analyse.causes.cause import Cause, CodePlace, Headline, Savings, w
 from profiler.analyse.causes.headline import (
     NOTHING_FOUND,
     NOTHING_RECORDED,
+    explained,
     next_text,
-    record_it_text,
     why_text,
+    with_next,
 )
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import CauseChange
@@ -139,7 +140,7 @@ def test_a_ceiling_saves_nothing_and_says_no_percentage():
 
 
 def test_a_ceiling_is_not_listed_again_below_the_headline_that_says_all_of_it():
-    said = Headline("It takes 1 ms.", why_text([CEILING]), next_text([CEILING]))
+    said = with_next(explained("It takes 1 ms.", [CEILING]), [CEILING])
     assert cause_blocks([CEILING], [], said) == []
     listed, *_ = cause_blocks([CEILING, *CAUSES_FOUND], [], said)
     assert [one.name for one in listed.rows] == ["uncoalesced-loads", "grid-too-small"]
@@ -235,7 +236,7 @@ def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():
     page = flat(text_of(nowhere))
     assert page.count("no source lines are recorded") == page.count("@cuda.jit(lineinfo=True)") == 1
     assert "no source lines" not in text_of()
-    said = Headline("It takes 1 ms.", why_text(nowhere), next_text(nowhere))
+    said = with_next(explained("It takes 1 ms.", nowhere), nowhere)
     assert "@cuda.jit(lineinfo=True)" in said.next
     blocks = cause_blocks(nowhere, [], said)
     assert not any(isinstance(one, Text) and "no source lines" in one.text for one in blocks)
@@ -249,7 +250,7 @@ def test_code_that_is_no_file_is_explained_before_its_lines_are_listed(file, sai
     """CuPy compiles the text of a RawKernel, and names it by a hash."""
     places = [CodePlace("LDG.E", 0x1A0, 20.0, file, 19)]
     causes = [Cause("barriers", "", "", Savings(9.0, 9.0), places, {}, where_is="line")]
-    headline = Headline("It takes 1 ms.", why_text(causes), next_text(causes))
+    headline = with_next(explained("It takes 1 ms.", causes), causes)
     sections = [
         headline_with_causes(headline, causes),
         cause_blocks([*causes, CAUSES_FOUND[0]], [], headline),
@@ -276,9 +277,8 @@ def test_evidence_that_was_not_recorded_is_named_with_the_preset_that_records_it
     assert "not recorded" not in text_of()
 
 
-@pytest.mark.parametrize("program", [(), ("",)])
-def test_how_to_record_it_is_not_said_below_a_headline_that_says_it(program):
-    said = Headline("It takes 1 ms.", NOTHING_RECORDED, record_it_text(*program))
+def test_how_to_record_it_is_not_said_below_a_headline_that_says_it():
+    said = Headline("It takes 1 ms.", NOTHING_RECORDED, "Record more.", tells_how_to_record=True)
     assert cause_blocks([], ["where warps wait"], said) == [Caution("not recorded: where warps wait")]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from profiler.analyse.recording.overview import SheetMetric
-from profiler.present.documents.recording import memory_facts, width_text
+from profiler.present.documents.parts.memory import memory_facts, width_text
 
 
 def facts(**means):

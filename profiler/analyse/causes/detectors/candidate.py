@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from profiler.analyse.causes.cause import is_ceiling
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
@@ -33,7 +34,7 @@ class Candidate:
 
     `regrouped` says of resources which part of their work the change may spare on the way: the bound does not count it, and nothing else does.
 
-    A candidate whose `resource` is at its ceiling has nothing to gain, and comes first, unless a last round of blocks costs a tenth of the time.
+    A candidate for a ceiling names the `resource` that is at it, and comes first, unless a last round of blocks costs a tenth of the time.
     """
 
     name: str
@@ -50,8 +51,8 @@ class Candidate:
     in_triton: str = ""  # the advice in words of Triton, where the cause has several
 
     @property
-    def nothing_to_gain(self) -> bool:
-        return bool(self.resource)
+    def is_ceiling(self) -> bool:
+        return is_ceiling(self.name)
 
 
 Detector = Callable[[Evidence], Iterable[Candidate]]

@@ -9,8 +9,6 @@ from collections.abc import Collection, Iterable, Sequence
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
-    BROUGHT_BY_NVIDIA,
-    BROUGHT_BY_PYTORCH,
     NO_LINES,
     WEAK_PCT,
     flag_of_lines,
@@ -19,7 +17,6 @@ from profiler.analyse.causes.headline import (
     hidden_together,
     name_and_place,
     place_text,
-    record_it_text,
 )
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import GENERAL
@@ -141,13 +138,11 @@ def _not_recorded(
 ) -> Section:
     """Returns what the recording lacks for a fuller answer, and how to record it unless the headline `said` that."""
     blocks: list[Block] = []
-    next_ = said.next if said else ""
-    is_known = any(one in next_ for one in (NO_LINES, BROUGHT_BY_NVIDIA, BROUGHT_BY_PYTORCH))
+    is_known = said is not None and said.tells_what_without_lines
     if any(has_place(one) and not one.where[0].line for one in causes) and not is_known:
         blocks.append(Text(f"{NO_LINES.lower()}: compile with {flag_of_lines(program)}"))
     if unseen:
-        is_said = next_.startswith((record_it_text(), record_it_text("")))
-        how = "" if is_said else f". {what_records_source()}."
+        how = "" if said and said.tells_how_to_record else f". {what_records_source()}."
         blocks.append(Caution(f"not recorded: {'; '.join(unseen)}{how}"))
     return blocks
 
@@ -217,10 +212,10 @@ def _bound_of(cause: Cause) -> _Bound | None:
 
 def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collection[_Bound]) -> Item:
     """Returns a cause with its evidence; leaves out what the headline `said`, lines `quoted` above, and `shared` bounds."""
-    why, next_ = (said.why, said.next) if said else ("", "")
     is_own = has_bound(cause) and _bound_of(cause) not in shared
     saves = f" Saves {saving(cause.saves_pct.at_most)} % at most." if is_own else ""
-    is_explained, has_advice = cause.sentence in why, cause.try_ in next_
+    is_explained = said is not None and said.explains == cause.cause
+    has_advice = said is not None and said.advises_on == cause.cause
     parts = [
         "" if is_explained else cause.sentence,
         f"At {_places(cause, quoted)}." if has_place(cause) else _beginning(cause, quoted),

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.ask import kept_answers as kept, ladder, profiles
+from profiler.ask import answer_cache, ladder, profiles
 from profiler.ask.ladder import find_climb
 from profiler.ask.profiles import diagnose_once
 from profiler.ask.rungs import gather_rungs
@@ -80,7 +80,7 @@ def test_another_version_of_the_analysis_does_not_use_what_this_one_kept(
     cache, diagnosed, profile, monkeypatch
 ):
     diagnose_once(profile)
-    monkeypatch.setattr(kept, "hash_of_code", lambda *_: "another")  # there is no second version here
+    monkeypatch.setattr(answer_cache, "hash_of_code", lambda *_: "another")  # there is no second version here
     diagnose_once(profile)
     assert len(diagnosed) == 2
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Kept(Protocol):
-    """Keeps pictures and their like under a key, as bytes. A cache is one."""
+class PictureCache(Protocol):
+    """Keeps pictures and their like under a key, as bytes."""
 
     def get(self, key: str) -> bytes | None: ...
 

@@ -1,0 +1,76 @@
+"""Says which causes are named at a ceiling: where a resource works as fast as it can, only less of its work saves time.
+
+`expected` says which part of the time each candidate is expected to save by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from math import prod
+
+from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING, Candidate
+from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
+from profiler.analyse.causes.evidence.time_model import TimeModel
+from profiler.analyse.causes.together import saved_together
+from profiler.catalog.causes import LAST_WAVE
+
+
+def find_hidden(
+    model: TimeModel,
+    best: Collection[Candidate],
+    expected: Mapping[Candidate, float],
+    among: Iterable[Candidate],
+) -> Iterator[Candidate]:
+    """Yields those `among` the candidates that spare a resource at its ceiling, and that another of the `best` hides."""
+    ceilings = [one.resource for one in best if one.is_ceiling]
+    changes = [one for one in best if not one.is_ceiling]
+    for candidate in among if ceilings else ():
+        spares = any(_work_spared(candidate, resource) >= NOT_AT_A_CEILING for resource in ceilings)
+        if spares and any(_hide_each_other(model, one, candidate, expected) for one in changes):
+            yield candidate
+
+
+def heed_ceilings(best: Mapping[str, Candidate], expected: Mapping[Candidate, float]) -> dict[str, Candidate]:
+    """Returns what is named, each by its cause: no ceiling of which a change saves much, and beside any other only what helps there."""
+    named = dict(best)
+    for ceiling in [one for one in best.values() if one.is_ceiling]:
+        if any(_saves_much(one, ceiling, expected[one]) for one in named.values()):
+            del named[ceiling.name]
+        else:
+            named = {name: one for name, one in named.items() if helps_at(ceiling, one)}
+    return named
+
+
+def helps_at(ceiling: Candidate, candidate: Candidate) -> bool:
+    """Returns whether a candidate has its place beside a ceiling: what waits there waits for the ceiling, so that only less work would help."""
+    less_work = _work_spared(candidate, ceiling.resource) > 0
+    return candidate.is_ceiling or less_work or candidate.name == LAST_WAVE
+
+
+def _saves_much(candidate: Candidate, ceiling: Candidate, expected: float) -> bool:
+    """Returns whether a change saves much of the time or of the work of the resource that is at its ceiling.
+
+    Warps that wait there wait for the ceiling, except for those without an instruction: they wait for no unit, which idles
+    meanwhile.
+    """
+    work = _work_spared(candidate, ceiling.resource)
+    by_work = candidate.saves is None and set(candidate.effect.waits) != {NO_INSTRUCTION}
+    return (
+        not candidate.is_ceiling
+        and candidate.name != LAST_WAVE
+        and max(work, expected) >= NOT_AT_A_CEILING
+        and (work > 0 or not by_work)
+    )
+
+
+def _work_spared(candidate: Candidate, resource: str) -> float:
+    return candidate.effect.resources.get(resource, 0.0)
+
+
+def _hide_each_other(
+    model: TimeModel, one: Candidate, other: Candidate, expected: Mapping[Candidate, float]
+) -> bool:
+    """Returns whether two changes save far more together than one after the other would: each spares a unit that needs nearly all of the time."""
+    both = {one: expected[one], other: expected[other]}
+    left = prod(1 - part for part in both.values())
+    return saved_together(model, both) - (1 - left) >= NOT_AT_A_CEILING

@@ -1,0 +1,74 @@
+"""What is known of a kernel's memory as facts: its traffic, the hit rates of its caches, and the width of its accesses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from profiler.analyse.recording.overview import SheetMetric
+from profiler.text import number
+
+# The names in the section MemoryWorkloadAnalysis of Nsight Compute.
+_RATES = {"max_bandwidth_pct": "Max Bandwidth", "mem_pipes_busy_pct": "Mem Pipes Busy"}
+_WIDTHS = (8, 16, 32, 64, 128)  # of one access, in bits
+_OCCUPANCY = {"occupancy_pct": "Achieved Occupancy", "occupancy_limit_pct": "Theoretical Occupancy"}
+_HITS = {"l1_hit_pct": "L1/TEX Hit Rate", "l2_hit_pct": "L2 Hit Rate"}
+_ROUNDS_ABOVE_ALL = 100.05  # is printed as more than 100 %
+Fact = tuple[str, str]
+
+
+def memory_facts(metrics: Sequence[SheetMetric]) -> list[Fact]:
+    """Returns the occupancy, the five figures by which Nsight Compute judges memory, and the accesses, as far as recorded."""
+    means = {metric.name: metric.mean for metric in metrics}
+    moved = means.get("dram_bytes_per_s")
+    throughput = [] if moved is None else [f"Memory Throughput {number(moved / 1e9)} GB/s"]
+    facts = [
+        ("occupancy", ", ".join(_percentages(_OCCUPANCY, means))),
+        ("memory", ", ".join([*throughput, *_percentages(_RATES, means)])),
+        ("caches", ", ".join(_hit_rates(means))),
+        ("accesses", "; ".join(_accesses(means))),
+    ]
+    return [fact for fact in facts if fact[1]]
+
+
+def _percentages(names: Mapping[str, str], means: Mapping[str, float]) -> list[str]:
+    return [f"{label} {means[name]:.1f} %" for name, label in names.items() if name in means]
+
+
+def _hit_rates(means: Mapping[str, float]) -> list[str]:
+    """Returns the hit rates; with one above 100 %, why that may be."""
+    shown = {name: value for name, value in means.items() if name in _HITS}
+    rates = _percentages(_HITS, shown)
+    above = any(value >= _ROUNDS_ABOVE_ALL for value in shown.values())
+    return [*rates, "hits and lookups are counted in different passes"] if above else rates
+
+
+def _accesses(means: Mapping[str, float]) -> list[str]:
+    facts = []
+    if "bulk_loads" in means:
+        facts.append(
+            "global memory: " + ", ".join(_width_in_words(means, kind) for kind in ("load", "store"))
+        )
+    if "inst_per_byte" in means:
+        facts.append(f"{number(means['inst_per_byte'])} instructions of all lanes per useful byte")
+    return facts
+
+
+def _width_in_words(means: Mapping[str, float], kind: str) -> str:
+    """Returns what a thread loads or stores in one instruction, in words: a width, and whether it is an average that no access has."""
+    width_bits = means.get(f"{kind}_width_bits")
+    ways = [] if width_bits is None else [f"of {width_bits:.0f} bits a thread"]
+    if width_bits is not None and width_bits not in _WIDTHS:
+        ways[0] += " on average"
+    if means.get(f"bulk_{kind}s"):
+        ways.append("of blocks")
+    return f"{kind}s {' and '.join(ways)}" if ways else f"no {kind}s"
+
+
+def width_text(means: Mapping[str, float], kind: str) -> str:
+    """Returns the width of loads or of stores in bits: `128`, `bulk`, `128+bulk`, or `-` for none.
+
+    Copies of blocks are `bulk`, because their instructions have no width.
+    """
+    width_bits = means.get(f"{kind}_width_bits")
+    parts = [] if width_bits is None else [f"{width_bits:.0f}"]
+    return "+".join([*parts, *(["bulk"] if means.get(f"bulk_{kind}s") else [])]) or "-"
