@@ -18,8 +18,9 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, TEXTURE_FETCHES, Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
-from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
+from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent, find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
     choosers_of,
     find_address_work,
     find_processing,
@@ -28,7 +29,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import SUMMING
-from profiler.analyse.causes.flow.loop_carried import resident_without
+from profiler.analyse.causes.flow.loop_carried import is_carried, resident_without
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -62,7 +63,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     bases = {base_of(site) for site in sites}
     total = sum(bytes_of(site) for site in accesses)
     moved = sum(bytes_of(site) for site in accesses if base_of(site) in bases)
-    if not sites or 2 * moved < total or count_times_requested(evidence, together=True) > OFTEN:
+    if not sites or 2 * moved < total or _is_asked_often(evidence):
         return
     if evidence.waits_by_reason and evidence.time_of(accesses) < WORTH_A_CHANGE:
         return
@@ -77,6 +78,30 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         _widened(evidence, sites, bases),
         {site: bytes_of(site) for site in sites},
         {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
+    )
+
+
+def _is_asked_often(evidence: Evidence) -> bool:
+    """Returns whether loads ask for the same bytes again and again: a thread that takes more elements then loads less, which is a cause of its own.
+
+    Which rows are loaded at places that data says, no tile could keep: of those, a thread can only load more at once.
+    """
+    of_data = {site for site in evidence.of("global load") if _is_found_by_data(evidence, site)}
+    return count_times_requested(evidence, together=True, leave_out=of_data) > OFTEN
+
+
+def _is_found_by_data(evidence: Evidence, load: Site) -> bool:
+    """Returns whether an address depends on data of a thread or of a block: not on what all of the grid load alike, and not on the turn before.
+
+    Along a list, the same load has found the address.
+    """
+    makers = reach(
+        sources_of(evidence, load, address_registers(load.instruction)),
+        lambda one: () if one.kind in ACCESSES else sources_of(evidence, one),
+    )
+    of_all = find_grid_independent(evidence)
+    return any(one.kind == "global load" and one not in of_all for one in makers) and not is_carried(
+        evidence, load
     )
 
 

@@ -157,3 +157,24 @@ def test_fewer_threads_are_left_if_each_takes_the_elements_of_several_whose_turn
     evidence = evidence_of(("NOP", 1.0), LOAD, *inside, LOOP, *after, facts=facts, figures={"waves": waves})
     (candidate,) = narrow_accesses.detect_narrow(evidence)
     assert candidate.effect.warps == warps
+
+
+@pytest.mark.parametrize(
+    ("index", "found"),
+    [
+        ("LDG.E R6, [R4.64]", ["narrow-accesses"]),  # a list chooses the row for each block
+        ("LDG.E R6, [R10.64]", []),  # all blocks load the same number, such as the width of a row
+        ("IADD3 R6, R4, 0x1, RZ", []),  # a tile can keep rows that the block's index chooses
+    ],
+)
+def test_rows_that_caches_serve_again_and_again_are_narrow_where_data_chooses_them(index, found):
+    rows = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 50}}
+    evidence = evidence_of(
+        "S2R R4, SR_CTAID.X",
+        index,
+        "IMAD.WIDE R2, R6, 0x200, R8",
+        "LDG.E R7, [R2.64]",
+        facts={1: {"sectors": 100.0, "ideal_sectors": 10.0, "acting": 1.0}, 3: rows},
+        figures={"dram_bytes_read": 400 * 32 / 10.0},
+    )
+    assert names(narrow_accesses.detect_narrow, evidence) == found
