@@ -30,6 +30,7 @@ PROGRAMS = [
     "tile_order",
     "one_place",
     "in_place",
+    "by_all",
     "instructions",
     "waiting",
     "launch",
