@@ -38,6 +38,8 @@ _ADDITIONS = {
 }  # by the product that a multiply-add would include
 _REGISTER_BYTES = 4
 _RECIPROCAL = "MUFU.RCP"
+# What a loop needs to make its result. Outside of loops, a load makes room for the lookup of the result.
+_GOING_WITH_A_LOOP = ("integer", "control", "global load")
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
@@ -191,8 +193,9 @@ def detect_computed_by_all(evidence: Evidence) -> Iterable[Candidate]:
     alike = set(find_grid_independent(evidence)) - set(find_dividing(evidence))
     spared = {}
     for site in alike:
-        if site.kind in (*ARITHMETIC, *COMPUTED) and site.use.written and site.use.inputs:
-            loop = evidence.innermost_loop(site)
+        loop = evidence.innermost_loop(site)
+        makes = site.kind in (*ARITHMETIC, *COMPUTED) and site.use.written and site.use.inputs
+        if makes or (loop and site.kind in _GOING_WITH_A_LOOP):
             turns = evidence.turns(site, loop) if loop else 1.0
             is_result = not alike.issuperset(readers_behind(evidence, site))
             kept = 1 / turns if is_result else turns / site.executed

@@ -45,5 +45,5 @@ def test_a_loop_whose_turns_are_the_same_for_all_threads_has_one_result():
     turn = [("LDG.E R4, [R2.64]", 6400.0), ("FADD R5, R5, R4", 6400.0), ("IADD3 R2, R2, 0x4, RZ", 6400.0)]
     behind = [("S2R R0, SR_TID.X", 800.0), ("IADD3 R9, R0, R5, RZ", 800.0), ("EXIT", 800.0)]
     (one,) = detect_computed_by_all(evidence_of(*before, *turn, ("@P0 BRA 0x10", 6400.0), *behind))
-    assert sorted(site.instruction.name for site in one.weights) == ["FADD", "IADD3"]
+    assert sorted(site.instruction.name for site in one.weights) == ["BRA", "FADD", "IADD3", "LDG"]
     assert one.effect.resources["fma"] == pytest.approx(1 - 1 / 8)  # of a sum in eight turns, one addition
