@@ -185,7 +185,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "redundant-instructions",
             "The same computation is made again with the same inputs.",
             "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; loops that all blocks along a dimension of "
-            "the grid run on the same data; what all of these blocks, or all threads of a block, compute alike in a loop that is their own work otherwise; or values, such as powers, that an inner loop computes anew in each turn of an outer one.",
+            "the grid run on the same data; what all of these blocks, or all threads of a block, compute alike in a loop that is their own work otherwise; what all threads of the grid compute alike; or values, such as powers, that an inner loop computes anew in each turn of an outer one.",
             "sin(angle) of a constant angle for every element.",
             "Compute it once, before the loop or on the host, and keep the result.",
             ("dram", "tensor"),

@@ -31,6 +31,7 @@ PROGRAMS = [
     "one_place",
     "in_place",
     "ordered_atomics",
+    "by_all",
     "instructions",
     "waiting",
     "launch",

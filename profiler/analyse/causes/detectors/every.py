@@ -65,6 +65,7 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_instructions.detect_redundant_instructions,
     redundant_instructions.detect_repeated_by_blocks,
     redundant_instructions.detect_computed_by_blocks,
+    redundant_instructions.detect_computed_by_all,
     loops.detect_loop_overhead,
     sums_across_threads.detect_sums_across_threads,
     picked_values.detect_picked_values,

@@ -9,7 +9,7 @@ values.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -28,6 +28,12 @@ from profiler.catalog.metrics import LANES
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
 _DIMENSIONS = "XYZ"
+_OF_A_THREAD = (
+    "S2R",
+    "S2UR",
+    "CS2R",
+    "ELECT",
+)  # which read the index of a thread or of its block, or choose a lane
 OF_BLOCK = "SR_CTAID"  # whichever dimension of the grid
 # The traffic of device memory beyond one trip for each sector, and the sectors that a block finds in L1: of blocks that share their
 # sectors with others, both are small.
@@ -191,10 +197,30 @@ def find_block_independent(evidence: Evidence, index: str) -> list[Site]:
     An instruction depends on an index if it reads it, or what such an instruction wrote. A loop in which
     any does is the block's own work, with its counters.
     """
+    return _find_independent(evidence, lambda sites: _naming(sites, index))
+
+
+@kept
+def find_grid_independent(evidence: Evidence) -> list[Site]:
+    """Returns the code that all threads of the grid run on the same data, because it depends neither on the thread nor on its block."""
+
+    def first(sites: Sequence[Site]) -> set[Site]:
+        found = {
+            site
+            for site in sites
+            if site.instruction.name in _OF_A_THREAD and "SRZ" not in site.instruction.text
+        }
+        return found | _naming(sites, OF_BLOCK)
+
+    return _find_independent(evidence, first)
+
+
+def _find_independent(evidence: Evidence, first: Callable[[Sequence[Site]], set[Site]]) -> list[Site]:
+    """Returns the code that depends on none of the `first` instructions of its function. A loop with an instruction that does is no part of it."""
     alike: list[Site] = []
     for sites in evidence.by_function.values():
         loops = evidence.loops.get(sites[0].function, [])
-        depending = set(find_depending(sites, loops, _naming(sites, index)))
+        depending = set(find_depending(sites, loops, first(sites)))
         own = [evidence.inside(loop) for loop in loops]
         in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
         alike += [site for site in sites if site not in depending and site not in in_loops]

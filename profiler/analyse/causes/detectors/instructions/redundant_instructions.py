@@ -13,9 +13,19 @@ from profiler.analyse.causes.flow.arithmetic.alike_in_block import find_alike_in
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.repeated_in_blocks import find_repeated_in_blocks
 from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC, find_steady_arithmetic, may_change
-from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_inner_loops_alike
+from profiler.analyse.causes.flow.block_sharing import (
+    count_blocks_alike,
+    find_grid_independent,
+    find_inner_loops_alike,
+)
 from profiler.analyse.causes.flow.constant_lookups import is_indexed
-from profiler.analyse.causes.flow.dataflow import NEAR, find_depending, readers_of
+from profiler.analyse.causes.flow.dataflow import (
+    COMPUTED,
+    NEAR,
+    find_depending,
+    readers_behind,
+    readers_of,
+)
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.code.loops import loops_within
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -28,6 +38,8 @@ _ADDITIONS = {
 }  # by the product that a multiply-add would include
 _REGISTER_BYTES = 4
 _RECIPROCAL = "MUFU.RCP"
+# What a loop needs to make its result. Outside of loops, a load makes room for the lookup of the result.
+_GOING_WITH_A_LOOP = ("integer", "control", "global load")
 
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
@@ -169,6 +181,36 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
             {"blocks_alike": float(blocks), "same_in_every_block_pct": share},
             in_triton="Compute them once, in a kernel before this one, and load the results; or let a program take more of what needs them (a larger "
             "block along this axis).",
+        )
+
+
+def detect_computed_by_all(evidence: Evidence) -> Iterable[Candidate]:
+    """Names what all threads of the grid compute alike, from parameters and from what all of them load from the same place.
+
+    Each result that a thread's own work reads takes the place of what computes it last, because it is looked up. Divisors of integers are left
+    to `integer-overhead`.
+    """
+    alike = set(find_grid_independent(evidence)) - set(find_dividing(evidence))
+    spared = {}
+    for site in alike:
+        loop = evidence.innermost_loop(site)
+        makes = site.kind in (*ARITHMETIC, *COMPUTED) and site.use.written and site.use.inputs
+        if makes or (loop and site.kind in _GOING_WITH_A_LOOP):
+            turns = evidence.turns(site, loop) if loop else 1.0
+            is_result = not alike.issuperset(readers_behind(evidence, site))
+            kept = 1 / turns if is_result else turns / site.executed
+            if kept < 1:
+                spared[site] = 1 - kept
+    share = 100 * evidence.share_executed(spared)
+    if spared:
+        yield Candidate(
+            "redundant-instructions",
+            f"All threads of the grid compute the same values: {whole_percent(share)} % of the executed instructions depend neither on the thread nor on "
+            "its block.",
+            "Compute them once, on the host or in a kernel before this one, and pass the results as parameters.",
+            evidence.without(spared),
+            {site: site.executed for site in spared},
+            {"same_in_every_thread_pct": share},
         )
 
 
