@@ -20,6 +20,7 @@ from profiler.errors import (
     NotComparable,
     QueryFailed,
     ReportDamaged,
+    ReportNotFound,
     RunNotFound,
 )
 from profiler.python.did_you_mean import COMMANDS_ALONE
@@ -56,7 +57,7 @@ def test_every_data_frame_has_plain_values_alone(runs, shipped_runs, reports):
         "rungs": ladder.to_pandas(),
         "steps": ladder.steps_to_pandas(),
         "stalls": ladder.stalls_to_pandas(),
-        "lines": profiler.source_lines(shipped_runs["gemm-6-source"]).to_pandas(),
+        "lines": profiler.source_lines(shipped_runs.find("gemm-6-source", ladder="gemm")).to_pandas(),
         "runs": runs.to_pandas(),
         "kernel": profiler.show(several)[0].to_pandas(),
         "kernels": profiler.show(several).to_pandas(),
@@ -694,8 +695,18 @@ def test_completion_offers_only_attributes_that_exist_and_are_for_users(runs):
     for one in (runs, recording):
         assert all(hasattr(one, name) for name in dir(one))
         assert not {"forget_reports", "read_ahead", "staging"} & set(dir(one))
-    with pytest.raises(ValueError, match="'foo' is no table; there are launches"):
+    with pytest.raises(QueryFailed, match="'foo' is no table") as caught:
         recording.to_pandas("foo")
+    assert caught.value.remedy.startswith("There are launches, metrics, ")
+    with pytest.raises(QueryFailed) as caught:
+        recording.to_pandas("metric")
+    assert caught.value.remedy == "Did you mean 'metrics'?"
+
+
+def test_of_a_report_that_is_not_there_the_path_is_doubted_and_no_stored_run_offered(tmp_path):
+    with pytest.raises(ReportNotFound) as caught:
+        profiler.show(tmp_path / "gone.ncu-rep")
+    assert caught.value.remedy == "Check the path."
 
 
 def test_an_error_says_what_to_do_with_the_arguments_of_the_function_and_in_the_traceback(made):

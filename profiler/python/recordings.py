@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self
@@ -16,7 +17,7 @@ from profiler.analyse.recording.overview import RecordingOverview
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER
-from profiler.errors import RunNotFound
+from profiler.errors import QueryFailed, RunNotFound
 from profiler.present.document import Caution, Document, Facts
 from profiler.python.answers import Sheet, index_frame
 from profiler.python.choosing import chosen, is_there
@@ -62,7 +63,11 @@ class Recording(ShowsItself, Run):
         if not name:
             raise TypeError(f"to_pandas() needs the name of a table: {', '.join(TABLES)}")
         if name not in TABLES:
-            raise ValueError(f"{name!r} is no table; there are {', '.join(TABLES)}")
+            near = get_close_matches(name, TABLES, n=1)
+            raise QueryFailed(
+                f"{name!r} is no table of a recording",
+                remedy=f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(TABLES)}.",
+            )
         return super().to_pandas(name)
 
     def __dir__(self) -> list[str]:

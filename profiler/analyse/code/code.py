@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from profiler.catalog.metrics import READY, STALLS_AS_SAMPLED
 from profiler.store.tables.columns import distinct_labels, find_stretches, labels_of
+from profiler.text import source_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +95,7 @@ class Instruction:
 
 def place_of(file: str | None, line: int | None) -> tuple[str, int] | None:
     """Returns the file's name without its folder, which differs between recordings, and the line; None where they are not known."""
-    return (file.replace("\\", "/").rpartition("/")[2], line) if file and line else None
+    return (source_name(file.replace("\\", "/").rpartition("/")[2]), line) if file and line else None
 
 
 def without_padding(code: Sequence[Instruction]) -> list[Instruction]:

@@ -35,7 +35,7 @@ from profiler.catalog.metrics import HEADLINE, READY
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
-from profiler.text import counted, duration
+from profiler.text import counted, duration, source_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -313,6 +313,7 @@ def _rules(run: Run, kernel: str) -> list[SheetRule]:
         ):
             said = {name: row[name] for name in SheetRule.__struct_fields__ if name in row}
             message = _MARKUP.sub(r"\1\2", row["message"])
+            said["file"] = source_name(row["file"]) if row["file"] else None
             rule = SheetRule(**{**said, "message": message, "causes": list(causes_of_rule(row))})
             what = (rule.file, rule.line) if rule.line else rule.offset is not None or rule.message
             found.setdefault((row["rule"], rule.section, what), []).append(rule)
