@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from profiler.analyse.causes.cause import CodePlace
@@ -12,7 +11,6 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.libraries import Written, find_authors
 
 _MOST_PLACES = 3
-_CALLED = re.compile(r"CALL\.REL\S* (?:R\d+ )?(0x[0-9a-f]+)$")
 
 
 def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodePlace]:
@@ -47,8 +45,8 @@ def _find_calls(evidence: Evidence) -> dict[Site, dict[Site, float]]:
     for sites in evidence.by_function.values():
         calls: dict[int, dict[Site, float]] = {}
         for site in sites:
-            if site.instruction.name == "CALL" and (target := _CALLED.search(site.instruction.text)):
-                calls.setdefault(int(target[1], 16), {})[site] = site.executed
+            if (target := site.instruction.called) is not None:
+                calls.setdefault(target, {})[site] = site.executed
         last = max((place for place, site in enumerate(sites) if site.instruction.name == "EXIT"), default=-1)
         if not calls or last < 0:
             continue

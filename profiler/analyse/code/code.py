@@ -86,6 +86,12 @@ class Instruction:
         match = _TARGET.search(self.text) if self.name in BRANCHES else None
         return int(match[1], 16) if match else None
 
+    @property
+    def called(self) -> int | None:
+        """Returns where a call of a function goes that was compiled with the kernel, as an offset in the same code."""
+        match = _TARGET.search(self.text) if self.opcode.startswith("CALL.REL") else None
+        return int(match[1], 16) if match else None
+
     @cached_property
     def place(self) -> str | None:
         """Returns `kernel.cu:12`."""
