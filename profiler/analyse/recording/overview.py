@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -61,7 +61,10 @@ class SheetMetric(Struct, frozen=True):
 
 
 class SheetRule(Struct, frozen=True):
-    """It may point at a source line, or at an instruction by its offset in bytes. `causes` are those of prof that it may mean."""
+    """It may point at a source line, or at an instruction by its offset in bytes. `causes` are those of prof that it may mean.
+
+    A `global` speedup is of the kernel, and a `local` one of a part of it, such as all instructions of one type.
+    """
 
     section: str
     kind: str
@@ -71,6 +74,7 @@ class SheetRule(Struct, frozen=True):
     line: int | None = None
     offset: int | None = None
     causes: list[str] = []
+    speedup_kind: Literal["global", "local"] | None = None
 
 
 class HotLine(Struct, frozen=True):
