@@ -146,7 +146,7 @@ def _rebuild(
 class ReportError(ProfError, exit_code=10): ...
 
 class ReportNotFound(ReportError, exit_code=11):
-    remedy = "Check the path; `prof list` shows the runs that are already stored."
+    remedy = "Check the path."
 
 class ReportUnreadable(ReportError, exit_code=12):
     remedy = "Check the file's permissions, or copy it to a local disk first."

@@ -90,11 +90,13 @@ def cut(text: str, width: int) -> str:
 
 
 def short_place(place: str) -> str:
-    """Returns a place such as `kernel.cu:12` in which a hash has eight digits: compilers of Python name their files by one.
+    """Returns a place such as `kernel.cu:12` in which a hash has eight digits: compilers of Python name their files by one."""
+    return _HASH.sub(lambda match: f"{match[0][:8]}…", source_name(place))
 
-    The name that CuPy gives to what it compiles says nothing to anybody.
-    """
-    return _HASH.sub(lambda match: f"{match[0][:8]}…", _OF_CUPY.sub(_CUPY_SOURCE, place))
+
+def source_name(name: str) -> str:
+    """Returns the name of a source file, or a place in it. That which CuPy gives to what it compiles says nothing to anybody."""
+    return _OF_CUPY.sub(_CUPY_SOURCE, name) if ".cubin.cu" in name else name
 
 
 def is_cupy_source(place: str) -> bool:

@@ -20,6 +20,7 @@ from profiler.errors import (
     NotComparable,
     QueryFailed,
     ReportDamaged,
+    ReportNotFound,
     RunNotFound,
 )
 from profiler.python.did_you_mean import COMMANDS_ALONE
@@ -48,6 +49,30 @@ def test_a_comparison_is_a_data_frame_with_interval_and_verdict(runs):
 def test_runs_are_a_data_frame_too(runs):
     frame = runs.to_pandas()
     assert list(frame["run_id"]) == [str(run_id) for run_id in runs.ids()]
+
+
+def test_every_data_frame_has_plain_values_alone(runs, shipped_runs, reports):
+    several, ladder = reports / "several.ncu-rep", profiler.ladder("gemm", runs)
+    frames = {
+        "rungs": ladder.to_pandas(),
+        "steps": ladder.steps_to_pandas(),
+        "stalls": ladder.stalls_to_pandas(),
+        "lines": profiler.source_lines(shipped_runs.find("gemm-6-source", ladder="gemm")).to_pandas(),
+        "runs": runs.to_pandas(),
+        "kernel": profiler.show(several)[0].to_pandas(),
+        "kernels": profiler.show(several).to_pandas(),
+        "recordings": profiler.show(several, reports / "gemm_6.ncu-rep").to_pandas(),
+        "comparison": profiler.compare(several, several)[0].to_pandas(),
+        "comparisons": profiler.compare(several, several).to_pandas(),
+    }
+    for name, frame in frames.items():
+        held = {type(value) for column in frame for value in frame[column]}
+        assert not held & {dict, list, tuple}, name
+    assert {"speedup", "speedup_low", "speedup_high"} < set(frames["rungs"])
+    assert {"ci_low_pct", "ci_high_pct"} < set(frames["comparisons"])
+    lines = frames["lines"]
+    reasons = [column for column in lines if column.startswith("stall_")]
+    assert (lines[reasons].sum(axis="columns") == lines["samples"]).all()
 
 
 def test_a_report_is_read_without_storing_it(reports, tmp_path, monkeypatch):
@@ -624,6 +649,29 @@ def test_the_help_of_the_package_lists_each_function_with_its_first_sentence():
         assert name in dir(profiler)
 
 
+def test_the_help_of_an_answer_lists_what_it_has_and_nothing_that_the_commands_or_msgspec_need(runs, reports):
+    path = reports / "gemm_5.ncu-rep"
+    answers = [
+        profiler.show(path),
+        profiler.show(reports / "several.ncu-rep"),
+        profiler.show(path, reports / "gemm_6.ncu-rep"),
+        profiler.compare(path, reports / "gemm_6.ncu-rep"),
+        profiler.compare(reports / "several.ncu-rep", reports / "several.ncu-rep"),
+        profiler.check(path, baseline=reports / "gemm_6.ncu-rep", kernel_name="k"),
+        profiler.ladder("gemm", runs),
+        profiler.sass(path),
+        profiler.read(path),
+        runs,
+    ]
+    for answer in answers:
+        shown = render_doc(answer, renderer=plaintext)
+        assert not re.search(r"typing|Importance|__|Method resolution", shown)
+        listed = re.findall(r"^    ([a-z_]+)(?:\(\w*\))?  ", shown, re.MULTILINE)
+        assert "to_pandas" in listed or "text" in listed
+        assert [name for name in listed if not hasattr(answer, name)] == []
+        assert [name for name in dir(answer) if not re.search(rf"\b{name}\b", shown)] == []
+
+
 def test_importing_the_package_imports_nothing_heavy():
     code = "import sys, profiler; print([one for one in ('pandas', 'pyarrow', 'msgspec', 'pathlib') if one in sys.modules])"
     found = subprocess.run(
@@ -647,8 +695,18 @@ def test_completion_offers_only_attributes_that_exist_and_are_for_users(runs):
     for one in (runs, recording):
         assert all(hasattr(one, name) for name in dir(one))
         assert not {"forget_reports", "read_ahead", "staging"} & set(dir(one))
-    with pytest.raises(ValueError, match="'foo' is no table; there are launches"):
+    with pytest.raises(QueryFailed, match="'foo' is no table") as caught:
         recording.to_pandas("foo")
+    assert caught.value.remedy.startswith("There are launches, metrics, ")
+    with pytest.raises(QueryFailed) as caught:
+        recording.to_pandas("metric")
+    assert caught.value.remedy == "Did you mean 'metrics'?"
+
+
+def test_of_a_report_that_is_not_there_the_path_is_doubted_and_no_stored_run_offered(tmp_path):
+    with pytest.raises(ReportNotFound) as caught:
+        profiler.show(tmp_path / "gone.ncu-rep")
+    assert caught.value.remedy == "Check the path."
 
 
 def test_an_error_says_what_to_do_with_the_arguments_of_the_function_and_in_the_traceback(made):

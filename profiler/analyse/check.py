@@ -46,7 +46,8 @@ class MetricCheck(Struct, frozen=True):
 
     `accepted` says who accepted a change beyond the limit, when and why, and `accepted_after` up to which figure. The
     outcome is then `passed`, or `regression` if it is worse by now. `verdict` judges the change without the limit, as
-    `prof compare` does: a certain gain is `better`.
+    `prof compare` does: a certain gain is `better`. A single launch that passes with the reason `beyond_launches` got better by more
+    than launches of one kernel differ.
     """
 
     metric: str
@@ -68,6 +69,13 @@ class MetricCheck(Struct, frozen=True):
     def is_accepted(self) -> bool:
         """Returns whether a regression passes because somebody accepted it."""
         return bool(self.accepted) and self.outcome == "passed"
+
+    @property
+    def is_faster(self) -> bool:
+        """Returns whether the time fell beyond noise, or in single launches by more than launches of one kernel differ."""
+        if self.metric != DURATION or not (self.change_pct or 0.0) < 0.0:
+            return False
+        return self.verdict == "better" or self.reason == "beyond_launches"
 
 
 class PairCheck(WithAgreedNames, Struct, frozen=True):
@@ -173,7 +181,7 @@ def check_pair(
     pair = replace(_pair(name, before, after, outcome), warnings=warnings, checks=checks, doubt=doubt)
     if outcome == "regression" and not alone:
         return _explained(pair, compare_profiles(before, after, diagnose=diagnose))
-    if checks[0].verdict == "better" and (faster := headline_of_times(before, after, change.speedup)):
+    if checks[0].is_faster and (faster := headline_of_times(before, after, change.speedup)):
         return replace(pair, what=faster.what)
     return pair
 
@@ -248,7 +256,7 @@ def _duration_check(before: Profile, after: Profile, change: PairChange, limit: 
     outcome, reason = _decide(worse, interval, limit.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
     profiled = next((one for one in change.metrics if one.name == DURATION), None)
     if speedup.basis == "profiled" and interval is None and profiled:
-        outcome, reason = _without_interval(profiled, worse > limit.limit_pct / 100.0)
+        outcome, reason = _without_interval(profiled.reason, worse, limit.limit_pct / 100.0)
     verdict = judge_speedup(speedup)
     if are_identical(*(durations_of(profile, speedup.basis) for profile in (before, after))):
         outcome, reason, verdict = "passed", "identical", "same"
@@ -295,7 +303,7 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
     sign = 1.0 if limit.way == "rise" else -1.0
     allowed = limit.limit_pct / 100.0 * abs(delta.before)
     if delta.ci is None:
-        return _without_interval(delta, sign * delta.delta > allowed)
+        return _without_interval(delta.reason, sign * delta.delta, allowed)
     interval = sorted(sign * end for end in delta.ci)
     trifle = SMALLEST_RELATIVE_EFFECT * max(abs(delta.before), abs(delta.after))
     negligible = max(limit.metric.smallest_effect, trifle)
@@ -307,13 +315,19 @@ def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcom
     return outcome, delta.reason if outcome == delta.verdict == "unclear" else reason
 
 
-def _without_interval(delta: findings.MetricDelta, is_beyond_limit: bool) -> tuple[Outcome, findings.Reason]:
-    """Returns the outcome of single launches: a regression if it got worse by more than is allowed and launches differ by, else unclear.
+def _without_interval(
+    reason: findings.Reason, worse: float, allowed: float
+) -> tuple[Outcome, findings.Reason]:
+    """Returns the outcome of single launches, of which only more than launches of one kernel differ by decides anything.
 
-    None passes but of equal readings, which are judged before: that nothing got worse, however far apart, single launches do not show.
+    What got better by so much did not get worse, and passes. What got worse by so much is a regression if that is more than is
+    allowed. Less than is allowed is unclear, because the next launch may be that much worse again.
     """
-    is_regression = delta.reason == "beyond_launches" and is_beyond_limit
-    return "regression" if is_regression else "unclear", delta.reason
+    if reason != "beyond_launches":
+        return "unclear", reason
+    if worse < 0.0:
+        return "passed", reason
+    return "regression" if worse > allowed else "unclear", reason
 
 
 def _decide(

@@ -19,12 +19,12 @@ from profiler.analyse.check import (
     worst,
 )
 from profiler.analyse.recording.kernel_names import plain_name
-from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import more_launches
 from profiler.text import counted, first_of, shortened
 
 _NAME_WIDTH = 60
 _MOST_IN_LINE = 3
+_IN_ONE = " in a single launch"
 ITSELF = "the same recording on both sides"
 MORE_LAUNCHES = (
     f"One launch a side does not show that nothing got worse, and two are the minimum: {more_launches()}."
@@ -121,10 +121,13 @@ def _lost(finding: CheckFinding) -> str:
 def gains(finding: CheckFinding) -> str:
     """Returns how much faster the kernels are whose time fell beyond noise, the largest gains first."""
     faster = [
-        (one.change_pct or 0.0, f"{pair_name(pair)} takes {change_of(one).removeprefix('-')} less time")
+        (
+            one.change_pct or 0.0,
+            f"{pair_name(pair)} takes {change_of(one).removeprefix('-')} less time{_IN_ONE if one.ci_pct is None else ''}",
+        )
         for pair in finding.pairs
         for one in pair.checks[:1]
-        if one.metric == DURATION and one.verdict == "better"
+        if one.is_faster
     ]
     texts = [text for _, text in sorted(faster, key=lambda gain: gain[0])]
     return f"faster: {first_of(texts, _MOST_IN_LINE)}" if texts else ""

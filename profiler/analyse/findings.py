@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, Struct
 
 from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.flat_rows import flat_columns, flat_row
 from profiler.analyse.importance import Importance
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.statistics.timings import TimingSummary
@@ -133,12 +134,11 @@ class MetricDelta(Struct, frozen=True):
         return self.verdict not in SETTLED or self.reason == "beyond_launches"
 
     def row(self) -> dict[str, object]:
-        """Returns the fields, with the ends of the interval as two numbers to compute with."""
-        low, high = self.ci or (None, None)
-        return {**to_builtins(self), "ci_low": low, "ci_high": high}
+        """Returns the fields, with the ends of the interval in the place of the interval, as two numbers to compute with."""
+        return flat_row(self)
 
 
-DELTA_COLUMNS = [*MetricDelta.__struct_fields__, "ci_low", "ci_high"]
+DELTA_COLUMNS = flat_columns(MetricDelta)
 
 
 class MissingMetric(Struct, frozen=True):

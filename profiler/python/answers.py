@@ -24,6 +24,7 @@ from profiler.analyse.findings import (
     MetricDelta,
     Speedup,
 )
+from profiler.analyse.flat_rows import flat_columns, flat_row
 from profiler.analyse.ladder.climb import LadderSheet
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.overview import RecordingOverview, SheetFinding, SheetMetric
@@ -31,7 +32,7 @@ from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.errors import ReportError
 from profiler.present.document import Document
 from profiler.python.choosing import Named, chosen, is_there
-from profiler.python.did_you_mean import lacking
+from profiler.python.shows_itself import ShowsItself
 from profiler.python.words import in_python
 from profiler.text import counted, report_name, shortened
 
@@ -44,50 +45,7 @@ _NAME_WIDTH = 60
 _MOST_CHECKED = 12  # kernels of which a log gets every figure
 _SENTENCES = ("headline", "cautions", "pairs")  # fields that people print
 _NAMED = ("metrics", "causes")  # fields whose entries have names
-# For the commands, not for users.
-_INNER = ("finding", "of", "of_several", "run", "schema_version", "left_out", "view")
 _Answer = TypeVar("_Answer")
-
-
-class ShowsItself:
-    """A finding that shows the answer alone in an interpreter, and all of its document in a notebook."""
-
-    def _document(self) -> Document:
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        from profiler.present.render import terminal
-
-        return terminal.document_text(in_python(self._document().brief), terminal.Window())
-
-    def text(self) -> str:
-        """Returns all of the document as a terminal shows it, with every table: `print(sheet.text())`."""
-        from profiler.present.render import terminal
-
-        return terminal.document_text(in_python(self._whole()), terminal.Window())
-
-    def _whole(self) -> Document:
-        """Returns the document with nothing folded away."""
-        return self._document()
-
-    def _repr_html_(self) -> str:
-        """Returns the document as the page shows it, without its charts, with the style that a cell needs."""
-        from profiler.present.page.cell import cell_html
-
-        return cell_html(in_python(self._document()))
-
-    def __dir__(self) -> list[str]:
-        """Returns what there is to use, for tab completion; the rest serves the commands."""
-        return [name for name in super().__dir__() if not name.startswith("_") and name not in _INNER]
-
-    if not TYPE_CHECKING:  # so that a checker refuses both, too
-
-        def __getattr__(self, name):
-            hint = "" if name.startswith("_") else lacking(self, name)
-            raise AttributeError(f"{type(self).__name__} has no {name!r}{hint}")
-
-        def __getitem__(self, name):
-            raise TypeError(f"{type(self).__name__} has no [{name!r}]{lacking(self, name)}")
 
 
 class _Shown(ShowsItself, Struct, frozen=True):
@@ -99,7 +57,22 @@ class _Shown(ShowsItself, Struct, frozen=True):
 
 
 class Comparison(_Shown, ComparisonFinding, frozen=True):
-    """A comparison: `.speedup.ratio` and its `.ci`, `.headline.why`, `.causes`, `.metrics`, `.to_pandas()`."""
+    """What changed from one kernel to another, the side before and the side after.
+
+    headline      the answer: `.what` was measured, `.why` it is so, and what to change `.next`
+    speedup       `.ratio`, how many times as fast the second side is, its interval `.ci`, and `.basis`
+    causes        what costs the second side time: `.causes["barriers"].saves_pct`, `.where`, `.sentence`, `.try_`
+    causes_gone   the names of the causes that the first side alone has
+    causes_new    the names of those that the second side alone has
+    causes_less   those that shrank, `.before_pct` and `.after_pct` of the time; `causes_more` are those that grew
+    metrics       the change of each metric: `.metrics["duration_ns"].delta`, `.ci`, `.verdict`
+    attribution   the speedup as a product of `.factors`, such as fewer instructions
+    instructions  the executed instructions in `.opcodes`, and the loads of the hot loop
+    comparable    `.cautions`: what to doubt
+    before        the recording of the first side; `after` is that of the second
+    text()        everything that the command prints with --full
+    to_pandas()   one row for each metric
+    """
 
     # None only where neither recording has a duration, which no script should have to ask for.
     if TYPE_CHECKING:
@@ -125,7 +98,19 @@ class Comparison(_Shown, ComparisonFinding, frozen=True):
 
 
 class Sheet(_Shown, SheetFinding, frozen=True):
-    """One kernel: `.headline.why` and `.next`, `.causes`, `.metrics`, `.rules`, `.to_pandas()`."""
+    """One kernel: what takes its time, and what to change.
+
+    headline       the answer: `.what` was measured, `.why` it is so, and what to change `.next`
+    causes         what costs time, best first: `.causes["barriers"].saves_pct`, `.where`, `.sentence`, `.try_`
+    causes_unseen  what the recording lacks for a fuller diagnosis
+    hot_lines      the lines where warps wait most: `.file`, `.line`, `.share_pct` of the samples, `.text`
+    metrics        the metrics by their names: `.metrics["duration_ns"].mean`
+    rules          what the rules of Nsight Compute say
+    cautions       what to doubt
+    kernel         its name; `launches` of it take `total_ns`, and have these `shapes`
+    text()         everything that the command prints with --full
+    to_pandas()    one row for each metric
+    """
 
     if TYPE_CHECKING:
         headline: Headline | Any = None  # None only where no duration was recorded
@@ -180,7 +165,14 @@ class _Several:
 
 
 class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
-    """Every kernel of two recordings: `.headline`, `.index`, and `.comparisons`, the largest change of time first."""
+    """What changed in every kernel that two recordings have; `[0]` or `["name"]` is one of them.
+
+    headline     the time of all before and after, and the largest change
+    index        one entry for each kernel: `.before_ns`, `.after_ns`, `.change_pct`, `.verdict`
+    comparisons  the comparison of each kernel, the largest change of time first
+    text()       everything that the command prints with --full
+    to_pandas()  one row for each kernel
+    """
 
     if TYPE_CHECKING:
         headline: Headline | Any
@@ -218,7 +210,15 @@ class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
 
 @dataclass(frozen=True, repr=False)
 class Overview(_Several, ShowsItself, RecordingOverview):
-    """Several kernels of a recording: `.headline`, `.index` by their share of the time, and `.sheets`; or times alone: `.timing`."""
+    """Several kernels of a recording, or its times alone; `[0]` or `["name"]` is one kernel.
+
+    headline     where the time goes, and where to begin
+    index        one entry for each kernel, by its share of the time: `.total_ns`, `.share_pct`, `.top_cause`
+    sheets       the answer about each kernel, in the order of the index
+    timing       the times without the profiler, if they were measured
+    text()       everything that the command prints with --full
+    to_pandas()  one row for each kernel
+    """
 
     if TYPE_CHECKING:
         sheets: list[Sheet]  # type: ignore[assignment]
@@ -255,7 +255,16 @@ class Overview(_Several, ShowsItself, RecordingOverview):
 
 
 class ShownTriage(_Several, _Shown, Triage, frozen=True):
-    """The kernels of several recordings: `.headline`, `.index` by their share of the time, and `.sheets`; `.errors` of reports that cannot be read."""
+    """The kernels of several recordings; `[0]`, `["kernel"]` or `["recording"]` is one of them.
+
+    headline     where to begin
+    index        one entry for each kernel, by its share of the time: `.source`, `.total_ns`, `.top_cause`, `.likely_saves_ns`
+    sheets       the answer about each kernel, in the order of the index
+    errors       the reports that cannot be read, and why
+    cautions     what to doubt
+    text()       everything that the command prints with --full
+    to_pandas()  one row for each kernel of each recording
+    """
 
     sheets: list[Sheet] = []
     errors: list[ReportError] = []
@@ -297,7 +306,15 @@ class ShownTriage(_Several, _Shown, Triage, frozen=True):
 
 
 class Check(_Shown, CheckFinding, frozen=True):
-    """Says whether kernels got slower than a baseline: `.passed` is the answer, `.headline` explains it, and `.pairs` has one entry for each kernel."""
+    """Whether kernels got slower than their baseline.
+
+    passed    the answer; what is unclear has not passed
+    outcome   passed, regression, unclear or not_comparable: the worst of all
+    headline  the outcome in words: `.what` failed, `.why`, and what to change `.next`
+    pairs     one entry for each kernel: `.outcome`, `.checks` of its limits, `.cause`
+    missing   the recordings that the baseline alone has; `gone` are such kernels, and `new` what the candidate alone has
+    text()    everything, with a row for each limit
+    """
 
     @property
     def passed(self) -> bool:
@@ -313,7 +330,12 @@ class Check(_Shown, CheckFinding, frozen=True):
 
 @dataclass(frozen=True, repr=False)
 class ShownCode(ShowsItself):
-    """The machine code of one hot loop, or of two side by side: `.kernels`, and the `.changes` of their loads."""
+    """The machine code of one hot loop, or of two side by side.
+
+    kernels  the loop of each side: `.place`, `.iterations`, `.loads`
+    changes  the loads that changed, in a `.sentence` each
+    text()   the code
+    """
 
     view: CodeView
 
@@ -332,7 +354,17 @@ class ShownCode(ShowsItself):
 
 
 class ShownLadder(_Shown, LadderSheet, frozen=True):
-    """A ladder: `.to_pandas()` has a row a rung, `.steps_to_pandas()` one a step and metric, `.stalls_to_pandas()` the stalls."""
+    """The rungs of a ladder, and the steps between them.
+
+    ladder              all rungs: `.ladder.kernels[0].duration_ns`, `.speedup`, `.reference_pct`; `.ladder.headline`
+    steps               the change of every metric in each step
+    rungs               what the warps of each rung wait for, in cycles per instruction: `.stalls`
+    reference           the number of the rung that is the reference itself
+    text()              the table
+    to_pandas()         one row for each rung
+    steps_to_pandas()   one row for each step and metric
+    stalls_to_pandas()  one row for each rung, with a column for each reason to wait
+    """
 
     def _document(self) -> Document:
         from profiler.present.documents.ladder import ladder_document
@@ -349,6 +381,6 @@ def index_frame(entries: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
     """Returns a row for each entry, with one column of names, which are cut: long ones hide all else."""
     import pandas as pd
 
-    found = pd.DataFrame(map(asdict, entries), columns=kind.__struct_fields__)
+    found = pd.DataFrame(map(flat_row, entries), columns=flat_columns(kind))
     names = [shortened(name, _NAME_WIDTH) for name in found.get("kernel", found["kernel_name"])]
     return found.drop(columns="kernel_name").assign(kernel=names)

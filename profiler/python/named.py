@@ -13,8 +13,8 @@ from profiler.ask.ladder import find_climb
 from profiler.ask.named.ladders import open_ladder
 from profiler.ask.named.references import open_named, with_launches
 from profiler.ask.named.settings import Settings
-from profiler.python.answers import ShowsItself
 from profiler.python.recordings import open_existing
+from profiler.python.shows_itself import ShowsItself
 from profiler.store.runs.run_store import Run, RunStore
 
 _WIDTH = 80  # of what stands in an error's sentence

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self
@@ -16,10 +17,11 @@ from profiler.analyse.recording.overview import RecordingOverview
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run
 from profiler.catalog import DEFAULT_LADDER
-from profiler.errors import RunNotFound
+from profiler.errors import QueryFailed, RunNotFound
 from profiler.present.document import Caution, Document, Facts
-from profiler.python.answers import Sheet, ShowsItself, index_frame
+from profiler.python.answers import Sheet, index_frame
 from profiler.python.choosing import chosen, is_there
+from profiler.python.shows_itself import Documentation, ShowsItself
 from profiler.python.words import told
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.tables.schema import TABLES
@@ -36,7 +38,16 @@ _NAME_WIDTH, _MOST_KERNELS = 60, 10
 
 @dataclass(repr=False)
 class Recording(ShowsItself, Run):
-    """A stored run, or a report, of one kernel or several. `.manifest` has everything needed to believe or repeat it."""
+    """A stored run, or a report, of one kernel or several; `[0]` or `["name"]` is the answer about one kernel.
+
+    kernels       the names of the kernels that were profiled
+    top()         the kernels by their share of the time
+    to_pandas(t)  a table as it is stored: launches, metrics, instances, instructions, rules or timings
+    table(t)      the same as a table of Arrow
+    manifest      everything needed to believe or repeat it: `.gpus`, `.workload`, `.command_line`
+    label         what sentences call it
+    text()        all that is shown of it
+    """
 
     @classmethod
     def of(cls, run: Run, **more: Any) -> Self:
@@ -52,7 +63,11 @@ class Recording(ShowsItself, Run):
         if not name:
             raise TypeError(f"to_pandas() needs the name of a table: {', '.join(TABLES)}")
         if name not in TABLES:
-            raise ValueError(f"{name!r} is no table; there are {', '.join(TABLES)}")
+            near = get_close_matches(name, TABLES, n=1)
+            raise QueryFailed(
+                f"{name!r} is no table of a recording",
+                remedy=f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(TABLES)}.",
+            )
         return super().to_pandas(name)
 
     def __dir__(self) -> list[str]:
@@ -104,7 +119,19 @@ class Recording(ShowsItself, Run):
 
 @dataclass(repr=False)
 class Measurement(Recording):
-    """A run that `measure` committed: `.ns`, the kernels of a call in `.launched`, the longest first, and `.cautions`."""
+    """A run that `measure` committed; `[0]` or `["name"]` is the answer about one of the profiled kernels.
+
+    ns            the median time of the whole function on the GPU, without the profiler, in nanoseconds
+    reference_ns  that of the reference
+    launched      the kernels of a call, the longest first
+    cautions      what to doubt
+    kernels       the names of the kernels that were profiled
+    top()         the kernels by their share of the time
+    to_pandas(t)  a table as it is stored: launches, metrics, instances, instructions, rules or timings
+    table(t)      the same as a table of Arrow
+    manifest      everything needed to believe or repeat it
+    text()        all that is shown of it
+    """
 
     launched: tuple[LaunchedKernel, ...] = ()
     cautions: tuple[str, ...] = ()
@@ -146,7 +173,14 @@ class Measurement(Recording):
 
 
 class Runs(RunStore):
-    """The runs of a folder or of a URL; `.ids()` and `.to_pandas()` list them."""
+    __doc__ = Documentation("""The runs of a folder or of a URL: `runs["gemm-6"]` is the newest run of that name.
+
+    ids()        the ids of all runs, oldest first
+    find(name)   the newest run of a name or an id; with `ladder`, of a kernel's number on it
+    to_pandas()  one row for each run
+    query(sql)   what a SELECT finds in the tables of all runs
+    root         the folder or the URL
+    """)
 
     def __dir__(self) -> list[str]:
         """Returns what there is to use, for tab completion; the rest serves the commands."""
@@ -176,6 +210,13 @@ class Runs(RunStore):
         """Returns the newest run of a name, an id, or a kernel's number on this ladder, as the commands find it."""
         settings = Settings(runs=self.root, ladder=ladder, ladder_given=True)
         return Recording.of(find_run(str(reference), settings.open_store(), settings))
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns one row for each run that is whole, oldest first: the table `runs` of `query`."""
+        from profiler.store.query import runs_table
+
+        found: pd.DataFrame = runs_table(self.manifests()).to_pandas()
+        return found
 
     def query(self, sql: str) -> pd.DataFrame:
         """Returns what a SELECT finds in the tables of all runs, as `prof query` does; damaged runs are left out."""

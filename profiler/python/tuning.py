@@ -21,9 +21,9 @@ from profiler.measuring.functions.measure import processes_ahead
 from profiler.measuring.functions.plan import function_name
 from profiler.present.document import Block, Caution, Cell, Column, Document, Facts, Row, Table, Text
 from profiler.present.documents.sweep import step_text
-from profiler.python.answers import ShowsItself
 from profiler.python.measuring import OfPoints, measure_one
 from profiler.python.recordings import Measurement
+from profiler.python.shows_itself import ShowsItself
 from profiler.python.status import status
 from profiler.store.runs.run_id import NAME_CHARACTERS
 from profiler.store.runs.run_store import RunStore
@@ -60,7 +60,14 @@ class TunedPoint:
 
 @dataclass(frozen=True, repr=False)
 class Tuning(OfPoints[TunedPoint], ShowsItself):
-    """Every combination, the fastest first: `.settings` and `.best` of the fastest, `.points`, `.to_pandas()`."""
+    """Every combination of the values, the fastest first.
+
+    settings     the fastest values, as in `partial(function, **tuned.settings)`
+    best         the measurement of the fastest combination
+    points       each combination: `.settings`, `.ns`, `.measurement`, `.problem` if it was wrong or failed
+    second       how far the second is from the fastest
+    to_pandas()  one row for each combination
+    """
 
     name: str
     points: tuple[TunedPoint, ...]

@@ -232,7 +232,7 @@ def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnectio
     )
     for name in tables:
         connection.register(name, _dataset(store, runs, name))
-    connection.register("runs", _manifest_table(run.manifest for run in runs))
+    connection.register("runs", runs_table(run.manifest for run in runs))
     connection.execute("set enable_progress_bar = false")  # it would print to standard output
     connection.execute("set python_enable_replacements = false")
     connection.execute("set temp_directory = ''")  # DuckDB could write there
@@ -345,7 +345,8 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(taken)
 
 
-def _manifest_table(manifests: Iterable[Manifest]) -> pa.Table:
+def runs_table(manifests: Iterable[Manifest]) -> pa.Table:
+    """Returns one row for each run, with plain columns: the table `runs`."""
     rows = [
         {name: getattr(manifest, name, None) for name in _RUNS}
         | {

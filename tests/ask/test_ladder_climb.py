@@ -40,7 +40,7 @@ def test_both_are_data_frames(sheet):
     rungs, steps = sheet.to_pandas(), sheet.steps_to_pandas()
     assert list(rungs.index) == [rung.kernel for rung in sheet.ladder.kernels]
     assert rungs.loc[6, "profiled_issue_active_pct"] == sheet.ladder.kernels[6].metrics["issue_active_pct"]
-    low, high = steps.loc[(6, "issue_active_pct"), "ci"]
+    low, high = steps.loc[(6, "issue_active_pct"), ["ci_low", "ci_high"]]
     assert low < steps.loc[(6, "issue_active_pct"), "delta"] < high
 
 

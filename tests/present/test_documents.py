@@ -392,3 +392,11 @@ def test_names_of_ncu_stand_in_markdown_and_are_left_out_of_a_terminal(document,
     made = document(kind)
     assert "sm__cycles_elapsed.max" in of_markdown(made)
     assert "sm__cycles_elapsed.max" not in of_terminal(made)
+
+
+def test_a_page_of_one_pair_says_why_once_in_the_comparison_on_which_it_opens(asked):
+    said = {view: document_markdown(reported(asked, view)) for view in ("recordings", "pair")}
+    assert {view: len(re.findall(r"Why:", text)) for view, text in said.items()} == {
+        "recordings": 0,
+        "pair": 1,
+    }

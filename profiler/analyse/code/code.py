@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from profiler.catalog.metrics import READY, STALLS_AS_SAMPLED
 from profiler.store.tables.columns import distinct_labels, find_stretches, labels_of
+from profiler.text import source_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -85,6 +86,12 @@ class Instruction:
         match = _TARGET.search(self.text) if self.name in BRANCHES else None
         return int(match[1], 16) if match else None
 
+    @property
+    def called(self) -> int | None:
+        """Returns where a call of a function goes that was compiled with the kernel, as an offset in the same code."""
+        match = _TARGET.search(self.text) if self.opcode.startswith("CALL.REL") else None
+        return int(match[1], 16) if match else None
+
     @cached_property
     def place(self) -> str | None:
         """Returns `kernel.cu:12`."""
@@ -94,7 +101,7 @@ class Instruction:
 
 def place_of(file: str | None, line: int | None) -> tuple[str, int] | None:
     """Returns the file's name without its folder, which differs between recordings, and the line; None where they are not known."""
-    return (file.replace("\\", "/").rpartition("/")[2], line) if file and line else None
+    return (source_name(file.replace("\\", "/").rpartition("/")[2]), line) if file and line else None
 
 
 def without_padding(code: Sequence[Instruction]) -> list[Instruction]:

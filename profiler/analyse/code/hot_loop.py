@@ -18,7 +18,9 @@ from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.code.loops import (
+    CalledFunction,
     Loop,
+    find_called_as_hot,
     find_hot_loop,
     find_loops_as_hot,
     loops_in,
@@ -136,6 +138,7 @@ class LoopSheet(Struct, frozen=True):
     matrix: MatrixInstructions | None = None
     loops: int | None = None
     as_hot: Annotated[list[LoopAsHot], Importance(93, each=2)] = []
+    called: Annotated[list[CalledFunction], Importance(93, each=2)] = []
 
 
 @dataclass(frozen=True)
@@ -251,6 +254,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         matrix=_matrix_instructions(region, instructions),
         loops=None if code.by_structure else sum(map(len, loops_in(code).values())),
         as_hot=[] if region.scope == "function" or code.by_structure else _loops_as_hot(code, body),
+        called=[] if region.scope == "function" or code.by_structure else find_called_as_hot(code, body),
     )
 
 

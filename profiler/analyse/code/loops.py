@@ -10,6 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import pairwise
+from math import inf
+
+from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction, without_padding
 from profiler.analyse.code.opcodes import is_matrix
@@ -51,6 +55,19 @@ class Loop:
         return self.start <= instruction.offset <= self.end
 
 
+class CalledFunction(Struct, frozen=True):
+    """A function that was not inlined, such as the compiler's division, and the lines that call it, the one with most calls first.
+
+    Both shares are of the whole kernel; `samples_pct` is null without samples.
+    """
+
+    calls_from: list[str]
+    start: int
+    end: int
+    executed_pct: float
+    samples_pct: float | None
+
+
 @lru_cache(maxsize=8)
 def loops_in(code: Code) -> dict[int, list[Loop]]:
     """Returns the loops of each function; found once for all who ask."""
@@ -89,6 +106,45 @@ def find_loops_as_hot(code: Code, hot: Sequence[Instruction]) -> list[Loop]:
         return []
     others = [one for one in found if one.body != tuple(hot) and one.own_work >= _AS_HOT * own]
     return sorted(others, key=lambda one: -one.own_work)
+
+
+def find_called_as_hot(code: Code, hot: Sequence[Instruction]) -> list[CalledFunction]:
+    """Returns the functions outside of the hot loop that did at least half as much work as all of it, the most first."""
+    least = _AS_HOT * sum(one.executed or 0.0 for one in hot)
+    found = (_described(code, *one) for function in code.functions for one in _called_in(function))
+    offsets = {one.offset for one in hot}
+    others = [
+        one for one in found if one.start not in offsets and one.executed_pct * code.executed >= 100 * least
+    ]
+    return sorted(others, key=lambda one: -one.executed_pct)
+
+
+def _called_in(function: Sequence[Instruction]) -> Iterator[tuple[list[Instruction], list[Instruction]]]:
+    """Yields the instructions of each function that was called, with the calls that ran.
+
+    Each goes from where a call leads to the next such place, or to the end: compilers lay them out behind the kernel.
+    """
+    body = without_padding(function)
+    calls: dict[int, list[Instruction]] = {}
+    for one in body:
+        if one.executed and (target := one.called) is not None:
+            calls.setdefault(target, []).append(one)
+    for start, end in pairwise([*sorted(calls), inf]):
+        inside = [one for one in body if start <= one.offset < end]
+        if inside:
+            yield inside, calls[int(start)]
+
+
+def _described(code: Code, body: Sequence[Instruction], calls: Sequence[Instruction]) -> CalledFunction:
+    often = sorted(calls, key=lambda one: -(one.executed or 0.0))
+    sampled = sum(one.samples or 0 for one in code.instructions)
+    return CalledFunction(
+        calls_from=list(dict.fromkeys(one.place for one in often if one.place)),
+        start=body[0].offset,
+        end=body[-1].offset,
+        executed_pct=100 * sum(one.executed or 0.0 for one in body) / code.executed,
+        samples_pct=100 * sum(one.samples or 0 for one in body) / sampled if sampled else None,
+    )
 
 
 def weighted_by_structure(code: Code) -> Code:

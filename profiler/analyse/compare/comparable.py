@@ -24,6 +24,7 @@ from profiler.text import first_of
 
 _UNKNOWN = "unknown"
 _THE_GPU = "the GPU"
+_THE_WORKLOAD = "the workload"
 _ITSELF = "both sides are the same recording: nothing can differ"
 _CLOCK_TOLERANCE = 0.05
 _MOST_WORDS = 6
@@ -77,13 +78,25 @@ def _unlike_sections(before: Profile, after: Profile) -> list[str]:
     return [f"different sections were recorded: {'; '.join(own)}"]
 
 
-def find_cautions(before: Profile, after: Profile) -> list[str]:
-    """Lists what a reader should know, though it does not forbid the comparison."""
+def find_cautions(before: Profile, after: Profile, *, says_different: bool = False) -> list[str]:
+    """Lists what a reader should know, though it does not forbid the comparison.
+
+    That the two may not do the same work is said once. Where the headline `says_different` kernels are compared, it is said already.
+    """
     if _is_itself(before, after):
         return [_ITSELF, *_cautions_of_sides(before, after)]
-    found = (_grid_cautions, _section_cautions, _precision_cautions, _shift_cautions, _condition_cautions,
-             _clock_cautions, _cautions_of_sides, _process_cautions, _time_cautions)  # fmt: skip
-    return [caution for cautions in found for caution in cautions(before, after)]
+    of_grids = [] if says_different else list(_grid_cautions(before, after))
+    return [
+        *of_grids,
+        *_section_cautions(before, after),
+        *_precision_cautions(before, after),
+        *_shift_cautions(before, after),
+        *_condition_cautions(before, after, is_said=says_different or bool(of_grids)),
+        *_clock_cautions(before, after),
+        *_cautions_of_sides(before, after),
+        *_process_cautions(before, after),
+        *_time_cautions(before, after),
+    ]
 
 
 def _section_cautions(before: Profile, after: Profile) -> Iterator[str]:
@@ -92,17 +105,21 @@ def _section_cautions(before: Profile, after: Profile) -> Iterator[str]:
             yield f"{one}; only what both sides have is compared"
 
 
-def _condition_cautions(before: Profile, after: Profile) -> Iterator[str]:
+def _condition_cautions(before: Profile, after: Profile, *, is_said: bool) -> Iterator[str]:
+    """Warns of what differs or is not known; unless it `is_said` already, also that the work may differ."""
+    may_differ = "" if is_said else other_work(before, after)
     one, other = before.manifest.arguments, after.manifest.arguments
     if one and other and one != other:
         yield f"the arguments of the functions differ: {one} against {other}"
     if unlike := unlike_arguments(before.manifest, after.manifest):
-        yield f"the arguments of the programs differ: {unlike}{other_work(before, after)}"
+        yield f"the arguments of the programs differ: {unlike}{may_differ}"
     unknown = [what for what, one, other in _conditions(before, after) if _UNKNOWN in (one, other)]
+    if is_said:
+        unknown = [what for what in unknown if what != _THE_WORKLOAD]
     if _by_ncu(before, after) and not (before.manifest.sections and after.manifest.sections):
         unknown.append("the sections recorded")
     if unknown:
-        yield f"not recorded, and may differ: {', '.join(unknown)}{other_work(before, after)}"
+        yield f"not recorded, and may differ: {', '.join(unknown)}{may_differ}"
 
 
 def _clock_cautions(before: Profile, after: Profile) -> Iterator[str]:
@@ -181,7 +198,7 @@ def _grid_cautions(before: Profile, after: Profile) -> Iterator[str]:
 def _cautions_of_sides(before: Profile, after: Profile) -> list[str]:
     """Returns the cautions about each side; one that holds for both comes once."""
     sides = (before, after)
-    one_launch = f"one launch only, so no interval can be given; {more_launches()}"
+    one_launch = f"one launch only; {more_launches()}"
     counted = before.launches and after.launches
     singles = [[one_launch] if counted and side.launches == 1 else [] for side in sides]
     of_sides = [[*single, *doubts_of(side)] for single, side in zip(singles, sides, strict=True)]
@@ -236,7 +253,7 @@ def _conditions(before: Profile, after: Profile) -> list[tuple[str, str, str]]:
     left, right = before.manifest, after.manifest
     whatever_measured = [(_THE_GPU, _gpu(before.gpu), _gpu(after.gpu))]
     if None not in (left.workload, right.workload) or not _arguments_tell(before, after):
-        whatever_measured.append(("the workload", _workload(left.workload), _workload(right.workload)))
+        whatever_measured.append((_THE_WORKLOAD, _workload(left.workload), _workload(right.workload)))
     if not _by_ncu(before, after):
         return whatever_measured  # how ncu was set says nothing of timings
     return [

@@ -17,7 +17,6 @@ from profiler.analyse.compare.attribution import attribute, bounded_exp
 from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes, find_alike
 from profiler.analyse.compare.comparable import (
     find_cautions,
-    other_work,
     reference_shift,
     refuse_obstacles,
     two_kernels_text,
@@ -25,7 +24,7 @@ from profiler.analyse.compare.comparable import (
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides, ratio_sentence
 from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_text
-from profiler.analyse.compare.why import why_of_pair
+from profiler.analyse.compare.why import limits_text, why_of_pair
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import called_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
@@ -52,7 +51,7 @@ def compare_profiles(
 ) -> findings.ComparisonFinding:
     """Returns the comparison of two profiles; raises NotComparable if they were measured in different ways.
 
-    With `force`, it returns the reasons as warnings instead. For one kernel on two GPUs, the headline says what the other GPU changes. If launches have several shapes, those of the shape
+    With `force`, it returns the reasons as warnings instead. For one kernel on two GPUs, the headline says what the other GPU changes, and of two different kernels what limits each of them. If launches have several shapes, those of the shape
     that takes most of the time are compared. `diagnose` finds the causes of each side.
     """
     two_gpus = is_on_two_gpus(before, after)
@@ -67,14 +66,18 @@ def compare_profiles(
     opcodes = compare_opcodes(before.opcodes, after.opcodes)
     diagnosis = diagnose(after)
     changed = ChangedCauses(is_known=False)
+    limits = ""
     if not steps:
-        changed = compare_causes(diagnose(before), diagnosis, find_alike(before, after))
+        of_before = diagnose(before)
+        changed = compare_causes(of_before, diagnosis, find_alike(before, after))
+        limits = limits_text(_spoken_names(before, after), (of_before.causes, diagnosis.causes))
+    of_two = two_kernels_text(before, after) if speedup else ""
     found = findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
         after=derive_side(after),
         comparable=findings.Comparability(
-            not obstacles, [*obstacles, *narrowed, *find_cautions(before, after)]
+            not obstacles, [*obstacles, *narrowed, *find_cautions(before, after, says_different=bool(of_two))]
         ),
         speedup=speedup,
         metrics=deltas,
@@ -101,13 +104,10 @@ def compare_profiles(
         speedup,
         measured_alike=are_measured_alike(before, after),
     )
-    if of_two := two_kernels_text(before, after):
-        what = f"{of_two}{what}"
-        said, once = found.comparable, other_work(before, after)
-        found = structs.replace(
-            found,
-            comparable=structs.replace(said, warnings=[one.removesuffix(once) for one in said.warnings]),
-        )
+    if (
+        of_two
+    ):  # what one has and the other has not is no reason, and a change of the one is none of the other
+        return structs.replace(found, headline=Headline(f"{of_two}{what} {limits}".rstrip(), "", ""))
     peaks = peaks_text(before, after) if two_gpus else None
     why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)
     headline = with_next(Headline(what, why, ""), found.causes, after, at_place=True)

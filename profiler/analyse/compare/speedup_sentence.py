@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from profiler.analyse.findings import Speedup
 from profiler.analyse.recording.kernel_names import base_name
-from profiler.analyse.statistics.single_launches import LAUNCHES_APART_PCT, is_beyond_launches
+from profiler.analyse.statistics.single_launches import is_beyond_launches, launches_apart_text
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 from profiler.text import duration, number, report_name, spread
 
 BY_ORDER = ("the first", "the second")  # what the sides are called that have one name
 _TOO_FEW = ", which are too few to decide it."
 _NO_INTERVAL = ". A single launch gives no interval"
-_WITHIN = (
-    f"{_NO_INTERVAL}, and launches of one kernel in one run differ by up to "
-    f"{LAUNCHES_APART_PCT} % in the recordings of prof: this may be noise."
-)
-_BEYOND = (
-    f"{_NO_INTERVAL}, but this is more than the "
-    f"{LAUNCHES_APART_PCT} % by which launches of one kernel in one run differ at most in the recordings of prof."
-)
+_APART = ". Single launches of one kernel differ by up to {}"
 
 
 def names_of_sides(labels: tuple[str, str], kernels: tuple[str, str] = ("", "")) -> tuple[str, str]:
@@ -93,7 +86,10 @@ def _without_interval(
         return " in these launches", _TOO_FEW
     if not measured_alike:
         return " in these launches", f"{_NO_INTERVAL}."
-    return ("", _BEYOND) if is_beyond_launches(*times_ns) else (" in these launches", _WITHIN)
+    apart = _APART.format(launches_apart_text(min(times_ns)))
+    if is_beyond_launches(*times_ns):
+        return "", f"{apart}, so this is hardly noise."
+    return " in these launches", f"{apart}: this may be noise."
 
 
 def _half_width(pct: float) -> str:

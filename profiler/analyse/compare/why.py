@@ -122,6 +122,16 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     return f"{_joined(reasons)} {against_it}".strip() or _without_a_reason(changed)
 
 
+def limits_text(names: tuple[str, str], causes: tuple[Sequence[Cause], Sequence[Cause]]) -> str:
+    """Returns what limits each of two kernels of which neither explains the other; "" where no cause is known."""
+    clauses = [
+        f"{name} is {'' if found[0].is_ceiling else 'limited by '}{_with_place(found[0])}"
+        for name, found in zip(names, causes, strict=True)
+        if found
+    ]
+    return f"{' and '.join(clauses)}." if clauses else ""
+
+
 def _is_same(speedup: Speedup) -> bool:
     """Returns whether the sides take the same time, as near as anybody would act on."""
     return abs(speedup.ratio - 1) < SMALLEST_RELATIVE_EFFECT and (

@@ -11,13 +11,14 @@ from itertools import pairwise
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import next_at_place
 from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import DELTA_COLUMNS, MetricDelta
+from profiler.analyse.flat_rows import flat_row
 from profiler.analyse.ladder.ladder import LadderFinding, LadderStep, RungFinding
 from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.profile import Profile
@@ -77,13 +78,13 @@ class LadderSheet(Struct, frozen=True):
     reference: int | None = None
 
     def to_pandas(self) -> pd.DataFrame:
-        """Returns one row for each rung, indexed by its number; its profiled metrics are columns."""
+        """Returns one row for each rung, indexed by its number.
+
+        `speedup` and the columns that begin with `delta_` and `verdict_` are against the rung `before`; `profiled_` are its metrics.
+        """
         import pandas as pd
 
-        rows = [to_builtins(rung) for rung in self.ladder.kernels]
-        for row in rows:
-            row |= {f"profiled_{name}": value for name, value in row.pop("metrics").items()}
-        return pd.DataFrame(rows).set_index("kernel")
+        return pd.DataFrame(map(_rung_row, self.ladder.kernels)).set_index("kernel")
 
     def stalls_to_pandas(self) -> pd.DataFrame:
         """Returns one row for each rung with stalls, with a column for each reason, in cycles per issued instruction of a warp."""
@@ -100,6 +101,17 @@ class LadderSheet(Struct, frozen=True):
         rows = [{"kernel_before": one.before, "kernel": one.kernel, **delta.row()} for one, delta in deltas]
         columns = ["kernel_before", "kernel", *DELTA_COLUMNS]
         return pd.DataFrame(rows, columns=columns).set_index(["kernel", "name"])
+
+
+def _rung_row(rung: RungFinding) -> dict[str, object]:
+    row = flat_row(rung)
+    for name in ("metrics", "delta", "speedup", "warnings"):  # which are the cautions
+        del row[name]
+    low, high = (rung.speedup and rung.speedup.ci) or (None, None)
+    row |= {"speedup": rung.speedup and rung.speedup.ratio, "speedup_low": low, "speedup_high": high}
+    row |= {f"profiled_{name}": value for name, value in rung.metrics.items()}
+    row |= {f"delta_{name}": one.delta for name, one in rung.delta.items()}
+    return row | {f"verdict_{name}": one.verdict for name, one in rung.delta.items()}
 
 
 def derive_ladder_sheet(climb: Climb) -> LadderSheet:
@@ -155,7 +167,6 @@ def delta_rows(finding: LadderFinding, steps: Sequence[LadderStep]) -> list[dict
             rows.append({**shared, **time, "verdict": after.verdict, "reason": ""})
         for delta in step.change.metrics if step.change else ():
             row = delta.row()
-            del row["ci"]  # its ends have columns of their own
             rows.append(shared | {"metric": row.pop("name"), **row})
     return rows
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -35,7 +35,7 @@ from profiler.catalog.metrics import HEADLINE, READY
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
-from profiler.text import counted, duration
+from profiler.text import counted, duration, source_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +61,10 @@ class SheetMetric(Struct, frozen=True):
 
 
 class SheetRule(Struct, frozen=True):
-    """It may point at a source line, or at an instruction by its offset in bytes. `causes` are those of prof that it may mean."""
+    """It may point at a source line, or at an instruction by its offset in bytes. `causes` are those of prof that it may mean.
+
+    A `global` speedup is of the kernel, and a `local` one of a part of it, such as all instructions of one type.
+    """
 
     section: str
     kind: str
@@ -71,6 +74,7 @@ class SheetRule(Struct, frozen=True):
     line: int | None = None
     offset: int | None = None
     causes: list[str] = []
+    speedup_kind: Literal["global", "local"] | None = None
 
 
 class HotLine(Struct, frozen=True):
@@ -313,6 +317,7 @@ def _rules(run: Run, kernel: str) -> list[SheetRule]:
         ):
             said = {name: row[name] for name in SheetRule.__struct_fields__ if name in row}
             message = _MARKUP.sub(r"\1\2", row["message"])
+            said["file"] = source_name(row["file"]) if row["file"] else None
             rule = SheetRule(**{**said, "message": message, "causes": list(causes_of_rule(row))})
             what = (rule.file, rule.line) if rule.line else rule.offset is not None or rule.message
             found.setdefault((row["rule"], rule.section, what), []).append(rule)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise, starmap
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from profiler.analyse.code.code import place_of, read_instructions
 from profiler.analyse.code.libraries import Written, find_authors
@@ -81,10 +82,16 @@ class SourceLines(Struct, frozen=True):
         )
 
     def to_pandas(self) -> pd.DataFrame:
-        """Returns one row for each line."""
+        """Returns one row for each line; a column such as `stall_wait` counts the samples of warps that waited for this reason."""
         import pandas as pd
 
-        return pd.DataFrame([to_builtins(line) for line in self.lines]).set_index(["file", "line"])
+        reasons = sum((Counter(line.stalls) for line in self.lines), Counter[str]())
+        rows = []
+        for line in self.lines:
+            row = asdict(line)
+            stalls = row.pop("stalls")
+            rows.append(row | {f"stall_{one}": stalls.get(one, 0) for one, _ in reasons.most_common()})
+        return pd.DataFrame(rows).set_index(["file", "line"])
 
 
 @dataclass

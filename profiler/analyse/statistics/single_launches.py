@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from profiler.catalog.metrics import DURATION
+from profiler.text import duration
 
 # The launches of one kernel, of one shape, in one run of `runs/` lie at most 7.02 % apart (185 kernels, 1,814 launches; the
 # largest is layernorm 2 of 24 November, in a single process). Of 19 in 20 kernels they lie at most 1.5 % apart, and two runs of one kernel,
@@ -34,6 +35,13 @@ _SHORTEST_RECORDED_NS = 7_000.0
 def is_beyond_launches(before_ns: float, after_ns: float) -> bool:
     """Returns whether the two times differ by more than launches of one kernel did in all that prof recorded."""
     return is_metric_beyond_launches(DURATION, before_ns, after_ns)
+
+
+def launches_apart_text(shorter_ns: float) -> str:
+    """Returns how far apart the times of such launches of one kernel lie at most: 7.1 %, or of short ones a time."""
+    if shorter_ns >= _SHORTEST_RECORDED_NS:
+        return f"{LAUNCHES_APART_PCT} %"
+    return duration(LAUNCHES_APART_PCT / 100 * _SHORTEST_RECORDED_NS)
 
 
 def is_metric_beyond_launches(

@@ -169,6 +169,8 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
         reason = REASONS[one.reason]
     elif pair.is_doubted:
         reason = "another kernel?"
+    elif one.reason == "beyond_launches" and not one.accepted:
+        reason = REASONS[one.reason]
     return (
         metric,
         value_text(one.before, one.unit),

@@ -48,7 +48,7 @@ def _sections(code: MachineCode, about: Sequence[str | list[str]], body: doc.Cod
     titles = side_titles(code)
     return [
         [doc.Facts(list(zip(titles, about, strict=True))), *map(doc.Caution, caution_texts(code))],
-        _as_hot(code),
+        [*_as_hot(code), *_called(code)],
         [figures_table(code, titles if len(titles) > 1 else ("",))],
         load_blocks(code),
         [body, *_meaning(code)],
@@ -131,6 +131,22 @@ def _as_hot(code: MachineCode) -> doc.Section:
         text = f"{of_it}This is one of {sheet.loops} loops, of which {others} at least half as much work: {first_of(named, _MOST_LOOPS)}. "
         how = Spoken("--full shows the whole function.", "`full=True` shows the whole function.")
         lines.append(doc.Text(text + how))
+    return lines
+
+
+def _called(code: MachineCode) -> doc.Section:
+    """Returns of each kernel which called functions are as hot as the loop, and how to see them."""
+    lines: list[doc.Block] = []
+    for sheet in code.kernels:
+        of_it = f"{sheet.label}: " if len(code.kernels) > 1 else ""
+        for one in sheet.called:
+            where = short_place(one.calls_from[0]) if one.calls_from else "the kernel"
+            sampled = (
+                "" if one.samples_pct is None else f" and has {number(one.samples_pct)} % of the samples"
+            )
+            text = f"{of_it}The function that {where} calls, from {one.start:#x}, executes {number(one.executed_pct)} % of all{sampled}; it does not count as a part of the loop. "
+            how = Spoken("--full shows it.", "`full=True` shows it.")
+            lines.append(doc.Text(text + how))
     return lines
 
 

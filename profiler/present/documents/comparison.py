@@ -170,13 +170,18 @@ def claim_text(headline: Headline | None) -> str:
 
 def _metrics(comparison: findings.ComparisonFinding, full: bool, wanted: Sequence[str]) -> doc.Section:
     shown, hidden = (comparison.metrics, []) if full else shown_metrics(comparison, wanted)
+    # Of a single launch, the first screen says already that it is too few.
+    table = partial(
+        _metrics_table, says_too_few=1 not in (comparison.before.launches, comparison.after.launches)
+    )
     if not shown:
         return [doc.Text("No metric of the catalogue is recorded on both sides.")]
-    return [_metrics_table(shown), *_folded(_metrics_table(hidden), "more", verdict_counts(hidden))]
+    return [table(shown), *_folded(table(hidden), "more", verdict_counts(hidden))]
 
 
-def _metrics_table(deltas: Sequence[findings.MetricDelta]) -> doc.Table:
-    return doc.Table(METRIC_COLUMNS, [metric_row(delta) for delta in deltas], drops_empty=True)
+def _metrics_table(deltas: Sequence[findings.MetricDelta], *, says_too_few: bool) -> doc.Table:
+    rows = [metric_row(delta, says_too_few=says_too_few) for delta in deltas]
+    return doc.Table(METRIC_COLUMNS, rows, drops_empty=True)
 
 
 def _folded(table: doc.Table, what: str, which: str) -> doc.Section:
@@ -227,8 +232,8 @@ def verdict_text(
     return f"likely {'better' if (change < 0) == (better == 'lower') else 'worse'}"
 
 
-def metric_row(delta: findings.MetricDelta) -> doc.Row:
-    """Returns the row of one metric, in the order of `METRIC_COLUMNS`."""
+def metric_row(delta: findings.MetricDelta, *, says_too_few: bool = True) -> doc.Row:
+    """Returns the row of one metric, in the order of `METRIC_COLUMNS`; that there are too few launches, only if it `says_too_few`."""
     divisor, unit = unit_for_people(delta.unit, delta.before, delta.after)
     ci = None if delta.ci is None else (delta.ci[0] / divisor, delta.ci[1] / divisor)
     figures = (delta.before / divisor, delta.after / divisor, delta.delta / divisor, ci)
@@ -239,7 +244,7 @@ def metric_row(delta: findings.MetricDelta) -> doc.Row:
         *figures,
         relative,
         _verdict_of(delta),
-        findings.REASONS[delta.reason],
+        "" if delta.reason in findings.TOO_FEW and not says_too_few else findings.REASONS[delta.reason],
     )
     return doc.Row(cells, VERDICT_TONE[delta.verdict])
 

@@ -302,11 +302,16 @@ def _waits(line: overview.HotLine) -> list[tuple[str, float]]:
 def rule_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
     """Returns the findings of Nsight Compute's own rules, with its estimates of the speedup.
 
-    Unless `full`, only the sentence with the figure of the rules that promise most, and that say more than the causes named above; the
-    others are counted.
+    Unless `full`, only the sentence with the figure of the rules that promise most of the kernel, and that say more than the causes
+    named above; the others are counted. What a rule promises of a part, such as all FP32 instructions, says nothing of the kernel: it
+    may be 50 % where hardly any run.
     """
     named = {one.cause for one in sheet.causes}
-    telling = [rule for rule in sheet.rules if rule.speedup_pct and named.isdisjoint(rule.causes)]
+    telling = [
+        rule
+        for rule in sheet.rules
+        if rule.speedup_pct and rule.speedup_kind != "local" and named.isdisjoint(rule.causes)
+    ]
     shown = sheet.rules if full else telling[:_MOST_RULES]
     lines = [
         f"{rule.section}{_place(rule)}{_estimate(rule)}: {rule.message if full else _telling_sentence(rule.message)}"
@@ -333,7 +338,8 @@ def _telling_sentence(message: str) -> str:
 
 
 def _estimate(rule: overview.SheetRule) -> str:
-    return f" (estimated speedup {rule.speedup_pct:.3g} %)" if rule.speedup_pct else ""
+    of_what = " of a part" if rule.speedup_kind == "local" else ""
+    return f" (estimated speedup {rule.speedup_pct:.3g} %{of_what})" if rule.speedup_pct else ""
 
 
 def _place(rule: overview.SheetRule) -> str:

@@ -158,7 +158,8 @@ class _Printer:
             together = f"{with_above_text(one):>{_WEIGHT_WIDTH}}  " if adds_up else ""
             weight = f"{weight_text(one.weight_pct):>{_WEIGHT_WIDTH}}  "
             lines.append(f"{weight}{together}{self._styled(one.name, 'bold')}")
-            lines.append(wrapped(_ITEM + printable(one.sentence), self.window.width, _ITEM))
+            if one.sentence:  # nothing, where the answer above says it all
+                lines.append(wrapped(_ITEM + printable(one.sentence), self.window.width, _ITEM))
         return "\n".join(lines)
 
     @text.register

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from profiler.errors import RunDamaged, RunNotFound, RunUnreadable, RunUnusable
 from profiler.store.packs.layout import PACK_FILE, Pack
 from profiler.store.remote.objects import ObjectPlace
@@ -26,8 +24,6 @@ from profiler.store.runs.run_id import RunId
 from profiler.store.tables.schema import TABLES
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from profiler.store.runs.commit import Staging
 
 
@@ -170,12 +166,6 @@ class RunStore:
     def manifests(self) -> Iterator[Manifest]:
         """Returns the manifests of all runs that are whole, oldest first."""
         return (run.manifest for run in self._whole(self.ids()))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Returns one row for each run that is whole, from its manifest, oldest first."""
-        import pandas as pd
-
-        return pd.DataFrame([msgspec.to_builtins(manifest) for manifest in self.manifests()])
 
     def find(self, reference: str, ladder: str) -> Run:
         """Finds the newest run by a kernel number, a run id or the start of one, or a name.

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from profiler.analyse.code.code import Code, Instruction, read_code
-from profiler.analyse.code.loops import find_hot_loop, find_loops, weighted_by_structure
+from profiler.analyse.code.loops import find_called_as_hot, find_hot_loop, find_loops, weighted_by_structure
 from profiler.store.tables.instruction_text import opcode_of
 
 
@@ -220,3 +220,25 @@ def test_tensor_cores_decide_which_loop_counts():
     lines = ["HGMMA R0, R1, R2", "BRA 0x0", *["FADD R3, R3, R3"] * 15, "BRA 0x20", "EXIT"]
     _, loop = find_hot_loop(weighted_by_structure(code_of(function(*((None, line) for line in lines)))))
     assert (loop.start, loop.end) == (0x0, 0x10)
+
+
+@pytest.mark.parametrize(("calls", "is_named"), [(799, False), (800, True)])
+def test_a_called_function_is_named_if_it_did_half_the_work_of_the_loop(calls, is_named):
+    """The loop issues 4,800 instructions, and the function three a call."""
+    code = code_of(
+        function(
+            (8, "MOV R0, RZ"),
+            (1600, "IADD3 R0, R0, 0x1, RZ"),
+            (1600, "@P0 CALL.REL.NOINC 0x50"),
+            (1600, "@P0 BRA 0x10"),
+            (8, "EXIT"),
+            (calls, "IMAD R1, R1, R2, R3"),
+            (calls, "IMAD R1, R1, R2, R3"),
+            (calls, "RET.REL.NODEC R16, 0x0"),
+            (0, "BRA 0x80"),
+        )
+    )
+    _, loop = find_hot_loop(code)
+    found = find_called_as_hot(code, loop.body)
+    assert [(one.start, one.end) for one in found] == ([(0x50, 0x70)] if is_named else [])
+    assert all(one.samples_pct is None for one in found)

@@ -86,6 +86,8 @@ def test_another_number_of_threads_may_be_another_problem_unless_its_size_or_ari
     found = compare_profiles(profile((8, 8), (16, 16), 100), profile(grid, block, ffmas))
     said = [one for one in found.comparable.warnings if "maybe not the same work" in one]
     assert bool(said) is is_said
+    is_unknown = any("may differ: the workload" in one for one in found.comparable.warnings)
+    assert is_unknown is (workload is None and not is_said)  # the same doubt, in other words
     for line in said:
         assert "8 x 8 blocks of 16 x 16 threads against 25 x 11 blocks" in line
         assert "64 against 275 of as many threads each" in line

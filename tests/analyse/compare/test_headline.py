@@ -10,7 +10,7 @@ from profiler.analyse.compare.changed_causes import ChangedCauses, compare_cause
 from profiler.analyse.compare.comparable import are_different_kernels
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.speedup_sentence import ratio_sentence
-from profiler.analyse.compare.why import main_factors, why_of_pair
+from profiler.analyse.compare.why import limits_text, main_factors, why_of_pair
 from profiler.analyse.findings import (
     Attribution,
     CauseChange,
@@ -53,12 +53,9 @@ def test_a_ratio_is_claimed_only_where_its_interval_leaves_one_side_faster(ratio
 )
 def test_single_launches_that_differ_by_more_than_launches_of_one_kernel_do_are_said_to(times_ns, is_beyond):
     said = ratio_sentence(("a", "b"), times_ns, Speedup(times_ns[0] / times_ns[1], None, "profiled"))
-    beyond = "this is more than the 7.1 % by which launches of one kernel in one run differ at most in the recordings of prof."
-    assert said.endswith(
-        f". A single launch gives no interval, but {beyond}" if is_beyond
-        else ". A single launch gives no interval, and launches of one kernel in one run differ by up to 7.1 % in the "
-        "recordings of prof: this may be noise."
-    )  # fmt: skip
+    apart = "7.1 %" if min(times_ns) >= 7000 else "497.0 ns"  # 7.1 % of 7 us
+    hardly = ", so this is hardly noise." if is_beyond else ": this may be noise."
+    assert said.endswith(f". Single launches of one kernel differ by up to {apart}{hardly}")
     assert ("in these launches" in said) != is_beyond
 
 
@@ -284,6 +281,7 @@ def test_bank_conflicts_that_came_or_went_are_a_reason_though_no_cause_is(ratio,
 
 
 NARROW = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
+SPILLS = Cause("register-spills", "", "", Savings(9.0, 9.0), [], {})
 CLOCK = ("clock", 0.95, -0.1, 1.5, 1.43)
 
 
@@ -323,10 +321,18 @@ def test_the_first_sentence_says_that_two_kernels_are_different_ones(
         launch = {"kernel": kernel, "metrics": {"gpu__time_duration.sum": took_ns}}
         run = make_run(launch, name=f"run_{len(sides)}", workload=workload)
         sides.append(replace(profile_kernel(run, kernel), opcodes=executed))
-    said = compare_profiles(*sides).headline.what
+    said = compare_profiles(*sides).headline
     prefix = f"{kernels[0]} and {kernels[1]} are two different kernels: "
-    assert said.startswith(prefix) == are_different
-    assert " takes 9.000x as long as " in said
+    assert said.what.startswith(prefix) == are_different
+    assert " takes 9.000x as long as " in said.what
+    assert bool(said.why) != are_different  # neither explains the other
+
+
+def test_of_two_different_kernels_the_answer_says_what_limits_each():
+    said = limits_text(("bfs", "lab"), ([SPILLS], [NARROW]))
+    assert said == "bfs is limited by register-spills and lab is limited by narrow-accesses."
+    assert limits_text(("bfs", "lab"), ([], [NARROW])) == "lab is limited by narrow-accesses."
+    assert limits_text(("bfs", "lab"), ([], [])) == ""
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 
 import profiler
+from profiler.analyse.code.code import Instruction
 from profiler.analyse.compare.attribution import STALLS
 
 
@@ -50,6 +51,21 @@ def test_without_samples_and_sources_the_executed_instructions_remain(recorded):
     lines = profiler.source_lines(recorded.find("6", ladder="gemm"))
     assert (lines.samples, {line.text for line in lines.lines}) == (0, {None})
     assert lines.executed > 4096**3 / 32
+
+
+@pytest.mark.parametrize(
+    ("file", "named"),
+    [
+        (f"/tmp/{40 * 'a'}.cubin.cu", "<CuPy source>"),  # how CuPy names what it compiles
+        ("/home/me/mine.cubin.cu", "mine.cubin.cu"),
+        ("/home/me/kernel.cu", "kernel.cu"),
+    ],
+)
+def test_code_that_is_no_file_has_one_name_in_every_answer(make_run, file, named):
+    run = make_run({"kernel": "k", "instructions": [("FFMA R1, R2, R3, R4", 10, file, 3, 0)]})
+    (line,) = profiler.source_lines(run).lines
+    assert (line.file, line.line) == (named, 3)
+    assert Instruction(0, "FFMA", "FFMA R1, R2, R3, R4", file=file, line=3).place == f"{named}:3"
 
 
 def test_without_line_information_there_is_nothing_to_say(make_run):

@@ -20,7 +20,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import CauseChange
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import CAUSES, find_cause
-from profiler.present.document import Caution, Document, Records, Text
+from profiler.present.document import Caution, Document, Item, Items, Records, Text
 from profiler.present.documents.parts.causes import (
     cause_blocks,
     changed_cause_blocks,
@@ -240,6 +240,14 @@ def test_that_no_lines_are_recorded_is_said_once_with_how_to_record_them():
     assert "@cuda.jit(lineinfo=True)" in said.next
     blocks = cause_blocks(nowhere, [], said)
     assert not any(isinstance(one, Text) and "no source lines" in one.text for one in blocks)
+
+
+def test_a_cause_of_which_the_answer_has_said_all_leaves_no_empty_line():
+    items = Items(
+        "causes", [Item(94.0, "grid-too-small", ""), Item(20.0, "barriers", "Warps wait.")], ("", "", "", "")
+    )
+    text = document_text(Document("", [[items]]), Window(width=80))
+    assert text.splitlines()[1:] == ["  94 %  grid-too-small", "  20 %  barriers", "        Warps wait."]
 
 
 CUPY = f"{40 * 'a'}.cubin.cu"

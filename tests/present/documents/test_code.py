@@ -9,6 +9,7 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from profiler.analyse.code.hot_loop import LoopAsHot
+from profiler.analyse.code.loops import CalledFunction
 from profiler.analyse.code.machine_code import view_machine_code
 from profiler.present.document import Document, Records, Table
 from profiler.present.documents.code import changes_document, code_document, figures_table, side_titles
@@ -290,6 +291,19 @@ def test_markdown_is_tables_and_sentences(view):
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     assert sum(token.type == "table_open" for token in tokens) == 4
     assert "* A operand: 8 LDS -&gt; 2 LDS.128 per k-step" in text
+
+
+def test_a_called_function_that_is_as_hot_as_the_loop_is_named_with_a_way_to_see_it(store):
+    view = view_of(store, "gemm_5")
+    (sheet,) = view.finding.kernels
+    assert "The function that" not in text_of(view), "nothing is called"
+    division = CalledFunction(["mine.cu:58", "mine.cu:57"], 0xEF0, 0x1360, 76.06, 64.61)
+    called = replace(view.finding, kernels=[replace(sheet, called=[division])])
+    text = " ".join(text_of(dataclasses.replace(view, finding=called)).split())
+    assert (
+        "The function that mine.cu:58 calls, from 0xef0, executes 76.06 % of all and has 64.61 % of the samples; it does not "
+        "count as a part of the loop. --full shows it." in text
+    )
 
 
 def test_loops_that_are_as_hot_are_named_with_a_way_to_see_them(store):

@@ -30,3 +30,16 @@ def test_the_sentence_with_a_figure_of_this_kernel_is_told(message, told):
     sheet = SheetFinding("k", 1, "NVIDIA H200", [], [], [rule])
     assert rule_lines(sheet, full=False) == [f"WarpStateStats (estimated speedup 38.2 %): {told}"]
     assert rule_lines(sheet, full=True) == [f"WarpStateStats (estimated speedup 38.2 %): {message}"]
+
+
+@pytest.mark.parametrize(("kind", "is_shown"), [("global", True), ("local", False), (None, True)])
+def test_what_a_rule_promises_of_a_part_of_the_kernel_is_left_to_the_full_answer(kind, is_shown):
+    """Half of the FP32 instructions may be to save where all others are of FP64."""
+    message = "This kernel executes 0 fused and 24576 non-fused FP32 instructions."
+    rule = SheetRule("InstructionStats", "optimization", message, 50.0, speedup_kind=kind)
+    sheet = SheetFinding("k", 1, "NVIDIA H200", [], [], [rule])
+    (line,) = rule_lines(sheet, full=False)
+    assert (line == f"InstructionStats (estimated speedup 50 %): {message}") is is_shown
+    assert is_shown or line == "1 finding of Nsight Compute is left out"
+    (whole,) = rule_lines(sheet, full=True)
+    assert ("estimated speedup 50 % of a part" in whole) is not is_shown

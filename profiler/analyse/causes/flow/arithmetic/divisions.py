@@ -15,7 +15,6 @@ _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|
 _NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 OF_A_DIVISION = 20
-_CALLED = re.compile(r"CALL\.REL\S* (?:R\d+ )?(0x[0-9a-f]+)$")
 _EITHER = "0xfc"  # the table of LOP3 by which it says whether one of two words has a bit
 _DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special")
 _OF_THE_KERNEL: tuple[Kind, ...] = (*ACCESSES, "barrier")
@@ -84,8 +83,8 @@ def find_calls(evidence: Evidence) -> dict[Site, dict[Site, float]]:
     for sites in evidence.by_function.values():
         calls: dict[int, dict[Site, float]] = {}
         for site in sites:
-            if site.instruction.name == "CALL" and (target := _CALLED.search(site.instruction.text)):
-                calls.setdefault(int(target[1], 16), {})[site] = site.executed
+            if (target := site.instruction.called) is not None:
+                calls.setdefault(target, {})[site] = site.executed
         last = max((place for place, site in enumerate(sites) if site.instruction.name == "EXIT"), default=-1)
         if not calls or last < 0:
             continue

@@ -1,0 +1,29 @@
+"""Makes rows of a data frame of an answer's entries: each column holds numbers, or each texts.
+
+An interval becomes two columns, and a list of texts one text.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+_BETWEEN = "; "
+# An interval, and what its ends are called.
+_ENDS = {"ci": ("ci_low", "ci_high"), "ci_pct": ("ci_low_pct", "ci_high_pct")}
+
+
+def flat_row(entry: Struct) -> dict[str, object]:
+    """Returns the fields of an entry as columns; what is itself an object stays one."""
+    row: dict[str, object] = {}
+    for name, value in asdict(entry).items():
+        if name in _ENDS:
+            row |= zip(_ENDS[name], value or (None, None), strict=True)
+        else:
+            row[name] = _BETWEEN.join(value) if isinstance(value, list) else value
+    return row
+
+
+def flat_columns(kind: type[Struct]) -> list[str]:
+    """Returns the columns of `flat_row`, also of an answer without any entry."""
+    return [column for name in kind.__struct_fields__ for column in _ENDS.get(name, (name,))]
