@@ -187,22 +187,24 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
 def detect_computed_by_all(evidence: Evidence) -> Iterable[Candidate]:
     """Names what all threads of the grid compute alike, from parameters and from what all of them load from the same place.
 
-    Each result that a thread's own work reads takes the place of what computes it last, because it is looked up. Divisors of integers are left
-    to `integer-overhead`.
+    Each result that a thread's own work reads takes the place of what computes it last, because it is looked up; where no thread has work
+    of its own, as in a benchmark, nothing is named. Divisors of integers are left to `integer-overhead`.
     """
-    alike = set(find_grid_independent(evidence)) - set(find_dividing(evidence))
-    spared = {}
+    dividing = set(find_dividing(evidence))
+    alike = dict.fromkeys(site for site in find_grid_independent(evidence) if site not in dividing)
+    spared, has_results = {}, False
     for site in alike:
         loop = evidence.innermost_loop(site)
         makes = site.kind in (*ARITHMETIC, *COMPUTED) and site.use.written and site.use.inputs
         if makes or (loop and site.kind in _GOING_WITH_A_LOOP):
             turns = evidence.turns(site, loop) if loop else 1.0
-            is_result = not alike.issuperset(readers_behind(evidence, site))
+            is_result = any(one not in alike for one in readers_behind(evidence, site))
+            has_results |= is_result
             kept = 1 / turns if is_result else turns / site.executed
             if kept < 1:
                 spared[site] = 1 - kept
     share = 100 * evidence.share_executed(spared)
-    if spared:
+    if spared and has_results:
         yield Candidate(
             "redundant-instructions",
             f"All threads of the grid compute the same values: {whole_percent(share)} % of the executed instructions depend neither on the thread nor on "
