@@ -13,7 +13,7 @@ from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
 
 DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "causes.md"
-SAID = "General causes (here {}) stand lower"
+SAID = "Causes that hold for most kernels (here {}) count for less"
 
 
 def cause(name, saves, **evidence):
@@ -120,7 +120,7 @@ def test_the_answer_says_why_a_cause_that_saves_less_stands_first(waiting, is_sa
 def test_no_rule_is_said_where_another_one_put_the_larger_saving_behind():
     """Double precision stands behind the functions that execute most of it: neither of them is general."""
     functions, doubles = cause("special-functions", 70.0), cause("fp64-arithmetic", 80.0)
-    assert "General causes" not in str(cause_blocks([functions, doubles], []))
+    assert "hold for most kernels" not in str(cause_blocks([functions, doubles], []))
 
 
 def test_a_ceiling_that_stands_first_needs_no_reason():
@@ -128,8 +128,8 @@ def test_a_ceiling_that_stands_first_needs_no_reason():
     ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-stores", 10.0)
     waiting = cause("dependent-chain", 12.0)
     assert ceiling.is_ceiling
-    assert "General causes" not in str(cause_blocks([ceiling, fault], []))
-    assert "General causes" not in str(cause_blocks([ceiling, waiting], []))
+    assert "hold for most kernels" not in str(cause_blocks([ceiling, fault], []))
+    assert "hold for most kernels" not in str(cause_blocks([ceiling, waiting], []))
     assert SAID.format("dependent-chain") in str(cause_blocks([ceiling, fault, waiting], []))
 
 

@@ -27,7 +27,7 @@ from profiler.text import is_cupy_source, saving
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
-_ORDER = "General causes (here {}) stand lower, since they were right less often."
+_ORDER = "Causes that hold for most kernels (here {}) count for less in this order, since they were right less often."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string, and from no file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
