@@ -21,7 +21,7 @@ def saved_together(model: TimeModel, expected: Mapping[Candidate, float]) -> flo
     """
     modelled = [one for one in expected if one.saves is None]
     left = 1.0 - model.saved(combine([one.effect for one in modelled]))
-    left *= prod(1.0 - expected[one] for one in expected.keys() - modelled)
+    left *= prod(1.0 - saved for one, saved in expected.items() if one.saves is not None)
     return max(1.0 - left, *expected.values())
 
 

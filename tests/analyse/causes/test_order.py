@@ -117,12 +117,6 @@ def test_the_answer_says_why_a_cause_that_saves_less_stands_first(waiting, is_sa
     assert (SAID.format("dependent-chain") in str(cause_blocks(causes, []))) == is_said
 
 
-def test_no_rule_is_said_where_another_one_put_the_larger_saving_behind():
-    """Double precision stands behind the functions that execute most of it: neither of them is general."""
-    functions, doubles = cause("special-functions", 70.0), cause("fp64-arithmetic", 80.0)
-    assert "hold for most kernels" not in str(cause_blocks([functions, doubles], []))
-
-
 def test_a_ceiling_that_stands_first_needs_no_reason():
     """A fault below it may be the surest to help, and yet saves more than a ceiling, which saves nothing."""
     ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-stores", 10.0)

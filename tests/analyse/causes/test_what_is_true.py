@@ -160,6 +160,13 @@ def test_stores_between_loads_keep_the_compiler_from_issuing_them_together(lines
     assert ("before the first store" in candidate.advice) == advised
 
 
+def test_a_store_before_a_loop_keeps_no_loads_of_its_turns_apart():
+    lines = (LOAD, STORE, *((line, 800.0) for line in (SECOND, "FADD R5, R5, R6", "@P0 BRA 0x20")), "EXIT")
+    facts = {0: {"waits": {"long_scoreboard": 9}}, 3: WAITED_FOR}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    assert "before the first store" not in candidate.advice
+
+
 @pytest.mark.parametrize(("elsewhere", "advised"), [(1, True), (100, False)])
 def test_stores_are_blamed_where_warps_wait_most_for_the_loads_around_them(elsewhere, advised):
     lines = (LOAD, STORE, SECOND, "FADD R5, R5, R6", "@P0 BRA 0x60", OTHERS, "FADD R5, R5, R7", "EXIT")

@@ -28,12 +28,9 @@ from profiler.catalog.metrics import LANES
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
 _DIMENSIONS = "XYZ"
-_OF_A_THREAD = (
-    "S2R",
-    "S2UR",
-    "CS2R",
-    "ELECT",
-)  # which read the index of a thread or of its block, or choose a lane
+# What reads the index of a thread or of its block, chooses a lane, or says what the threads of a block found at a barrier.
+_OF_A_THREAD = ("S2R", "S2UR", "CS2R", "ELECT", "B2R")
+_CHANGES_MEANWHILE = ".STRONG"  # a load of volatile data, such as a flag that is waited for
 OF_BLOCK = "SR_CTAID"  # whichever dimension of the grid
 # The traffic of device memory beyond one trip for each sector, and the sectors that a block finds in L1: of blocks that share their
 # sectors with others, both are small.
@@ -208,7 +205,8 @@ def find_grid_independent(evidence: Evidence) -> list[Site]:
         found = {
             site
             for site in sites
-            if site.instruction.name in _OF_A_THREAD and "SRZ" not in site.instruction.text
+            if (site.instruction.name in _OF_A_THREAD and "SRZ" not in site.instruction.text)
+            or _CHANGES_MEANWHILE in site.opcode
         }
         return found | _naming(sites, OF_BLOCK)
 

@@ -43,7 +43,7 @@ _SPARE_OF_POLYNOMIAL = 1 - 24 / 53
 # In double precision, the library's logarithm has seven such terms, and its exponential nine. A polynomial of fewer is as likely part
 # of the source, where it stays as it is in single precision.
 _LEAST_TERMS = 6
-_WORTH_SAYING = 1.1  # times the warps
+_WORTH_SAYING = 1.1  # times the warps: of ten blocks of an SM, one more
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 _LITERAL = re.compile(r"-?(0x[\da-f]+|\d.*|RZ|URZ)$")
 
@@ -206,7 +206,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
             else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
         )
         + (
-            " Where double precision has to stay, multiply by `rsqrt(x)` instead of dividing by `sqrt(x)` or a power of it."
+            " Where double precision has to stay and a divisor is `sqrt(x)` or a power of it, multiply by `rsqrt(x)` instead."
             if _divides_by_root(evidence)
             else ""
         ),
@@ -221,7 +221,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _divides_by_root(evidence: Evidence) -> bool:
-    """Returns whether most quotients in double precision have a divisor that is a root, or a product with it; a sum with it has no such form."""
+    """Returns whether most quotients in double precision have a divisor that is made of a root without an addition. One in a multiply-add looks as the root's own."""
 
     def factors(site: Site) -> list[Site]:
         return [

@@ -23,8 +23,10 @@ from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     NEAR,
     find_depending,
+    reach,
     readers_behind,
     readers_of,
+    sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.code.loops import loops_within
@@ -38,6 +40,7 @@ _ADDITIONS = {
 }  # by the product that a multiply-add would include
 _REGISTER_BYTES = 4
 _RECIPROCAL = "MUFU.RCP"
+_NEARLY_ALL = 0.9  # of the warps: the last blocks of a grid may lie past the end of the data
 # What a loop needs to make its result. Outside of loops, a load makes room for the lookup of the result.
 _GOING_WITH_A_LOOP = ("integer", "control", "global load")
 
@@ -187,24 +190,12 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
 def detect_computed_by_all(evidence: Evidence) -> Iterable[Candidate]:
     """Names what all threads of the grid compute alike, from parameters and from what all of them load from the same place.
 
-    Each result that a thread's own work reads takes the place of what computes it last, because it is looked up; where no thread has work
-    of its own, as in a benchmark, nothing is named. Divisors of integers are left to `integer-overhead`.
+    Each result that a thread's own work reads takes the place of what computes it last, because it is looked up. Divisors of integers are left
+    to `integer-overhead`.
     """
-    dividing = set(find_dividing(evidence))
-    alike = dict.fromkeys(site for site in find_grid_independent(evidence) if site not in dividing)
-    spared, has_results = {}, False
-    for site in alike:
-        loop = evidence.innermost_loop(site)
-        makes = site.kind in (*ARITHMETIC, *COMPUTED) and site.use.written and site.use.inputs
-        if makes or (loop and site.kind in _GOING_WITH_A_LOOP):
-            turns = evidence.turns(site, loop) if loop else 1.0
-            is_result = any(one not in alike for one in readers_behind(evidence, site))
-            has_results |= is_result
-            kept = 1 / turns if is_result else turns / site.executed
-            if kept < 1:
-                spared[site] = 1 - kept
-    share = 100 * evidence.share_executed(spared)
-    if spared and has_results:
+    spared = _find_made_by_all(evidence)
+    if spared:
+        share = 100 * evidence.share_executed(spared)
         yield Candidate(
             "redundant-instructions",
             f"All threads of the grid compute the same values: {whole_percent(share)} % of the executed instructions depend neither on the thread nor on "
@@ -214,6 +205,39 @@ def detect_computed_by_all(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.executed for site in spared},
             {"same_in_every_thread_pct": share},
         )
+
+
+def _find_made_by_all(evidence: Evidence) -> dict[Site, float]:
+    """Returns what all warps make alike for work of their own, with the loops that make it, and the part of each that is spared."""
+    dividing = set(find_dividing(evidence))
+    alike = dict.fromkeys(
+        site
+        for site in find_grid_independent(evidence)
+        if site not in dividing and site.executed >= _NEARLY_ALL * _entering(evidence, site)
+    )
+    making = [
+        site
+        for site in alike
+        if site.kind in (*ARITHMETIC, *COMPUTED) and site.use.written and site.use.inputs
+    ]
+    results = {site for site in making if any(one not in alike for one in readers_behind(evidence, site))}
+    made = reach(results, lambda site: [one for one in sources_of(evidence, site) if one in alike])
+    loops = evidence.loops_around(made)
+    spared = {}
+    for site in alike:
+        loop = evidence.innermost_loop(site)
+        if (site in made and site in making) or (loop in loops and site.kind in _GOING_WITH_A_LOOP):
+            turns = evidence.turns(site, loop) if loop else 1.0
+            # One warp still makes the turns, and each warp looks a result up.
+            spared[site] = 1 - (1 / turns if site in results else turns / site.executed)
+    return {site: part for site, part in spared.items() if part > 0}
+
+
+def _entering(evidence: Evidence, site: Site) -> float:
+    """Returns how often an instruction would run if all warps of its function came there as often as to the first one, times the turns of its loop."""
+    loop = evidence.innermost_loop(site)
+    turns = evidence.turns(site, loop) if loop else 1.0
+    return turns * evidence.by_function[site.function][0].executed
 
 
 def _moved(evidence: Evidence) -> float:

@@ -37,6 +37,7 @@ _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
 # By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
+_OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 FEWER_WARPS = (
@@ -178,7 +179,12 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     saves = max(of_sms, of_warps)
     # Where SMs execute as much more as they have more blocks, no block differs from another.
     lacking = _lacking_a_block(evidence)
-    by_a_block = of_sms >= of_warps and lacking > 0 and abs((more_work or 0.0) - lacking) <= _NEVER_EMPTY
+    by_a_block = (
+        of_sms >= of_warps
+        and lacking > 0
+        and more_work is not None
+        and abs(more_work - lacking) <= _OF_LAST_BLOCKS
+    )
     longer = (
         "some have a block more than others" if by_a_block else "some blocks take much longer than the rest"
     )

@@ -146,10 +146,13 @@ def _are_behind_stores(evidence: Evidence, loads: Collection[Site]) -> bool:
     for sites in evidence.by_function.values():
         before: list[Site] = []
         is_stored = is_held = False
+        loop = None
         for site in sites:
-            if site.instruction.name in _ENDS_RUN or site.kind == "barrier":
+            ends = site.instruction.name in _ENDS_RUN or site.kind == "barrier"
+            if ends or evidence.innermost_loop(site) != loop:
                 before, is_stored, is_held = [], False, False
-            elif site.kind == "global store":
+            loop = evidence.innermost_loop(site)
+            if site.kind == "global store":
                 is_stored = bool(before)
             elif site in loads:
                 is_free = not any(part in site.opcode for part in _MOVED_OR_NEVER)

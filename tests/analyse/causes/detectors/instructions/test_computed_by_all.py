@@ -47,3 +47,21 @@ def test_a_loop_whose_turns_are_the_same_for_all_threads_has_one_result():
     (one,) = detect_computed_by_all(evidence_of(*before, *turn, ("@P0 BRA 0x10", 6400.0), *behind))
     assert sorted(site.instruction.name for site in one.weights) == ["BRA", "FADD", "IADD3", "LDG"]
     assert one.effect.resources["fma"] == pytest.approx(1 - 1 / 8)  # of a sum in eight turns, one addition
+
+
+@pytest.mark.parametrize(("warps", "is_named"), [(800.0, True), (730.0, True), (400.0, False)])
+def test_what_a_branch_keeps_warps_from_is_not_computed_by_all(warps, is_named):
+    """The last blocks of a grid lie past the end of the data."""
+    code = [("S2R R0, SR_TID.X", 800.0), *((line, warps) for line in KEY.values())]
+    code += [("IADD3 R9, R0, R6, RZ", warps), ("EXIT", warps)]
+    assert bool(list(detect_computed_by_all(evidence_of(*code)))) == is_named
+
+
+@pytest.mark.parametrize("load", ["LDG.E.STRONG.SYS R4, [R2.64]", "B2R.RESULT R4"])
+def test_a_flag_that_is_waited_for_and_a_vote_are_no_values_that_the_host_could_compute(load):
+    assert found(key=load) == []
+
+
+def test_what_leads_to_no_result_of_a_thread_is_left_alone():
+    chain = {"key": "LDG.E R4, [R2.64]", "first": "IADD3 R5, R4, 0x7, RZ", "result": "IADD3 R7, R5, 0x1, RZ"}
+    assert found(**chain, use="IADD3 R9, R8, 0x1, RZ") == []

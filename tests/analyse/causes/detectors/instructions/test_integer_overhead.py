@@ -112,3 +112,10 @@ def test_what_rotates_bits_is_no_address_although_its_digits_look_up_a_table(ste
     evidence = evidence_of("MOV R6, R3", *rounds, "SHF.R.U32.HI R9, RZ, 0x1c, R6", "LDG.E R4, [R9]")
     found = list(integer_overhead.find_spare_addresses(evidence))
     assert found == evidence.of("integer")[0 if is_address else 7 :]
+
+
+def test_the_address_of_a_word_that_is_rotated_is_an_address():
+    addresses = ["IMAD R2, R2, 0x3, R5"] * 4
+    evidence = evidence_of(*addresses, "LDG.E R6, [R2]", "SHF.L.W.U32.HI R7, R6, 0x7, R6", "STG.E [R8], R7")
+    found = list(integer_overhead.find_spare_addresses(evidence))
+    assert found == evidence.of("integer")[:4]
