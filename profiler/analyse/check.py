@@ -16,6 +16,7 @@ from profiler.analyse import findings
 from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
+from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
 from profiler.analyse.compare.comparable import may_be_others, other_work
 from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns
@@ -82,7 +83,8 @@ class PairCheck(WithAgreedNames, Struct, frozen=True):
     """One kernel against its baseline; `refused` says why the two are not comparable.
 
     `what` says which limits were passed, or how much faster it got; of a regression of the time, `why` says what made it
-    so, and `next` what to change.
+    so, and `next` what to change. If the two are different kernels and `-k` does not choose them, `why` says what limits
+    the second.
     `factors` are the two that changed the time most, as the attribution of `prof compare` has them, and `cause` is the
     first of its causes. `doubt` says why the two may be different kernels: the outcome is then `unclear` at best, unless
     `doubt_accepted` says who accepted that.
@@ -180,7 +182,8 @@ def check_pair(
     outcome = worst({one.outcome for one in checks} | ({"unclear"} if doubt else set()))
     pair = replace(_pair(name, before, after, outcome), warnings=warnings, checks=checks, doubt=doubt)
     if outcome == "regression" and not alone:
-        return _explained(pair, compare_profiles(before, after, diagnose=diagnose))
+        found = compare_profiles(before, after, diagnose=diagnose, does_same_work=chosen)
+        return _explained(pair, found, _reason(found, after, diagnose))
     if checks[0].is_faster and (faster := headline_of_times(before, after, change.speedup)):
         return replace(pair, what=faster.what)
     return pair
@@ -194,8 +197,15 @@ def _different_names(before: Profile, after: Profile) -> str:
     return f"the kernels have different names: {' and '.join(names)}"
 
 
-def _explained(pair: PairCheck, found: findings.ComparisonFinding) -> PairCheck:
-    """Returns a regression with what failed; only for the time does it say why, and what to change."""
+def _reason(found: findings.ComparisonFinding, after: Profile, diagnose: Diagnose) -> Headline:
+    """Returns why the second side takes longer; of different kernels, for which no comparison says it, its own first cause."""
+    if found.different_kernels:
+        return headline_of(after, diagnose(after), after.launches)
+    return found.headline or Headline("", "", "")
+
+
+def _explained(pair: PairCheck, found: findings.ComparisonFinding, reason: Headline) -> PairCheck:
+    """Returns a regression with what failed; only for the time does it say for which `reason`, and what to change."""
     failed = [one for one in pair.checks if one.outcome == "regression"]
     others = ", ".join(failure_text(one) for one in failed if one.metric != DURATION)
     factors, cause = main_factors(found.attribution), next(iter(found.causes), None)
@@ -204,7 +214,7 @@ def _explained(pair: PairCheck, found: findings.ComparisonFinding) -> PairCheck:
     if failed[0].metric != DURATION:
         return replace(pair, what=" ".join([f"{others}.", said.what]).strip())
     what = " ".join([said.what, *([f"Besides: {others}."] if others else [])])
-    return replace(pair, what=what, why=said.why, next=said.next)
+    return replace(pair, what=what, why=reason.why, next=reason.next)
 
 
 def failure_text(one: MetricCheck) -> str:

@@ -283,6 +283,7 @@ class ComparisonFinding(Struct, frozen=True, kw_only=True):
     causes in `kept`; those in `less` are likely to save less of the time than before, and less time, and those in `more` more.
     `undecided` names causes of one side that the other's recording could not show. `unmoved` names causes that limit one side alone,
     although what they follow from is the same on both, such as the launch or the width of accesses.
+    Of `different_kernels`, neither explains the other, so all of these are empty, and the first side has `causes_before`.
     """
 
     headline: Headline | None = None
@@ -309,6 +310,8 @@ class ComparisonFinding(Struct, frozen=True, kw_only=True):
     causes_kept: Annotated[list[CauseChange], Importance(70, each=2)] = []
     causes_undecided: list[str] = []
     causes_unmoved: list[str] = []
+    different_kernels: bool = False
+    causes_before: Annotated[list[Cause], Importance(94, each=6)] = []
     left_out: LeftOut = {}
 
     def to_pandas(self) -> pd.DataFrame:

@@ -62,10 +62,10 @@ def show_recordings(
 ) -> ShownAlone | ShownTogether:
     """Returns the sheets of the one recording that is meant, with every metric if `full`, or the kernels of several together.
 
-    If only one of several recordings holds the one kernel that is asked for, it is shown alone: an index of one kernel says no more
-    than that it takes all of the time. With `keeps_index`, as for a script, several recordings have an index in any case.
+    The sources are those that `recordings_meant` returns. If only one of several recordings holds the one kernel that is
+    asked for, it is shown alone: an index of one kernel says no more than that it takes all of the time. With `keeps_index`,
+    as for a script, several recordings have an index in any case.
     """
-    sources = recordings_meant(sources, settings)
     if len(sources) > 1:
         several = show_several(sources, settings, kernel_name=kernel_name)
         if keeps_index or several.only_source is None:
@@ -112,9 +112,8 @@ def show_several(
 ) -> ShownTogether:
     """Returns the kernels of several recordings by their share of the time; their sheets have every metric if `full`.
 
-    A folder means the reports in it. Recordings without a kernel that is asked for are left out.
+    The sources are those that `recordings_meant` returns. Recordings without a kernel that is asked for are left out.
     """
-    sources = recordings_meant(sources, settings)
     opened, errors = _open_each(sources, settings)
     runs = [run for _, run in opened]
     meant = [(source, run) for source, run in opened if matching_kernels(run, kernel_name)]

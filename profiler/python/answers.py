@@ -63,7 +63,7 @@ class Comparison(_Shown, ComparisonFinding, frozen=True):
     speedup       `.ratio`, how many times as fast the second side is, its interval `.ci`, and `.basis`
     causes        what costs the second side time: `.causes["barriers"].saves_pct`, `.where`, `.sentence`, `.try_`
     causes_gone   the names of the causes that the first side alone has
-    causes_new    the names of those that the second side alone has
+    causes_new    the names of those that the second side alone has; of two `different_kernels`, the first has `causes_before`
     causes_less   those that shrank, `.before_pct` and `.after_pct` of the time; `causes_more` are those that grew
     metrics       the change of each metric: `.metrics["duration_ns"].delta`, `.ci`, `.verdict`
     attribution   the speedup as a product of `.factors`, such as fewer instructions

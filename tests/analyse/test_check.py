@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import example, given, strategies as st
 
+from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
 from profiler.analyse.check import check_pair
 from profiler.analyse.check_summary import MORE_LAUNCHES, derive_finding
 from profiler.analyse.recording.profile import profile_kernel
@@ -380,6 +381,23 @@ def test_a_duration_that_is_not_above_zero_is_not_comparable(profile_of):
 def test_kernels_of_different_names_are_a_caution(profile_of):
     found = check(profile_of(*noisy(1000), kernel="add"), profile_of(*noisy(1000), kernel="mul"))
     assert any("different names: add and mul" in line for line in found.warnings)
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_a_regression_of_other_names_is_explained_by_the_first_cause_of_the_second_unless_a_person_paired_them(
+    profile_of, chosen
+):
+    sides = [
+        profile_of(*noisy(ns), kernel=name, workload=None) for ns, name in ((1000, "add"), (1500, "mul"))
+    ]
+    narrow = Cause("narrow-accesses", "Accesses are narrow.", "Load more.", Savings(20.0, 20.0), [], {})
+    of_each = {"add": Diagnosis([], []), "mul": Diagnosis([narrow], [])}
+    found = check_pair("made", *sides, [SLOWER_2], lambda one: of_each[one.kernel], chosen=chosen)
+    assert found.outcome == "regression"
+    of_itself = "narrow-accesses: Accesses are narrow."
+    assert found.why == ("narrow-accesses appeared." if chosen else of_itself)
+    assert "Load more." in found.next
+    assert ("two different kernels" in found.what) != chosen
 
 
 def test_that_names_differ_is_said_once(profile_of):

@@ -64,7 +64,7 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
     if not causes and unseen:
         return Headline(what, _without_cause(diagnosis), record_it, tells_how_to_record=True)
     said = with_next(explained(what, causes, unseen), causes, profile)
-    if _are_weak(causes) and UNCOUNTED in unseen:
+    if are_weak(causes) and UNCOUNTED in unseen:
         why, next_ = f"{said.why} {diagnosis.shown}".rstrip(), f"{record_it} {said.next}"
         said = replace(said, why=why, next=next_, tells_how_to_record=True)
     return replace(said, why=said.why + hidden_text(causes, unseen))
@@ -166,7 +166,7 @@ def why_text(causes: Sequence[Cause], unseen: Sequence[str] = ()) -> str:
     which = "largest" if _expected(first) == most else "surest"
     weak = (
         f"{_none_of_them(unseen)} alone would save {WEAK_PCT} % of the time; the {which} is "
-        if _are_weak(causes)
+        if are_weak(causes)
         else ""
     )
     return f"{weak}{name_and_place(first)}: {first.sentence}"
@@ -176,7 +176,7 @@ def _none_of_them(unseen: Sequence[str]) -> str:
     return "Of the causes that can be looked for, none" if UNCOUNTED in unseen else "No cause"
 
 
-def _are_weak(causes: Sequence[Cause]) -> bool:
+def are_weak(causes: Sequence[Cause]) -> bool:
     """Returns whether no cause would save much."""
     return bool(causes) and not causes[0].is_ceiling and max(_expected(one) for one in causes) < WEAK_PCT
 

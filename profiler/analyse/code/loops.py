@@ -109,14 +109,33 @@ def find_loops_as_hot(code: Code, hot: Sequence[Instruction]) -> list[Loop]:
 
 
 def find_called_as_hot(code: Code, hot: Sequence[Instruction]) -> list[CalledFunction]:
-    """Returns the functions outside of the hot loop that did at least half as much work as all of it, the most first."""
+    """Returns the functions outside of the hot loop that did at least half as much work as all of it, the most first.
+
+    The function that holds the hot loop is none of them.
+    """
     least = _AS_HOT * sum(one.executed or 0.0 for one in hot)
-    found = (_described(code, *one) for function in code.functions for one in _called_in(function))
-    offsets = {one.offset for one in hot}
-    others = [
-        one for one in found if one.start not in offsets and one.executed_pct * code.executed >= 100 * least
+    holder = _holder(code, hot)
+    found = [
+        _described(code, body, calls)
+        for number, function in enumerate(code.functions)
+        for body, calls in _called_in(function)
+        if number != holder or not _overlap(body, hot)
     ]
+    others = [one for one in found if one.executed_pct * code.executed >= 100 * least]
     return sorted(others, key=lambda one: -one.executed_pct)
+
+
+def _holder(code: Code, hot: Sequence[Instruction]) -> int | None:
+    """Returns the number of the function that holds the hot loop: the offsets of each function begin at 0."""
+    return next(
+        (number for number, loops in loops_in(code).items() if any(one.body == tuple(hot) for one in loops)),
+        None,
+    )
+
+
+def _overlap(body: Sequence[Instruction], hot: Sequence[Instruction]) -> bool:
+    """Returns whether two stretches of one function share instructions."""
+    return body[0].offset <= hot[-1].offset and hot[0].offset <= body[-1].offset
 
 
 def _called_in(function: Sequence[Instruction]) -> Iterator[tuple[list[Instruction], list[Instruction]]]:

@@ -48,11 +48,14 @@ def compare_profiles(
     force: bool = False,
     metrics: Iterable[str] = (),
     diagnose: Diagnose = diagnose,
+    does_same_work: bool = False,
 ) -> findings.ComparisonFinding:
     """Returns the comparison of two profiles; raises NotComparable if they were measured in different ways.
 
-    With `force`, it returns the reasons as warnings instead. For one kernel on two GPUs, the headline says what the other GPU changes, and of two different kernels what limits each of them. If launches have several shapes, those of the shape
-    that takes most of the time are compared. `diagnose` finds the causes of each side.
+    With `force`, it returns the reasons as warnings instead. For one kernel on two GPUs, the headline says what the other
+    GPU changes. Of two different kernels it says what limits each, unless somebody knows that the second `does_same_work`.
+    If launches have several shapes, those of the shape that takes most of the time are compared. `diagnose` finds the
+    causes of each side.
     """
     two_gpus = is_on_two_gpus(before, after)
     before, after, narrowed = pair_of_main_shapes(*name_gpus(before, after))
@@ -65,19 +68,24 @@ def compare_profiles(
     deltas = derive_deltas(before, after, wanted)
     opcodes = compare_opcodes(before.opcodes, after.opcodes)
     diagnosis = diagnose(after)
+    of_before = None if steps else diagnose(before)
+    of_two = "" if does_same_work else two_kernels_text(before, after)
     changed = ChangedCauses(is_known=False)
-    limits = ""
-    if not steps:
-        of_before = diagnose(before)
+    if (
+        of_before and not of_two
+    ):  # of two different kernels, what one has and the other has not did not change
         changed = compare_causes(of_before, diagnosis, find_alike(before, after))
-        limits = limits_text(_spoken_names(before, after), (of_before.causes, diagnosis.causes))
-    of_two = two_kernels_text(before, after) if speedup else ""
     found = findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
         after=derive_side(after),
         comparable=findings.Comparability(
-            not obstacles, [*obstacles, *narrowed, *find_cautions(before, after, says_different=bool(of_two))]
+            not obstacles,
+            [
+                *obstacles,
+                *narrowed,
+                *find_cautions(before, after, says_different=bool(of_two and speedup)),
+            ],
         ),
         speedup=speedup,
         metrics=deltas,
@@ -88,6 +96,8 @@ def compare_profiles(
         instructions=findings.Instructions(opcodes, compare_hot_loops(before, after)),
         causes=diagnosis.causes,
         causes_unseen=diagnosis.unseen,
+        different_kernels=bool(of_two),
+        causes_before=of_before.causes if of_before and of_two else [],
         causes_gone=[one.cause for one in changed.gone],
         causes_new=[one.cause for one in changed.new],
         causes_less=changed.less,
@@ -104,9 +114,8 @@ def compare_profiles(
         speedup,
         measured_alike=are_measured_alike(before, after),
     )
-    if (
-        of_two
-    ):  # what one has and the other has not is no reason, and a change of the one is none of the other
+    if of_two:  # neither explains the other, and a change of the one is none of the other
+        limits = limits_text(_spoken_names(before, after), (of_before, diagnosis)) if of_before else ""
         return structs.replace(found, headline=Headline(f"{of_two}{what} {limits}".rstrip(), "", ""))
     peaks = peaks_text(before, after) if two_gpus else None
     why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)

@@ -10,8 +10,8 @@ import math
 from collections.abc import Iterable, Sequence
 from itertools import islice, takewhile
 
-from profiler.analyse.causes.cause import Cause
-from profiler.analyse.causes.headline import has_place, place_text
+from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis
+from profiler.analyse.causes.headline import WEAK_PCT, are_weak, has_place, place_text
 from profiler.analyse.compare.changed_causes import NOTABLE_PCT, ChangedCauses
 from profiler.analyse.findings import (
     Attribution,
@@ -122,14 +122,21 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     return f"{_joined(reasons)} {against_it}".strip() or _without_a_reason(changed)
 
 
-def limits_text(names: tuple[str, str], causes: tuple[Sequence[Cause], Sequence[Cause]]) -> str:
+def limits_text(names: tuple[str, str], sides: tuple[Diagnosis, Diagnosis]) -> str:
     """Returns what limits each of two kernels of which neither explains the other; "" where no cause is known."""
     clauses = [
-        f"{name} is {'' if found[0].is_ceiling else 'limited by '}{_with_place(found[0])}"
-        for name, found in zip(names, causes, strict=True)
-        if found
+        f"{name} {_limit_text(found)}" for name, found in zip(names, sides, strict=True) if found.causes
     ]
     return f"{' and '.join(clauses)}." if clauses else ""
+
+
+def _limit_text(found: Diagnosis) -> str:
+    """Returns what limits a kernel, unless no cause would save much: such a cause limits nothing."""
+    if are_weak(found.causes):
+        which = ", of those that can be looked for," if UNCOUNTED in found.unseen else ""
+        return f"has no cause{which} that alone would save {WEAK_PCT} % of its time"
+    first = found.causes[0]
+    return f"is {'' if first.is_ceiling else 'limited by '}{_with_place(first)}"
 
 
 def _is_same(speedup: Speedup) -> bool:

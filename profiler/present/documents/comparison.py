@@ -136,8 +136,9 @@ def _answer(comparison: findings.ComparisonFinding) -> list[doc.Section]:
     headline = comparison.headline
     what = doc.Text(claim_text(headline), strong=True)
     cautions = [doc.Caution(one) for one in comparison.comparable.warnings]
-    said = [headline.why, headline.next] if headline else []
-    notes = source_notes([*said, *(place.file for one in comparison.causes for place in one.where)])
+    said = [headline.what, headline.why, headline.next] if headline else []
+    causes = [*comparison.causes_before, *comparison.causes]
+    notes = source_notes([*said, *(place.file for one in causes for place in one.where)])
     return [[what, *why_and_next(headline), *notes], cautions]
 
 

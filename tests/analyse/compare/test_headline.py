@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import msgspec
 import pytest
+from msgspec import structs
 
-from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
+from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Savings
 from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes
 from profiler.analyse.compare.comparable import are_different_kernels
 from profiler.analyse.compare.compare import compare_profiles
@@ -23,8 +24,11 @@ from profiler.analyse.findings import (
     Speedup,
 )
 from profiler.analyse.recording.profile import profile_kernel
+from profiler.present.documents.comparison import comparison_document
+from profiler.present.render.terminal import Window, document_text
 
 TIMES = (4e6, 2e6)
+NOT_DIAGNOSED = Diagnosis([], [])
 
 
 @pytest.mark.parametrize(
@@ -329,10 +333,77 @@ def test_the_first_sentence_says_that_two_kernels_are_different_ones(
 
 
 def test_of_two_different_kernels_the_answer_says_what_limits_each():
-    said = limits_text(("bfs", "lab"), ([SPILLS], [NARROW]))
+    spills, narrow = diagnosed(1e6, register_spills=40.0), diagnosed(1e6, narrow_accesses=20.0)
+    said = limits_text(("bfs", "lab"), (spills, narrow))
     assert said == "bfs is limited by register-spills and lab is limited by narrow-accesses."
-    assert limits_text(("bfs", "lab"), ([], [NARROW])) == "lab is limited by narrow-accesses."
-    assert limits_text(("bfs", "lab"), ([], [])) == ""
+    assert limits_text(("bfs", "lab"), (NOT_DIAGNOSED, narrow)) == "lab is limited by narrow-accesses."
+    assert limits_text(("bfs", "lab"), (NOT_DIAGNOSED, NOT_DIAGNOSED)) == ""
+
+
+@pytest.mark.parametrize(
+    ("saves_pct", "unseen", "said"),
+    [
+        (9.6, [], "lab is limited by narrow-accesses."),  # which is printed as 10 %
+        (9.4, [], "lab has no cause that alone would save 10 % of its time."),
+        (9.4, [UNCOUNTED], "lab has no cause, of those that can be looked for, that alone would save 10 % of its time."),
+    ],
+)  # fmt: skip
+def test_a_kernel_is_not_said_to_be_limited_by_a_cause_that_would_save_little(saves_pct, unseen, said):
+    found = structs.replace(diagnosed(1e6, narrow_accesses=saves_pct), unseen=unseen)
+    assert limits_text(("bfs", "lab"), (NOT_DIAGNOSED, found)) == said
+
+
+@pytest.fixture
+def two_kernels(make_run):
+    """Kernels of different names and different work, by their names."""
+    launches = [
+        {"kernel": name, "metrics": {"gpu__time_duration.sum": took_ns}}
+        for name, took_ns in (("bfs_level", 1e6), ("lab_4k", 9e6))
+    ]
+    return [
+        profile_kernel(make_run(one, name=f"run_of_{one['kernel']}", workload=None), one["kernel"])
+        for one in launches
+    ]
+
+
+def test_of_two_different_kernels_each_has_its_causes_and_none_went_or_came(two_kernels):
+    causes = {"bfs_level": {"register_spills": 40.0}, "lab_4k": {"narrow_accesses": 20.0}}
+    found = compare_profiles(*two_kernels, diagnose=lambda one: diagnosed(1e6, **causes[one.kernel]))
+    assert found.different_kernels
+    assert [one.cause for one in found.causes_before] == ["register-spills"]
+    assert [one.cause for one in found.causes] == ["narrow-accesses"]
+    assert found.causes_gone == found.causes_new == found.causes_undecided == found.causes_unmoved == []
+    lines = document_text(comparison_document(found), Window(width=100)).splitlines()
+    assert "before    40 %  register-spills" in lines
+    assert "after     20 %  narrow-accesses" in lines
+    assert not [line for line in lines if line.startswith(("gone", "new", "unknown")) or "Try:" in line]
+    in_full = document_text(comparison_document(found, full=True), Window(width=100))
+    assert in_full.count("Try:") == 2
+    assert "what causes the time of the first kernel" in in_full
+
+
+def test_two_kernels_that_are_known_to_do_the_same_work_explain_each_other(two_kernels):
+    causes = {"bfs_level": {}, "lab_4k": {"narrow_accesses": 20.0}}
+    found = compare_profiles(
+        *two_kernels, diagnose=lambda one: diagnosed(1e6, **causes[one.kernel]), does_same_work=True
+    )
+    assert (found.different_kernels, found.causes_before, found.causes_new) == (
+        False,
+        [],
+        ["narrow-accesses"],
+    )
+    assert "two different kernels" not in found.headline.what
+    assert found.headline.why == "narrow-accesses appeared."
+
+
+def test_code_of_cupy_that_the_first_sentence_names_is_explained(two_kernels):
+    place = CodePlace("LDG", 0x0, 100.0, "<CuPy source>", 45)
+    spills = structs.replace(diagnosed(1e6, register_spills=40.0).causes[0], where=[place], where_is="line")
+    of_each = {"bfs_level": Diagnosis([spills], []), "lab_4k": Diagnosis([], [])}
+    found = compare_profiles(*two_kernels, diagnose=lambda one: of_each[one.kernel])
+    assert "register-spills (<CuPy source>:45)" in found.headline.what
+    text = document_text(comparison_document(found), Window(width=100))
+    assert "<CuPy source>: code that CuPy compiled" in text
 
 
 @pytest.mark.parametrize(

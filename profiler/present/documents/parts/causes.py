@@ -148,7 +148,12 @@ def _not_recorded(
 
 
 def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: bool) -> Section:
-    """Returns which causes went, came and remain. Their descriptions, and what to try, are folded away unless `full`."""
+    """Returns which causes went, came and remain. Their descriptions, and what to try, are folded away unless `full`.
+
+    Of two different kernels, it returns the causes of each.
+    """
+    if comparison.different_kernels:
+        return _causes_of_each(comparison, full)
     causes, unseen = comparison.causes, comparison.causes_unseen
     said, of_it = comparison.headline, f"the time of {after}"
     kept = {one.cause: one for one in comparison.causes_kept}
@@ -178,6 +183,25 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
         instead = f"what each is and what to try: add --full, or give {after} to `prof show`"
         each = [Folded(f"what each is and what to try, for {after}", each, instead)]
     return [*changes, *each, *_not_recorded(causes, unseen, said)]
+
+
+def _causes_of_each(comparison: ComparisonFinding, full: bool) -> Section:
+    sides = {"before": comparison.causes_before, "after": comparison.causes}
+    blocks: list[Block] = []
+    if any(sides.values()):
+        rows = [
+            (name, [_saving(one) for one in causes] or ["none is known"]) for name, causes in sides.items()
+        ]
+        each = [
+            block
+            for which, causes in zip(("first", "second"), sides.values(), strict=True)
+            for block in _each_cause(causes, None, full=True, what=f"the time of the {which} kernel")
+        ]
+        if not full:
+            told = "what each is and what to try"
+            each = [Folded(told, each, f"{told}: add --full, or give one of the two to `prof show`")]
+        blocks = [Text(_CHANGED), Facts(rows), *each]
+    return [*blocks, *_not_recorded(comparison.causes, comparison.causes_unseen, comparison.headline)]
 
 
 def _saving(cause: Cause, change: CauseChange | None = None) -> str:
