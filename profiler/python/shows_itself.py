@@ -6,7 +6,6 @@ A document in, which the class of an answer makes; text and HTML out.
 from __future__ import annotations
 
 import re
-import sys
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
@@ -49,9 +48,6 @@ class ShowsItself:
     def __repr__(self) -> str:
         from profiler.present.render import terminal
 
-        # The module behind `help` prints this as one line, and cuts the middle out of a long one.
-        if sys._getframe(1).f_globals.get("__name__") == "pydoc":
-            return f"<{type(self).__name__}>"
         return terminal.document_text(in_python(self._document().brief), terminal.Window())
 
     def text(self) -> str:
