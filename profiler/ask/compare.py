@@ -81,17 +81,23 @@ def compare_runs(
     force: bool,
     other_kernel: str | None = None,
 ) -> list[ComparisonFinding]:
-    """Returns the comparisons of two open runs, as `compare` does."""
+    """Returns the comparisons of two open runs, as `compare` does. Kernels that `kernel_name` chooses are versions of one, whatever their names."""
     asks_for_profiles = kernel_name or every or metrics
     if not (asks_for_profiles or (left.manifest.is_profiled and right.manifest.is_profiled)):
         rungs = (work_of(left, settings), work_of(right, settings))
         return [compare_timings(left, right, rungs, force=force)]
     if other_kernel is not None:
         sides = profile_one(left, settings, kernel_name), profile_one(right, settings, other_kernel)
-        return [compare_profiles(*sides, force=force, metrics=metrics, diagnose=diagnose_once)]
+        return [
+            compare_profiles(
+                *sides, force=force, metrics=metrics, diagnose=diagnose_once, does_same_work=True
+            )
+        ]
     pairs = match_kernels(left, right, kernel_name, every=every is not False)
     compared = [
-        compare_profiles(*sides, force=force, metrics=metrics, diagnose=diagnose_once)
+        compare_profiles(
+            *sides, force=force, metrics=metrics, diagnose=diagnose_once, does_same_work=bool(kernel_name)
+        )
         for sides in profile_pairs(left, right, settings, pairs)
     ]
     caution = _left_alone(left, right, pair_kernels(left, right, kernel_name))

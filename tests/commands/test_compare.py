@@ -338,6 +338,14 @@ def test_two_kernels_of_one_report_are_compared_and_called_by_their_own_names(pr
     assert (three.returncode, "at most twice" in three.stderr) == (2, True)
 
 
+def test_kernels_of_unlike_names_are_versions_of_one_only_if_a_pattern_chooses_both(prof_here, reports):
+    sides = (str(reports / "triton_add_full.ncu-rep"), str(reports / "gemm_6.ncu-rep"), "--force")
+    assert "two different kernels" in prof_here("compare", *sides).stdout
+    chosen = prof_here("compare", *sides, "-k", "add|k6").stdout
+    assert "two different kernels" not in chosen
+    assert "Why:" in chosen
+
+
 def test_what_only_one_side_recorded_is_said_of_that_side_and_at_length_in_full_alone(prof_here, reports):
     sides = [reports / f"{name}.ncu-rep" for name in ("triton_add_full", "pm_sampling")]
     for words, only in ((sides, "before"), (sides[::-1], "after")):
