@@ -115,9 +115,8 @@ def _find_hashing(evidence: Evidence) -> Set[Site]:
         and len(operands := site.instruction.operands) > 3
         and operands[1] == operands[3]
     ]
-    return reach(
-        rotating, lambda site: () if site.kind in ACCESSES else sources_of(evidence, site)
-    )  # a loaded word has an address
+    # Behind a loaded word begins its address.
+    return reach(rotating, lambda site: () if site.kind in ACCESSES else sources_of(evidence, site))
 
 
 def _tests(evidence: Evidence) -> list[Site]:

@@ -221,7 +221,10 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _divides_by_root(evidence: Evidence) -> bool:
-    """Returns whether most quotients in double precision have a divisor that is made of a root without an addition. One in a multiply-add looks as the root's own."""
+    """Returns whether most quotients in double precision have a divisor that is a root, or a product with it.
+
+    A sum with it is none, but looks alike where it is a multiply-add, as the root itself ends in one.
+    """
 
     def factors(site: Site) -> list[Site]:
         return [
