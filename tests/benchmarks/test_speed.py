@@ -13,6 +13,7 @@ import sys
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import median
 
 import msgspec
 import ncu_report
@@ -94,9 +95,11 @@ def test_reading_and_storing_takes_at_most_1_6_times_a_bare_loop(name, reports, 
     folders = iter(range(100))
     store = lambda: extract_report(Request((report,), tmp_path / str(next(folders))))  # noqa: E731
     store(), bare_loop(report)  # the first unit() of a process costs 70 ms
-    ours, bare = best_of(5, store, lambda: bare_loop(report))
-    print(f"\n{name}: read and stored {ours * 1e3:.0f} ms, bare loop {bare * 1e3:.0f} ms: {ours / bare:.2f}x")
-    assert ours <= 1.6 * bare
+    rounds = [best_of(1, store, lambda: bare_loop(report)) for _ in range(9)]
+    # Of tenths of a second, a lucky moment of one side decides the best times; the two of a round are measured one after the other.
+    times = median(ours / bare for ours, bare in rounds)
+    print(f"\n{name}: read and stored in {times:.2f} times a bare loop of {rounds[0][1] * 1e3:.0f} ms")
+    assert times <= 1.6
 
 
 def test_two_cores_give_at_least_1_7_times_one(reports, tmp_path):
