@@ -8,7 +8,8 @@ from profiler.analyse.causes.cause import CodePlace
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.arithmetic.divisions import find_calls, find_users_of_quotients
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
+from profiler.analyse.causes.flow.arithmetic.divisions import find_users_of_quotients
 from profiler.analyse.code.libraries import Written, find_authors
 
 _MOST_PLACES = 3

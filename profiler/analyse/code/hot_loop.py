@@ -16,11 +16,10 @@ from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
+from profiler.analyse.code.called_functions import CalledFunction, find_called_as_hot
 from profiler.analyse.code.code import Code, Instruction
 from profiler.analyse.code.loops import (
-    CalledFunction,
     Loop,
-    find_called_as_hot,
     find_hot_loop,
     find_loops_as_hot,
     loops_in,

@@ -10,17 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import pairwise
-from math import inf
-
-from msgspec import Struct
 
 from profiler.analyse.code.code import Code, Instruction, without_padding
 from profiler.analyse.code.opcodes import is_matrix
 
 _ROUNDS = 10  # the assumed iterations of a loop if nothing was counted
 
-_AS_HOT = 0.5  # of the work of the hot loop: a change of the hot one alone misses as much again if two such loops lie beside it
+AS_HOT = 0.5  # of the work of the hot loop: a change of the hot one alone misses as much again if two such loops lie beside it
 
 _AGAIN = ".ANY"  # a branch that repeats one instruction until every thread of the warp has had its turn
 
@@ -53,19 +49,6 @@ class Loop:
 
     def __contains__(self, instruction: Instruction) -> bool:
         return self.start <= instruction.offset <= self.end
-
-
-class CalledFunction(Struct, frozen=True):
-    """A function that was not inlined, such as the compiler's division, and the lines that call it, the one with most calls first.
-
-    Both shares are of the whole kernel; `samples_pct` is null without samples.
-    """
-
-    calls_from: list[str]
-    start: int
-    end: int
-    executed_pct: float
-    samples_pct: float | None
 
 
 @lru_cache(maxsize=8)
@@ -104,65 +87,15 @@ def find_loops_as_hot(code: Code, hot: Sequence[Instruction]) -> list[Loop]:
     own = next((loop.own_work for loop in found if loop.body == tuple(hot)), None)
     if own is None:
         return []
-    others = [one for one in found if one.body != tuple(hot) and one.own_work >= _AS_HOT * own]
+    others = [one for one in found if one.body != tuple(hot) and one.own_work >= AS_HOT * own]
     return sorted(others, key=lambda one: -one.own_work)
 
 
-def find_called_as_hot(code: Code, hot: Sequence[Instruction]) -> list[CalledFunction]:
-    """Returns the functions outside of the hot loop that did at least half as much work as all of it, the most first.
-
-    The function that holds the hot loop is none of them.
-    """
-    least = _AS_HOT * sum(one.executed or 0.0 for one in hot)
-    holder = _holder(code, hot)
-    found = [
-        _described(code, body, calls)
-        for number, function in enumerate(code.functions)
-        for body, calls in _called_in(function)
-        if number != holder or not _overlap(body, hot)
-    ]
-    others = [one for one in found if one.executed_pct * code.executed >= 100 * least]
-    return sorted(others, key=lambda one: -one.executed_pct)
-
-
-def _holder(code: Code, hot: Sequence[Instruction]) -> int | None:
+def holder_of(code: Code, hot: Sequence[Instruction]) -> int | None:
     """Returns the number of the function that holds the hot loop: the offsets of each function begin at 0."""
     return next(
         (number for number, loops in loops_in(code).items() if any(one.body == tuple(hot) for one in loops)),
         None,
-    )
-
-
-def _overlap(body: Sequence[Instruction], hot: Sequence[Instruction]) -> bool:
-    """Returns whether two stretches of one function share instructions."""
-    return body[0].offset <= hot[-1].offset and hot[0].offset <= body[-1].offset
-
-
-def _called_in(function: Sequence[Instruction]) -> Iterator[tuple[list[Instruction], list[Instruction]]]:
-    """Yields the instructions of each function that was called, with the calls that ran.
-
-    Each goes from where a call leads to the next such place, or to the end: compilers lay them out behind the kernel.
-    """
-    body = without_padding(function)
-    calls: dict[int, list[Instruction]] = {}
-    for one in body:
-        if one.executed and (target := one.called) is not None:
-            calls.setdefault(target, []).append(one)
-    for start, end in pairwise([*sorted(calls), inf]):
-        inside = [one for one in body if start <= one.offset < end]
-        if inside:
-            yield inside, calls[int(start)]
-
-
-def _described(code: Code, body: Sequence[Instruction], calls: Sequence[Instruction]) -> CalledFunction:
-    often = sorted(calls, key=lambda one: -(one.executed or 0.0))
-    sampled = sum(one.samples or 0 for one in code.instructions)
-    return CalledFunction(
-        calls_from=list(dict.fromkeys(one.place for one in often if one.place)),
-        start=body[0].offset,
-        end=body[-1].offset,
-        executed_pct=100 * sum(one.executed or 0.0 for one in body) / code.executed,
-        samples_pct=100 * sum(one.samples or 0 for one in body) / sampled if sampled else None,
     )
 
 

@@ -154,9 +154,10 @@ def test_a_function_of_the_compiler_is_placed_at_its_calls_and_one_of_the_user_a
     """The compiler gives its own functions the line where the kernel ends."""
     call = "CALL.REL.NOINC 0x50"
     evidence = evidence_of(call, "FADD R4, R6, R7", (call, 300.0), "EXIT", "NOP", "DMUL R8, R8, R8", "RET.REL.NODEC R4 0x0")  # fmt: skip
-    end, function = evidence.sites[3], evidence.sites[5]
-    function.instruction = replace(function.instruction, line=line or end.instruction.line)
-    found = find_places(evidence, {function: 400.0})
+    end, function = evidence.sites[3], evidence.sites[5:]
+    for site in function:
+        site.instruction = replace(site.instruction, line=line or end.instruction.line)
+    found = find_places(evidence, {function[0]: 400.0})
     assert [(one.line, one.share_pct) for one in found] == places
 
 

@@ -3,22 +3,13 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.analyse.code.code import Code, Instruction, read_code
-from profiler.analyse.code.loops import find_called_as_hot, find_hot_loop, find_loops, weighted_by_structure
-from profiler.store.tables.instruction_text import opcode_of
-
-
-def function(*lines):
-    """Makes a function of `(executed, text)`, 16 bytes each; None is a count that the report lacks."""
-    return tuple(Instruction(16 * at, opcode_of(text), text, count) for at, (count, text) in enumerate(lines))
+from profiler.analyse.code.code import read_code
+from profiler.analyse.code.loops import find_hot_loop, find_loops, weighted_by_structure
+from tests.analyse.code.made_code import code_of, function
 
 
 def spans(*lines):
     return [(loop.start, loop.end) for loop in find_loops(function(*lines))]
-
-
-def code_of(*functions):
-    return Code(tuple(functions), launches=1, like=1)
 
 
 def hot_span(*lines):
@@ -220,64 +211,3 @@ def test_tensor_cores_decide_which_loop_counts():
     lines = ["HGMMA R0, R1, R2", "BRA 0x0", *["FADD R3, R3, R3"] * 15, "BRA 0x20", "EXIT"]
     _, loop = find_hot_loop(weighted_by_structure(code_of(function(*((None, line) for line in lines)))))
     assert (loop.start, loop.end) == (0x0, 0x10)
-
-
-# The kernel calls a function, in which it spends nearly all of its time.
-LOOP_THAT_IS_CALLED = (
-    (8, "MOV R0, RZ"),
-    (8, "CALL.REL.NOINC 0x30"),
-    (8, "EXIT"),
-    (8, "MOV R1, RZ"),
-    (1600, "FFMA R1, R1, R2, R3"),
-    (1600, "@P0 BRA 0x40"),
-    (8, "RET.REL.NODEC R16, 0x0"),
-    (0, "BRA 0x70"),
-)
-LOOP_OF_ITS_OWN = (
-    (8, "MOV R0, RZ"),
-    *[(2400, "FFMA R1, R1, R2, R3")] * 3,
-    (2400, "@P0 BRA 0x10"),
-    (8, "EXIT"),
-)
-
-
-def test_the_function_that_holds_the_hot_loop_is_not_named_beside_it():
-    code = code_of(function(*LOOP_THAT_IS_CALLED))
-    _, loop = find_hot_loop(code)
-    assert (loop.start, loop.end) == (0x40, 0x50)
-    assert find_called_as_hot(code, loop.body) == []
-
-
-def test_a_called_function_of_another_kernel_is_named_whatever_offsets_the_hot_loop_has():
-    """Both kernels of a graph begin at offset 0."""
-    graph = code_of(function(*LOOP_OF_ITS_OWN), function(*LOOP_THAT_IS_CALLED))
-    number, loop = find_hot_loop(graph)
-    assert (number, loop.start, loop.end) == (0, 0x10, 0x40)
-    assert find_called_as_hot(graph, loop.body) == []  # 3,216 of 9,600 instructions are less than half
-    busy = [(2 * count, text) for count, text in LOOP_THAT_IS_CALLED]
-    of_both = code_of(function(*LOOP_OF_ITS_OWN), function(*busy))
-    number, loop = find_hot_loop(of_both)
-    assert number == 0
-    assert [(one.start, one.end) for one in find_called_as_hot(of_both, loop.body)] == [(0x30, 0x60)]
-
-
-@pytest.mark.parametrize(("calls", "is_named"), [(799, False), (800, True)])
-def test_a_called_function_is_named_if_it_did_half_the_work_of_the_loop(calls, is_named):
-    """The loop issues 4,800 instructions, and the function three a call."""
-    code = code_of(
-        function(
-            (8, "MOV R0, RZ"),
-            (1600, "IADD3 R0, R0, 0x1, RZ"),
-            (1600, "@P0 CALL.REL.NOINC 0x50"),
-            (1600, "@P0 BRA 0x10"),
-            (8, "EXIT"),
-            (calls, "IMAD R1, R1, R2, R3"),
-            (calls, "IMAD R1, R1, R2, R3"),
-            (calls, "RET.REL.NODEC R16, 0x0"),
-            (0, "BRA 0x80"),
-        )
-    )
-    _, loop = find_hot_loop(code)
-    found = find_called_as_hot(code, loop.body)
-    assert [(one.start, one.end) for one in found] == ([(0x50, 0x70)] if is_named else [])
-    assert all(one.samples_pct is None for one in found)

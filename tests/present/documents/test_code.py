@@ -8,8 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
+from profiler.analyse.code.called_functions import CalledFunction
 from profiler.analyse.code.hot_loop import LoopAsHot
-from profiler.analyse.code.loops import CalledFunction
 from profiler.analyse.code.machine_code import view_machine_code
 from profiler.present.document import Document, Records, Table
 from profiler.present.documents.code import changes_document, code_document, figures_table, side_titles

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.function_sizes import (
+from profiler.analyse.code.math_functions.sizes import (
     NONE,
     POWER_BEHIND_LOGARITHM,
     POWER_LOGARITHM,

@@ -8,9 +8,9 @@ from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidat
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
 from profiler.analyse.causes.flow.arithmetic.divisions import (
     OF_A_DIVISION,
-    find_calls,
     find_dividing,
     find_users_of_quotients,
 )

@@ -11,7 +11,8 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
-from profiler.analyse.causes.flow.arithmetic.divisions import called_functions, find_dividing
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import (
     find_chosen_by_warp,
@@ -19,7 +20,7 @@ from profiler.analyse.causes.flow.lane_values import (
     is_left_early,
 )
 from profiler.analyse.causes.flow.trees import find_in_trees
-from profiler.analyse.code.function_sizes import is_tested
+from profiler.analyse.code.math_functions.sizes import is_tested
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import counted, whole_percent
 
@@ -185,15 +186,15 @@ def _find_slow_paths(evidence: Evidence) -> set[Site]:
     All lanes of a warp divide, and those whose numbers need it do the same once more: no other lane could fill the places beside them.
     The instructions go with the function, which `special-functions` names.
     """
-    functions = {sites[0].instruction.offset: sites for sites in called_functions(evidence) if sites}
+    functions = {one.start: one.sites for one in find_compiler_functions(evidence)}
     found: set[Site] = set()
     for sites in evidence.by_function.values() if functions else ():
         passing_by: Site | None = None
         for site in sites:
             if site.instruction.name == "BRA" and site.instruction.predicate:
                 passing_by = site
-            elif site.instruction.name == "CALL" and passing_by and _tests_numbers(evidence, passing_by):
-                found.update(functions.get(int(site.instruction.operands[-1], 16), ()))
+            elif site.instruction.called in functions and passing_by and _tests_numbers(evidence, passing_by):
+                found.update(functions[site.instruction.called])
     return found
 
 

@@ -17,7 +17,7 @@ from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import NEAR, reach, sources_of
-from profiler.analyse.code.function_sizes import TESTED_RECIPROCAL, TESTED_ROOT
+from profiler.analyse.code.math_functions.sizes import TESTED_RECIPROCAL, TESTED_ROOT
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import register_of
 from profiler.text import whole_percent

@@ -18,7 +18,8 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.arithmetic.comparisons import find_only_compared
-from profiler.analyse.causes.flow.arithmetic.divisions import called_functions, divides_integers
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
+from profiler.analyse.causes.flow.arithmetic.divisions import divides_integers
 from profiler.analyse.causes.flow.arithmetic.roots import (
     Root,
     find_roots,
@@ -26,8 +27,9 @@ from profiler.analyse.causes.flow.arithmetic.roots import (
     part_only_compared,
 )
 from profiler.analyse.causes.flow.dataflow import changed_in
-from profiler.analyse.code.compared_functions import compared_function
-from profiler.analyse.code.function_sizes import (
+from profiler.analyse.code.math_functions.compared import compared_function
+from profiler.analyse.code.math_functions.lasting import is_of_remainder, lasting_function
+from profiler.analyse.code.math_functions.sizes import (
     NONE,
     OF_ANY_EXPONENT,
     TESTED_RECIPROCAL,
@@ -40,7 +42,6 @@ from profiler.analyse.code.function_sizes import (
     size_of,
     takes_logarithm_of_power,
 )
-from profiler.analyse.code.lasting_functions import is_of_remainder, lasting_function
 from profiler.analyse.code.registers import REGISTER
 from profiler.text import whole_percent
 
@@ -60,7 +61,7 @@ _SPARE_TERMS = 1 / 2
 _COEFFICIENT = re.compile(r"-?\d+\.\d")
 # A remainder of floats has more instructions the larger the quotient is; x - y * trunc(x / y) is a fast division, FRND and FFMA.
 _OF_A_REMAINDER = Size(inf, 7)
-# Of a fast division (see FCHK in function_sizes.py), all but one multiplication, if the reciprocal of the divisor is there.
+# Of a fast division (see FCHK in sizes.py), all but one multiplication, if the reciprocal of the divisor is there.
 _BY_RECIPROCAL = Size(0, 4, 1)
 _COPIES = 3 / 4  # of what an unrolled loop of four copies needs only once
 _UNIT = "xu"
@@ -70,8 +71,8 @@ _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
-    slow_paths = (sites for sites in called_functions(evidence) if not divides_integers(sites))
-    fractions: dict[Site, float] = dict.fromkeys((site for sites in slow_paths for site in sites), 1.0)
+    slow_paths = (one for one in find_compiler_functions(evidence) if not divides_integers(one.sites))
+    fractions: dict[Site, float] = dict.fromkeys((site for one in slow_paths for site in one.sites), 1.0)
     roots = {root: part_only_compared(evidence, root) for root in find_roots(evidence)}
     compared = find_only_compared(evidence)
     powers = find_constant_powers(evidence)

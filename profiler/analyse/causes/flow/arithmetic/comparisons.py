@@ -9,8 +9,8 @@ from itertools import chain
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import reach, readers_of, sources_of
-from profiler.analyse.code.compared_functions import compared_function
-from profiler.analyse.code.function_sizes import moves_constant
+from profiler.analyse.code.math_functions.compared import compared_function
+from profiler.analyse.code.math_functions.sizes import moves_constant
 from profiler.catalog.metrics import LANES
 
 # The rest of a function, and what hands its result on.

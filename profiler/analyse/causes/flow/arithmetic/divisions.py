@@ -1,4 +1,4 @@
-"""Knows the instructions that divide integers, and the functions that a kernel calls behind its end."""
+"""Finds the instructions that divide integers, and what uses their quotients."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
@@ -17,7 +18,6 @@ _NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 OF_A_DIVISION = 20
 _EITHER = "0xfc"  # the table of LOP3 by which it says whether one of two words has a bit
 _DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special")
-_OF_THE_KERNEL: tuple[Kind, ...] = (*ACCESSES, "barrier")
 
 
 def find_dividing(evidence: Evidence) -> list[Site]:
@@ -26,11 +26,13 @@ def find_dividing(evidence: Evidence) -> list[Site]:
     An instruction that runs more often than the conversion on the same line is no part of the division: for
     example, the test of a loop.
     """
-    found = {site for sites in called_functions(evidence) if divides_integers(sites) for site in sites}
+    found = {
+        site for one in find_compiler_functions(evidence) if divides_integers(one.sites) for site in one.sites
+    }
     divisions: dict[str, float] = {}  # by source line
     for sites in evidence.by_function.values():
         for index, site in enumerate(sites):
-            if not _DIVISION.match(site.opcode):
+            if site in found or not _DIVISION.match(site.opcode):
                 continue
             if line := site.instruction.place:
                 divisions[line] = max(site.executed, divisions.get(line, 0.0))
@@ -50,52 +52,6 @@ def divides_integers(function: Sequence[Site]) -> bool:
     return any(_DIVISION.match(site.opcode) for site in function) or all(
         any(site.opcode.startswith(part) for site in function) for part in _NARROW_DIVISION
     )
-
-
-def called_functions(evidence: Evidence) -> list[list[Site]]:
-    """Returns the functions behind a kernel's last EXIT: the slow paths of precise functions, and 64-bit divisions.
-
-    These compute in registers alone. Code there that accesses memory or waits at barriers is the kernel's own: libraries call parts
-    of their kernels.
-    """
-    found: list[list[Site]] = []
-    for sites in evidence.by_function.values():
-        if any(site.opcode.startswith("CALL.REL") for site in sites):
-            last = max(
-                (index for index, site in enumerate(sites) if site.instruction.name == "EXIT"),
-                default=len(sites),
-            )
-            found.append([])
-            for site in sites[last + 1 :]:
-                found[-1].append(site)
-                if site.instruction.name == "RET":
-                    found.append([])
-    return [sites for sites in found if all(site.kind not in _OF_THE_KERNEL for site in sites)]
-
-
-@kept
-def find_calls(evidence: Evidence) -> dict[Site, dict[Site, float]]:
-    """Returns by the instructions of functions of the compiler, such as pow, the calls of the function, each with its part of them.
-
-    These functions stand behind the last EXIT, and have no line but that of the kernel's end.
-    """
-    found: dict[Site, dict[Site, float]] = {}
-    for sites in evidence.by_function.values():
-        calls: dict[int, dict[Site, float]] = {}
-        for site in sites:
-            if (target := site.instruction.called) is not None:
-                calls.setdefault(target, {})[site] = site.executed
-        last = max((place for place, site in enumerate(sites) if site.instruction.name == "EXIT"), default=-1)
-        if not calls or last < 0:
-            continue
-        callers: dict[Site, float] = {}
-        for site in sites[last + 1 :]:
-            if called := calls.get(site.instruction.offset):
-                whole = sum(called.values())
-                callers = {call: times / whole for call, times in called.items()}
-            if callers and site.instruction.place == sites[last].instruction.place:
-                found[site] = callers
-    return found
 
 
 @kept

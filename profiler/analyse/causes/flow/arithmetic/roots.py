@@ -9,7 +9,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.comparisons import uses_of
 from profiler.analyse.causes.flow.dataflow import reach, readers_behind, sources_of
-from profiler.analyse.code.function_sizes import tests_reciprocal, tests_root
+from profiler.analyse.code.math_functions.sizes import tests_reciprocal, tests_root
 from profiler.analyse.code.registers import register_of
 
 # What compares, and what chooses one of two values or copies it: the larger of two roots is the root of the larger number.

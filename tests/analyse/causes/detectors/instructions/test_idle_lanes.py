@@ -115,7 +115,7 @@ def test_the_slow_path_of_a_division_leaves_no_lane_without_work(test, idle):
     facts = dict.fromkeys(range(6), WHOLE) | {3: two} | dict.fromkeys((6, 7), two)
     evidence = evidence_of(
         *test, "@!P0 BRA 0x40", "CALL.REL.NOINC 0x60", "STG.E desc[UR4][R2.64], R5", "EXIT",
-        "FMUL R5, R5, R6", "RET.REL.NODEC R16, 0x0", facts=facts,
+        "FMUL R5, R5, R6", "RET.REL.NODEC R16, 0x0", facts=facts, file=None,
     )  # fmt: skip
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.weights.get(evidence.sites[6], 0.0) / 100 == pytest.approx(idle)

@@ -68,7 +68,7 @@ def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion
     """What converts a float to an integer is the same as in a function of floats, and what converts the divisor is not."""
     lines = ("CALL.REL.NOINC 0x30", "STG.E.U8 [R2.64], R7", "EXIT", conversion, "FMUL R5, R3, R4", "MUFU.RCP R5, R5",
              "FMUL.RZ R4, R2, R5", "F2I.U32.TRUNC.NTZ R4, R4", "RET.REL.NODEC R2 0x0")  # fmt: skip
-    evidence = evidence_of(*lines)
+    evidence = evidence_of(*lines, file=None)
     dividing = list(integer_overhead.detect_integer_overhead(evidence))
     assert [site.position for one in dividing for site in one.weights] == (
         [3, 4, 5, 6, 7, 8] if divides else []

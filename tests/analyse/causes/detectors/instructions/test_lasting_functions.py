@@ -7,7 +7,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.instructions import special_functions
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.lasting_functions import lasting_function
+from profiler.analyse.code.math_functions.lasting import lasting_function
 from profiler.store.tables.instruction_text import opcode_of
 
 # As compiled for sm_90.

@@ -3,7 +3,7 @@
 import pytest
 
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.function_sizes import NONE, Size, size_of
+from profiler.analyse.code.math_functions.sizes import NONE, Size, size_of
 from profiler.store.tables.instruction_text import opcode_of
 
 # Without what loads the argument and stores the result, and without the moves of constants.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from profiler.analyse.code.code import KEPT, Instruction
-from profiler.analyse.code.function_sizes import NONE, Size, terms_in
+from profiler.analyse.code.math_functions.sizes import NONE, Size, terms_in
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.function_sizes import NONE, Size, terms_in
+from profiler.analyse.code.math_functions.sizes import NONE, Size, terms_in
 
 
 @dataclass(frozen=True)

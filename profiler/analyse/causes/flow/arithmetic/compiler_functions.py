@@ -1,0 +1,58 @@
+"""Finds the functions of the compiler: what it calls where hardware has no instruction, such as a division of 64 bits, or pow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.code.called_functions import find_called
+
+_OF_THE_KERNEL: tuple[Kind, ...] = (*ACCESSES, "barrier")
+
+
+@dataclass(frozen=True)
+class CompilerFunction:
+    """The instructions of a function, and by each call its part of all calls."""
+
+    sites: Sequence[Site]
+    calls: Mapping[Site, float]
+
+    @property
+    def start(self) -> int:
+        return self.sites[0].instruction.offset
+
+
+@kept
+def find_compiler_functions(evidence: Evidence) -> list[CompilerFunction]:
+    """Returns the functions of the compiler that ran.
+
+    They stand behind the last EXIT of the kernel and have no line but that of the EXIT. They compute in registers alone: code that
+    accesses memory or waits at barriers is the kernel's own, parts of which libraries call.
+    """
+    found = []
+    for sites in evidence.by_function.values():
+        exits = [site for site in sites if site.instruction.name == "EXIT"]
+        at = {site.instruction.offset: site for site in sites}
+        for called in find_called([site.instruction for site in sites]) if exits else ():
+            body = [at[one.offset] for one in called.body]
+            if _is_of_compiler(body, exits[-1]):
+                times = sum(at[call.offset].executed for call in called.calls)
+                calls = {at[call.offset]: at[call.offset].executed / times for call in called.calls}
+                found.append(CompilerFunction(body, calls))
+    return found
+
+
+def _is_of_compiler(body: Sequence[Site], last_exit: Site) -> bool:
+    return body[0].instruction.offset > last_exit.instruction.offset and all(
+        site.kind not in _OF_THE_KERNEL and site.instruction.place == last_exit.instruction.place
+        for site in body
+    )
+
+
+@kept
+def find_calls(evidence: Evidence) -> dict[Site, Mapping[Site, float]]:
+    """Returns for each instruction of the functions of the compiler the calls of its function, each with its part of them."""
+    return {site: one.calls for one in find_compiler_functions(evidence) for site in one.sites}
