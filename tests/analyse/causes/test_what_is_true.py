@@ -6,10 +6,10 @@ import pytest
 from made_evidence import LOAD, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
+from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
     integer_overhead,
-    lanes,
     number_types,
     redundant_instructions,
 )

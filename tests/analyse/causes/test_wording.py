@@ -12,7 +12,8 @@ from profiler.analyse.causes import detectors
 from profiler.analyse.causes.detectors import ceilings
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory import atomics
-from profiler.analyse.causes.detectors.instructions import integer_overhead, lanes
+from profiler.analyse.causes.detectors.idle_lanes import lanes
+from profiler.analyse.causes.detectors.instructions import integer_overhead
 from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.diagnose import diagnose

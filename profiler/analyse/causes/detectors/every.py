@@ -12,20 +12,22 @@ from profiler.analyse.causes.detectors.global_memory import (
     redundant_loads,
     redundant_stores,
 )
-from profiler.analyse.causes.detectors.instructions import (
+from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
+    lanes,
+    masked_tiles,
+    results_not_stored,
+    turns_past_end,
+)
+from profiler.analyse.causes.detectors.instructions import (
     compilation,
     idioms,
     integer_overhead,
-    lanes,
     loops,
-    masked_tiles,
     number_types,
     redundant_instructions,
-    results_not_stored,
     special_functions,
     sums_across_threads,
-    turns_past_end,
 )
 from profiler.analyse.causes.detectors.launch import grid, occupancy
 from profiler.analyse.causes.detectors.shared_memory import (

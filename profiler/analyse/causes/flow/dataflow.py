@@ -295,7 +295,7 @@ def find_depending(
     Registers may hold such results `before` the code begins.
     """
     tainted = set(before)
-    # By the end of what a branch may pass by, the registers that are written anew there.
+    # By the end of what a branch may pass by, the registers that hold such results where it begins.
     passed: dict[int, set[str]] = {}
     nearest_end: float = math.inf
     for site in _looping_twice(sites, loops):
@@ -305,13 +305,10 @@ def find_depending(
         if site in first or not (tainted.isdisjoint(site.taken) or site in never):
             yield site
             tainted |= site.use.results
-        elif site.instruction.predicate is None and not tainted.isdisjoint(site.use.results):
-            anew = tainted & site.use.results
-            tainted -= anew
-            for names in passed.values():
-                names.update(anew)
+        elif site.instruction.predicate is None:
+            tainted -= site.use.results
         if site.leads_to is not None:
-            passed.setdefault(site.leads_to, set())
+            passed.setdefault(site.leads_to, set()).update(tainted)
             nearest_end = min(nearest_end, site.leads_to)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
@@ -37,8 +37,8 @@ _AND = "0xc0"  # the table by which LOP3 computes a & b
 _WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
 
-def find_differing(evidence: Evidence) -> Iterator[Site]:
-    """Yields the instructions whose results depend on the lane, some of them twice.
+def find_differing(evidence: Evidence, but_for: Set[Site] = frozenset()) -> Iterator[Site]:
+    """Yields the instructions whose results depend on the lane, some of them twice; but not by way of the results of some.
 
     What memory holds at one address is one value, however it is loaded. An index of a thread divided by 32 is the index of
     its warp, where the rows of a block are whole warps.
@@ -50,8 +50,10 @@ def find_differing(evidence: Evidence) -> Iterator[Site]:
         name = site.instruction.name
         if name == "S2R":
             return any(one in site.instruction.text for one in own)
-        if name in _OF_A_WARP or (
-            name == "SHF" and columns % LANES == 0 and _is_index_of_warp(evidence, site)
+        if (
+            site in but_for
+            or name in _OF_A_WARP
+            or (name == "SHF" and columns % LANES == 0 and _is_index_of_warp(evidence, site))
         ):
             return False
         return True if site.kind in NOT_REPEATED else None

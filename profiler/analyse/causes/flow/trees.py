@@ -99,7 +99,8 @@ def _exchanging_in_tree(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, S
         return set()
     of_others = [any(one in loading for one in _makers_in_turn(evidence, site)) for site in steps]
     makers = {one for site in leaves for one in _makers_in_turn(evidence, site)}
-    if not all(of_others) or any(one.kind in SHARED and one not in given for one in makers):
+    exchanged = {one for one in makers if one.kind in SHARED and one.instruction in loop and one not in given}
+    if not all(of_others) or exchanged:
         return set()
     if any(_is_of_turn_before(evidence, loop, one) for one in makers) or _hands_on(evidence, inside):
         return set()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
@@ -20,20 +21,39 @@ _PAIR = 2
 def count_pairs(evidence: Evidence) -> dict[Site, int]:
     """Returns the instructions that take pairs of values into a result that a loop carries, and how many pairs each takes.
 
-    Both values come from shared memory in this loop: one that meets nothing else, such as an exponent of a softmax, may be used by no other
+    A loop may be unrolled whole. Both values come from shared memory in this loop: one that meets nothing else, such as an exponent of a softmax, may be used by no other
     thread. They are joined by another operation than the one that takes them in: a sum of sums is a plain sum, which uses each value
     once, however many results a thread computes. What FMAs multiply on the way is counted with these.
     """
-    loops = {evidence.innermost_loop(load) for load in evidence.of("shared load")} - {None}
+    loops = {evidence.innermost_loop(load) for load in evidence.of("shared load")}
+    loops = loops - {None} or loops
     return {
         site: pairs
         for site in evidence.of(*_ARITHMETIC)
         if evidence.innermost_loop(site) in loops
         and site.instruction.name not in FMAS
         and not site.instruction.name.endswith(_COMPARES)
-        and is_carried(evidence, site)
+        and _adds_to_itself(evidence, site)
         and (pairs := _pairs_of(evidence, site))
     }
+
+
+def _adds_to_itself(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction takes more into a result: into its own of the turn before, or into one that another copy of it goes on with."""
+    if evidence.innermost_loop(site):
+        return is_carried(evidence, site)
+    return site in _find_copies(evidence)
+
+
+@kept
+def _find_copies(evidence: Evidence) -> Set[Site]:
+    """Returns the instructions outside of loops of which one takes up the result of another with the same name, as in a loop that is unrolled whole."""
+    found: set[Site] = set()
+    for site in evidence.of(*_ARITHMETIC):
+        if evidence.innermost_loop(site) is None:
+            before = [one for one in sources_of(evidence, site) if one.opcode == site.opcode and one != site]
+            found.update([site, *before] if before else ())
+    return found
 
 
 def _pairs_of(evidence: Evidence, site: Site) -> int:
@@ -51,7 +71,8 @@ def _within(evidence: Evidence, site: Site) -> list[Site]:
     return [
         one
         for one in sources_of(evidence, site)
-        if evidence.innermost_loop(one) is loop and (one.kind in ACCESSES or not is_carried(evidence, one))
+        if evidence.innermost_loop(one) is loop
+        and (one.kind in ACCESSES or not _adds_to_itself(evidence, one))
     ]
 
 

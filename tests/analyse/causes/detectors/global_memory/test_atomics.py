@@ -6,7 +6,7 @@ import pytest
 from made_evidence import LOAD, evidence_of, names
 
 from profiler.analyse.causes.detectors.global_memory import atomics
-from profiler.analyse.causes.detectors.instructions import lanes
+from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.waiting import barriers
 
 UPDATE = ("LDS R2, [R8]", "FADD R3, R4, R2", "ATOMS.CAST.SPIN R3, [R8], R2, R3", "ISETP.EQ.U32.AND P0, PT, R3, 0x1, PT", "@!P0 BRA 0x10")  # fmt: skip

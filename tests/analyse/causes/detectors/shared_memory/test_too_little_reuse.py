@@ -127,6 +127,12 @@ def test_pairs_that_a_result_takes_in_by_other_operations_are_uses(turn, each):
     assert found == ([] if each is None else [pytest.approx(each)])
 
 
+def test_pairs_of_a_loop_that_is_unrolled_whole_count_as_in_a_loop():
+    copy = (*LOADS, "VIADDMNMX R6, R4, R5, R6, PT")
+    (candidate,) = detect_too_little_reuse(evidence_of("MOV R6, RZ", *copy * 4, "STG.E [R10], R6"))
+    assert candidate.evidence["pairs_per_shared_load"] == 0.5
+
+
 def test_what_multiply_adds_have_taken_is_not_counted_again():
     """As the distances of which the nearest is kept."""
     turn = (*LOADS, "FFMA R8, R4, R5, R15", "FMNMX R6, R6, R8, PT", "@P0 BRA 0x10")

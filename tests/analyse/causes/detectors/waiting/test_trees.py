@@ -6,7 +6,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.every import DETECTORS
-from profiler.analyse.causes.detectors.instructions import lanes
+from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.waiting import barriers, trees, unoverlapped_loads
 from profiler.analyse.causes.flow.trees import find_in_trees, find_trees
 
@@ -61,6 +61,14 @@ def test_threads_could_take_turns_of_their_own_where_one_uses_what_all_make_in_e
     )  # all but the load and what is made of the result
     (few,) = found(turns=8)
     assert few.effect.resources["lsu"] == pytest.approx((1 - 1 / 8) * 5 / 7)
+
+
+def test_a_thread_may_hold_what_it_loaded_from_shared_memory_before_the_loop():
+    before = (*ADDRESSES, "LDS R8, [R23]")
+    scaled = [("LDG.E R9, [R2]", ALL), ("FMUL R7, R8, R9", ALL)]
+    leaf, end = ("STS [R23], R7", ALL), ("@P0 BRA 0x50", ALL)
+    (tree,) = find_trees(made(before=before, load=scaled, leaf=leaf, end=end))
+    assert tree.turns == 64
 
 
 def test_the_tests_of_the_steps_go_with_them():

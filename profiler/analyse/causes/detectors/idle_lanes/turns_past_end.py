@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from itertools import chain
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.instructions.masked_tiles import smaller
+from profiler.analyse.causes.detectors.idle_lanes.masked_tiles import smaller
 from profiler.analyse.causes.evidence.addresses import is_of_one_place
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site

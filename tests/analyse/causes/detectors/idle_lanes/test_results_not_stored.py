@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions.results_not_stored import detect_results_not_stored
+from profiler.analyse.causes.detectors.idle_lanes.results_not_stored import detect_results_not_stored
 
 # Each thread brings an element to shared memory, and adds up what all have brought; one row of four is there.
 ROWS = (

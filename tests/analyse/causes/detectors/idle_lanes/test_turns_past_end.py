@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions.turns_past_end import detect_turns_past_end
+from profiler.analyse.causes.detectors.idle_lanes.turns_past_end import detect_turns_past_end
 
 # The bound of a block's list is loaded; each of 4,000 turns of 100 warps tests its index against it.
 LIST = (

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions import lanes
+from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.flow.lane_values import find_warps_without_work
 
 WHOLE = {"lanes": 32.0, "acting": 32.0}

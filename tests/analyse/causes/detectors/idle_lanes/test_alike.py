@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions.alike import (
+from profiler.analyse.causes.detectors.idle_lanes.alike import (
     detect_repeated_by_threads,
     detect_repeated_by_warps,
 )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from made_evidence import LOAD, evidence_of, names
 
-from profiler.analyse.causes.detectors.instructions import lanes
+from profiler.analyse.causes.detectors.idle_lanes import lanes
 
 
 @pytest.mark.parametrize(("acting", "found"), [(32.0, []), (31.5, []), (24.0, ["idle-lanes"])])
@@ -118,6 +118,17 @@ def test_a_branch_keeps_whole_warps_from_a_step_as_a_predicate_does(taken, idle)
     lines = (TREE_STEP[0], ("STS [R4], R6", taken), TREE_STEP[2])
     found = list(lanes.detect_idle_lanes(evidence_of(*lines, facts=dict.fromkeys(range(3), whole))))
     assert [one.effect.resources["alu"] for one in found] == ([idle] if idle else [])
+
+
+@pytest.mark.parametrize(("rounds", "is_search"), [(10, False), (60, True)])
+def test_a_search_has_work_for_the_warps_that_find_nothing(rounds, is_search):
+    """A few instructions test indices; more of them make the number that is compared, as a hash does."""
+    making = ["LOP3.LUT R6, R6, R7, R8, 0x96, !PT"] * rounds
+    test = ("ISETP.GE.U32.AND P0, PT, R6, R9, PT", "@P0 EXIT")
+    evidence = evidence_of("S2R R6, SR_TID.X", *making, *test, ("REDG.E.ADD.STRONG.GPU [R2.64], R6", 1.0))
+    for site in evidence.sites:
+        site.lanes = site.acting = 32.0
+    assert bool(list(lanes.detect_idle_lanes(evidence))) != is_search
 
 
 @pytest.mark.parametrize(("block", "idle"), [(1, 31 / 32), (33, 31 / 64), (32, None), (256, None)])

@@ -3,33 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.idle_lanes.steps import (
+    LANE_MISSING,
+    find_serving,
+    find_unconcerned,
+    is_whole,
+)
+from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
-from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 from profiler.analyse.causes.flow.lane_values import (
-    find_chosen_by_warp,
     find_warps_without_work,
     is_left_early,
 )
 from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.code.math_functions.sizes import is_tested
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.catalog.metrics import LANES
 from profiler.text import counted, whole_percent
 
-_LANES_MISSING = 1 / LANES  # one lane of a warp
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
 _PASSED_BY = 1 - 1 / LANES
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
-_RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
+_FEW_ELEMENTS = (
+    "In each turn of a loop, half of the lanes have an element at most, and the others compute with what stands for none",
+    "Let a warp take several pieces of work at once, such as a row of 16 elements for each half of its lanes, or two elements for each lane.",
+)
 _EXCHANGE_IN_TRITON = (
     "One lane of each warp takes part where values pass between warps (`tl.sum`, `tl.max`, atomics of one value): do that less often, such "
     "as for several rows at once, or with fewer `num_warps`. One warp needs no exchange."
@@ -47,7 +53,6 @@ _NO_WORK = (
     "Lanes have nothing to do while their warp executes",
     "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more elements.",
 )
-_SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 
 
 def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
@@ -67,7 +72,12 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
         yield _wasting_warps(evidence, idle, warps)
     elif idle:
         without_thread = (1 - _lanes_of_block(evidence) / LANES) * sum(site.executed for site in idle)
-        said = _no_threads(evidence) if 2 * without_thread > wasted else _NO_WORK
+        of_few = idle.keys() & find_turns_for_few(evidence).keys()
+        said = _NO_WORK
+        if 2 * without_thread > wasted:
+            said = _no_threads(evidence)
+        elif 2 * _wasted({site: idle[site] for site in of_few}) > wasted:
+            said = _FEW_ELEMENTS
         in_triton = _EXCHANGE_IN_TRITON if _only_exchange(idle) else ""
         yield _wasting("idle-lanes", evidence, idle, *said, in_triton=in_triton)
 
@@ -81,23 +91,26 @@ def _find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]
     # Lanes that a block lacks did not leave by a branch. If lanes are a mean of all instructions, there is no first one.
     of_block = None if evidence.has_costs else _lanes_of_block(evidence)
     guards = {_guard(site) for site in evidence.of(*ACCESSES)}
-    unconcerned = _find_unconcerned(evidence)
+    unconcerned = find_unconcerned(evidence)
     # One lane waits for a lock, and whatever the others do is as long. Warps execute tensor instructions whole.
     trees = find_in_trees(evidence)
     excepted = unconcerned | evidence.retried | trees | {*evidence.of("tensor")} | _find_slow_paths(evidence)
+    of_few = find_turns_for_few(evidence)
     for site in evidence.sites:
-        if site.lanes is None or site.idle_share < _LANES_MISSING or site.instruction.never_acts:
+        if site.lanes is None or site.idle_share < LANE_MISSING or site.instruction.never_acts:
             continue
         is_passed_by = site.idle_share > _PASSED_BY and site.kind not in ACCESSES
         if site in excepted or is_passed_by or _only_chooses(site, guards):
             continue
         entering = of_block or evidence.by_function[site.function][0].lanes or LANES
         off = 1 - site.lanes / entering
-        if off >= _LANES_MISSING and (of_block or _goes_both_ways(evidence, site)):
+        is_split = site not in of_few and (of_block or _goes_both_ways(evidence, site))
+        if off >= LANE_MISSING and is_split:
             split[site] = off
         else:
             idle[site] = site.idle_share
-    serving = _serving_steps(evidence, unconcerned)
+    passing = (site for site in of_few if is_whole(site))
+    serving = find_serving(evidence) | {site: of_few[site] for site in passing}
     return split, {site: part for site, part in serving.items() if site not in trees} | idle
 
 
@@ -156,7 +169,7 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
     """Names blocks that leave lanes of their warps without a thread, if no counted instruction shows it."""
     lanes = _lanes_of_block(evidence)
     idle = 1 - lanes / LANES
-    if evidence.sites or evidence.shape is None or idle < _LANES_MISSING:
+    if evidence.sites or evidence.shape is None or idle < LANE_MISSING:
         return
     # With full warps, fewer warps execute and wait for as many threads. What memory does for each lane is not known.
     effect = Effect(
@@ -171,13 +184,6 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
         Effect({**effect.resources, LAUNCH: _not_launched(evidence, effect)}, effect.waits),
         evidence={"acting_lanes": lanes, "wasted_lanes_pct": 100 * idle},
     )
-
-
-def _find_unconcerned(evidence: Evidence) -> set[Site]:
-    """Returns what a predicate keeps whole warps from, so that no lane is idle while others act, and spilled values that a lane does not need."""
-    by_warp = find_chosen_by_warp(evidence) if evidence.has_costs else set()
-    spilled = {site for site in evidence.of("local") if site.instruction.predicate}
-    return {site for site in by_warp if _is_whole(site)} | spilled
 
 
 def _find_slow_paths(evidence: Evidence) -> set[Site]:
@@ -207,104 +213,13 @@ def _tests_numbers(evidence: Evidence, branch: Site) -> bool:
     )
 
 
-def _serving_steps(evidence: Evidence, unconcerned: Collection[Site]) -> dict[Site, float]:
-    """Returns the part of the tests, branches and addresses of a step that is for lanes without work in it.
-
-    A step lies between two barriers, as each step of a tree does; code without a barrier is one step. It
-    serves the lanes that access memory in it: with full warps, fewer warps pass the step and make its tests. What more
-    lanes need for their accesses in another step is for these.
-    For a step that computes for more lanes, that is not known. Adding up what lanes exchange is no such computation, because a
-    lane without an element gives nothing to the sum; but behind a barrier, each warp may need what all have left. Nor is
-    a division of integers one, although a float's reciprocal is a part of it.
-    """
-    serving: dict[Site, float] = {}
-    dividing = set(find_dividing(evidence))
-    for sites in evidence.by_function.values():
-        step: list[Site] = []
-        for site in sites:
-            step.append(site)
-            if site.kind == "barrier":
-                serving |= _serving_step(evidence, step, site.executed, unconcerned, dividing)
-                step = []
-        if len(step) == len(sites) and evidence.has_costs:
-            beside = dividing | _find_exchanging(step)
-            serving |= _serving_step(evidence, step, step[0].executed, unconcerned, beside)
-    return serving
-
-
-def _serving_step(
-    evidence: Evidence, step: Sequence[Site], passing: float, unconcerned: Collection[Site], beside: Set[Site]
-) -> dict[Site, float]:
-    """Returns the part of a step that so many warps pass for lanes without work. A value that all lanes load alike is work for none of them, and what is `beside` no result."""
-    alike = {site for site in step if _is_broadcast(site)}
-    accesses = [
-        site for site in step if site.kind in ACCESSES and site not in unconcerned and site not in alike
-    ]
-    working = max((_acting_lanes(site) for site in accesses), default=passing * LANES)
-    idle = 1 - working / (passing * LANES)
-    results = [site for site in step if site.kind in _RESULTS and site not in beside]
-    if idle < _LANES_MISSING or any(_acting_lanes(site) > working for site in results):
-        return {}
-    served = {site for site in step if site.kind in _SERVING} | alike | beside
-    elsewhere = [
-        site
-        for site in evidence.by_function[step[0].function]
-        if site.kind in ACCESSES and site not in step and _acting_lanes(site) > working
-    ]
-    needed = reach(elsewhere, lambda site: _made_by(evidence, site))
-    served -= needed
-    return {site: idle for site in step if site in served and site.executed == passing}
-
-
-@kept
-def _made_by(evidence: Evidence, site: Site) -> list[Site]:
-    """Returns what an instruction's operands come from, what chooses it, and the value that stays where it is not chosen."""
-    stays = sources_of(evidence, site, set(site.use.written)) if site.instruction.predicate else []
-    return [*sources_of(evidence, site), *choosers_of(evidence, site), *stays]
-
-
-def _find_exchanging(step: Iterable[Site]) -> set[Site]:
-    """Returns the shuffles and the arithmetic with what they bring."""
-    found: set[Site] = set()
-    brought: set[str] = set()
-    for site in step:
-        written = site.use.written
-        if site.instruction.name == "SHFL":
-            found.add(site)
-            brought.update(written)
-            continue
-        if site.kind in _RESULTS and not brought.isdisjoint(site.use.inputs):
-            found.add(site)
-        brought.difference_update(written)
-    return found
-
-
-def _is_broadcast(site: Site) -> bool:
-    """Returns whether all lanes of a warp load the same place: fewer bytes than as many lanes would load apart."""
-    apart = site.executed * LANES * site.width / 8
-    return (
-        (site.acting or 0.0) >= LANES
-        and site.ideal_sectors == site.executed
-        and site.ideal_sectors * SECTOR_BYTES < apart
-    )
-
-
-def _acting_lanes(site: Site) -> float:
-    return site.executed * LANES * (1 - site.idle_share)
-
-
 def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
     """Returns whether a predicate only chooses between values: the lanes that are off have their result already.
 
     The instruction takes the slot of a select that would do the same for all lanes, so no lane could do more
     in it. Where the same lanes also access memory under the predicate, the others lack an element.
     """
-    return _is_whole(site) and bool(site.instruction.predicate) and _guard(site) not in of_accesses
-
-
-def _is_whole(site: Site) -> bool:
-    """Returns whether whole warps reach an instruction, whatever its predicate lets them do."""
-    return (site.lanes or 0.0) > LANES * (1 - _LANES_MISSING)
+    return is_whole(site) and bool(site.instruction.predicate) and _guard(site) not in of_accesses
 
 
 def _guard(site: Site) -> object:

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions.masked_tiles import (
+from profiler.analyse.causes.detectors.idle_lanes.masked_tiles import (
     detect_masked_tiles,
     detect_tiles_of_zeros,
 )

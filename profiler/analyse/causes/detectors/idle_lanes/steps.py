@@ -1,0 +1,129 @@
+"""Finds the instructions that serve lanes without work: tests, branches and addresses of steps in which few lanes act."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence, Set
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
+from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
+from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
+
+LANE_MISSING = 1 / LANES  # one lane of a warp
+_RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
+_SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
+_OF_TESTS = 50  # instructions: tests of indices need fewer, with two divisions among them
+
+
+def find_serving(evidence: Evidence) -> dict[Site, float]:
+    """Returns the part of the tests, branches and addresses of a step that is for lanes without work in it.
+
+    A step lies between two barriers, as each step of a tree does; code without a barrier is one step. It
+    serves the lanes that access memory in it: with full warps, fewer warps pass the step and make its tests. What more
+    lanes need for their accesses in another step is for these.
+    For a step that computes for more lanes, that is not known. Adding up what lanes exchange is no such computation, because a
+    lane without an element gives nothing to the sum; but behind a barrier, each warp may need what all have left. Nor is
+    a division of integers one, although a float's reciprocal is a part of it. A search has work for all lanes, although
+    few of them store what they find.
+    """
+    serving: dict[Site, float] = {}
+    unconcerned = find_unconcerned(evidence)
+    dividing = set(find_dividing(evidence))
+    for sites in evidence.by_function.values():
+        step: list[Site] = []
+        for site in sites:
+            step.append(site)
+            if site.kind == "barrier":
+                serving |= _serving_step(evidence, step, site.executed, unconcerned, dividing)
+                step = []
+        if len(step) == len(sites) and evidence.has_costs:
+            beside = dividing | _find_exchanging(step)
+            serving |= _serving_step(evidence, step, step[0].executed, unconcerned, beside)
+    return serving
+
+
+def _serving_step(
+    evidence: Evidence, step: Sequence[Site], passing: float, unconcerned: Collection[Site], beside: Set[Site]
+) -> dict[Site, float]:
+    """Returns the part of a step that so many warps pass for lanes without work. A value that all lanes load alike is work for none of them, and what is `beside` no result."""
+    alike = {site for site in step if is_broadcast(site)}
+    accesses = [
+        site for site in step if site.kind in ACCESSES and site not in unconcerned and site not in alike
+    ]
+    working = max((acting_lanes(site) for site in accesses), default=passing * LANES)
+    idle = 1 - working / (passing * LANES)
+    results = [site for site in step if site.kind in _RESULTS and site not in beside]
+    if idle < LANE_MISSING or any(acting_lanes(site) > working for site in results):
+        return {}
+    if _is_search(evidence, step, beside):
+        return {}
+    served = {site for site in step if site.kind in _SERVING} | alike | beside
+    elsewhere = [
+        site
+        for site in evidence.by_function[step[0].function]
+        if site.kind in ACCESSES and site not in step and acting_lanes(site) > working
+    ]
+    needed = reach(elsewhere, lambda site: _made_by(evidence, site))
+    served -= needed
+    return {site: idle for site in step if site in served and site.executed == passing}
+
+
+def _is_search(evidence: Evidence, step: Sequence[Site], beside: Set[Site]) -> bool:
+    """Returns whether most of a step finds out which lanes go on, by more than tests of indices."""
+    choosing = [one for site in step if site.kind == "control" for one in choosers_of(evidence, site)]
+    deciding = reach(choosing, lambda site: _made_by(evidence, site))
+    finding_out = [site for site in step if site in deciding and site not in beside]
+    return len(finding_out) > max(_OF_TESTS, len(step) / 2)
+
+
+@kept
+def _made_by(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns what an instruction's operands come from, what chooses it, and the value that stays where it is not chosen."""
+    stays = sources_of(evidence, site, set(site.use.written)) if site.instruction.predicate else []
+    return [*sources_of(evidence, site), *choosers_of(evidence, site), *stays]
+
+
+def _find_exchanging(step: Iterable[Site]) -> set[Site]:
+    """Returns the shuffles and the arithmetic with what they bring."""
+    found: set[Site] = set()
+    brought: set[str] = set()
+    for site in step:
+        written = site.use.written
+        if site.instruction.name == "SHFL":
+            found.add(site)
+            brought.update(written)
+            continue
+        if site.kind in _RESULTS and not brought.isdisjoint(site.use.inputs):
+            found.add(site)
+        brought.difference_update(written)
+    return found
+
+
+def is_broadcast(site: Site) -> bool:
+    """Returns whether all lanes of a warp load the same place: fewer bytes than as many lanes would load apart."""
+    apart = site.executed * LANES * site.width / 8
+    return (
+        (site.acting or 0.0) >= LANES
+        and site.ideal_sectors == site.executed
+        and site.ideal_sectors * SECTOR_BYTES < apart
+    )
+
+
+def acting_lanes(site: Site) -> float:
+    return site.executed * LANES * (1 - site.idle_share)
+
+
+@kept
+def find_unconcerned(evidence: Evidence) -> set[Site]:
+    """Returns what a predicate keeps whole warps from, so that no lane is idle while others act, and spilled values that a lane does not need."""
+    by_warp = find_chosen_by_warp(evidence) if evidence.has_costs else set()
+    spilled = {site for site in evidence.of("local") if site.instruction.predicate}
+    return {site for site in by_warp if is_whole(site)} | spilled
+
+
+def is_whole(site: Site) -> bool:
+    """Returns whether whole warps reach an instruction, whatever its predicate lets them do."""
+    return (site.lanes or 0.0) > LANES * (1 - LANE_MISSING)
