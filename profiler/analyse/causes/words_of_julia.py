@@ -16,6 +16,7 @@ IN_JULIA = {
 # The words of CUDA C++ in advice, and what CUDA.jl has instead.
 JULIA_SAYS = {
     " (`cuda::memory_order_relaxed`)": "",
+    " (`curand_uniform4`)": "",
     "(`__reduce_add_sync`, shuffles)": "(`shfl_down_sync`)",
     "(`__shfl_down_sync`)": "(`shfl_down_sync`)",
     "(`__launch_bounds__`, `--maxrregcount`)": "(`maxregs`, `maxthreads` and `minblocks` of `@cuda`)",

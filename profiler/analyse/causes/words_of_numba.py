@@ -21,6 +21,7 @@ IN_NUMBA = {
 # The words of CUDA C++ in advice, and what Numba has instead.
 NUMBA_SAYS = {
     " (`cuda::memory_order_relaxed`)": "",
+    " (`curand_uniform4`)": "",
     "(`__reduce_add_sync`, shuffles)": "(`cuda.shfl_down_sync`)",
     "(`__shfl_down_sync`)": "(`cuda.shfl_down_sync`)",
     "(`__launch_bounds__`, `--maxrregcount`)": "(`max_registers` of `@cuda.jit`)",

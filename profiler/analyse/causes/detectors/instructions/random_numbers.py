@@ -1,0 +1,51 @@
+"""Detects random numbers that are drawn four at a time, of which most are not used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES
+from profiler.analyse.causes.flow.dataflow import reach, sources_of
+from profiler.text import whole_percent
+
+# Philox 4x32-10 multiplies by these two in each of its ten rounds (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011), and
+# takes the upper and the lower halves of the products. The compiler writes the factors as negative numbers.
+_FACTORS = frozenset(f"{factor - (1 << 32):#x}" for factor in (0xD2511F53, 0xCD9E8D57))
+_NUMBERS = 4  # of an evaluation
+# Of the forty halves, five go where one number is used, and the compiler may compute a few others once for all threads.
+_HALVES_OF_ONE = 35
+_MIXING = "LOP3"
+
+
+def detect_unused_numbers(evidence: Evidence) -> Iterable[Candidate]:
+    """Names evaluations of Philox of whose four numbers half or fewer are used."""
+    products = [site for site in evidence.of("integer") if not _FACTORS.isdisjoint(site.instruction.operands)]
+    if not products:
+        return
+    makers = reach(
+        {one for site in products for one in sources_of(evidence, site)},
+        lambda site: () if site.kind in ACCESSES else sources_of(evidence, site),
+    )
+    halves = sum(site.executed * (2 if ".WIDE" in site.opcode else 1) for site in products)
+    # Each number takes one lower half that leads to no other product, by itself or mixed with an upper half.
+    used = sum(site.executed for site in products if site not in makers and ".HI" not in site.opcode)
+    numbers = round(used * _HALVES_OF_ONE / halves)
+    if not 1 <= numbers <= _NUMBERS / 2:
+        return
+    evaluating = {*products, *(site for site in makers if site.instruction.name == _MIXING)}
+    share = 100 * evidence.share_executed(evaluating)
+    spared = dict.fromkeys(evaluating, 1 - numbers / _NUMBERS)
+    yield Candidate(
+        "redundant-instructions",
+        f"Random numbers come four at a time, and {numbers} of the four {'is' if numbers == 1 else 'are'} used: {whole_percent(share)} % of the executed "
+        "instructions are rounds of Philox.",
+        "Use all four numbers of an evaluation (`curand_uniform4`): let each thread draw them for four elements, or for "
+        "several uses of one.",
+        evidence.without(spared),
+        {site: part * site.executed for site, part in spared.items()},
+        {"numbers_used": float(numbers), "philox_pct": share},
+        in_triton="Draw four numbers at once, by `tl.rand4x` in place of `tl.rand`: for four parts of the block, or for several masks of one "
+        "element.",
+    )
