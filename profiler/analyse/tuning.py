@@ -40,7 +40,7 @@ class RankedPoint(Struct, frozen=True):
 
 
 class TuningStep(Struct, frozen=True):
-    """How much slower another point is than the best, by the repeats of the last stage."""
+    """Another point, and how much slower it is than the best, by the repeats of the last stage."""
 
     settings: dict[str, int]
     slower_pct: float

@@ -100,7 +100,7 @@ def brief(finding: Finding, wanted: Collection[str] = (), limit: int = LIMIT_BYT
 
 @dataclass(frozen=True)
 class _Wishes:
-    """How long the texts may be, and which metrics were asked for."""
+    """The longest text that is allowed, and the metrics that were asked for."""
 
     widths: Widths
     wanted: frozenset[str]

@@ -60,7 +60,7 @@ class TunedPoint:
 
 @dataclass(frozen=True, repr=False)
 class Tuning(OfPoints[TunedPoint], ShowsItself):
-    """Every combination of the values, the fastest first.
+    """This answer ranks every combination of the values, the fastest first.
 
     settings     the fastest values, as in `partial(function, **tuned.settings)`
     best         the measurement of the fastest combination

@@ -71,7 +71,7 @@ class SharedLoads(Struct, frozen=True):
 
 
 class MatrixInstructions(Struct, frozen=True):
-    """How many matrix instructions (`mmas`) an iteration has. All other instructions take `others_issue_pct` of the issue slots.
+    """The number of matrix instructions (`mmas`) of an iteration. All other instructions take `others_issue_pct` of the issue slots.
 
     `operations_per_mma` are the multiplications and additions of one warp, of which four share the work of a `wgmma`. It is null
     where an opcode does not name its shape.

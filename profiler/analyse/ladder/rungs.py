@@ -1,4 +1,4 @@
-"""Which recordings a ladder is drawn from: one GPU, one workload, the newest run of each rung.
+"""Chooses the recordings that a ladder is drawn from: one GPU, one workload, the newest run of each rung.
 
 Runs in; groups of runs that share their conditions out. Figures of different GPUs or workloads never stand in
 one ladder.

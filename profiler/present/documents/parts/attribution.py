@@ -1,4 +1,4 @@
-"""Why one kernel is faster, as blocks: the speedup as a product of its factors, in a sentence and a table.
+"""Says in blocks why one kernel is faster: the speedup as a product of its factors, in a sentence and a table.
 
 Figures have as many digits as it takes for the printed factors to multiply to the printed speedup. A factor
 `not accounted for` holds what the others miss.
