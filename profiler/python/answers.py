@@ -223,6 +223,11 @@ class Overview(_Several, ShowsItself, RecordingOverview):
     if TYPE_CHECKING:
         sheets: list[Sheet]  # type: ignore[assignment]
 
+    @classmethod
+    def of(cls, recording: RecordingOverview) -> Self:
+        sheets = sorted(map(Sheet.of, recording.sheets), key=lambda one: -(one.total_ns or 0.0))
+        return cls(recording.run, sheets, recording.timing)
+
     @property
     def headline(self) -> Headline | Any:
         """The answer about where the time of several kernels goes, or about the times."""
