@@ -96,24 +96,31 @@ def comparison_document(
     The `wanted` metrics replace these. The chart shows the `drawn` metrics. With `code`, the whole code of the
     hot loops is shown, otherwise the changes to their loads.
     """
-    title = f"{comparison.before.label} → {comparison.after.label}"
     answer = _answer(comparison)
     if comparison.before.timing is not None:
-        table = doc.Table(_TIMED_COLUMNS, [doc.Row(_timed_values(*one)) for one in _figures(comparison)])
-        references = [doc.Text(line, wraps=False) for line in _references(comparison)]
-        sections: list[doc.Section] = [
-            *answer,
-            [table, *references],
-            _sides(comparison, _timed_side),
-        ]
-        records = doc.Records(_HEADER, list(_timed_records(comparison)))
-        return doc.Document(title, sections, records, opening=len(answer))
+        evidence, records = _timed_evidence(comparison), _timed_records(comparison)
+    else:
+        evidence, records = _evidence(comparison, full, wanted, drawn, code), _records(comparison)
+    return doc.Document(
+        f"{comparison.before.label} → {comparison.after.label}",
+        [*answer, *evidence],
+        doc.Records(_HEADER, list(records)),
+        opening=len(answer),
+    )
+
+
+def _evidence(
+    comparison: findings.ComparisonFinding,
+    full: bool,
+    wanted: Sequence[str],
+    drawn: Sequence[str],
+    code: CodeView | None,
+) -> list[doc.Section]:
     hot_loop = code_sections(code) if code else [_hot_loop(comparison)]
     sides = (comparison.before, comparison.after)
     names = names_of_sides((sides[0].label, sides[1].label), (sides[0].kernel_name, sides[1].kernel_name))
     after = (names == BY_ORDER and sides[1].run_id) or shortened(names[1], _NAME_WIDTH)
-    sections = [
-        *answer,
+    return [
         [
             doc.Heading("Counters"),
             doc.Chart("deltas_chart", comparison, {"metrics": tuple(drawn)}),
@@ -126,9 +133,6 @@ def comparison_document(
         [doc.Text(line, wraps=False) for line in one_sided_lines(comparison, full=full)],
         _sides(comparison, partial(_side, with_run=names == BY_ORDER)),
     ]
-    return doc.Document(
-        title, sections, doc.Records(_HEADER, list(_records(comparison))), opening=len(answer)
-    )
 
 
 def _answer(comparison: findings.ComparisonFinding) -> list[doc.Section]:
@@ -323,6 +327,12 @@ def _records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[doc.Pl
 
 
 # Times alone
+
+
+def _timed_evidence(comparison: findings.ComparisonFinding) -> list[doc.Section]:
+    table = doc.Table(_TIMED_COLUMNS, [doc.Row(_timed_values(*one)) for one in _figures(comparison)])
+    references = [doc.Text(line, wraps=False) for line in _references(comparison)]
+    return [[table, *references], _sides(comparison, _timed_side)]
 
 
 def _timed_side(side: findings.Side) -> list[str]:
