@@ -91,7 +91,7 @@ class ShownTogether:
 
     @property
     def only_source(self) -> str | None:
-        """The one recording that holds the one kernel that is meant; None for several kernels, or where a report could not be read."""
+        """Returns the one recording that holds the one kernel that is meant; None for several kernels, or where a report could not be read."""
         return self.finding.index[0].source if len(self.sheets) == 1 and not self.errors else None
 
 

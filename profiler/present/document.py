@@ -275,7 +275,7 @@ class Document(Struct, frozen=True):
 
     @property
     def brief(self) -> Document:
-        """The document's answer alone, without the evidence, and what to doubt in it wherever that stands."""
+        """Returns the document's answer alone, without the evidence, and what to doubt in it wherever that stands."""
         opening, evidence = self.sections[: self.opening], self.sections[self.opening :]
         cautions = [block for section in evidence for block in section if isinstance(block, Caution)]
         doubts: list[Block] = [*cautions[:_MOST_CAUTIONS]]

@@ -230,7 +230,7 @@ class Overview(_Several, ShowsItself, RecordingOverview):
 
     @property
     def headline(self) -> Headline | Any:
-        """The answer about where the time of several kernels goes, or about the times."""
+        """Returns the answer about where the time of several kernels goes, or about the times."""
         timed = None if self.sheets or self.timing is None else self.timing.headline
         return in_python(timed or super().headline)
 

@@ -53,7 +53,7 @@ class View:
 
     @property
     def name(self) -> str:
-        """The name that stands beside the number in the navigation. Related functions differ in their last words."""
+        """Returns the name that stands beside the number in the navigation. Related functions differ in their last words."""
         half = _NAVIGATED_WIDTH // 2
         if len(self.called) > _NAVIGATED_WIDTH:
             return f"{self.called[: half - 1]}…{self.called[-half:]}"

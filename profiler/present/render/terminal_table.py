@@ -118,7 +118,7 @@ class _Texts:
 
     @property
     def narrowest(self) -> int:
-        """The width of the longest part that is never broken: a figure, or a word of a text or of the title."""
+        """Returns the width of the longest part that is never broken: a figure, or a word of a text or of the title."""
         least = _longest_part(self._title)
         for cell in self._cells:
             if (whole := cell_len(cell)) > least:
@@ -127,7 +127,7 @@ class _Texts:
 
     @property
     def readable(self) -> int:
-        """The width at which most names still take one line."""
+        """Returns the width at which most names still take one line."""
         return max(self.narrowest, round(self.natural * (1 - _GIVEN_BY_NAMES)))
 
 
