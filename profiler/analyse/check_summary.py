@@ -50,15 +50,15 @@ def derive_finding(
     if gone or missing:  # else a kernel that got slower would pass under another name
         outcomes.add("unclear")
     finding = CheckFinding(
-        Headline("", "", ""),
-        findings.SCHEMA_VERSION,
-        worst(outcomes),
-        list(pairs),
-        list(notes),
-        list(gone),
-        list(missing),
-        list(new),
-        list(removed),
+        headline=Headline("", "", ""),
+        schema_version=findings.SCHEMA_VERSION,
+        outcome=worst(outcomes),
+        pairs=list(pairs),
+        notes=list(notes),
+        gone=list(gone),
+        missing=list(missing),
+        new=list(new),
+        removed=list(removed),
     )
     return replace(finding, headline=_headline(finding))
 

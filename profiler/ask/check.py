@@ -79,7 +79,9 @@ def check(
             checks.append(_refused(title, _only_kernel(after, kernel_name), *named, error=error))
         gone += [f"{title_of(before)}: {kernel}" for kernel in lost]
         notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in added]
-    finding = derive_finding(checks, [*pairing.notes, *notes], gone, [*pairing.missing], [*pairing.new])
+    finding = derive_finding(
+        checks, [*pairing.notes, *notes], gone=gone, missing=pairing.missing, new=pairing.new
+    )
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 
 
@@ -218,4 +220,14 @@ def _refused(title: str, kernel: str, before: str, after: str, *, error: ProfErr
     reasons = [reason for reason in (error.message, error.remedy) if reason]
     # If two recordings were not measured alike, the remedy depends on the question, and the headline says it.
     remedy = "" if isinstance(error, NotComparable) else error.remedy
-    return PairCheck(title, kernel, before, after, "not_comparable", reasons, [], [], next=remedy)
+    return PairCheck(
+        name=title,
+        kernel=kernel,
+        before=before,
+        after=after,
+        outcome="not_comparable",
+        refused=reasons,
+        warnings=[],
+        checks=[],
+        next=remedy,
+    )

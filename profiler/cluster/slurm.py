@@ -178,7 +178,11 @@ class _Queue:
         for job in jobs:
             del self.submitter.jobs[job.worker]
             self._in_vain = 0 if job.worker in self._joined else self._in_vain + 1
-            ending = JobEnding(False, job.refusal.splitlines()[-1]) if job.refusal else ending_of(job.number)
+            ending = (
+                JobEnding(was_cancelled=False, text=job.refusal.splitlines()[-1])
+                if job.refusal
+                else ending_of(job.number)
+            )
             goes_on = not ending.was_cancelled and self._in_vain <= self.workers
             self.say(f"{ending.text}; {'another takes its place' if goes_on else 'its place stays empty'}")
             lost += not goes_on

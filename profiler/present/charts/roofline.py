@@ -129,8 +129,15 @@ def frame_of(roofline: Roofline, width: float = _ROOF_WIDTH) -> _Frame:
     across = [*ridges, *(x for point in roofline.points for x in _intensities(point).values())]
     top = max(highest, *(point.gflops for point in roofline.points))
     # Room for names: those of slopes at the left, those of levels at the right.
-    left, right = min(min(across) / 2, min(ridges) / 10), max(across) * 10
-    return _Frame(left, right, lowest / 2 / divisor, top * 2 / divisor, divisor, unit, width)
+    return _Frame(
+        x_low=min(min(across) / 2, min(ridges) / 10),
+        x_high=max(across) * 10,
+        y_low=lowest / 2 / divisor,
+        y_high=top * 2 / divisor,
+        divisor=divisor,
+        unit=unit,
+        width=width,
+    )
 
 
 def _intensities(point: Point) -> dict[str, float]:

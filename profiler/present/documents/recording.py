@@ -177,6 +177,7 @@ def sheet_document(sheet: overview.SheetFinding) -> doc.Document:
 def parts_of_kernel(
     sheet: overview.SheetFinding,
     headline: Sequence[str] = HEADLINE,
+    *,
     launches: doc.Section = (),
     code: Sequence[doc.Section] = (),
     left_out: int = 0,

@@ -220,7 +220,12 @@ def kernel_document(found: KernelFindings, headline: Sequence[str]) -> doc.Docum
         answer = [headline_blocks(found.timing.headline)] if found.timing else []
         return doc.Document(found.name, [*answer, times, origin])
     parts = parts_of_kernel(
-        found.sheet, headline, launches, code, found.metrics_left_out, program=found.run.manifest.program
+        found.sheet,
+        headline,
+        launches=launches,
+        code=code,
+        left_out=found.metrics_left_out,
+        program=found.run.manifest.program,
     )
     on_paper = [parts.headline, parts.name, times, parts.cautions, *parts.reasons]
     return doc.Document(found.name, [*on_paper, *parts.figures, origin], on_paper=len(on_paper))

@@ -308,7 +308,7 @@ def _beside_each_other(code: CodeBlock, shown: Sequence[int], colour: bool) -> s
         return _CODE_GAP.join(parts)
 
     titles = (
-        _padded(printable(title), span, False, "bold", colour=colour)
+        _padded(printable(title), span, is_right=False, style="bold", colour=colour)
         for title, span in zip(code.titles, spans, strict=True)
     )
     header: CodeRow = [[CodeCell(column.title, quiet=True) for column in code.columns]] * len(spans)
