@@ -78,7 +78,7 @@ def show_recordings(
     else:
         timed = kernel_name is None  # a kernel's name is known from a profile alone
         (run,) = open_named([source], settings, timed=timed)
-    return ShownAlone(source, show_run(run, settings, kernel_name, full=full))
+    return ShownAlone(source, _show_run(run, settings, kernel_name, full=full))
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def show_several(
     sheets: list[tuple[str, SheetFinding]] = []
     for place, (source, run) in enumerate(meant, start=1):
         settings.progress(f"examining {place} of {len(meant)} recordings")
-        sheets += [(source, sheet) for sheet in show_run(run, quiet, kernel_name, full=full).sheets]
+        sheets += [(source, sheet) for sheet in _show_run(run, quiet, kernel_name, full=full).sheets]
     settings.progress("")
     left_out = [f"left out: {_without_near(error)}" for error in errors]
     counted = all(run.manifest.has_counters for _, run in meant)
@@ -176,7 +176,7 @@ def reports_meant(source: str, settings: Settings) -> list[str]:
     return [str(folder / file.name) for file in held] or [source]
 
 
-def show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bool) -> RecordingOverview:
+def _show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bool) -> RecordingOverview:
     """Returns the sheets of an open run, with every metric if `full`."""
     if not run.manifest.is_profiled:
         return RecordingOverview(run, [], timing_of(run, settings))

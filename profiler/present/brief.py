@@ -39,7 +39,7 @@ class Widths:
 
 
 # The first leaves the texts of prof itself whole; the last fits whatever the names are.
-WIDTHS = (
+_WIDTHS = (
     Widths(160, 600, 16),
     Widths(120, 400, 16),
     Widths(60, 200, 8),
@@ -90,7 +90,7 @@ _NO_PARTS: Mapping[str, Importance] = {}
 
 def brief(finding: Finding, wanted: Collection[str] = (), limit: int = LIMIT_BYTES) -> Finding:
     """Shortens a finding; `wanted` metrics, by prof's name or ncu's, are as important as the headline."""
-    for widths in WIDTHS:
+    for widths in _WIDTHS:
         draft = _Draft(finding, _Wishes(widths, frozenset(wanted)))
         if draft.fill(limit):
             break

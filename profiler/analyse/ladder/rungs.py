@@ -20,7 +20,7 @@ from profiler.text import Spoken
 if TYPE_CHECKING:
     from profiler.store.runs.run import Run
 
-UNKNOWN_WORKLOAD = "workload not recorded"
+_UNKNOWN_WORKLOAD = "workload not recorded"
 
 
 class Conditions(NamedTuple):
@@ -30,7 +30,7 @@ class Conditions(NamedTuple):
     workload: tuple[tuple[str, int], ...] | None
 
     def __str__(self) -> str:
-        return f"{self.gpu}, {size_text(dict(self.workload)) if self.workload else UNKNOWN_WORKLOAD}"
+        return f"{self.gpu}, {size_text(dict(self.workload)) if self.workload else _UNKNOWN_WORKLOAD}"
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ METRIC_COLUMNS = (
     doc.Column("verdict", judges=True),
     doc.Column("because", stays=0),
 )
-OPCODE_COLUMNS = (
+_OPCODE_COLUMNS = (
     doc.Column("instructions per launch"),
     doc.Column("bits", "number", stays=0),
     doc.Column("before", "number"),
@@ -130,7 +130,7 @@ def _evidence(
         attribution_blocks(comparison, full),
         changed_cause_blocks(comparison, after, full=full),
         *doc.under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
-        [doc.Text(line, wraps=False) for line in one_sided_lines(comparison, full=full)],
+        [doc.Text(line, wraps=False) for line in _one_sided_lines(comparison, full=full)],
         _sides(comparison, partial(_side, with_run=names == BY_ORDER)),
     ]
 
@@ -181,7 +181,7 @@ def _metrics(comparison: findings.ComparisonFinding, full: bool, wanted: Sequenc
     )
     if not shown:
         return [doc.Text("No metric of the catalogue is recorded on both sides.")]
-    return [table(shown), *_folded(table(hidden), "more", verdict_counts(hidden))]
+    return [table(shown), *_folded(table(hidden), "more", _verdict_counts(hidden))]
 
 
 def _metrics_table(deltas: Sequence[findings.MetricDelta], *, says_too_few: bool) -> doc.Table:
@@ -214,7 +214,7 @@ def shown_metrics(
     return [*first, *shown], [delta for delta in rest if delta not in shown]
 
 
-def verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:
+def _verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:
     """Returns a count of each verdict: `2 better, 1 worse, 5 same`."""
     counts = Counter(_verdict_of(delta) for delta in deltas)
     in_order = [word for verdict in VERDICT_TONE for word in (verdict, f"likely {verdict}")]
@@ -284,7 +284,7 @@ def _opcodes(comparison: findings.ComparisonFinding, full: bool) -> doc.Section:
 
 def _opcodes_table(opcodes: Sequence[findings.Opcode]) -> doc.Table:
     rows = [(one.opcode, one.width_bits, one.before, one.after, one.after - one.before) for one in opcodes]
-    return doc.Table(OPCODE_COLUMNS, list(map(doc.Row, rows)))
+    return doc.Table(_OPCODE_COLUMNS, list(map(doc.Row, rows)))
 
 
 def _hot_loop(comparison: findings.ComparisonFinding) -> doc.Section:
@@ -293,7 +293,7 @@ def _hot_loop(comparison: findings.ComparisonFinding) -> doc.Section:
     return [doc.Text(f"hot loop, {one.sentence}", wraps=False) for one in loop.changes] if loop else []
 
 
-def one_sided_lines(comparison: findings.ComparisonFinding, *, full: bool = True) -> list[str]:
+def _one_sided_lines(comparison: findings.ComparisonFinding, *, full: bool = True) -> list[str]:
     """Returns the metrics that only one side recorded, or that the sides recorded in different ways; unless `full`, the first."""
     lines = []
     for lacking, only in (("after", "before"), ("before", "after"), ("both", None)):

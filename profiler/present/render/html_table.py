@@ -56,7 +56,7 @@ def text_html(text: str) -> Markup:
     return Markup(_LONG.sub(lambda long: _WITHIN_LONG.sub("<wbr>", long[0]), marked))
 
 
-def scroll_box(label: str, inside: Markup) -> Markup:
+def _scroll_box(label: str, inside: Markup) -> Markup:
     """Returns a box that scrolls when its content is wider than the page."""
     return Markup('<div class="scroll" role="region" aria-label="{}" tabindex="0">{}</div>').format(
         printable(label), inside
@@ -104,7 +104,7 @@ def table_html(table: doc.Table, heading: str, views: Collection[str]) -> Markup
         Markup(heads),
         Markup("\n".join(rows)),
     )
-    return scroll_box(caption, made) + _meaning_of_marks(table)
+    return _scroll_box(caption, made) + _meaning_of_marks(table)
 
 
 def values_first(
@@ -212,7 +212,7 @@ def code_html(code: doc.CodeBlock, heading: str) -> Markup:
     made = Markup(
         '<table class="sides{}">\n<caption>{}</caption>\n<thead>{}<tr>{}</tr></thead>\n{}\n</table>'
     ).format(" two" if len(code.titles) > 1 else "", caption, sides, names * len(code.titles), stretches)
-    return scroll_box(caption, made)
+    return _scroll_box(caption, made)
 
 
 def _code_row(
