@@ -172,12 +172,12 @@ class _Section:
     def show(self) -> None:
         values = [self.kept[place] for place in sorted(self.kept)]
         old = getattr(self.holder, self.name)
-        one = values[0] if values else None
-        force_setattr(
-            self.holder,
-            self.name,
-            values if isinstance(old, list) else dict(values) if isinstance(old, dict) else one,
-        )
+        shown: Any = values
+        if isinstance(old, dict):
+            shown = dict(values)
+        elif not isinstance(old, list):
+            shown = values[0] if values else None
+        force_setattr(self.holder, self.name, shown)
 
     def count_left_out(self, entries: int) -> None:
         """Adds to a count beside the list, which some findings have, what the list lacks."""

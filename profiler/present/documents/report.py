@@ -181,6 +181,7 @@ def _recording(
     """
     sheet, counted = found.sheet, found.run.manifest.has_counters
     took = profiled_duration_ns(sheet) or None
+    alone = None if counted else took  # without the profiler
     kernel = shortened(plain_name(sheet.kernel), _NAME_WIDTH) if sheet else ""
     return (
         doc.Linked(found.anchor, found.anchor),
@@ -188,7 +189,7 @@ def _recording(
         entry.share_pct if entry else None,
         sheet.total_ns if sheet and repeated else None,
         likely_saves_ns(sheet, sheet.launches) if sheet else None,
-        (found.timing.timing.median_ns if found.timing else 0.0 if counted else took) or None,
+        (found.timing.timing.median_ns if found.timing else alone) or None,
         took if counted else None,
         step,
         sheet.causes[0].cause if sheet and sheet.causes else "",

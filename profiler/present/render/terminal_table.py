@@ -358,7 +358,9 @@ def width_style(bits: int | None) -> str:
     """Returns the colour of an access; the wider the access, the cooler the colour."""
     if bits is None:
         return ""
-    return "bold green" if bits >= 128 else "cyan" if bits == 64 else "bold yellow" if bits == 32 else "red"
+    if bits >= 128:
+        return "bold green"
+    return {64: "cyan", 32: "bold yellow"}.get(bits, "red")
 
 
 def _one_side(code: CodeBlock, side: int) -> CodeBlock:
