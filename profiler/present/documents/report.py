@@ -87,13 +87,13 @@ def recordings_document(
     many_gpus = len({_gpu(one) for one in kernels}) > 1
     repeated = any(one.sheet and one.sheet.launches > 1 for one in kernels)
     rows = [
-        _recording(
+        _cells(
             one,
             _called(one, recordings),
             entries.get(one.anchor),
             _step(after.get(one.anchor)),
-            many_gpus,
-            repeated,
+            many_gpus=many_gpus,
+            repeated=repeated,
         )
         for one in (_by_time(kernels) if begins else kernels)
     ]
@@ -166,11 +166,12 @@ def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Seq
     return replace(document, title="The ladder at a glance", sections=sections)
 
 
-def _recording(
+def _cells(
     found: KernelFindings,
     name: str,
     entry: IndexEntry | None,
     step: doc.Linked | None,
+    *,
     many_gpus: bool,
     repeated: bool,
 ) -> tuple[str | float | doc.Linked | None, ...]:
