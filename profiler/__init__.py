@@ -170,20 +170,24 @@ def show(
     `launch` those of a number, or of a range such as "4-6", counted from 0.
     """
     from profiler.ask.named.settings import Settings
-    from profiler.ask.show import recordings_meant, show_run, show_several
-    from profiler.python.answers import Overview, Sheet, ShownTriage
-    from profiler.python.named import each_of, reference_of, run_of
+    from profiler.ask.show import ShownTogether, recordings_meant, show_recordings
+    from profiler.python.answers import Overview, ShownTriage
+    from profiler.python.named import each_of, open_among, reference_of
 
-    recordings = each_of((recording, *others))
-    given = [reference_of(one) for one in recordings]
-    meant = recordings_meant(given, Settings())
-    if len(meant) > 1:
-        asked = Settings(nvtx=nvtx, launch=launch)
-        return ShownTriage.of_several(show_several(meant, asked, kernel_name=kernel_name, full=True))
-    run = run_of(recordings[0] if meant == given else meant[0], nvtx, launch)
-    found = show_run(run, Settings(), kernel_name, full=True)
-    sheets = sorted(map(Sheet.of, found.sheets), key=lambda one: -(one.total_ns or 0.0))  # as in the index
-    return sheets[0] if len(sheets) == 1 else Overview(run, sheets, found.timing)
+    given = each_of((recording, *others))
+    settings = Settings(nvtx=nvtx, launch=launch)
+    shown = show_recordings(
+        recordings_meant([reference_of(one) for one in given], settings),
+        settings,
+        kernel_name=kernel_name,
+        full=True,
+        keeps_index=True,
+        opened=open_among(given),
+    )
+    if isinstance(shown, ShownTogether):
+        return ShownTriage.of_several(shown)
+    overview = Overview.of(shown.recording)
+    return overview.sheets[0] if len(overview.sheets) == 1 else overview
 
 
 @advised()

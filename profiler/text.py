@@ -193,9 +193,9 @@ def half_width(ci: tuple[float, float] | None) -> str:
 
 def change_text(change_pct: float, ci_pct: tuple[float, float] | None) -> str:
     """Returns a change in percent, and half the width of its interval if it has one and what was measured varies at all."""
-    change = (
-        "0" if change_pct == 0 else f"{change_pct:+.2f}" if abs(change_pct) < 1000 else f"{change_pct:+,.0f}"
-    )
+    change = f"{change_pct:+.2f}" if abs(change_pct) < 1000 else f"{change_pct:+,.0f}"
+    if change_pct == 0:
+        change = "0"
     if ci_pct is None or ci_pct[0] == ci_pct[1]:
         return f"{change} %"
     return f"{change} ± {spread((ci_pct[1] - ci_pct[0]) / 2)} %"

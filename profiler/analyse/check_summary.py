@@ -50,15 +50,15 @@ def derive_finding(
     if gone or missing:  # else a kernel that got slower would pass under another name
         outcomes.add("unclear")
     finding = CheckFinding(
-        Headline("", "", ""),
-        findings.SCHEMA_VERSION,
-        worst(outcomes),
-        list(pairs),
-        list(notes),
-        list(gone),
-        list(missing),
-        list(new),
-        list(removed),
+        headline=Headline("", "", ""),
+        schema_version=findings.SCHEMA_VERSION,
+        outcome=worst(outcomes),
+        pairs=list(pairs),
+        notes=list(notes),
+        gone=list(gone),
+        missing=list(missing),
+        new=list(new),
+        removed=list(removed),
     )
     return replace(finding, headline=_headline(finding))
 
@@ -215,7 +215,7 @@ def pair_name(pair: PairCheck) -> str:
 
 def names_of(pair: PairCheck, several: bool) -> tuple[str, str]:
     """Returns the kernel's name, and that of its recording where there are `several`; a recording without a known kernel has only one."""
-    title = recording_name(pair)
+    title = _recording_name(pair)
     kernel = shortened(plain_name(pair.kernel), _NAME_WIDTH)
     if several and _is_recording(pair):
         return "", title
@@ -224,6 +224,6 @@ def names_of(pair: PairCheck, several: bool) -> tuple[str, str]:
     return kernel, title if several else ""
 
 
-def recording_name(pair: PairCheck) -> str:
+def _recording_name(pair: PairCheck) -> str:
     """Returns the name of the recording that holds the kernel: a report's file name, or a run's name and workload."""
     return shortened(pair.name.removesuffix(f": {pair.kernel}"), _NAME_WIDTH)

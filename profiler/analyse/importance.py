@@ -1,4 +1,4 @@
-"""How much each part of a finding matters to a reader who has room for little.
+"""Says how much each part of a finding matters to a reader who has room for little.
 
 A finding's classes declare it beside the field: `Annotated[list[Cause], Importance(95, each=7)]`.
 `present/brief.py` makes the short form from these declarations, the most important entries first.

@@ -65,7 +65,7 @@ class PairFindings:
 
     @property
     def answer(self) -> Headline | None:
-        """The sentences that the pair opens with; None where it could not be compared."""
+        """Returns the sentences that the pair opens with; None where it could not be compared."""
         return self.comparison.headline if self.comparison else self.headline
 
 

@@ -40,7 +40,7 @@ class RankedPoint(Struct, frozen=True):
 
 
 class TuningStep(Struct, frozen=True):
-    """How much slower another point is than the best, by the repeats of the last stage."""
+    """Another point, and how much slower it is than the best, by the repeats of the last stage."""
 
     settings: dict[str, int]
     slower_pct: float
@@ -202,7 +202,7 @@ def _step(best: _Timed, other: _Timed) -> TuningStep:
     difference = mean_difference(*(side.around_medians() for side in sides)) if several else None
     if difference is None:
         slower_pct = _slower_pct(other.time.median_ns, best.time.median_ns)
-        return TuningStep(other.settings, slower_pct, None, False)
+        return TuningStep(other.settings, slower_pct, ci=None, is_sure=False)
     slower_pct, low, high = (100 * math.expm1(log) for log in (difference.delta, *difference.interval()))
     return TuningStep(other.settings, slower_pct, (low, high), not low <= 0 <= high)
 

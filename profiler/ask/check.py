@@ -63,21 +63,25 @@ def check(
     gone: list[str] = []
     first, *others = thresholds.limits
     limits = [first if max_slower_pct is None else replace(first, limit_pct=max_slower_pct), *others]
-    for before, after in pairing.pairs:
+    for pair in pairing.pairs:
+        before, after = pair
         title, lost, added = title_of(after), list[str](), list[str]()
         try:
-            kernels = (kernel_name, other_kernel)
-            checks += _check_kernels(title, (before, after), settings, kernels, every, limits)
+            _require_whole_reports(pair, settings)
+            kernels = kernels_to_check(pair, settings, kernel_name, every=every, other_kernel=other_kernel)
+            checks += _judged(title, list(kernels), limits, is_chosen=kernel_name is not None)
             if every and other_kernel is None:
-                lost, added = _unmatched((before, after), kernel_name)
+                lost, added = _unmatched(pair, kernel_name)
         except (ComparisonError, MetricNotFound, RunUnusable) as error:
             if len(pairing.pairs) == 1 and not checks:
                 raise
-            named = [run.manifest.run_id if run.stored else run.label for run in (before, after)]
+            named = [run.manifest.run_id if run.stored else run.label for run in pair]
             checks.append(_refused(title, _only_kernel(after, kernel_name), *named, error=error))
         gone += [f"{title_of(before)}: {kernel}" for kernel in lost]
         notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in added]
-    finding = derive_finding(checks, [*pairing.notes, *notes], gone, [*pairing.missing], [*pairing.new])
+    finding = derive_finding(
+        checks, [*pairing.notes, *notes], gone=gone, missing=pairing.missing, new=pairing.new
+    )
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 
 
@@ -189,24 +193,20 @@ def _pair_with_store(
     return pair_stores(baseline, candidates, settings.gpu, kernel_name)
 
 
-def _check_kernels(
-    title: str,
-    pair: RunPair,
-    settings: Settings,
-    kernel_names: tuple[str | None, str | None],
-    every: bool,
-    limits: Sequence[Threshold],
-) -> list[PairCheck]:
-    """Returns the checks of a pair under its title, with the kernel's name if there are several; its reports must be whole."""
+def _require_whole_reports(pair: RunPair, settings: Settings) -> None:
     for run in pair:
         if run.stored:
             run.verify_reports(left_elsewhere=settings.reach is None)
-    kernel_name, other_kernel = kernel_names
-    profiles = list(kernels_to_check(pair, settings, kernel_name, every=every, other_kernel=other_kernel))
-    names = [f"{title}: {right.kernel}" if len(profiles) > 1 else title for _, right in profiles]
+
+
+def _judged(
+    title: str, kernels: Sequence[tuple[Profile, Profile]], limits: Sequence[Threshold], *, is_chosen: bool
+) -> list[PairCheck]:
+    """Returns the checks of a pair's kernels under its title, with the kernel's name if there are several."""
+    names = [f"{title}: {after.kernel}" if len(kernels) > 1 else title for _, after in kernels]
     return [
-        check_pair(name, *sides, limits, diagnose_once, chosen=kernel_name is not None)
-        for name, sides in zip(names, profiles, strict=True)
+        check_pair(name, *sides, limits, diagnose_once, chosen=is_chosen)
+        for name, sides in zip(names, kernels, strict=True)
     ]
 
 
@@ -220,4 +220,14 @@ def _refused(title: str, kernel: str, before: str, after: str, *, error: ProfErr
     reasons = [reason for reason in (error.message, error.remedy) if reason]
     # If two recordings were not measured alike, the remedy depends on the question, and the headline says it.
     remedy = "" if isinstance(error, NotComparable) else error.remedy
-    return PairCheck(title, kernel, before, after, "not_comparable", reasons, [], [], next=remedy)
+    return PairCheck(
+        name=title,
+        kernel=kernel,
+        before=before,
+        after=after,
+        outcome="not_comparable",
+        refused=reasons,
+        warnings=[],
+        checks=[],
+        next=remedy,
+    )

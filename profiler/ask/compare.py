@@ -39,9 +39,9 @@ def compare(
     """Returns one comparison, or one for `every` kernel that both sides have; of times alone unless both were profiled.
 
     If `every` is None, several kernels that both sides have are all compared; if it is False, they are refused. With
-    `other_gpu`, the second side is from that GPU, and only the first from the GPU of the settings. With
-    `other_kernel`, `kernel_name` chooses only the kernel of the first side, and with `other_launch`, the settings only its launches. Without `after`, the run that is named is
-    compared with the one before it.
+    `other_gpu`, the second side is from that GPU, and only the first from the GPU of the settings. With `other_kernel`,
+    `kernel_name` chooses only the kernel of the first side, and with `other_launch`, the settings only its launches.
+    Without `after`, the run that is named is compared with the one before it.
     """
     timed = not (kernel_name or every or metrics)  # each of these needs a profile
     if after is None:

@@ -55,7 +55,9 @@ def climb_ladder(
     """Returns the climb of the chosen ladder, with the size and the parameters asked for."""
     ladder = open_ladder(settings)
     wanted = workload_asked_for(ladder, settings.size, set_param)
-    return find_climb(settings.open_store(), ladder, wanted, view, settings.gpu, settings.usual_gpu)
+    return find_climb(
+        settings.open_store(), ladder, wanted, view, gpu=settings.gpu, usual_gpu=settings.usual_gpu
+    )
 
 
 def other_ladders(settings: Settings) -> list[str]:

@@ -1,9 +1,9 @@
-"""Gathers what `prof show` prints about one recording."""
+"""Gathers what `prof show` prints about one recording, or about several together."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
 from profiler.analyse.recording.triage import Triage, by_time, triage
 from profiler.ask.named.ladders import work_of
-from profiler.ask.named.references import open_named
+from profiler.ask.named.references import open_named, with_launches
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import diagnose_once, profile_one, profile_run
@@ -59,34 +59,26 @@ def show_recordings(
     kernel_name: str | None = None,
     full: bool = False,
     keeps_index: bool = False,
+    opened: Mapping[str, Run] | None = None,
 ) -> ShownAlone | ShownTogether:
     """Returns the sheets of the one recording that is meant, with every metric if `full`, or the kernels of several together.
 
     The sources are those that `recordings_meant` returns. If only one of several recordings holds the one kernel that is
     asked for, it is shown alone: an index of one kernel says no more than that it takes all of the time. With `keeps_index`,
-    as for a script, several recordings have an index in any case.
+    as for a script, several recordings have an index in any case. A run in `opened` is not opened again to be shown alone.
     """
     if len(sources) > 1:
-        several = show_several(sources, settings, kernel_name=kernel_name)
+        several = show_several(sources, settings, kernel_name=kernel_name, full=full)
         if keeps_index or several.only_source is None:
             return several
         sources = [several.only_source]
     (source,) = sources
-    timed = kernel_name is None  # a kernel's name is known from a profile alone
-    return ShownAlone(source, show(source, settings, kernel_name=kernel_name, full=full, timed=timed))
-
-
-def show(
-    source: str,
-    settings: Settings,
-    *,
-    kernel_name: str | None = None,
-    full: bool = False,
-    timed: bool = True,
-) -> RecordingOverview:
-    """Returns the sheets of a recording, with every metric if `full`. A run of timings alone is refused unless `timed`."""
-    (run,) = open_named([source], settings, timed=timed)
-    return show_run(run, settings, kernel_name, full=full)
+    if opened and source in opened:
+        run = with_launches(opened[source], settings.choice)
+    else:
+        timed = kernel_name is None  # a kernel's name is known from a profile alone
+        (run,) = open_named([source], settings, timed=timed)
+    return ShownAlone(source, _show_run(run, settings, kernel_name, full=full))
 
 
 @dataclass(frozen=True)
@@ -99,7 +91,7 @@ class ShownTogether:
 
     @property
     def only_source(self) -> str | None:
-        """The one recording that holds the one kernel that is meant; None for several kernels, or where a report could not be read."""
+        """Returns the one recording that holds the one kernel that is meant; None for several kernels, or where a report could not be read."""
         return self.finding.index[0].source if len(self.sheets) == 1 and not self.errors else None
 
 
@@ -125,7 +117,7 @@ def show_several(
     sheets: list[tuple[str, SheetFinding]] = []
     for place, (source, run) in enumerate(meant, start=1):
         settings.progress(f"examining {place} of {len(meant)} recordings")
-        sheets += [(source, sheet) for sheet in show_run(run, quiet, kernel_name, full=full).sheets]
+        sheets += [(source, sheet) for sheet in _show_run(run, quiet, kernel_name, full=full).sheets]
     settings.progress("")
     left_out = [f"left out: {_without_near(error)}" for error in errors]
     counted = all(run.manifest.has_counters for _, run in meant)
@@ -184,8 +176,8 @@ def reports_meant(source: str, settings: Settings) -> list[str]:
     return [str(folder / file.name) for file in held] or [source]
 
 
-def show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bool) -> RecordingOverview:
-    """Returns the sheets of an open run, as `show` does."""
+def _show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bool) -> RecordingOverview:
+    """Returns the sheets of an open run, with every metric if `full`."""
     if not run.manifest.is_profiled:
         return RecordingOverview(run, [], timing_of(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)

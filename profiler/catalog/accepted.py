@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from profiler.errors import OutputNotWritable, ThresholdsInvalid
 
-ACCEPTED_FILE = "prof.accepted.jsonl"
+_ACCEPTED_FILE = "prof.accepted.jsonl"
 _MOST_BYTES = 64 << 20
 
 
@@ -53,7 +53,7 @@ _ONE = msgspec.json.Decoder(Accepted)
 
 def accepted_path(start: Path) -> Path:
     """Returns the file in `start` or the nearest parent that has one; else where it would be in `start`."""
-    paths = [folder / ACCEPTED_FILE for folder in (start, *start.parents)]
+    paths = [folder / _ACCEPTED_FILE for folder in (start, *start.parents)]
     return next((path for path in paths if path.is_file()), paths[0])
 
 

@@ -28,7 +28,7 @@ from profiler.catalog.ladders.toml_reader import parse_toml, read_text
 from profiler.catalog.metrics import BY_NAME, DURATION, Metric, nearest_hint
 from profiler.errors import ThresholdsInvalid
 
-PROJECT_FILES = ("prof.toml", "pyproject.toml")
+_PROJECT_FILES = ("prof.toml", "pyproject.toml")
 _KEYS = ("check", "gpu")
 DEFAULT_SLOWER_PCT = 2.0
 _WAYS = ("worse_pct", "rise_pct", "fall_pct")
@@ -98,7 +98,7 @@ def _complete(given: Iterable[Threshold]) -> tuple[Threshold, ...]:
 def find_declared(start: Path, key: Literal["check", "gpu"]) -> tuple[Path, Any] | None:
     """Returns what the nearest project file with this key declares, in `start` or a parent, and the file's path."""
     for folder in (start, *start.parents):
-        for name in PROJECT_FILES:
+        for name in _PROJECT_FILES:
             path = folder / name
             table = _declared(path) if path.is_file() else {}
             if key in table:
@@ -115,7 +115,7 @@ def _declared(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ThresholdsInvalid(f"{path}: not TOML: {error}") from None
     table: Any = file
-    if path.name != PROJECT_FILES[0]:
+    if path.name != _PROJECT_FILES[0]:
         tools = file.get("tool")
         if not isinstance(tools, dict) or "prof" not in tools:
             return {}

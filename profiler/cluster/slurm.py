@@ -95,7 +95,7 @@ class _Queue:
         while not self._has_worker():
             if len(self.submitter.jobs) == self.workers:  # all are submitted
                 self._check_not_all_refused()
-                states = read_states()
+                states = _read_states()
                 if states is not None and not self._has_worker():
                     self._check_some_live(states)
                     self._say_how_many_wait(states)
@@ -130,7 +130,7 @@ class _Queue:
                 default_log(job.number).unlink(missing_ok=True)
 
     def _cancel_rest(self, numbers: Sequence[str]) -> None:
-        states = read_states() if numbers else {}
+        states = _read_states() if numbers else {}
         left = [number for number in numbers if states is None or number in states]
         if left and _ask("scancel", *left) is None:
             self.say(f"Slurm did not cancel what is left: `scancel {' '.join(left)}` does")
@@ -138,7 +138,7 @@ class _Queue:
     def _run(self) -> None:
         while not self._ended.wait(POLL_S):
             self._has_worker()
-            states = read_states()
+            states = _read_states()
             if states is not None:
                 self._replace([job for job in list(self.submitter.jobs.values()) if _is_over(job, states)])
                 self._say_how_many_wait(states)
@@ -165,8 +165,8 @@ class _Queue:
         path = Path(_facts_of(job.number).get("StdErr", default_log(job.number)))
         all_of_them = f"all {len(jobs)} jobs ended; " if len(jobs) > 1 else ""
         raise SlurmFailed(
-            f"no worker came: {all_of_them}{ending_of(job.number).text}",
-            details=[f"  {path}:", *_indented(last_lines(path))],
+            f"no worker came: {all_of_them}{_ending_of(job.number).text}",
+            details=[f"  {path}:", *_indented(_last_lines(path))],
             remedy=f"Correct what the log says. A node needs this prof at the same path, or in the Python that {PYTHON} names, "
             f"and a way to this host ({INTERFACE}).",
         )
@@ -178,7 +178,11 @@ class _Queue:
         for job in jobs:
             del self.submitter.jobs[job.worker]
             self._in_vain = 0 if job.worker in self._joined else self._in_vain + 1
-            ending = JobEnding(False, job.refusal.splitlines()[-1]) if job.refusal else ending_of(job.number)
+            ending = (
+                JobEnding(was_cancelled=False, text=job.refusal.splitlines()[-1])
+                if job.refusal
+                else _ending_of(job.number)
+            )
             goes_on = not ending.was_cancelled and self._in_vain <= self.workers
             self.say(f"{ending.text}; {'another takes its place' if goes_on else 'its place stays empty'}")
             lost += not goes_on
@@ -252,7 +256,7 @@ class JobEnding:
     text: str
 
 
-def read_states() -> dict[str, JobState] | None:
+def _read_states() -> dict[str, JobState] | None:
     """Returns the states of all jobs of this user that are not over; None when Slurm does not answer."""
     answer = _ask("squeue", "--noheader", "--user", str(os.getuid()), "--format", "%i %T %r")
     if answer is None:
@@ -265,7 +269,7 @@ def read_states() -> dict[str, JobState] | None:
     return found
 
 
-def ending_of(number: str) -> JobEnding:
+def _ending_of(number: str) -> JobEnding:
     """Returns how the job ended, as long as Slurm remembers it."""
     facts = _facts_of(number)
     state = facts.get("JobState", "")
@@ -300,7 +304,7 @@ def default_log(number: str) -> Path:
     return folder / f"{number}.log"
 
 
-def last_lines(path: Path) -> list[str]:
+def _last_lines(path: Path) -> list[str]:
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _LOG_BYTES))

@@ -39,7 +39,7 @@ class Widths:
 
 
 # The first leaves the texts of prof itself whole; the last fits whatever the names are.
-WIDTHS = (
+_WIDTHS = (
     Widths(160, 600, 16),
     Widths(120, 400, 16),
     Widths(60, 200, 8),
@@ -90,7 +90,7 @@ _NO_PARTS: Mapping[str, Importance] = {}
 
 def brief(finding: Finding, wanted: Collection[str] = (), limit: int = LIMIT_BYTES) -> Finding:
     """Shortens a finding; `wanted` metrics, by prof's name or ncu's, are as important as the headline."""
-    for widths in WIDTHS:
+    for widths in _WIDTHS:
         draft = _Draft(finding, _Wishes(widths, frozenset(wanted)))
         if draft.fill(limit):
             break
@@ -100,7 +100,7 @@ def brief(finding: Finding, wanted: Collection[str] = (), limit: int = LIMIT_BYT
 
 @dataclass(frozen=True)
 class _Wishes:
-    """How long the texts may be, and which metrics were asked for."""
+    """The longest text that is allowed, and the metrics that were asked for."""
 
     widths: Widths
     wanted: frozenset[str]
@@ -172,12 +172,12 @@ class _Section:
     def show(self) -> None:
         values = [self.kept[place] for place in sorted(self.kept)]
         old = getattr(self.holder, self.name)
-        one = values[0] if values else None
-        force_setattr(
-            self.holder,
-            self.name,
-            values if isinstance(old, list) else dict(values) if isinstance(old, dict) else one,
-        )
+        shown: Any = values
+        if isinstance(old, dict):
+            shown = dict(values)
+        elif not isinstance(old, list):
+            shown = values[0] if values else None
+        force_setattr(self.holder, self.name, shown)
 
     def count_left_out(self, entries: int) -> None:
         """Adds to a count beside the list, which some findings have, what the list lacks."""

@@ -136,7 +136,9 @@ class Meaning(Struct, frozen=True):
     def shown(self, hidden: Set[str] = frozenset()) -> str:
         """Returns the meaning of the titles that are not `hidden`; empty if all are hidden."""
         here = [title for title in self.titles if title not in hidden]
-        return f"{', '.join(here)}: {self.text}" if here and self.named else self.text if here else ""
+        if not here:
+            return ""
+        return f"{', '.join(here)}: {self.text}" if self.named else self.text
 
 
 class Legend(Struct, frozen=True):
@@ -275,7 +277,7 @@ class Document(Struct, frozen=True):
 
     @property
     def brief(self) -> Document:
-        """The document's answer alone, without the evidence, and what to doubt in it wherever that stands."""
+        """Returns the document's answer alone, without the evidence, and what to doubt in it wherever that stands."""
         opening, evidence = self.sections[: self.opening], self.sections[self.opening :]
         cautions = [block for section in evidence for block in section if isinstance(block, Caution)]
         doubts: list[Block] = [*cautions[:_MOST_CAUTIONS]]

@@ -1,4 +1,4 @@
-"""The answers that the Python interface returns: findings that show themselves in an interpreter and in a notebook.
+"""Declares the answers that the Python interface returns: findings that show themselves in an interpreter and in a notebook.
 
 An answer about one kernel and one about several have the same ways in: `.sheets` or `.comparisons`, and `.to_pandas()`.
 """
@@ -57,7 +57,7 @@ class _Shown(ShowsItself, Struct, frozen=True):
 
 
 class Comparison(_Shown, ComparisonFinding, frozen=True):
-    """What changed from one kernel to another, the side before and the side after.
+    """This answer compares two kernels: it says what changed from the side before to the side after.
 
     headline      the answer: `.what` was measured, `.why` it is so, and what to change `.next`
     speedup       `.ratio`, how many times as fast the second side is, its interval `.ci`, and `.basis`
@@ -98,7 +98,7 @@ class Comparison(_Shown, ComparisonFinding, frozen=True):
 
 
 class Sheet(_Shown, SheetFinding, frozen=True):
-    """One kernel: what takes its time, and what to change.
+    """This answer says what takes the time of one kernel, and what to change.
 
     headline       the answer: `.what` was measured, `.why` it is so, and what to change `.next`
     causes         what costs time, best first: `.causes["barriers"].saves_pct`, `.where`, `.sentence`, `.try_`
@@ -136,7 +136,7 @@ class Sheet(_Shown, SheetFinding, frozen=True):
 
 
 class _Several:
-    """An answer about several kernels, or about none. Its error says how to choose one, if you ask for what only one kernel has."""
+    """An answer about several kernels, or about none. If you ask it for what only one kernel has, its error says how to choose one."""
 
     def _kernels(self) -> list[str]:
         raise NotImplementedError
@@ -165,7 +165,7 @@ class _Several:
 
 
 class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
-    """What changed in every kernel that two recordings have; `[0]` or `["name"]` is one of them.
+    """This answer compares every kernel that two recordings have; `[0]` or `["name"]` is the comparison of one.
 
     headline     the time of all before and after, and the largest change
     index        one entry for each kernel: `.before_ns`, `.after_ns`, `.change_pct`, `.verdict`
@@ -210,7 +210,7 @@ class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
 
 @dataclass(frozen=True, repr=False)
 class Overview(_Several, ShowsItself, RecordingOverview):
-    """Several kernels of a recording, or its times alone; `[0]` or `["name"]` is one kernel.
+    """This answer is about several kernels of a recording, or its times alone; `[0]` or `["name"]` is the sheet of one kernel.
 
     headline     where the time goes, and where to begin
     index        one entry for each kernel, by its share of the time: `.total_ns`, `.share_pct`, `.top_cause`
@@ -223,9 +223,14 @@ class Overview(_Several, ShowsItself, RecordingOverview):
     if TYPE_CHECKING:
         sheets: list[Sheet]  # type: ignore[assignment]
 
+    @classmethod
+    def of(cls, recording: RecordingOverview) -> Self:
+        sheets = sorted(map(Sheet.of, recording.sheets), key=lambda one: -(one.total_ns or 0.0))
+        return cls(recording.run, sheets, recording.timing)
+
     @property
     def headline(self) -> Headline | Any:
-        """The answer about where the time of several kernels goes, or about the times."""
+        """Returns the answer about where the time of several kernels goes, or about the times."""
         timed = None if self.sheets or self.timing is None else self.timing.headline
         return in_python(timed or super().headline)
 
@@ -255,7 +260,7 @@ class Overview(_Several, ShowsItself, RecordingOverview):
 
 
 class ShownTriage(_Several, _Shown, Triage, frozen=True):
-    """The kernels of several recordings; `[0]`, `["kernel"]` or `["recording"]` is one of them.
+    """This answer is about the kernels of several recordings; `[0]`, `["kernel"]` or `["recording"]` is the sheet of one.
 
     headline     where to begin
     index        one entry for each kernel, by its share of the time: `.source`, `.total_ns`, `.top_cause`, `.likely_saves_ns`
@@ -306,7 +311,7 @@ class ShownTriage(_Several, _Shown, Triage, frozen=True):
 
 
 class Check(_Shown, CheckFinding, frozen=True):
-    """Whether kernels got slower than their baseline.
+    """This answer says whether kernels got slower than their baseline.
 
     passed    the answer; what is unclear has not passed
     outcome   passed, regression, unclear or not_comparable: the worst of all
@@ -330,7 +335,7 @@ class Check(_Shown, CheckFinding, frozen=True):
 
 @dataclass(frozen=True, repr=False)
 class ShownCode(ShowsItself):
-    """The machine code of one hot loop, or of two side by side.
+    """This answer shows the machine code of one hot loop, or of two side by side.
 
     kernels  the loop of each side: `.place`, `.iterations`, `.loads`
     changes  the loads that changed, in a `.sentence` each
@@ -354,7 +359,7 @@ class ShownCode(ShowsItself):
 
 
 class ShownLadder(_Shown, LadderSheet, frozen=True):
-    """The rungs of a ladder, and the steps between them.
+    """This answer has the rungs of a ladder, and the steps between them.
 
     ladder              all rungs: `.ladder.kernels[0].duration_ns`, `.speedup`, `.reference_pct`; `.ladder.headline`
     steps               the change of every metric in each step

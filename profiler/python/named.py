@@ -66,6 +66,11 @@ def reference_of(recording: Run | RunStore | str | int | Path) -> str:
     return str(recording if isinstance(recording, (str, int, Path)) else run_of(recording).path)
 
 
+def open_among(recordings: Iterable[object]) -> dict[str, Run]:
+    """Returns the recordings that are open already, each under the name that a command would use."""
+    return {reference_of(one): one for one in recordings if isinstance(one, Run)}
+
+
 def climb_of(name: str, runs: RunStore, workload: Mapping[str, int] | None, gpu: str | None) -> Climb:
     """Returns the runs of a ladder's rungs at one workload and on one GPU."""
     settings = replace(settings_of(name, runs), gpu=gpu)

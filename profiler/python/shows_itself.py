@@ -1,4 +1,4 @@
-"""What every answer of the Python interface can do: show itself, and say in `help(answer)` what it has.
+"""Lets every answer of the Python interface show itself, and say in `help(answer)` what it has.
 
 A document in, which the class of an answer makes; text and HTML out.
 """

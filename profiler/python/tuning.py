@@ -32,12 +32,15 @@ from profiler.text import counted, duration, shortened
 if TYPE_CHECKING:
     import pandas as pd
 
+    from profiler.measuring.functions.ahead import Ahead
+
 _WITHIN_PCT = 5.0  # as `prof tune` has it: farther apart than one process differs from another
 _MOST_AGAIN = 4
 _REASON_WIDTH = 240
 _WORK = ("bytes", "flops")  # of one call, which may depend on the values
 # A combination may be too much for the GPU, or wrong. Anything else, such as a missing GPU, is no fault of a combination.
 _OF_A_POINT = (ProgramFailed, ProgramTimedOut, ResultWrong, DeviceMemoryFull)
+_Measure = Callable[..., "TunedPoint"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class TunedPoint:
 
 @dataclass(frozen=True, repr=False)
 class Tuning(OfPoints[TunedPoint], ShowsItself):
-    """Every combination of the values, the fastest first.
+    """This answer ranks every combination of the values, the fastest first.
 
     settings     the fastest values, as in `partial(function, **tuned.settings)`
     best         the measurement of the fastest combination
@@ -158,24 +161,10 @@ def tune_function(
             return replace(point, problem=why)
         return replace(point, measurement=found)
 
-    decided: list[TunedPoint] = []
-    failed: list[TunedPoint] = []
     with processes_ahead(len(combinations)) as ahead:
-        rest: list[TunedPoint] = []
-        for one in combinations:
-            with status(f"{len(rest) + 1} of {len(combinations)}"):
-                rest.append(measure(one, profile=False, processes=1, ahead=ahead))
-        rest.sort(key=lambda one: one.ns)
-        is_profiled = options.get("profile", False)
-        while not decided and rest and rest[0].measurement:
-            near = [one for one in rest if one.ns <= rest[0].ns * (1 + _WITHIN_PCT / 100)][:_MOST_AGAIN]
-            rest = rest[len(near) :]
-            ahead.expect(len(near))
-            with status("again"):
-                again = [measure(one.settings, profile=is_profiled, ahead=ahead) for one in near]
-            decided = [replace(one, decides=True) for one in again if one.measurement]
-            decided.sort(key=lambda one: one.ns)
-            failed += [one for one in again if not one.measurement]
+        ranked = _measured_once(measure, combinations, ahead)
+        again = partial(measure, profile=options.get("profile", False))
+        decided, rest, failed = _measured_again(again, ranked, ahead)
     if not decided:
         raise NoPointWorks(
             f"{name}: none of {counted(len(combinations), 'combination')} can be measured",
@@ -183,6 +172,39 @@ def tune_function(
             remedy="Call the function by hand with one of them.",
         )
     return Tuning(name, (*decided, *rest, *failed), _step(decided) if len(decided) > 1 else None)
+
+
+def _measured_once(
+    measure: _Measure, combinations: Sequence[Mapping[str, Any]], ahead: Ahead
+) -> list[TunedPoint]:
+    """Measures each combination in one process, and returns the points, the fastest first."""
+    points: list[TunedPoint] = []
+    for one in combinations:
+        with status(f"{len(points) + 1} of {len(combinations)}"):
+            points.append(measure(one, profile=False, processes=1, ahead=ahead))
+    return sorted(points, key=lambda one: one.ns)
+
+
+def _measured_again(
+    measure: _Measure, ranked: Sequence[TunedPoint], ahead: Ahead
+) -> tuple[list[TunedPoint], list[TunedPoint], list[TunedPoint]]:
+    """Measures the fastest points again, and if none of them can be measured, the next ones.
+
+    Returns the points that decide, the fastest first; those that were not measured again; and those that failed now.
+    """
+    decided: list[TunedPoint] = []
+    failed: list[TunedPoint] = []
+    rest = list(ranked)
+    while not decided and rest and rest[0].measurement:
+        near = [one for one in rest if one.ns <= rest[0].ns * (1 + _WITHIN_PCT / 100)][:_MOST_AGAIN]
+        rest = rest[len(near) :]
+        ahead.expect(len(near))
+        with status("again"):
+            again = [measure(one.settings, ahead=ahead) for one in near]
+        decided = [replace(one, decides=True) for one in again if one.measurement]
+        decided.sort(key=lambda one: one.ns)
+        failed += [one for one in again if not one.measurement]
+    return decided, rest, failed
 
 
 def _run_name(function: str, point: TunedPoint) -> str:

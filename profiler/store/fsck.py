@@ -67,7 +67,7 @@ class Fault:
 
 @dataclass
 class Examined:
-    """How much was read."""
+    """The number of runs, packs and sweeps that were read."""
 
     runs: int = 0
     packs: int = 0

@@ -12,7 +12,7 @@ from pathlib import Path
 from profiler.errors import StoreLocked
 from profiler.text import shortened
 
-LOCK_S = 60.0  # a commit holds the lock for milliseconds, and on a slow network for seconds
+_LOCK_S = 60.0  # a commit holds the lock for milliseconds, and on a slow network for seconds
 _POLL_S = 0.01
 _COMMAND_WIDTH = 60
 
@@ -47,7 +47,7 @@ def held_if_free(path: Path) -> Iterator[bool]:
 
 
 @contextmanager
-def locked(path: Path, limit_s: float = LOCK_S) -> Iterator[None]:
+def locked(path: Path, limit_s: float = _LOCK_S) -> Iterator[None]:
     """Holds the lock; waits for another process or thread that has it, but not for ever. The file stays."""
     descriptor, deadline = _open_lock(path), time.monotonic() + limit_s
     try:

@@ -87,7 +87,7 @@ class Visit(msgspec.Struct, frozen=True):
 
 
 class SweepFacts(msgspec.Struct, frozen=True):
-    """How the points were chosen and timed."""
+    """The way in which the points were chosen and timed."""
 
     parameters: dict[str, list[int]]
     constraints: list[str]

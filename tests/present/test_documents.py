@@ -20,7 +20,7 @@ from profiler.ask.compare import compare
 from profiler.ask.ladder import climb_ladder, find_ideas
 from profiler.ask.named.settings import Settings
 from profiler.ask.report import report_ladder, report_named
-from profiler.ask.show import show
+from profiler.ask.show import show_recordings
 from profiler.catalog.metrics import CATALOGUE
 from profiler.catalog.presets import PRESETS
 from profiler.measuring.doctor.checks import HealthCheck, Readiness
@@ -225,7 +225,7 @@ def compared_kernels(asked):
 
 
 def shown(asked, name):
-    return recording_document(show(name, asked.settings()), full=True)
+    return recording_document(show_recordings([name], asked.settings()).recording, full=True)
 
 
 def laddered(asked, ladder):
@@ -259,7 +259,7 @@ KINDS = {
     "comparison in full": lambda asked: compared(asked, "5", "6", full=True),
     "comparison by bytes": lambda asked: compared(asked, "1", "2", "relu", full=True),
     "comparisons": compared_kernels,
-    "kernels of a recording": lambda asked: recording_document(show(SEVERAL, asked.settings())),
+    "kernels of a recording": lambda asked: recording_document(show_recordings([SEVERAL], asked.settings()).recording),
     "comparison of times": lambda asked: compared(asked, "gemm-5-timed", "gemm-6-timed"),
     "recording": lambda asked: shown(asked, "6"),
     "recording of times": lambda asked: shown(asked, "gemm-6-timed"),

@@ -6,7 +6,7 @@ import pytest
 
 from profiler.ask.compare import compare
 from profiler.ask.named.settings import Settings
-from profiler.ask.show import show
+from profiler.ask.show import show_recordings
 from profiler.present.documents.comparison import comparison_document
 from profiler.present.documents.recording import recording_document
 from profiler.present.render.terminal import Window, document_text
@@ -28,7 +28,7 @@ def compared(settings):
 
 @pytest.fixture(scope="module")
 def recording(settings):
-    return show("6", settings)
+    return show_recordings(["6"], settings).recording
 
 
 def test_the_answer_fits_24_lines_of_80_columns(compared, recording):
@@ -85,7 +85,7 @@ def test_rules_of_nsight_compute_come_without_markup_by_their_estimate(prof_here
 
 
 def test_a_stall_of_less_than_a_hundredth_is_no_row_of_the_first_screen(reports):
-    recording = show(str(reports / "triton_matmul.ncu-rep"), Settings())
+    recording = show_recordings([str(reports / "triton_matmul.ncu-rep")], Settings()).recording
     (sheet,) = recording.sheets
     stalls = {one.name: one.mean for one in sheet.metrics if one.name.startswith("stall_")}
     rows = document_text(recording_document(recording), Window()).split("\n")
@@ -108,7 +108,7 @@ def test_a_warp_that_is_ready_does_not_wait(prof_here, reports):
 
 
 def test_show_of_one_kernel_fits_80_lines_of_80_columns_and_full_has_the_rest(recorded):
-    recording = show("6", Settings(runs=recorded.root))
+    recording = show_recordings(["6"], Settings(runs=recorded.root)).recording
     short, whole = (document_text(recording_document(recording, full=full), NARROW) for full in (False, True))
     assert short.count("\n") < 80 < whole.count("\n")
     for fact in ("SHA-256", "command ", "stall_selected"):

@@ -46,13 +46,12 @@ def _busiest_text(evidence: Evidence) -> str:
         return ""
     used = round(min(100.0, busy[busiest]))
     less = "without less of that work, no change saves"
-    follows = (
-        "for most of the time, warps wait or are missing"
-        if used < _MOST_OF_THE_TIME_PCT
-        else f"{less} more than {max(1, 100 - used)} % of the time"
-        if busy[busiest] < 100
-        else f"{less} any time"
-    )
+    if used < _MOST_OF_THE_TIME_PCT:
+        follows = "for most of the time, warps wait or are missing"
+    elif busy[busiest] < 100:
+        follows = f"{less} more than {max(1, 100 - used)} % of the time"
+    else:
+        follows = f"{less} any time"
     return f"{UNITS[busiest]} the busiest unit, at {whole_percent(busy[busiest])} % of the peak: {follows}."
 
 

@@ -71,7 +71,7 @@ class SharedLoads(Struct, frozen=True):
 
 
 class MatrixInstructions(Struct, frozen=True):
-    """How many matrix instructions (`mmas`) an iteration has. All other instructions take `others_issue_pct` of the issue slots.
+    """The number of matrix instructions (`mmas`) of an iteration. All other instructions take `others_issue_pct` of the issue slots.
 
     `operations_per_mma` are the multiplications and additions of one warp, of which four share the work of a `wgmma`. It is null
     where an opcode does not name its shape.
@@ -247,7 +247,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         operands=_operand_loads(region, product) if product else [],
         opcodes=opcodes,
         cautions=_cautions(code, region.scope, profile.opcodes),
-        overhead=group_overhead(opcodes),
+        overhead=_group_overhead(opcodes),
         is_tensor=of_tensor > fmas / 2,
         is_called=_is_called(profile, code, region),
         matrix=_matrix_instructions(region, instructions),
@@ -287,14 +287,14 @@ def count_opcodes(instructions: Iterable[Instruction], region: Region) -> list[O
             opcode=opcode,
             count=sum(map(region.per_pass, members)),
             width_bits=width_bits(members[0].opcode),
-            places=places_of(members),
+            places=_places_of(members),
             samples_pct=100 * sum(one.samples or 0 for one in members) / samples if samples else None,
         )
         for opcode, members in groups.items()
     ]
 
 
-def group_overhead(counts: Iterable[OpcodeCount]) -> list[Overhead]:
+def _group_overhead(counts: Iterable[OpcodeCount]) -> list[Overhead]:
     """Returns the kinds of overhead, the most instructions first."""
     kinds: dict[str, dict[str, float]] = {}
     for one in counts:
@@ -304,7 +304,7 @@ def group_overhead(counts: Iterable[OpcodeCount]) -> list[Overhead]:
     return sorted(found, key=lambda one: -one.count)
 
 
-def places_of(instructions: Iterable[Instruction]) -> list[str]:
+def _places_of(instructions: Iterable[Instruction]) -> list[str]:
     counts = Counter(one.place for one in instructions if one.place is not None)
     return [place for place, _ in counts.most_common(_MOST_PLACES)]
 
@@ -356,7 +356,7 @@ def _loads(region: Region, operand: Operand, name: Literal["A", "B", ""]) -> Ope
     for load in operand.loads:
         counts[load.opcode] = counts.get(load.opcode, 0.0) + region.per_pass(load)
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-    return OperandLoads(name, [LoopInstruction(*one) for one in ranked], places_of(operand.loads))
+    return OperandLoads(name, [LoopInstruction(*one) for one in ranked], _places_of(operand.loads))
 
 
 def _cautions(code: Code, scope: Scope, opcodes: Mapping[str, float]) -> list[str]:

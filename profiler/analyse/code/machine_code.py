@@ -92,7 +92,7 @@ def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> Co
     for profile, main, code in zip(profiles, mains, codes, strict=True):
         sheet = hot_loop.derive_loop_sheet(main, code, whole=whole)
         sheets.append(replace(sheet, cautions=[*say_main_shape(profile, main), *sheet.cautions]))
-    per = common_unit(sheets)
+    per = _common_unit(sheets)
     changes = list_changes(sheets[0], sheets[1], per) if len(sheets) == 2 else []
     most = _MOST_OF_A_FUNCTION if whole else _MOST_OF_A_LOOP
     finding = MachineCode(SCHEMA_VERSION, [_bounded(sheet, most) for sheet in sheets], per, changes)
@@ -114,7 +114,7 @@ def compare_hot_loops(before: Profile, after: Profile) -> HotLoop | None:
     sheets = hot_loop.derive_loop_sheet(before, codes[0]), hot_loop.derive_loop_sheet(after, codes[1])
     if any(sheet.scope == "function" for sheet in sheets):
         return None
-    per: Literal["iteration", "step"] = "step" if common_unit(sheets) == "step" else "iteration"
+    per: Literal["iteration", "step"] = "step" if _common_unit(sheets) == "step" else "iteration"
     left, right = (_most(sheet, per) for sheet in sheets)
     return HotLoop(left, right, per, list_changes(*sheets, per))
 
@@ -122,17 +122,19 @@ def compare_hot_loops(before: Profile, after: Profile) -> HotLoop | None:
 def _most(sheet: hot_loop.LoopSheet, per: Per) -> list[LoopInstruction]:
     counts = [LoopInstruction(one.opcode, one.count) for one in sheet.opcodes]
     ranked = sorted(counts, key=lambda one: (is_plumbing(one.opcode), -one.count, one.opcode))
-    return per_unit(ranked[:_MOST_OF_A_LOOP], sheet, per)
+    return _per_unit(ranked[:_MOST_OF_A_LOOP], sheet, per)
 
 
-def common_unit(sheets: Sequence[hot_loop.LoopSheet]) -> Per:
+def _common_unit(sheets: Sequence[hot_loop.LoopSheet]) -> Per:
     """Returns the unit of the counts: a step where every loop has steps, so that unrolling makes no difference."""
     if all(sheet.scope == "function" for sheet in sheets):
         return "call" if any(sheet.is_called for sheet in sheets) else "warp"
     return "step" if all(sheet.steps for sheet in sheets) else "iteration"
 
 
-def per_unit(counts: Sequence[LoopInstruction], sheet: hot_loop.LoopSheet, per: Per) -> list[LoopInstruction]:
+def _per_unit(
+    counts: Sequence[LoopInstruction], sheet: hot_loop.LoopSheet, per: Per
+) -> list[LoopInstruction]:
     steps = (sheet.steps or 1) if per == "step" else 1
     return [LoopInstruction(one.opcode, one.count / steps) for one in counts]
 
@@ -176,7 +178,7 @@ def _change(
     sheets: Sequence[hot_loop.LoopSheet],
     per: Per,
 ) -> LoadChange:
-    before, after = (per_unit(side, sheet, per) for side, sheet in zip(loads, sheets, strict=True))
+    before, after = (_per_unit(side, sheet, per) for side, sheet in zip(loads, sheets, strict=True))
     texts = loads_text(before), loads_text(after)
     fed = sheets[0].accumulators or 0, sheets[1].accumulators or 0
     fmas = fed if per == "step" and fed[0] != fed[1] else None
@@ -199,7 +201,7 @@ def list_loads(sheet: hot_loop.LoopSheet, per: Per) -> list[tuple[str, list[Loop
     loads = [(name, one.loads) for name, one in zip(names, sheet.operands, strict=False)]
     if not loads and (shared := _shared(sheet)):
         loads = [(_OPERAND_NAMES["shared"], shared)]
-    counted = [(name, per_unit(one, sheet, per)) for name, one in loads]
+    counted = [(name, _per_unit(one, sheet, per)) for name, one in loads]
     return [(f"{name}: {loads_text(one)} per {UNIT_TEXT[per]}", one) for name, one in counted]
 
 

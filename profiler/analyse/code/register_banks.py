@@ -3,8 +3,8 @@
 There are two banks since Volta, the even and the odd registers (Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via
 Microbenchmarking", 2018). On an H200, multiply-adds take as many cycles as the registers that they read from one bank, three of
 three where all are in one and two otherwise (tests/data/causes/register_banks.py). A register that the next instruction reads in
-the same place among its operands can be kept for it; the compiler marks such operands with `.reuse`, and reports leave these marks
-out of the machine code, so all are taken to be kept.
+the same place among its operands can be kept for it. The compiler marks such operands with `.reuse`. Reports leave these marks out of
+the machine code, so all such registers are taken to be kept.
 """
 
 from __future__ import annotations

@@ -100,12 +100,19 @@ def use_of(text: str) -> RegisterUse:
     named = frozenset([name for one in names for name in one.with_pairs]) | values
     inputs = named - only_written
     predicates = [one.predicates for one in names]
-    read = _NO_NAMES.union(*predicates[2:])
+    predicates_read = _NO_NAMES.union(*predicates[2:])
     if predicate:
-        read |= predicates_in(predicate)
-    results = _NO_NAMES.union(*predicates[:2])
+        predicates_read |= predicates_in(predicate)
+    predicates_written = _NO_NAMES.union(*predicates[:2])
     return RegisterUse(
-        written, named, only_written, inputs, read, results, inputs | read, results.union(written)
+        written=written,
+        named=named,
+        only_written=only_written,
+        inputs=inputs,
+        predicates_read=predicates_read,
+        predicates_written=predicates_written,
+        taken=inputs | predicates_read,
+        results=predicates_written.union(written),
     )
 
 

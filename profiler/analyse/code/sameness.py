@@ -63,9 +63,17 @@ def _check(
     pairs = enumerate(zip(*texts, strict=False))
     index = next((place for place, (one, other) in pairs if one != other), min(left, right))
     found = [side[index] if index < len(side) else None for side in sides]
-    place = next((one.place for one in reversed(found) if one is not None), None)
     first, second = (one.text if one is not None else "" for one in found)
-    return FunctionCheck(name, "changed", left, right, index, first, second, place)
+    return FunctionCheck(
+        name,
+        "changed",
+        left,
+        right,
+        index=index,
+        before=first,
+        after=second,
+        place=next((one.place for one in reversed(found) if one is not None), None),
+    )
 
 
 def _renamed(code: Sequence[Instruction]) -> Iterator[str]:

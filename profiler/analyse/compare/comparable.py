@@ -40,7 +40,7 @@ def refuse_obstacles(
 
     With `two_gpus`, the GPU is what the question is about, and no obstacle.
     """
-    obstacles = [one for one in find_obstacles(before, after) if not (two_gpus and one.startswith(_THE_GPU))]
+    obstacles = [one for one in _find_obstacles(before, after) if not (two_gpus and one.startswith(_THE_GPU))]
     if obstacles and not force:
         raise NotComparable(
             f"{before.label} and {after.label} were measured in different ways:",
@@ -49,7 +49,7 @@ def refuse_obstacles(
     return obstacles
 
 
-def find_obstacles(before: Profile, after: Profile) -> list[str]:
+def _find_obstacles(before: Profile, after: Profile) -> list[str]:
     """Lists differences of the measurement that would look like differences of the kernels."""
     return [
         f"{what} differs: {one or 'none'} against {other or 'none'}"

@@ -71,9 +71,8 @@ def compare_profiles(
     of_before = None if steps else diagnose(before)
     of_two = "" if does_same_work else two_kernels_text(before, after)
     changed = ChangedCauses(is_known=False)
-    if (
-        of_before and not of_two
-    ):  # of two different kernels, what one has and the other has not did not change
+    # Of two different kernels, what one has and the other has not did not change.
+    if of_before and not of_two:
         changed = compare_causes(of_before, diagnosis, find_alike(before, after))
     found = findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,

@@ -85,7 +85,7 @@ class RungFinding(WithAgreedNames, Struct, frozen=True):
 
     @property
     def strongest(self) -> tuple[float, str]:
-        """The percentage of the strongest opponent, with its name: the reference's fastest algorithm, where it was timed."""
+        """Returns the percentage of the strongest opponent, with its name: the reference's fastest algorithm, where it was timed."""
         if self.best_pct is None:
             return self.reference_pct or 0.0, self.reference
         return min(self.best_pct, self.reference_pct or self.best_pct), f"{self.reference} at its best"

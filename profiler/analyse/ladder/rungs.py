@@ -1,4 +1,4 @@
-"""Which recordings a ladder is drawn from: one GPU, one workload, the newest run of each rung.
+"""Chooses the recordings that a ladder is drawn from: one GPU, one workload, the newest run of each rung.
 
 Runs in; groups of runs that share their conditions out. Figures of different GPUs or workloads never stand in
 one ladder.
@@ -20,7 +20,7 @@ from profiler.text import Spoken
 if TYPE_CHECKING:
     from profiler.store.runs.run import Run
 
-UNKNOWN_WORKLOAD = "workload not recorded"
+_UNKNOWN_WORKLOAD = "workload not recorded"
 
 
 class Conditions(NamedTuple):
@@ -30,7 +30,7 @@ class Conditions(NamedTuple):
     workload: tuple[tuple[str, int], ...] | None
 
     def __str__(self) -> str:
-        return f"{self.gpu}, {size_text(dict(self.workload)) if self.workload else UNKNOWN_WORKLOAD}"
+        return f"{self.gpu}, {size_text(dict(self.workload)) if self.workload else _UNKNOWN_WORKLOAD}"
 
 
 @dataclass(frozen=True)

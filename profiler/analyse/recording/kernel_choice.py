@@ -67,7 +67,7 @@ def choose_kernel(run: Run, pattern: str | None) -> str:
 
 @dataclass(frozen=True)
 class KernelPairs:
-    """Which kernel of one run belongs to which of the other, and the kernels that only one of them has."""
+    """The kernels of two runs that belong together, in pairs, and the kernels that only one of the two has."""
 
     pairs: list[tuple[str, str]]
     gone: list[str]

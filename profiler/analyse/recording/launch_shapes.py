@@ -77,13 +77,13 @@ def group_launches(
         for numbers in _by_work(alike, times_ns):
             known = [times_ns[one] for one in numbers if one in times_ns]
             shape = LaunchShape(
-                (x, y, z),
-                (block[0], block[1], block[2]),
-                registers,
-                sum(shared) if shared else None,
-                len(numbers),
-                numbers[0],
-                sum(known) / len(known) if known else None,
+                grid=(x, y, z),
+                block=(block[0], block[1], block[2]),
+                registers=registers,
+                shared_bytes=sum(shared) if shared else None,
+                launches=len(numbers),
+                first=numbers[0],
+                mean_ns=sum(known) / len(known) if known else None,
             )
             groups.append((shape, numbers))
     return sorted(groups, key=lambda one: -one[0].launches * (one[0].mean_ns or 1.0))

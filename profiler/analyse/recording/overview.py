@@ -188,7 +188,7 @@ class RecordingOverview:
 
     @cached_property
     def headline(self) -> Headline | None:
-        """The answer about the one kernel, or about where the time of several goes."""
+        """Returns the answer about the one kernel, or about where the time of several goes."""
         if len(self.sheets) == 1:
             return self.sheets[0].headline
         counted = self.run.manifest.has_counters

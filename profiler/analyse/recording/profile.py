@@ -85,13 +85,13 @@ class Profile:
 
     @property
     def total_ns(self) -> float | None:
-        """The time that the kernel took over all its launches; None where it is not recorded."""
+        """Returns the time that the kernel took over all its launches; None where it is not recorded."""
         took = self.series.get(DURATION)
         return took.mean * len(took.values) if took else None
 
     @cached_property
     def compute_capability(self) -> str | None:
-        """The compute capability of the GPU, such as 9.0; None where it is not recorded."""
+        """Returns the compute capability of the GPU, such as 9.0; None where it is not recorded."""
         if self.run is None:
             return None
         rows = self.run.columns("launches", "launch", "compute_capability").to_pylist()

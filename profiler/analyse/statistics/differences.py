@@ -22,7 +22,7 @@ from functools import cached_property, lru_cache
 from statistics import NormalDist, fmean, median
 from typing import NamedTuple
 
-CONFIDENCE = 0.95
+_CONFIDENCE = 0.95
 
 # Means of processes that agree far better than the launches within them explain do so by accident, as
 # readings of a ticking timer will: at least this part of what is explained is noise.
@@ -106,7 +106,7 @@ class StandardError(NamedTuple):
     freedom: float
 
     def reach(self) -> float:
-        return student_quantile((1 + CONFIDENCE) / 2, self.freedom) * self.value
+        return student_quantile((1 + _CONFIDENCE) / 2, self.freedom) * self.value
 
 
 class Difference(NamedTuple):
@@ -156,14 +156,14 @@ def _squares(values: Sequence[float], mean: float) -> float:
 
 
 def discoveries(p_values: Sequence[float]) -> set[int]:
-    """Returns which of many differences, tested together, are discoveries: at most 1 - CONFIDENCE of these are false on average.
+    """Returns which of many differences, tested together, are discoveries: at most `1 - _CONFIDENCE` of these are false on average.
 
     By Benjamini and Hochberg. If nothing differs at all, that is also the probability of any discovery.
     """
     order = sorted(range(len(p_values)), key=lambda index: p_values[index])
     ranked = [(rank, p_values[index]) for rank, index in enumerate(order, 1)]
     last = max(
-        (rank for rank, p_value in ranked if p_value <= rank / len(order) * (1 - CONFIDENCE)), default=0
+        (rank for rank, p_value in ranked if p_value <= rank / len(order) * (1 - _CONFIDENCE)), default=0
     )
     return set(order[:last])
 

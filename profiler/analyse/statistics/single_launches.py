@@ -8,7 +8,7 @@ from profiler.text import duration
 # The launches of one kernel, of one shape, in one run of `runs/` lie at most 7.02 % apart (185 kernels, 1,814 launches; the
 # largest is layernorm 2 of 24 November, in a single process). Of 19 in 20 kernels they lie at most 1.5 % apart, and two runs of one kernel,
 # hours apart, 3 %. `prof query` computes it: max(value) / min(value) of gpu__time_duration.sum by run, kernel and grid.
-LAUNCHES_APART_PCT = 7.1
+_LAUNCHES_APART_PCT = 7.1
 
 # The same of other metrics. A kernel executes the same instructions in every launch, but for what it repeats while it waits for other
 # blocks: at most 1.11 %, and 1.36 % of the lanes that act. Passes for shared memory repeat after conflicts, which depend on when warps meet.
@@ -19,7 +19,7 @@ _RATES = {
     "cycles", "inst_per_cycle", "issue_active_pct", "fma_pipe_pct", "lsu_pipe_pct", "alu_pipe_pct", "mem_pipes_busy_pct",
 }  # fmt: skip
 APART_PCT = (
-    {DURATION: LAUNCHES_APART_PCT}
+    {DURATION: _LAUNCHES_APART_PCT}
     | dict.fromkeys(
         ("inst_executed", "inst_issued", "lsu_inst_share_pct", "threads_per_inst"), _INSTRUCTIONS_PCT
     )
@@ -40,8 +40,8 @@ def is_beyond_launches(before_ns: float, after_ns: float) -> bool:
 def launches_apart_text(shorter_ns: float) -> str:
     """Returns how far apart the times of such launches of one kernel lie at most: 7.1 %, or of short ones a time."""
     if shorter_ns >= _SHORTEST_RECORDED_NS:
-        return f"{LAUNCHES_APART_PCT} %"
-    return duration(LAUNCHES_APART_PCT / 100 * _SHORTEST_RECORDED_NS)
+        return f"{_LAUNCHES_APART_PCT} %"
+    return duration(_LAUNCHES_APART_PCT / 100 * _SHORTEST_RECORDED_NS)
 
 
 def is_metric_beyond_launches(

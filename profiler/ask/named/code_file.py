@@ -40,4 +40,6 @@ def open_code_file(path: Path) -> Run:
         kernels=[KernelCount(kernel, 1) for kernel in dict.fromkeys(names.values())],
         tables={},
     )
-    return Run(path, manifest, False, _tables={name: builder.finish() for name, builder in builders.items()})
+    return Run(
+        path, manifest, stored=False, _tables={name: builder.finish() for name, builder in builders.items()}
+    )

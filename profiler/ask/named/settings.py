@@ -52,7 +52,7 @@ class Settings:
     @property
     def runs_folder(self) -> Location:
         """Returns the folder or the URL of the runs; the folder need not exist yet."""
-        return self.runs or find_runs_folder(Path.cwd())
+        return self.runs or _find_runs_folder(Path.cwd())
 
     @property
     def runs_to_read(self) -> Location:
@@ -85,7 +85,7 @@ class Settings:
         return (Path.cwd(), *([self.runs.absolute()] if isinstance(self.runs, Path) else []))
 
 
-def find_runs_folder(start: Path) -> Path:
+def _find_runs_folder(start: Path) -> Path:
     """Returns `runs` here or in the nearest folder above, as git finds its repository."""
     for folder in (start, *start.parents):
         if (folder / "runs").is_dir():

@@ -29,8 +29,8 @@ COMPILED = {
     "shared_bytes": "static shared memory of a block",
     "spill_bytes": "bytes of registers kept in local memory",
 }
-KEYS = {"parameters", "derived", "constraints"}
-MOST_COMBINATIONS = 1_000_000
+_KEYS = {"parameters", "derived", "constraints"}
+_MOST_COMBINATIONS = 1_000_000
 _MACRO = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,59}")
 _LARGEST_VALUE = 2**31 - 1  # what an `int` of the program holds
 
@@ -72,8 +72,8 @@ def read_sweep(table: Any, workload: Mapping[str, int], fail: Fail) -> SweepSpac
     if not isinstance(table, dict):
         fail((), "tune is a table: [kernel.tune]")
     for key in table:
-        if key not in KEYS:
-            fail((key,), f"unknown key '{key}'; known: {', '.join(sorted(KEYS))}")
+        if key not in _KEYS:
+            fail((key,), f"unknown key '{key}'; known: {', '.join(sorted(_KEYS))}")
     parameters = _parameters(table.get("parameters"), workload, fail)
     taken = {*parameters, *workload, *COMPILED}
     derived: dict[str, Expression] = {}
@@ -108,8 +108,8 @@ def _parameters(table: Any, workload: Mapping[str, int], fail: Fail) -> dict[str
         if len(set(values)) < len(values):
             fail(at, f"{name} names a value twice")
         parameters[name] = tuple(values)
-    if math.prod(map(len, parameters.values())) > MOST_COMBINATIONS:
-        fail(("parameters",), f"more than {MOST_COMBINATIONS:,} combinations: give fewer values")
+    if math.prod(map(len, parameters.values())) > _MOST_COMBINATIONS:
+        fail(("parameters",), f"more than {_MOST_COMBINATIONS:,} combinations: give fewer values")
     return parameters
 
 

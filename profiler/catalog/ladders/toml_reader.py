@@ -117,7 +117,9 @@ def parse_toml(text: str) -> dict[str, Any]:
 def _emptied(token: re.Match[str]) -> str:
     """Returns a string without what it holds, nothing for a comment, and any other token as it is."""
     first = token.group()[0]
-    return first * 2 if first in "\"'" else "" if first == "#" else token.group()
+    if first in "\"'":
+        return first * 2
+    return "" if first == "#" else token.group()
 
 
 def syntax_error(path: Path, message: str) -> LadderInvalid:

@@ -95,20 +95,18 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], setting
     if not rows:
         return
     print_document(collected_document(rows), settings.format)
-    if not settings.quiet:
-        if (
-            len(outcomes) == 1
-            and outcomes[0].status == "collected"
-            and says_what_changed(store, manifests[0], settings)
-        ):
-            return
-        job = outcomes[-1].target.job
-        names = [run_id.name for run_id in store.ids()]
-        command = next_command(manifests, job.ladder if job else None, names)
-        gpu = manifests[-1].gpus[0]
-        if settings.usual_gpu and not is_meant(settings.usual_gpu, gpu):  # which would come first otherwise
-            command += f" --gpu {quote(short_gpu(gpu))}"
-        print(f"\nnext: {command}", file=sys.stderr)
+    if settings.quiet:
+        return
+    is_one = len(outcomes) == 1 and outcomes[0].status == "collected"
+    if is_one and says_what_changed(store, manifests[0], settings):
+        return
+    job = outcomes[-1].target.job
+    names = [run_id.name for run_id in store.ids()]
+    command = next_command(manifests, job.ladder if job else None, names)
+    gpu = manifests[-1].gpus[0]
+    if settings.usual_gpu and not is_meant(settings.usual_gpu, gpu):  # which would come first otherwise
+        command += f" --gpu {quote(short_gpu(gpu))}"
+    print(f"\nnext: {command}", file=sys.stderr)
 
 
 _TAKEN = {

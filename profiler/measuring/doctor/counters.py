@@ -31,7 +31,7 @@ from profiler.measuring.tools.transcript import recording_error
 from profiler.store.reports.envelope import read_envelope
 from profiler.store.runs.commit import storage_error
 
-LOCK_FILES = ("nsight-compute-lock", "nvidia/nsight_compute/lock*")  # in TMPDIR, of older and newer versions
+_LOCK_FILES = ("nsight-compute-lock", "nvidia/nsight_compute/lock*")  # in TMPDIR, of older and newer versions
 _PROBE_METRIC = "sm__cycles_elapsed.max"
 PROBE_TIMEOUT_S = 60.0
 _PROBE_LABEL = "profiling an empty kernel"
@@ -65,7 +65,7 @@ def check_permission(ncu: Ncu, machine: Machine) -> HealthCheck:
     try:
         with neutral_folder() as folder:
             report = folder / "probe.ncu-rep"
-            command = probe_command(ncu, report.name)
+            command = _probe_command(ncu, report.name)
             done = run(command, timeout_s=PROBE_TIMEOUT_S, folder=folder, environment=machine.environment)
             error = recording_error(_PROBE_LABEL, done, _results_in(report), wanted=1)
     except ProfError as failure:
@@ -81,7 +81,7 @@ def check_permission(ncu: Ncu, machine: Machine) -> HealthCheck:
     own_remedy = isinstance(
         error, (CountersRefused, CountersBusy, DeviceMemoryFull, ReportNotWritten, StoreError)
     )
-    by_hand = f"Run it by hand: `{shown(probe_command(ncu, 'probe'))}`."
+    by_hand = f"Run it by hand: `{shown(_probe_command(ncu, 'probe'))}`."
     return _check("counters", "failed", found, error.remedy if own_remedy else by_hand)
 
 
@@ -89,7 +89,7 @@ def _untried(why: str, machine: Machine) -> HealthCheck:
     return _check("counters", "warn", f"not tried, {why}; {describe_setting(machine.proc)}")
 
 
-def probe_command(ncu: Ncu, report: str) -> list[str]:
+def _probe_command(ncu: Ncu, report: str) -> list[str]:
     """Returns the command that profiles the empty kernel."""
     return [
         str(ncu.path), "--config-file", "off", "--clock-control", "none", "--metrics", _PROBE_METRIC,
@@ -122,7 +122,7 @@ def check_lock(machine: Machine) -> HealthCheck:
 
 def _lock_files(folder: Path) -> list[Path]:
     """Returns the lock files that exist: newer versions of ncu have one for each GPU."""
-    return [path for pattern in LOCK_FILES for path in sorted(folder.glob(pattern))]
+    return [path for pattern in _LOCK_FILES for path in sorted(folder.glob(pattern))]
 
 
 def describe_setting(proc: Path) -> str:

@@ -29,7 +29,7 @@ from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import open_report
 
 READER = "ncu-report"
-COLLECT_WANTS = (2023, 1)  # the oldest ncu that has all options of `prof collect`
+_COLLECT_WANTS = (2023, 1)  # the oldest ncu that has all options of `prof collect`
 _IMPORT_TIMEOUT_S = 60.0
 _LATEST_S = 0.25
 _GIVE_UP = """
@@ -159,9 +159,9 @@ def check_ncu(machine: Machine) -> tuple[Ncu | None, HealthCheck]:
     except ToolNotFound as error:
         return None, HealthCheck("ncu", "measuring", *_absence(error), error.remedy)
     found, reader = f"{ncu.version}, {ncu.path}", reader_version()
-    if version_of(ncu.version)[:2] < COLLECT_WANTS:
+    if version_of(ncu.version)[:2] < _COLLECT_WANTS:
         found += (
-            f"; older than {COLLECT_WANTS[0]}.{COLLECT_WANTS[1]}, it lacks some options of `prof collect`"
+            f"; older than {_COLLECT_WANTS[0]}.{_COLLECT_WANTS[1]}, it lacks some options of `prof collect`"
         )
         return ncu, HealthCheck("ncu", "measuring", "warn", found, NcuTooOld.remedy)
     if reader and version_of(reader)[:2] < version_of(ncu.version)[:2]:

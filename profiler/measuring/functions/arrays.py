@@ -64,7 +64,7 @@ def copied(array: Array) -> Array:
     if _is_torch(array):
         return array.detach().clone().requires_grad_(array.requires_grad)
     if hasattr(array, "copy_to_host"):
-        return with_values(array, array.copy_to_host())
+        return _with_values(array, array.copy_to_host())
     if hasattr(array, "at") and hasattr(array, "block_until_ready"):
         return array  # JAX never changes an array
     return array.copy(order="K") if hasattr(array, "flags") else array.copy()
@@ -89,7 +89,7 @@ def own_values(array: Array) -> np.ndarray[Any, Any]:
     return host(array) if on_gpu or is_narrow(array) else host(array).copy()
 
 
-def with_values(array: Array, values: np.ndarray[Any, Any]) -> Array:
+def _with_values(array: Array, values: np.ndarray[Any, Any]) -> Array:
     """Returns an array like this one, on the same GPU and in the same order, with other values."""
     if _is_torch(array):
         new = array.detach().clone()
@@ -152,7 +152,7 @@ class KeptArguments:
         refused = []
         for array, before in compress(self._before, changed):
             try:
-                kept = with_values(array, before)
+                kept = _with_values(array, before)
                 assign(array, kept)
             except Exception:  # it is an expanded view, was given another shape, or its GPU is full
                 refused.append((array, before))
@@ -217,7 +217,7 @@ def fresh(array: Array, random: np.random.Generator) -> Array:
         return copied(array)
     moved = np.roll(values.reshape(-1), int(random.integers(values.size)))
     scale = random.random(values.size, dtype=np.float32) + np.float32(0.5)
-    return with_values(array, (moved * scale).astype(values.dtype).reshape(values.shape))
+    return _with_values(array, (moved * scale).astype(values.dtype).reshape(values.shape))
 
 
 def _is_torch(array: Array) -> bool:

@@ -34,7 +34,7 @@ FILE, CALLS = "call.pickle", "calls"
 GATE = "PROF_GATE"  # names the pipe from which a process that was started before its turn hears of it
 # Importing these takes seconds, and touches no GPU. A user's own module may do so.
 LIBRARIES = ("torch", "triton", "cupy", "numba", "jax")
-SETTLED_CALLS = 5  # as many calls in a row launch the same kernels: nothing is compiled or tuned any more
+_SETTLED_CALLS = 5  # as many calls in a row launch the same kernels: nothing is compiled or tuned any more
 SHAPE = (
     "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared_static_bytes", "shared_dynamic_bytes", "registers",
 )  # fmt: skip
@@ -111,10 +111,10 @@ class Session:
             if last and _kernels(work) != _kernels(last[-1]):
                 last = []
             last.append(work)
-            if len(last) == SETTLED_CALLS:
+            if len(last) == _SETTLED_CALLS:
                 return calls, last
         raise Refused(
-            f"after {_MOST_CALLS} calls it still does not launch the same kernels in {SETTLED_CALLS} calls in a row"
+            f"after {_MOST_CALLS} calls it still does not launch the same kernels in {_SETTLED_CALLS} calls in a row"
         )
 
 
@@ -154,7 +154,7 @@ def survey(call: Call, seed: int, repeats: int, warmup: int) -> Iterator[Protoco
     whole = round(median(busy_ns(work) for work in last))
     facts = {"calls": calls, "ns": whole, "left_out": session.kept.left_out, "runtime": _runtime()}
     yield {"survey": True, "kernels": kernels, "modules": loaded_libraries(), **facts}
-    yield from time_calls(session, call, repeats, warmup)
+    yield from _time_calls(session, call, repeats, warmup)
     if call.reference is not None:
         yield _checked(call, seed)
 
@@ -170,7 +170,7 @@ def _checked(call: Call, seed: int) -> ProtocolLine:
     return {**figures, "not_finite": found.not_finite, "ok": found.ok}
 
 
-def time_calls(session: Session, call: Call, repeats: int, warmup: int) -> Iterator[ProtocolLine]:
+def _time_calls(session: Session, call: Call, repeats: int, warmup: int) -> Iterator[ProtocolLine]:
     """Times the function's own work on the GPU with a cold L2, in turns with its reference."""
     functions = [call.function, *([call.call_reference] if call.reference is not None else [])]
     expected = [_kernels(session.settle(one)[1][-1]) for one in functions]
@@ -204,7 +204,7 @@ def kernel_with_shape(name: str, shape: Sequence[int]) -> str:
 def profile(call: Call, launches: int) -> Iterator[ProtocolLine]:
     """Calls the function until it is settled, then in the profiler's window; has nothing to say."""
     session = Session(call.arguments, listens=False)
-    for place in range(call.calls + SETTLED_CALLS):
+    for place in range(call.calls + _SETTLED_CALLS):
         session.call(call.function)
         if not place:
             session.kept.find_written()
@@ -232,7 +232,7 @@ def _runtime() -> str:
     return ", ".join([f"Python {sys.version.split()[0]}", *versions])
 
 
-def load_call(folder: Path) -> Call:
+def _load_call(folder: Path) -> Call:
     """Returns the call that lies in the folder, in the working directory of the process that sent it."""
     sent = pickle.loads((folder / FILE).read_bytes())
     os.chdir(sent["cwd"])
@@ -255,7 +255,7 @@ def main(words: Sequence[str], out: TextIO, call: Call | None = None) -> int:
     given = parser.parse_args(words)
     started = time.monotonic()
     try:
-        call = call or load_call(given.folder.resolve())
+        call = call or _load_call(given.folder.resolve())
         lines = list(_saying_first(_lines(given, call), out))
     except Refused as error:
         return _fail(str(error))
@@ -285,7 +285,7 @@ def _lines(given: argparse.Namespace, call: Call) -> Iterator[ProtocolLine]:
         case "survey":
             return survey(call, given.seed, given.repeats, given.warmup)
         case "time":
-            return time_calls(Session(call.arguments, listens=True), call, given.repeats, given.warmup)
+            return _time_calls(Session(call.arguments, listens=True), call, given.repeats, given.warmup)
     return profile(call, given.launches)
 
 

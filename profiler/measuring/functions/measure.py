@@ -115,7 +115,17 @@ def measure_function(
                 )
             (folder / CALLS).write_text(str(found.calls))
             order = ordered(choose(job.label, found.kernels, plan.kernel_name))
-            collecting = Collecting(plan, call, device, order.recording, found, cautions, store, sandbox, say)
+            collecting = Collecting(
+                plan=plan,
+                call=call,
+                device=device,
+                recording=order.recording,
+                survey=found,
+                cautions=cautions,
+                store=store,
+                sandbox=sandbox,
+                say=say,
+            )
             run_id = collecting.collect(order.target if device.ncu.version else without_profile(order.target))
     return MeasuredFunction(run_id, found.kernels)
 

@@ -1,4 +1,4 @@
-"""How to measure a function: checked before anything is called."""
+"""Says how a function is to be measured, and checks that before anything is called."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from profiler.store.runs.run_id import path_name
 
 @dataclass(frozen=True)
 class FunctionPlan:
-    """How to measure a function; `values` are those of a sweep, and `bytes` and `flops` the work of one call."""
+    """The way to measure a function; `values` are those of a sweep, and `bytes` and `flops` the work of one call."""
 
     name: str
     kernel_name: str | None = None

@@ -128,7 +128,8 @@ def _excess(one: Verified) -> float:
 def _judge(
     want: np.ndarray[Any, Any], have: np.ndarray[Any, Any], kind: str, given: float | None
 ) -> Verified:
-    threshold = given if given is not None else 0.0 if kind == "exact" else _TOLERANCES.get(kind, _COARSEST)
+    usual = 0.0 if kind == "exact" else _TOLERANCES.get(kind, _COARSEST)
+    threshold = usual if given is None else given
     wide = np.complex128 if np.iscomplexobj(want) else np.float64
     expected, found = want.astype(wide), have.astype(wide)
     finite = np.isfinite(expected)

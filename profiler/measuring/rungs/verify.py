@@ -60,7 +60,7 @@ def parse_check(job: RungJob, finished: Finished) -> Checked:
     if finished.exit_code == 0 and believed:
         return Checked(job, "correct", error, threshold, worst)
     wrong = ResultWrong(f"{job.label} computes a wrong result, seed {job.seed}", details=finished.details)
-    return Checked(job, "wrong", error, threshold, worst, wrong)
+    return Checked(job, "wrong", error, threshold, worst, error=wrong)
 
 
 def _is_believed(answer: dict[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from profiler.measuring.tools.toolchain import first_executable, tool_version, t
 from profiler.store.reports.controls import version_of
 
 LAUNCHES = 5  # profiled in each process, unless the user gives another number
-OLDEST = (2022, 3)  # the oldest version whose reports were read, and whose options are those used here
+_OLDEST = (2022, 3)  # the oldest version whose reports were read, and whose options are those used here
 Replay = Literal["kernel", "application", "range", "app-range"]
 Graphs = Literal["node", "graph"]
 ClockControl = Literal["none", "base", "boost", "reset"]
@@ -109,9 +109,9 @@ def find_ncu(environment: Mapping[str, str] = os.environ) -> Ncu:
     path = first_executable("ncu", ncu_candidates(environment), remedy)
     path = path.absolute()  # the PATH may be relative, and ncu is started from another folder
     found = Ncu(path, tool_version(path, r"^Version (\d+(?:\.\d+)+)"))
-    if version_of(found.version)[:2] < OLDEST:
+    if version_of(found.version)[:2] < _OLDEST:
         raise NcuTooOld(
-            f"{path}: Nsight Compute {found.version} is older than {'.'.join(map(str, OLDEST))}, the oldest that prof knows"
+            f"{path}: Nsight Compute {found.version} is older than {'.'.join(map(str, _OLDEST))}, the oldest that prof knows"
         )
     return found
 

@@ -28,7 +28,7 @@ class _Driver:
             raise OSError(f"{function}: {(name.value or b'unknown error').decode()}")
 
 
-def launch_empty_kernel() -> None:
+def _launch_empty_kernel() -> None:
     """Launches the empty kernel once; raises OSError with the driver's own error."""
     driver = _Driver()
     device, context, module, kernel = ctypes.c_int(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
@@ -44,7 +44,7 @@ def launch_empty_kernel() -> None:
 
 if __name__ == "__main__":
     try:
-        launch_empty_kernel()
+        _launch_empty_kernel()
     except OSError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)

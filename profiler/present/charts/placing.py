@@ -24,14 +24,14 @@ _UNREADABLE, _BEYOND, _COVERS, _NEEDS_LINE, _LINE_MEETS = 2_000, 800, 200, 15, 6
 
 
 class Label(NamedTuple):
-    """A text, and which of the ground's points it names; they lie on one another."""
+    """A text, and the points of the ground that it names, which lie on one another."""
 
     text: str
     named: tuple[int, ...]
 
 
 class Ground(NamedTuple):
-    """Where everything lies that a label must avoid, in a drawing of one width: each ceiling has two ends and a name of letters."""
+    """The places of all that a label must avoid, in a drawing of one width. Each ceiling has two ends and a name of letters."""
 
     points: Sequence[Spot]
     ceilings: Sequence[Segment]

@@ -62,7 +62,7 @@ def chart_spec(chart: alt.TopLevelMixin, scheme: style.Scheme = "light") -> dict
     # The charts' own tests check that specs are valid; a check here would take as long as drawing.
     with alt.data_transformers.enable(consolidate_datasets=False):
         spec: dict[str, Any] = chart.to_dict(validate=False)
-    return {**spec, "description": description_of(spec), "config": style.configuration(scheme)}
+    return {**spec, "description": _description_of(spec), "config": style.configuration(scheme)}
 
 
 def title_of(chart: alt.TopLevelMixin) -> str:
@@ -70,7 +70,7 @@ def title_of(chart: alt.TopLevelMixin) -> str:
     return str(chart.to_dict(validate=False)["title"]["text"])
 
 
-def description_of(spec: dict[str, Any]) -> str:
+def _description_of(spec: dict[str, Any]) -> str:
     """Returns the text for readers who cannot see the picture: the message of the chart, and the line below it."""
     title = spec["title"]
     below = title.get("subtitle") or []

@@ -19,7 +19,7 @@ from profiler.present.charts.placing import Ground, Label, Spot, leader, place_l
 # The axes are fixed here, so that the number of each point can be placed where nothing covers it.
 
 # The colour of each memory whose ceiling is drawn; the ceiling of arithmetic has no colour.
-LEVELS = {DRAM: style.PURPLE, L2: style.ORANGE}
+_LEVELS = {DRAM: style.PURPLE, L2: style.ORANGE}
 
 _ROOF_WIDTH, _ROOF_HEIGHT = 330, 400  # of the narrowest drawing
 _WIDEST = 735  # in the widest, everything is farther apart
@@ -34,7 +34,7 @@ _NAMES: dict[str, tuple[Literal["left", "right"], int, int]] = {
 }
 
 
-def roof_chart(roofline: Roofline) -> ChartType:
+def _roof_chart(roofline: Roofline) -> ChartType:
     """Returns the roof: ceilings, a point for each rung, and its number beside it."""
     frame = frame_of(roofline)
     x = alt.X(
@@ -69,10 +69,10 @@ def roof_chart(roofline: Roofline) -> ChartType:
             x=x,
             y=y,
             color=alt.Color(
-                "level:N", scale=alt.Scale(domain=list(LEVELS), range=list(LEVELS.values())), legend=legend
+                "level:N", scale=alt.Scale(domain=list(_LEVELS), range=list(_LEVELS.values())), legend=legend
             ),
             shape=alt.Shape(
-                "level:N", scale=alt.Scale(domain=list(LEVELS), range=["circle", "diamond"]), legend=legend
+                "level:N", scale=alt.Scale(domain=list(_LEVELS), range=["circle", "diamond"]), legend=legend
             ),
             tooltip=style.tooltips("rung:N", "level:N", "x:Q", "y:Q", "arithmetic:N"),
         )
@@ -93,7 +93,7 @@ def roof_chart(roofline: Roofline) -> ChartType:
     return alt.layer(lines, *names, leaders, points, numbers)
 
 
-def compute_ceilings(roofline: Roofline) -> list[Ceiling]:
+def _compute_ceilings(roofline: Roofline) -> list[Ceiling]:
     return [ceiling for ceiling in roofline.ceilings if ceiling.unit == "GFLOP/s"]
 
 
@@ -122,15 +122,22 @@ class _Frame(NamedTuple):
 
 def frame_of(roofline: Roofline, width: float = _ROOF_WIDTH) -> _Frame:
     """Returns where a value of the chart stands in a drawing of that width."""
-    highest = max(ceiling.value for ceiling in compute_ceilings(roofline))
+    highest = max(ceiling.value for ceiling in _compute_ceilings(roofline))
     lowest = min(point.gflops for point in roofline.points)
     divisor, unit = style.readable_unit("GFLOP/s", highest)
     ridges = [highest / ceiling.value for ceiling in _memory(roofline)]
     across = [*ridges, *(x for point in roofline.points for x in _intensities(point).values())]
     top = max(highest, *(point.gflops for point in roofline.points))
     # Room for names: those of slopes at the left, those of levels at the right.
-    left, right = min(min(across) / 2, min(ridges) / 10), max(across) * 10
-    return _Frame(left, right, lowest / 2 / divisor, top * 2 / divisor, divisor, unit, width)
+    return _Frame(
+        x_low=min(min(across) / 2, min(ridges) / 10),
+        x_high=max(across) * 10,
+        y_low=lowest / 2 / divisor,
+        y_high=top * 2 / divisor,
+        divisor=divisor,
+        unit=unit,
+        width=width,
+    )
 
 
 def _intensities(point: Point) -> dict[str, float]:
@@ -148,7 +155,7 @@ def _edges(roofline: Roofline, frame: _Frame) -> Iterator[style.Record]:
     The name of the steepest slope stands above it and those of others below, so that none meet. It stands in
     the middle, unless points lie there.
     """
-    highest = max(ceiling.value for ceiling in compute_ceilings(roofline))
+    highest = max(ceiling.value for ceiling in _compute_ceilings(roofline))
     slopes = _memory(roofline)
     steepest = max(ceiling.value for ceiling in slopes)
     for ceiling in slopes:
@@ -162,7 +169,7 @@ def _edges(roofline: Roofline, frame: _Frame) -> Iterator[style.Record]:
         yield _edge(ceiling, start, ceiling.value * start / frame.divisor, "", place)
         yield min(named, key=lambda edge: _covered(edge, roofline, frame))
         yield _edge(ceiling, ridge, highest / frame.divisor, "", place)
-    for ceiling in compute_ceilings(roofline):
+    for ceiling in _compute_ceilings(roofline):
         for x, label in ((ceiling.value / steepest, ""), (frame.x_high, _label(ceiling))):
             yield _edge(ceiling, x, ceiling.value / frame.divisor, label, "level")
 
@@ -174,7 +181,7 @@ def _covered(edge: style.Record, roofline: Roofline, frame: _Frame) -> int:
 
 
 def _edge(ceiling: Ceiling, x: float, y: float, label: str, place: str) -> style.Record:
-    colour = LEVELS.get(ceiling.name, style.GREY)
+    colour = _LEVELS.get(ceiling.name, style.GREY)
     return {"ceiling": ceiling.name, "x": x, "y": y, "label": label, "place": place, "colour": colour}
 
 
@@ -258,7 +265,7 @@ def roofline_chart(roofline: Roofline) -> ChartType | None:
     """
     if not _can_draw(roofline):
         return None
-    drawn = [_reached(roofline)] if roofline.streams else [roof_chart(roofline), _reached(roofline)]
+    drawn = [_reached(roofline)] if roofline.streams else [_roof_chart(roofline), _reached(roofline)]
     notes = [_STREAM_KEY] if roofline.streams else []
     notes += [f"not measured: {', '.join(roofline.missing)}"] if roofline.missing else []
     if roofline.find(L2) and roofline.points and not any(point.l2_bytes for point in roofline.points):
@@ -295,7 +302,7 @@ def roofline_sentence(roofline: Roofline) -> str:
 def _can_draw(roofline: Roofline) -> bool:
     if roofline.find(DRAM) is None:
         return False
-    return bool(roofline.streams) or (bool(roofline.points) and bool(compute_ceilings(roofline)))
+    return bool(roofline.streams) or (bool(roofline.points) and bool(_compute_ceilings(roofline)))
 
 
 def _reached(roofline: Roofline) -> ChartType:
@@ -322,7 +329,7 @@ def _point_row(point: Point) -> style.Record:
     )
     return {
         "rung": rung_title(point), "pct": point.ceiling_pct, "moved": None, "label": label,
-        "colour": LEVELS.get(point.ceiling or "", style.GREY),
+        "colour": _LEVELS.get(point.ceiling or "", style.GREY),
     }  # fmt: skip
 
 
@@ -334,5 +341,5 @@ def _stream_row(stream: Stream) -> style.Record:
     ]
     return {
         "rung": rung_title(stream), "pct": stream.useful_pct, "moved": stream.dram_pct, "label": ", ".join(parts),
-        "colour": LEVELS[DRAM],
+        "colour": _LEVELS[DRAM],
     }  # fmt: skip

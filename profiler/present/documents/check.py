@@ -160,7 +160,9 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
     if one is None:
         return ("", "", "", "", "", "not comparable")
     metric = f"{one.metric} (timed)" if one.basis == "unprofiled" else one.metric
-    reason = f"accepted by {one.accepted}" if one.accepted else one.verdict if one.verdict == "better" else ""
+    reason = f"accepted by {one.accepted}" if one.accepted else ""
+    if one.verdict == "better" and not one.accepted:
+        reason = one.verdict
     if one.outcome == "regression" and one.accepted and one.accepted_after is not None:
         way = "up" if one.way == "rise" else "down"
         limit, now = value_text(one.accepted_after, one.unit), value_text(one.after, one.unit)

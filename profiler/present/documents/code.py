@@ -47,10 +47,10 @@ def code_sections(view: CodeView) -> list[doc.Section]:
 def _sections(code: MachineCode, about: Sequence[str | list[str]], body: doc.CodeBlock) -> list[doc.Section]:
     titles = side_titles(code)
     return [
-        [doc.Facts(list(zip(titles, about, strict=True))), *map(doc.Caution, caution_texts(code))],
+        [doc.Facts(list(zip(titles, about, strict=True))), *map(doc.Caution, _caution_texts(code))],
         [*_as_hot(code), *_called(code)],
         [figures_table(code, titles if len(titles) > 1 else ("",))],
-        load_blocks(code),
+        _load_blocks(code),
         [body, *_meaning(code)],
         _overhead(code, titles if len(titles) > 1 else ("count",)),
     ]
@@ -107,7 +107,7 @@ def _opcode_counts(sides: Sequence[tuple[Mapping[str, float], int]]) -> str:
 
 def changes_document(code: MachineCode) -> doc.Document:
     """Returns only the changes to the loads."""
-    return doc.Document("", [load_blocks(code)])
+    return doc.Document("", [_load_blocks(code)])
 
 
 def side_titles(code: MachineCode) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ def scope_text(sheet: LoopSheet) -> str:
     return f"loop at {place}, {mean_count(sheet.iterations_per_warp)} iterations a warp, {share}"
 
 
-def caution_texts(code: MachineCode) -> list[str]:
+def _caution_texts(code: MachineCode) -> list[str]:
     cautions = [
         f"{sheet.label}: {text}" if len(code.kernels) > 1 else text
         for sheet in code.kernels
@@ -231,7 +231,7 @@ def _divisors(code: MachineCode) -> list[int]:
 # The loads of the operands
 
 
-def load_blocks(code: MachineCode) -> list[doc.Accesses]:
+def _load_blocks(code: MachineCode) -> list[doc.Accesses]:
     """Returns a sentence for each operand, and its accesses before and after; once if they are equal."""
     if len(code.kernels) == 1:
         return [
@@ -245,11 +245,11 @@ def load_blocks(code: MachineCode) -> list[doc.Accesses]:
 
 def _drawn(*sides: Sequence[LoopInstruction]) -> list[list[int]]:
     """Returns the accesses of each side; empty if one side cannot be drawn."""
-    widths = [access_widths(loads) for loads in sides]
+    widths = [_access_widths(loads) for loads in sides]
     return widths if all(widths) else []
 
 
-def access_widths(loads: Sequence[LoopInstruction]) -> list[int]:
+def _access_widths(loads: Sequence[LoopInstruction]) -> list[int]:
     """Returns the bits of each access; empty if any count is not whole or any access is below a word."""
     accesses = []
     for load in loads:

@@ -54,7 +54,7 @@ METRIC_COLUMNS = (
     doc.Column("verdict", judges=True),
     doc.Column("because", stays=0),
 )
-OPCODE_COLUMNS = (
+_OPCODE_COLUMNS = (
     doc.Column("instructions per launch"),
     doc.Column("bits", "number", stays=0),
     doc.Column("before", "number"),
@@ -96,24 +96,31 @@ def comparison_document(
     The `wanted` metrics replace these. The chart shows the `drawn` metrics. With `code`, the whole code of the
     hot loops is shown, otherwise the changes to their loads.
     """
-    title = f"{comparison.before.label} → {comparison.after.label}"
     answer = _answer(comparison)
     if comparison.before.timing is not None:
-        table = doc.Table(_TIMED_COLUMNS, [doc.Row(_timed_values(*one)) for one in _figures(comparison)])
-        references = [doc.Text(line, wraps=False) for line in _references(comparison)]
-        sections: list[doc.Section] = [
-            *answer,
-            [table, *references],
-            _sides(comparison, _timed_side),
-        ]
-        records = doc.Records(_HEADER, list(_timed_records(comparison)))
-        return doc.Document(title, sections, records, opening=len(answer))
+        evidence, records = _timed_evidence(comparison), _timed_records(comparison)
+    else:
+        evidence, records = _evidence(comparison, full, wanted, drawn, code), _records(comparison)
+    return doc.Document(
+        f"{comparison.before.label} → {comparison.after.label}",
+        [*answer, *evidence],
+        doc.Records(_HEADER, list(records)),
+        opening=len(answer),
+    )
+
+
+def _evidence(
+    comparison: findings.ComparisonFinding,
+    full: bool,
+    wanted: Sequence[str],
+    drawn: Sequence[str],
+    code: CodeView | None,
+) -> list[doc.Section]:
     hot_loop = code_sections(code) if code else [_hot_loop(comparison)]
     sides = (comparison.before, comparison.after)
     names = names_of_sides((sides[0].label, sides[1].label), (sides[0].kernel_name, sides[1].kernel_name))
     after = (names == BY_ORDER and sides[1].run_id) or shortened(names[1], _NAME_WIDTH)
-    sections = [
-        *answer,
+    return [
         [
             doc.Heading("Counters"),
             doc.Chart("deltas_chart", comparison, {"metrics": tuple(drawn)}),
@@ -123,12 +130,9 @@ def comparison_document(
         attribution_blocks(comparison, full),
         changed_cause_blocks(comparison, after, full=full),
         *doc.under("Machine code", [*hot_loop, _opcodes(comparison, full)]),
-        [doc.Text(line, wraps=False) for line in one_sided_lines(comparison, full=full)],
+        [doc.Text(line, wraps=False) for line in _one_sided_lines(comparison, full=full)],
         _sides(comparison, partial(_side, with_run=names == BY_ORDER)),
     ]
-    return doc.Document(
-        title, sections, doc.Records(_HEADER, list(_records(comparison))), opening=len(answer)
-    )
 
 
 def _answer(comparison: findings.ComparisonFinding) -> list[doc.Section]:
@@ -177,7 +181,7 @@ def _metrics(comparison: findings.ComparisonFinding, full: bool, wanted: Sequenc
     )
     if not shown:
         return [doc.Text("No metric of the catalogue is recorded on both sides.")]
-    return [table(shown), *_folded(table(hidden), "more", verdict_counts(hidden))]
+    return [table(shown), *_folded(table(hidden), "more", _verdict_counts(hidden))]
 
 
 def _metrics_table(deltas: Sequence[findings.MetricDelta], *, says_too_few: bool) -> doc.Table:
@@ -210,7 +214,7 @@ def shown_metrics(
     return [*first, *shown], [delta for delta in rest if delta not in shown]
 
 
-def verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:
+def _verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:
     """Returns a count of each verdict: `2 better, 1 worse, 5 same`."""
     counts = Counter(_verdict_of(delta) for delta in deltas)
     in_order = [word for verdict in VERDICT_TONE for word in (verdict, f"likely {verdict}")]
@@ -280,7 +284,7 @@ def _opcodes(comparison: findings.ComparisonFinding, full: bool) -> doc.Section:
 
 def _opcodes_table(opcodes: Sequence[findings.Opcode]) -> doc.Table:
     rows = [(one.opcode, one.width_bits, one.before, one.after, one.after - one.before) for one in opcodes]
-    return doc.Table(OPCODE_COLUMNS, list(map(doc.Row, rows)))
+    return doc.Table(_OPCODE_COLUMNS, list(map(doc.Row, rows)))
 
 
 def _hot_loop(comparison: findings.ComparisonFinding) -> doc.Section:
@@ -289,7 +293,7 @@ def _hot_loop(comparison: findings.ComparisonFinding) -> doc.Section:
     return [doc.Text(f"hot loop, {one.sentence}", wraps=False) for one in loop.changes] if loop else []
 
 
-def one_sided_lines(comparison: findings.ComparisonFinding, *, full: bool = True) -> list[str]:
+def _one_sided_lines(comparison: findings.ComparisonFinding, *, full: bool = True) -> list[str]:
     """Returns the metrics that only one side recorded, or that the sides recorded in different ways; unless `full`, the first."""
     lines = []
     for lacking, only in (("after", "before"), ("before", "after"), ("both", None)):
@@ -323,6 +327,12 @@ def _records(comparison: findings.ComparisonFinding) -> Iterator[Sequence[doc.Pl
 
 
 # Times alone
+
+
+def _timed_evidence(comparison: findings.ComparisonFinding) -> list[doc.Section]:
+    table = doc.Table(_TIMED_COLUMNS, [doc.Row(_timed_values(*one)) for one in _figures(comparison)])
+    references = [doc.Text(line, wraps=False) for line in _references(comparison)]
+    return [[table, *references], _sides(comparison, _timed_side)]
 
 
 def _timed_side(side: findings.Side) -> list[str]:

@@ -53,17 +53,17 @@ def ladder_document(
         stored.append(doc.Text(known, wraps=False))
     if ladders:
         stored.append(doc.Text(f"other ladders (--ladder chooses): {', '.join(ladders)}"))
-    notes = map(doc.Text, ladder_notes(finding, reference))
+    notes = map(doc.Text, _ladder_notes(finding, reference))
     opening = headline_blocks(finding.headline)
     elsewhere = [_elsewhere(finding, one) for one in finding.elsewhere]
     cautions = map(doc.Caution, finding.cautions)
-    legend: doc.Section = [*notes, *counter_legend(finding), *cautions]
-    table = rungs_table(finding, view_was_asked=view_was_asked)
+    legend: doc.Section = [*notes, *_counter_legend(finding), *cautions]
+    table = _rungs_table(finding, view_was_asked=view_was_asked)
     sections: list[doc.Section] = [opening, [table], *elsewhere, legend, stored]
     return doc.Document(ladder_heading(finding, finding.title), sections, _records(finding), titled=True)
 
 
-def rungs_table(finding: ladder.LadderFinding, *, view_was_asked: bool) -> doc.Table:
+def _rungs_table(finding: ladder.LadderFinding, *, view_was_asked: bool) -> doc.Table:
     columns = _columns(finding, view_was_asked)
     rows = [
         doc.Row([one.value(rung) for one in columns], VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
@@ -98,7 +98,7 @@ def _columns(finding: ladder.LadderFinding, view_was_asked: bool) -> list[Ladder
         LadderColumn(doc.Column("% ref", "tenths"), lambda rung: rung.reference_pct),
         LadderColumn(doc.Column("% best", "tenths", best_stays), lambda rung: rung.best_pct),
         LadderColumn(doc.Column("step", "ratio", judges=True), _step),
-        *counter_columns(finding),
+        *_counter_columns(finding),
         LadderColumn(doc.Column("binding", stays=binding_stays, folds=True), _binding),
     ]
 
@@ -146,7 +146,7 @@ def ladder_heading(finding: ladder.LadderFinding | IdeasFinding, title: str) -> 
     return f"{finding.ladder}: {title} ({finding.gpu}, {workload})"
 
 
-def ladder_notes(finding: ladder.LadderFinding, reference: int | None) -> list[str]:
+def _ladder_notes(finding: ladder.LadderFinding, reference: int | None) -> list[str]:
     """Returns what the table leaves unsaid; `reference` is the rung that is the reference itself."""
     rungs = finding.kernels
     profiled = [rung for rung in rungs if rung.basis == "profiled"]
@@ -271,15 +271,15 @@ def _record(rung: ladder.RungFinding, headline: Sequence[str]) -> list[doc.Plain
     return [*row, "; ".join(rung.refused), rung.run_id, rung.timed_run_id]
 
 
-def counter_columns(finding: ladder.LadderFinding) -> list[LadderColumn]:
+def _counter_columns(finding: ladder.LadderFinding) -> list[LadderColumn]:
     """Returns the columns of the finding's view that any rung fills."""
     recorded = {name for rung in finding.kernels for name in rung.metrics}
     return [one for one in _VIEWS[finding.view] if recorded.intersection(one.metrics)]
 
 
-def counter_legend(finding: ladder.LadderFinding) -> list[doc.Legend]:
+def _counter_legend(finding: ladder.LadderFinding) -> list[doc.Legend]:
     """Returns the meaning of the counters' titles; empty if there are no counters."""
-    columns = counter_columns(finding)
+    columns = _counter_columns(finding)
     titles = [one.column.title for one in columns]
     entries = [
         doc.Meaning([title for title in group if title in titles], meaning)

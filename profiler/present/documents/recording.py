@@ -77,7 +77,7 @@ def recording_document(recording: overview.RecordingOverview, *, full: bool = Fa
     run, sheets, timing = recording.run, recording.sheets, recording.timing
     program = run.manifest.program
     if len(sheets) > 1:
-        headline, *rows = index_sections(recording)
+        headline, *rows = _index_sections(recording)
         answer, evidence = [headline], rows
         for sheet in sheets if full else ():
             evidence += parts_of_kernel(sheet, full=full, program=program).sections
@@ -96,7 +96,7 @@ def recording_document(recording: overview.RecordingOverview, *, full: bool = Fa
     )
 
 
-def index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
+def _index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
     """Returns the headline of several kernels, and a row for each kernel that takes much of the time."""
     rows, rest = recording.index[:_MOST_ROWS], recording.index[_MOST_ROWS:]
     cautions = Counter(text for sheet in recording.sheets for text in sheet.cautions)
@@ -177,6 +177,7 @@ def sheet_document(sheet: overview.SheetFinding) -> doc.Document:
 def parts_of_kernel(
     sheet: overview.SheetFinding,
     headline: Sequence[str] = HEADLINE,
+    *,
     launches: doc.Section = (),
     code: Sequence[doc.Section] = (),
     left_out: int = 0,
@@ -188,7 +189,7 @@ def parts_of_kernel(
     A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`. Unless `full`,
     small causes and stalls, and the findings of Nsight Compute with the smallest estimates, are only counted.
     """
-    launched = [("launched", text) for text in shape_lines(sheet, full=full)]
+    launched = [("launched", text) for text in _shape_lines(sheet, full=full)]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
     facts = [*launched, *nvtx, *memory_facts(sheet.metrics)]
     rules = [doc.Text(line) for line in rule_lines(sheet, full=full)]
@@ -239,7 +240,7 @@ def _timing_records(sheet: overview.TimingSheet) -> doc.Records:
     return doc.Records(_TIMING_HEADER, [[facts[name] for name in _TIMING_HEADER]])
 
 
-def shape_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
+def _shape_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
     """Returns the launch shapes in words; unless `full`, only those that take most of the time, and how many others there are.
 
     For example `32 x 32 blocks of 256 threads, 112 registers a thread, 16,896 bytes of shared memory a

@@ -87,13 +87,13 @@ def recordings_document(
     many_gpus = len({_gpu(one) for one in kernels}) > 1
     repeated = any(one.sheet and one.sheet.launches > 1 for one in kernels)
     rows = [
-        _recording(
+        _cells(
             one,
             _called(one, recordings),
             entries.get(one.anchor),
             _step(after.get(one.anchor)),
-            many_gpus,
-            repeated,
+            many_gpus=many_gpus,
+            repeated=repeated,
         )
         for one in (_by_time(kernels) if begins else kernels)
     ]
@@ -166,11 +166,12 @@ def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Seq
     return replace(document, title="The ladder at a glance", sections=sections)
 
 
-def _recording(
+def _cells(
     found: KernelFindings,
     name: str,
     entry: IndexEntry | None,
     step: doc.Linked | None,
+    *,
     many_gpus: bool,
     repeated: bool,
 ) -> tuple[str | float | doc.Linked | None, ...]:
@@ -181,6 +182,7 @@ def _recording(
     """
     sheet, counted = found.sheet, found.run.manifest.has_counters
     took = profiled_duration_ns(sheet) or None
+    alone = None if counted else took  # without the profiler
     kernel = shortened(plain_name(sheet.kernel), _NAME_WIDTH) if sheet else ""
     return (
         doc.Linked(found.anchor, found.anchor),
@@ -188,7 +190,7 @@ def _recording(
         entry.share_pct if entry else None,
         sheet.total_ns if sheet and repeated else None,
         likely_saves_ns(sheet, sheet.launches) if sheet else None,
-        (found.timing.timing.median_ns if found.timing else 0.0 if counted else took) or None,
+        (found.timing.timing.median_ns if found.timing else alone) or None,
         took if counted else None,
         step,
         sheet.causes[0].cause if sheet and sheet.causes else "",
@@ -220,7 +222,12 @@ def kernel_document(found: KernelFindings, headline: Sequence[str]) -> doc.Docum
         answer = [headline_blocks(found.timing.headline)] if found.timing else []
         return doc.Document(found.name, [*answer, times, origin])
     parts = parts_of_kernel(
-        found.sheet, headline, launches, code, found.metrics_left_out, program=found.run.manifest.program
+        found.sheet,
+        headline,
+        launches=launches,
+        code=code,
+        left_out=found.metrics_left_out,
+        program=found.run.manifest.program,
     )
     on_paper = [parts.headline, parts.name, times, parts.cautions, *parts.reasons]
     return doc.Document(found.name, [*on_paper, *parts.figures, origin], on_paper=len(on_paper))

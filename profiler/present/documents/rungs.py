@@ -25,9 +25,9 @@ from profiler.text import shortened
 
 RungRow = tuple[Plain, ...]
 
-BUILD_HEADER = ("kernel", "name", "status", "registers", "spill_bytes", "seconds", "binary")
-CHECK_HEADER = ("kernel", "name", "size", "relative_error", "threshold", "worst_element", "verdict", "seed")
-TIME_HEADER = (
+_BUILD_HEADER = ("kernel", "name", "status", "registers", "spill_bytes", "seconds", "binary")
+_CHECK_HEADER = ("kernel", "name", "size", "relative_error", "threshold", "worst_element", "verdict", "seed")
+_TIME_HEADER = (
     "kernel", "name", "size", "median_ns", "spread_pct", "gflops", "gbytes_per_s", "reference_ns", "reference_pct", "best_ns",
     "best_pct", "run_id",
 )  # fmt: skip
@@ -82,21 +82,21 @@ def _columns(header: Sequence[str], right: Sequence[str] = (), optional: Sequenc
 
 
 def built_document(rows: Sequence[RungRow]) -> Document:
-    return rows_document(BUILD_HEADER, rows, _columns(BUILD_HEADER, _FIGURES_AS_TEXT))
+    return rows_document(_BUILD_HEADER, rows, _columns(_BUILD_HEADER, _FIGURES_AS_TEXT))
 
 
 def verified_document(rows: Sequence[RungRow]) -> Document:
     """Returns a row for each rung that was verified, in the colour of its verdict."""
-    tones = [_TONES[str(row[CHECK_HEADER.index("verdict")])] for row in rows]
-    return rows_document(CHECK_HEADER, rows, _columns(CHECK_HEADER, _FIGURES_AS_TEXT), tones)
+    tones = [_TONES[str(row[_CHECK_HEADER.index("verdict")])] for row in rows]
+    return rows_document(_CHECK_HEADER, rows, _columns(_CHECK_HEADER, _FIGURES_AS_TEXT), tones)
 
 
 def timed_document(rows: Sequence[RungRow]) -> Document:
-    return rows_document(TIME_HEADER, rows, _columns(TIME_HEADER, _FIGURES_AS_TEXT, _OPTIONAL_TIMES))
+    return rows_document(_TIME_HEADER, rows, _columns(_TIME_HEADER, _FIGURES_AS_TEXT, _OPTIONAL_TIMES))
 
 
 def build_row(built: Built, compiled: Mapping[str, int]) -> RungRow:
-    """Returns the row of one rung, in the order of `BUILD_HEADER`.
+    """Returns the row of one rung, in the order of `_BUILD_HEADER`.
 
     `compiled` is the compiler's report on the kernels that the ladder means.
     """
@@ -113,14 +113,14 @@ def build_row(built: Built, compiled: Mapping[str, int]) -> RungRow:
 
 
 def check_row(checked: Checked) -> RungRow:
-    """Returns the row of one rung, in the order of `CHECK_HEADER`."""
+    """Returns the row of one rung, in the order of `_CHECK_HEADER`."""
     job = checked.job
     found = (checked.relative_error, checked.threshold, checked.worst_element, checked.verdict)
     return (job.kernel.number, job.kernel.name, size_text(job.values), *found, job.seed)
 
 
 def time_row(kernel: Kernel, values: Mapping[str, int], summary: TimingSummary, run_id: str) -> RungRow:
-    """Returns the row of one rung, in the order of `TIME_HEADER`."""
+    """Returns the row of one rung, in the order of `_TIME_HEADER`."""
     times = (getattr(summary, name) for name in _TIMES)
     return (kernel.number, kernel.name, size_text(values), *times, run_id)
 

@@ -53,7 +53,7 @@ class View:
 
     @property
     def name(self) -> str:
-        """The name that stands beside the number in the navigation. Related functions differ in their last words."""
+        """Returns the name that stands beside the number in the navigation. Related functions differ in their last words."""
         half = _NAVIGATED_WIDTH // 2
         if len(self.called) > _NAVIGATED_WIDTH:
             return f"{self.called[: half - 1]}…{self.called[-half:]}"
@@ -115,7 +115,7 @@ def draw_page(report: PageFindings, drawing: Drawing) -> Page:
         before, after = found[pair.before], found[pair.after]
         document = pair_document(pair, before, after, report.headline)
         anchor = f"{pair.before}-{pair.after}"
-        pairs.append(drawn(View(anchor, "pair", document, after.idea, pair.before, pair.after)))
+        pairs.append(drawn(View(anchor, "pair", document, after.idea, before=pair.before, after=pair.after)))
     if overview is None:
         document = recordings_document(list(found.values()), compared, report.unrelated)
         overview = drawn(View("ladder", "ladder", document))

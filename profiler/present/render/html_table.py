@@ -56,7 +56,7 @@ def text_html(text: str) -> Markup:
     return Markup(_LONG.sub(lambda long: _WITHIN_LONG.sub("<wbr>", long[0]), marked))
 
 
-def scroll_box(label: str, inside: Markup) -> Markup:
+def _scroll_box(label: str, inside: Markup) -> Markup:
     """Returns a box that scrolls when its content is wider than the page."""
     return Markup('<div class="scroll" role="region" aria-label="{}" tabindex="0">{}</div>').format(
         printable(label), inside
@@ -104,7 +104,7 @@ def table_html(table: doc.Table, heading: str, views: Collection[str]) -> Markup
         Markup(heads),
         Markup("\n".join(rows)),
     )
-    return scroll_box(caption, made) + _meaning_of_marks(table)
+    return _scroll_box(caption, made) + _meaning_of_marks(table)
 
 
 def values_first(
@@ -125,13 +125,12 @@ def _cell(value: doc.Cell, text: str, column: doc.Column, views: Collection[str]
     """Returns how a cell is sorted and its content, as everything between its classes and its end."""
     figure = _sorted_by(column, value)
     sorted_by = "" if figure is None else f' data-value="{figure}"'
-    shown = (
-        _breakable(text)
-        if is_pinned
-        else text_html(text)
-        if column.folds or column.prose
-        else escape(printable(text))
-    )
+    if is_pinned:
+        shown = _breakable(text)
+    elif column.folds or column.prose:
+        shown = text_html(text)
+    else:
+        shown = escape(printable(text))
     if column.bars and text:
         share = value.value if isinstance(value, doc.Linked) else value
         shown = _BAR.format(share) + shown
@@ -212,7 +211,7 @@ def code_html(code: doc.CodeBlock, heading: str) -> Markup:
     made = Markup(
         '<table class="sides{}">\n<caption>{}</caption>\n<thead>{}<tr>{}</tr></thead>\n{}\n</table>'
     ).format(" two" if len(code.titles) > 1 else "", caption, sides, names * len(code.titles), stretches)
-    return scroll_box(caption, made)
+    return _scroll_box(caption, made)
 
 
 def _code_row(
@@ -227,8 +226,9 @@ def _code_row(
 
 
 def _code_cell(cell: doc.CodeCell, column: doc.CodeColumn) -> Markup:
-    is_access = cell.width_bits is not None and not column.is_right
-    style = _width_class(cell.width_bits or 0) if is_access else "quiet" if cell.quiet else ""
+    style = "quiet" if cell.quiet else ""
+    if cell.width_bits is not None and not column.is_right:
+        style = _width_class(cell.width_bits)
     names = " ".join(filter(None, ("r" if column.is_right else "", style)))
     shown = _JOINT.sub("<wbr>", str(escape(printable(cell.text))))
     return Markup("<td{}>{}").format(Markup(' class="{}"').format(names) if names else "", Markup(shown))

@@ -118,7 +118,7 @@ class _Texts:
 
     @property
     def narrowest(self) -> int:
-        """The width of the longest part that is never broken: a figure, or a word of a text or of the title."""
+        """Returns the width of the longest part that is never broken: a figure, or a word of a text or of the title."""
         least = _longest_part(self._title)
         for cell in self._cells:
             if (whole := cell_len(cell)) > least:
@@ -127,7 +127,7 @@ class _Texts:
 
     @property
     def readable(self) -> int:
-        """The width at which most names still take one line."""
+        """Returns the width at which most names still take one line."""
         return max(self.narrowest, round(self.natural * (1 - _GIVEN_BY_NAMES)))
 
 
@@ -308,7 +308,7 @@ def _beside_each_other(code: CodeBlock, shown: Sequence[int], colour: bool) -> s
         return _CODE_GAP.join(parts)
 
     titles = (
-        _padded(printable(title), span, False, "bold", colour=colour)
+        _padded(printable(title), span, is_right=False, style="bold", colour=colour)
         for title, span in zip(code.titles, spans, strict=True)
     )
     header: CodeRow = [[CodeCell(column.title, quiet=True) for column in code.columns]] * len(spans)
@@ -358,7 +358,9 @@ def width_style(bits: int | None) -> str:
     """Returns the colour of an access; the wider the access, the cooler the colour."""
     if bits is None:
         return ""
-    return "bold green" if bits >= 128 else "cyan" if bits == 64 else "bold yellow" if bits == 32 else "red"
+    if bits >= 128:
+        return "bold green"
+    return {64: "cyan", 32: "bold yellow"}.get(bits, "red")
 
 
 def _one_side(code: CodeBlock, side: int) -> CodeBlock:

@@ -8,9 +8,8 @@
 
 A run's table is one range of bytes: the very file that the run had, so it still has the hash that its
 manifest states. HASH is the start of the SHA-256 of `pack.json`, which holds a hash of every file and line,
-so nothing in a pack can change unnoticed. TIME is when the pack was made: a sorted listing shows a pack after
-all runs and after the packs that it replaced, so that a listing made while a run moves into a pack shows the
-run at least once.
+so nothing in a pack can change unnoticed. TIME is when the pack was made. So a sorted listing shows a pack after all
+runs and after the packs that it replaced, and one made while a run moves into a pack shows the run at least once.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def bounded_copy(folder: Path) -> Callback:
 
 
 @cache
-def bounded_response() -> type[Any]:
+def _bounded_response() -> type[Any]:
     """Returns the kind of answer from a web server that is read as a whole only if it is not too large."""
     from aiohttp import ClientResponse
 
@@ -176,7 +176,7 @@ def remote_errors(url: str, missing: type[ProfError] | None = None) -> Iterator[
 
 def _limits(protocol: str) -> dict[str, object]:
     if protocol in ("http", "https"):
-        return {"client_kwargs": {"response_class": bounded_response()}}
+        return {"client_kwargs": {"response_class": _bounded_response()}}
     if protocol not in _S3:
         return {}
     limits = {

@@ -31,7 +31,7 @@ def list_files(
     depth where each takes a request.
     """
     folder = folder.rstrip("/")
-    if has_pages(system):
+    if _has_pages(system):
         entries = _in_bucket(system, f"{folder}/{start}", 1)
     elif _finds_at_once(system):  # as a whole: nothing shows how to ask such a store for a part
         entries = ({**entry, "name": name} for name, entry in system.find(folder, detail=True).items())
@@ -52,7 +52,7 @@ def find_matches(
     folder, wanted = "/".join(begin), parts[len(begin) :] + ["*"] * (parts[-1] == "**")
     if "**" in wanted:
         entries = list_files(system, folder, where)
-    elif has_pages(system) and folder:
+    elif _has_pages(system) and folder:
         entries = _bounded(_in_bucket(system, f"{folder}/", len(wanted), "/"), where)
     else:
         entries = _bounded(_in_folders(system, folder, len(wanted)), where)
@@ -83,7 +83,7 @@ def _in_bucket(system: Any, start: str, levels: int, delimiter: str = "") -> Ite
     ahead = [key]
     for _ in range(levels):
         folders: list[str] = []
-        for page in (page for prefix in ahead for page in list_pages(system, bucket, prefix, delimiter)):
+        for page in (page for prefix in ahead for page in _list_pages(system, bucket, prefix, delimiter)):
             for name, size in page.files:
                 if not name.endswith("/"):  # or it stands for a folder
                     yield {"name": f"{bucket}/{name}", "size": size, "type": "file"}
@@ -137,7 +137,7 @@ class ListingPage(NamedTuple):
 _Ask = Callable[[Any, str, str, str, str | None], ListingPage]
 
 
-def has_pages(system: Any) -> bool:
+def _has_pages(system: Any) -> bool:
     return _ask_for(system) is not None
 
 
@@ -145,7 +145,7 @@ def is_s3(system: Any) -> bool:
     return _ask_for(system) is _ask_s3
 
 
-def list_pages(system: Any, bucket: str, start: str, delimiter: str) -> Iterator[ListingPage]:
+def _list_pages(system: Any, bucket: str, start: str, delimiter: str) -> Iterator[ListingPage]:
     """Yields the pages of names that begin with `start`; with a delimiter, what goes on behind it is a folder."""
     ask, token = _ask_for(system), None
     assert ask is not None, system

@@ -63,7 +63,7 @@ CLONE3 = 435
 
 @dataclass(frozen=True)
 class Restricted:
-    """Which means were granted: `files` by Landlock, `calls` by seccomp."""
+    """The restrictions that are in force: `files` by Landlock, `calls` by seccomp."""
 
     files: bool
     calls: bool

@@ -204,9 +204,8 @@ def _envelope(walk: _Walk, software: dict[str, str]) -> Envelope:
     if any(len(session[number]) > 1 for number in _ONCE):
         raise _Malformed("its session's details are there twice")
     created = session.numbers(_CREATED)
-    if any(
-        not 0 < seconds < 2**33 for seconds in created
-    ):  # until the year 2242; anything else is a flipped bit
+    # Until the year 2242; anything else is a flipped bit.
+    if not all(0 < seconds < 2**33 for seconds in created):
         raise _Malformed("its creation time is impossible")
     programs = (text for process in processes for text in process.texts(3))
     return Envelope(

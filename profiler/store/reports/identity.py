@@ -76,7 +76,7 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
         view = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
         envelope = read_envelope(view, str(path))
         digest = hashlib.sha256(view).hexdigest()
-    return ReportFile(path, plain, digest, size, envelope, stamp)
+    return ReportFile(path, plain, sha256=digest, bytes=size, envelope=envelope, stamp=stamp)
 
 
 def check_beginning(path: Path) -> None:

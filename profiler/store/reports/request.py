@@ -87,7 +87,7 @@ class ReportPart(StrEnum):
 
 @dataclass(frozen=True)
 class Request:
-    """Which reports to read (one for each process), the folder to fill, and the name of the run.
+    """The reports to read (one for each process), the folder to fill, and the name of the run.
 
     When the report is a copy of another one, messages call it `shown`, and `reference` is the path or URL of
     the original.

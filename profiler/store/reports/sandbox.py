@@ -3,8 +3,8 @@
 In: requests.
 Out: manifests or `ReportError`s. A pool starts readers. Each of them checks, hashes and stores reports, and has a
 process without rights decode them (`contained_reader.py`). A reader that crashes or exceeds its time is replaced,
-and only its report is affected: after a crash the report is read again, each time with one optional part less,
-and it fails when no optional part is left. A reader never outlives its parent: it exits when the parent is gone,
+and only its report is affected. After a crash, the report is read again, each time with one optional part less; it
+fails when no optional part is left. A reader never outlives its parent: it exits when the parent is gone,
 and an alarm ends it when it hangs in native code, where no Python runs.
 """
 

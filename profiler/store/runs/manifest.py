@@ -78,7 +78,7 @@ class Clocks(msgspec.Struct, frozen=True):
 
 
 class Provenance(msgspec.Struct, frozen=True):
-    """How prof built and ran what it measured; paths are relative to the ladder's folder."""
+    """The way in which prof built and ran what it measured; paths are relative to the ladder's folder."""
 
     driver_version: str = ""
     nvcc_version: str = ""

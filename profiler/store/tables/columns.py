@@ -36,7 +36,7 @@ class Labels:
     def finish(self) -> pa.DictionaryArray:
         import pyarrow as pa
 
-        values = text_array(list(self._code_of))
+        values = _text_array(list(self._code_of))
         return pa.DictionaryArray.from_arrays(pa.array(self._codes, pa.int32()), values)
 
     def _code(self, value: str) -> int:
@@ -123,7 +123,7 @@ def find_stretches(values: Iterable[_Value]) -> Iterator[tuple[_Value, int, int]
         start += length
 
 
-def text_array(values: Sequence[str]) -> pa.Array:
+def _text_array(values: Sequence[str]) -> pa.Array:
     """Makes an array of names.
 
     Parts that are not valid Unicode become U+FFFD, since names come from anybody's program.

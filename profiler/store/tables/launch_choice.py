@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LaunchChoice:
-    """Which launches are meant: those of kernels and in NVTX ranges whose names match, and with numbers such as 12 or 4-6; None for all."""
+    """The launches that are meant: kernel, NVTX range and number match what was given, such as 12 or 4-6. None fits all."""
 
     kernels: str | None = None
     nvtx: str | None = None

@@ -141,9 +141,13 @@ def test_the_language_is_what_the_compiler_left_in_the_name_and_the_lines(kernel
 
 
 def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
-    """Yields what detectors say, without what is replaced whole for the cause, and without what explains their code."""
+    """Yields what detectors say, without what is replaced whole for the cause, and without what explains their code.
+
+    What is replaced stands where the candidate is made, or in the function that makes its advice there.
+    """
     for path in Path(detectors.__file__).parent.rglob("*.py"):
         tree = ast.parse(path.read_text())
+        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
         left_out = set()
         for node in ast.walk(tree):
             if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -151,6 +155,8 @@ def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
             is_candidate = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Candidate"
             if is_candidate and getattr(node.args[0], "value", None) in replaced:
                 left_out.update(ast.walk(node))
+                makes_advice = functions.get(getattr(getattr(node.args[2], "func", None), "id", ""))
+                left_out.update(ast.walk(makes_advice) if makes_advice else ())
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in left_out:
                 yield node.value

@@ -19,7 +19,7 @@ from profiler.analyse.code.code import KEPT, Instruction, parse_text
 
 @dataclass(frozen=True)
 class Size:
-    """How many instructions a function takes, and how many its fast form, of which `special` run on the special-function unit."""
+    """The number of instructions of a function, and of its fast form, of which `special` run on the special-function unit."""
 
     precise: float
     fast: float

@@ -1,4 +1,4 @@
-"""Why one kernel is faster, as blocks: the speedup as a product of its factors, in a sentence and a table.
+"""Says in blocks why one kernel is faster: the speedup as a product of its factors, in a sentence and a table.
 
 Figures have as many digits as it takes for the printed factors to multiply to the printed speedup. A factor
 `not accounted for` holds what the others miss.
@@ -16,7 +16,7 @@ from profiler.catalog.presets import PRESETS
 from profiler.present.document import Chart, Column, Folded, Heading, Nested, Row, Section, Table, Text
 from profiler.text import unit_for_people
 
-MOST_PARTS = 5
+_MOST_PARTS = 5
 _LARGEST_GAP_PCT = 1.0
 _LARGEST_MAGNITUDE = 4
 # In a speedup of 5 %, a factor that is uncertain by 0.1 % is uncertain by 2 % of its share.
@@ -63,9 +63,9 @@ def attribution_blocks(comparison: findings.ComparisonFinding, full: bool) -> Se
         why = f"the speedup cannot be split; zero or not recorded: {_names(missing)}"
         return [heading, Text(why), Text(_remedy(missing))] if missing else []
     columns, rows, all_rows = (
-        factor_columns(attribution),
-        factor_rows(attribution, MOST_PARTS),
-        factor_rows(attribution, None),
+        _factor_columns(attribution),
+        _factor_rows(attribution, _MOST_PARTS),
+        _factor_rows(attribution, None),
     )
     every = [Folded("every factor and part", [Table(columns, all_rows)], "every part with --full")]
     return [
@@ -76,7 +76,7 @@ def attribution_blocks(comparison: findings.ComparisonFinding, full: bool) -> Se
         Chart("stalls_chart", comparison),
         Table(columns, all_rows if full else rows),
         *(every if len(rows) < len(all_rows) and not full else []),
-        *(Text(note) for note in attribution_notes(comparison, attribution)),
+        *(Text(note) for note in _attribution_notes(comparison, attribution)),
     ]
 
 
@@ -131,7 +131,7 @@ def _phrase(factor: findings.Factor, digits: int) -> str:
 # The table
 
 
-def factor_columns(attribution: findings.Attribution) -> tuple[Column, ...]:
+def _factor_columns(attribution: findings.Attribution) -> tuple[Column, ...]:
     """Returns the columns of a table of factors; shares only if they mean something."""
     columns = (
         Column("factor of the duration"),
@@ -149,10 +149,10 @@ def _has_shares(attribution: findings.Attribution) -> bool:
     return abs(math.log(attribution.profiled_ratio)) >= _LEAST_SHARED
 
 
-def factor_rows(attribution: findings.Attribution, most: int | None) -> list[Row]:
+def _factor_rows(attribution: findings.Attribution, most: int | None) -> list[Row]:
     """Returns each factor with its own factors below it, and their product as the last row."""
     _, digits = _precision(attribution)
-    columns = len(factor_columns(attribution))
+    columns = len(_factor_columns(attribution))
 
     def row(depth: int, part: findings.Factor | findings.Part, unit: str) -> Row:
         divisor, shown = unit_for_people(unit, part.before, part.after)
@@ -204,12 +204,14 @@ def _leading(parts: Sequence[findings.Part], most: int | None) -> list[findings.
 # How far to trust it
 
 
-def attribution_notes(comparison: findings.ComparisonFinding, attribution: findings.Attribution) -> list[str]:
+def _attribution_notes(
+    comparison: findings.ComparisonFinding, attribution: findings.Attribution
+) -> list[str]:
     """Returns what a reader must know of the factors: what some of them mean, and what could not be known."""
     missing, view = comparison.attribution_missing, attribution.view
     is_split = any(factor.factors for factor in attribution.factors)
     has_shares = _has_shares(attribution)
-    dispatch = [part for part in attribution.stalls[:MOST_PARTS] if part.name == _DISPATCH]
+    dispatch = [part for part in attribution.stalls[:_MOST_PARTS] if part.name == _DISPATCH]
     unclear = [
         one
         for one in comparison.metrics

@@ -38,13 +38,13 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> 
     columns = (
         CodeColumn(
             f"per {UNIT_TEXT[code.per]}" if code.per in ("warp", "call") else "iteration",
-            True,
+            is_right=True,
             gives_way=2 if by_step else None,
         ),
-        CodeColumn(UNIT_TEXT["step"] if by_step else "", True),
+        CodeColumn(UNIT_TEXT["step"] if by_step else "", is_right=True),
         CodeColumn("opcode"),
         CodeColumn("source", gives_way=1),
-        CodeColumn("samples", True, gives_way=0),
+        CodeColumn("samples", is_right=True, gives_way=0),
     )
     return _block(code, columns, _with_plumbing_last(stretches), partial(_count_cells, code))
 

@@ -1,4 +1,4 @@
-"""What is known of a kernel's memory as facts: its traffic, the hit rates of its caches, and the width of its accesses."""
+"""Says how a kernel uses memory, as facts: its traffic, the hit rates of its caches, and the width of its accesses."""
 
 from __future__ import annotations
 

@@ -214,7 +214,7 @@ def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
         ),
         ("reference", _reached(timing.reference_median_ns, name, timing.reference_pct)),
         ("at its best", _reached(timing.best_median_ns, fastest, timing.best_pct)),
-        ("clock", clocks_text(facts.clocks) if facts.clocks else ""),
+        ("clock", _clocks_text(facts.clocks) if facts.clocks else ""),
         ("timed", f"{repeats} in {counted(sheet.processes, 'process', 'processes')}, unprofiled"),
     ]
     return [(title, text) for title, text in rows if text]
@@ -238,7 +238,7 @@ def _algorithms(facts: Provenance) -> str:
     return f"fastest of {facts.library or 'its library'} when timed: {chosen}" if known else ""
 
 
-def clocks_text(clocks: Clocks) -> str:
+def _clocks_text(clocks: Clocks) -> str:
     """Returns the clock and the power while the kernel and its reference were timed."""
     mhz, power = clocks.sm_mhz, clocks.power_w
     moved = mhz.greatest - mhz.least > _STEADY_MHZ

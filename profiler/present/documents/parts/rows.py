@@ -20,10 +20,10 @@ def rows_document(
 ) -> Document:
     """Returns a document with one table and its records.
 
-    Programs get the names and values as they are. People get `columns`, without those that no row fills. If
-    there are no `columns`, each name becomes a plain column, aligned right if it holds figures; the last one folds, and of the
-    others that with the longest text, such as a kernel's name, gets shorter where a window is narrow. If the rows are
-    `grouped` by their first value, people see each of these once.
+    Programs get the names and values as they are. People get `columns`, without those that no row fills. If there are no
+    `columns`, each name becomes a plain column, aligned right if it holds figures. The last column folds. Of the others, that
+    with the longest text, such as a kernel's name, gets shorter where a window is narrow. If the rows are `grouped` by their
+    first value, people see each of these once.
     """
     plain = [Column(name, right=_holds_figures(rows, place)) for place, name in enumerate(header)]
     widths = [

@@ -192,24 +192,10 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         if warps >= _WORTH_SAYING
         else ""
     )
-    of_powers, by_products = doubles_by_products(evidence)
-    are_powers = 2 * of_powers > sum(site.executed for site in sites)
     yield Candidate(
         "fp64-arithmetic",
         f"{whole_percent(share)} % of the executed instructions work in double precision and keep its units busy for {whole_percent(busy)} % of the time.{mixed}{crowded}",
-        f"{by_products} If single precision is enough, compute in float."
-        if are_powers
-        else (
-            "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
-            "or a typedef."
-            if widened
-            else "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
-        )
-        + (
-            " Where double precision has to stay and a divisor is `sqrt(x)` or a power of it, multiply by `rsqrt(x)` instead."
-            if _divides_by_root(evidence)
-            else ""
-        ),
+        _advice_on_doubles(evidence, sites, widened),
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
@@ -218,6 +204,22 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
+
+
+def _advice_on_doubles(evidence: Evidence, sites: Sequence[Site], widened: Sequence[Site]) -> str:
+    of_powers, by_products = doubles_by_products(evidence)
+    if 2 * of_powers > sum(site.executed for site in sites):
+        return f"{by_products} If single precision is enough, compute in float."
+    if widened:
+        advice = (
+            "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
+            "or a typedef."
+        )
+    else:
+        advice = "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
+    if _divides_by_root(evidence):
+        advice += " Where double precision has to stay and a divisor is `sqrt(x)` or a power of it, multiply by `rsqrt(x)` instead."
+    return advice
 
 
 def _divides_by_root(evidence: Evidence) -> bool:
