@@ -17,6 +17,7 @@ from profiler.analyse.causes.evidence.synchronisation import find_own_part
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
+    find_address_work,
     find_pointers,
     find_repeated_loads,
     has_fixed_address,
@@ -220,6 +221,7 @@ def _shared_left(evidence: Evidence) -> float:
 def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterable[Candidate]:
     """Yields loads that the rows of a block make alike, with the addresses and the arithmetic that do not depend on the row either.
 
+    Where most of it is arithmetic, it is named for that.
     A thread that computes several rows does all of that once for them. It leaves fewer threads, of which two rounds fill the GPU.
     """
     block, waves = evidence.shape.block if evidence.shape else (1, 1, 1), evidence.find("waves") or 0.0
@@ -235,14 +237,23 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
             continue
         fewer = evidence.without(dict.fromkeys(alike, 1 - 1 / together))
         share = 100 * evidence.share_executed(alike)
+        index = f"threadIdx.{axis.lower()}"
+        computing = set(alike) - find_address_work(evidence, loaded) - set(loaded)
+        if evidence.share_executed(computing) > share / 200:
+            name, weights = "redundant-instructions", {site: site.executed for site in computing}
+            what, once = "compute the same values, because these do", "compute these values"
+            passed = "compute them and pass them on in"
+        else:
+            name, weights = "redundant-global-loads", {site: site.sectors or 0.0 for site in loaded}
+            what, once = "load the same data, because these addresses do", "load"
+            passed = "load into"
         yield Candidate(
-            "redundant-global-loads",
-            f"The {rows} rows of a block load the same data, because these addresses do not depend on threadIdx.{axis.lower()}: {whole_percent(share)} % of the "
-            "executed instructions are the same for all rows.",
-            f"Let each thread compute several rows (a loop over what threadIdx.{axis.lower()} counts), and load once for all of them; or let one row "
-            "load into shared memory.",
+            name,
+            f"The {rows} rows of a block {what} not depend on {index}: {whole_percent(share)} % of the executed instructions are the same for all rows.",
+            f"Let each thread compute several rows (a loop over what {index} counts), and {once} once for all of them; or let one row {passed} "
+            "shared memory.",
             fewer,
-            {site: site.sectors or 0.0 for site in loaded},
+            weights,
             {"rows_alike": float(rows), "same_in_every_row_pct": share},
         )
 
