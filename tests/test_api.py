@@ -615,6 +615,27 @@ def test_one_line_asserts_that_a_recording_is_no_slower_than_its_baseline(
         profiler.check(runs["gemm-6"], baseline="nowhere")
 
 
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (float("nan"), ValueError),
+        (10**400, ValueError),
+        (-1, ValueError),
+        (float("inf"), ValueError),
+        ("5", TypeError),
+        (True, TypeError),
+    ],
+)
+def test_a_limit_that_limits_nothing_is_refused(runs, given, kind):
+    with pytest.raises(kind, match=r"^max_slower_pct: a limit is a percentage from 0, not"):
+        profiler.check(runs["gemm-5"], baseline=runs["gemm-6"], max_slower_pct=given)
+
+
+def test_a_limit_may_be_a_number_of_numpy(runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where no file declares limits
+    assert profiler.check(runs["gemm-5"], baseline=runs["gemm-6"], max_slower_pct=np.float32(900)).passed
+
+
 def test_machine_code_is_shown_as_the_command_shows_it(reports, runs, prof_here):
     code = profiler.sass(runs["gemm-5"], runs["gemm-6"])
     assert [one.sentence for one in code.changes] == [
