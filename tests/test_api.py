@@ -1,6 +1,7 @@
 """`import profiler`: what notebooks use, with the answers the commands print."""
 
 import copy
+import json
 import re
 import subprocess
 import sys
@@ -531,6 +532,19 @@ def test_the_kernels_of_a_report_are_sorted_by_their_time(reports):
     assert top["share_pct"].sum() == pytest.approx(100)
     assert len(report) == len(list(report)) == len(top) > 1
     assert list(report.top(1)["kernel"]) == list(top["kernel"][:1])
+
+
+def test_a_name_in_a_frame_or_in_json_chooses_its_kernel_however_long_it_is(make_run, tmp_path, prof_here):
+    names = [f"void k<View<float *, (int){one}>, {'std::tuple<int>, ' * 40}>(float *)" for one in (1, 2)]
+    launches = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 1e6}} for name in names]
+    run = make_run(*launches, name="long", root=tmp_path / "runs")
+    top = profiler.read(run).top()
+    assert sorted(top["kernel"]) == sorted(profiler.show(run).to_pandas()["kernel"]) == names
+    assert profiler.show(run, kernel_name=top["kernel"][0]).kernel == top["kernel"][0]
+    show = ("--runs", tmp_path / "runs", "show", "long", "--format", "json")
+    for entry in json.loads(prof_here(*show).stdout)["index"]:
+        (found,) = json.loads(prof_here(*show, "-k", entry["kernel_name"]).stdout)["index"]
+        assert found["kernel_name"] == entry["kernel_name"]
 
 
 def test_a_run_of_times_alone_has_no_kernels_to_list(runs):
