@@ -211,7 +211,7 @@ def change_text(change_pct: float, ci_pct: tuple[float, float] | None) -> str:
     if ci_pct is None or ci_pct[0] == ci_pct[1]:
         return f"{change} %"
     if is_lopsided(change_pct, ci_pct):
-        return f"{change} % ({_end(ci_pct[0])} to {_end(ci_pct[1])})"
+        return f"{change} % [{_end(ci_pct[0])} to {_end(ci_pct[1])}]"
     return f"{change} ± {spread((ci_pct[1] - ci_pct[0]) / 2)} %"
 
 

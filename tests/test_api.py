@@ -622,6 +622,13 @@ def test_one_line_asserts_that_a_recording_is_no_slower_than_its_baseline(
     cell = slower._repr_html_()  # private: notebooks look for this name
     assert "(+87.95 ± 0.40 %, allowed +2 %)" in " ".join(cell.split())
     assert profiler.check(runs["gemm-5"], baseline=runs["gemm-6"], max_slower_pct=900).passed
+    unclear = profiler.check(reports / "gemm_6.ncu-rep", baseline=reports / "gemm_5.ncu-rep")
+    assert unclear.outcome == "unclear"
+    for said in (str(unclear), unclear.text()):
+        assert "Next: If they do the same work, give `kernel_name=PATTERN` that matches both" in " ".join(
+            said.split()
+        )
+    assert str(slower).count("Next: ") == 1
     with pytest.raises(RunNotFound, match="the same recording on both sides") as caught:
         profiler.check(runs["gemm-6"], baseline=runs)
     assert caught.value.remedy == "Give the new recording first, and the older one as `baseline`."

@@ -322,8 +322,12 @@ class Check(_Shown, CheckFinding, frozen=True):
 
     def _document(self) -> Document:
         from profiler.present.documents.check import check_document
+        from profiler.present.documents.parts.causes import why_and_next
 
         found = check_document(self)
+        if self.outcome in ("unclear", "not_comparable"):  # what to do, which the command's error says
+            first, *others = found.sections
+            found = replace(found, sections=[[*first, *why_and_next(self.headline)], *others])
         return found if len(self.pairs) > _MOST_CHECKED else _all_answer(found)
 
 
