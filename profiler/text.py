@@ -200,7 +200,7 @@ def is_lopsided(change: float, ci: tuple[float, float] | None) -> bool:
     if ci is None:
         return False
     shorter, longer = sorted((change - ci[0], ci[1] - change))
-    return longer > _LOPSIDED * max(shorter, 0.0) and longer > 1e-9 * max(map(abs, ci))
+    return shorter >= 0 and longer > _LOPSIDED * shorter and longer > 1e-9 * max(map(abs, ci))
 
 
 def change_text(change_pct: float, ci_pct: tuple[float, float] | None) -> str:
