@@ -600,10 +600,10 @@ def _make_run(*launches, name = "made", root = None,
     facts = {
         "gpus": ["NVIDIA H200"], "ncu_version": "2025.3.1.0", "clock_control": "none", "cache_control": "all",
         "replay_mode": "kernel", "sections": ["WarpStateStats"], "workload": {"m": 4096},
-        "recorded": "2026-01-01T00:00:00Z",
+        "recorded": "2026-01-01T00:00:00Z", "origin": "ingested",
     }  # fmt: skip
     manifest = Manifest(
-        schema_version=SCHEMA_VERSION, run_id=str(run_id), name=name, origin="ingested",
+        schema_version=SCHEMA_VERSION, run_id=str(run_id), name=name,
         reports=[StoredReport(sha256, 1000, reference="/nowhere/made.ncu-rep")], tables=stored,
         kernels=[KernelCount(kernel, count) for kernel, count in kernels.items()], **{**facts, **fields},
     )  # fmt: skip

@@ -1,6 +1,7 @@
 """`import profiler`: what notebooks use, with the answers the commands print."""
 
 import copy
+import json
 import re
 import subprocess
 import sys
@@ -533,6 +534,19 @@ def test_the_kernels_of_a_report_are_sorted_by_their_time(reports):
     assert list(report.top(1)["kernel"]) == list(top["kernel"][:1])
 
 
+def test_a_name_in_a_frame_or_in_json_chooses_its_kernel_however_long_it_is(make_run, tmp_path, prof_here):
+    names = [f"void k<View<float *, (int){one}>, {'std::tuple<int>, ' * 40}>(float *)" for one in (1, 2)]
+    launches = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 1e6}} for name in names]
+    run = make_run(*launches, name="long", root=tmp_path / "runs")
+    top = profiler.read(run).top()
+    assert sorted(top["kernel"]) == sorted(profiler.show(run).to_pandas()["kernel"]) == names
+    assert profiler.show(run, kernel_name=top["kernel"][0]).kernel == top["kernel"][0]
+    show = ("--runs", tmp_path / "runs", "show", "long", "--format", "json")
+    for entry in json.loads(prof_here(*show).stdout)["index"]:
+        (found,) = json.loads(prof_here(*show, "-k", entry["kernel_name"]).stdout)["index"]
+        assert found["kernel_name"] == entry["kernel_name"]
+
+
 def test_a_run_of_times_alone_has_no_kernels_to_list(runs):
     top = runs["gemm-6-timed"].top()
     assert list(top.columns) == list(runs["gemm-6"].top().columns)
@@ -608,11 +622,39 @@ def test_one_line_asserts_that_a_recording_is_no_slower_than_its_baseline(
     cell = slower._repr_html_()  # private: notebooks look for this name
     assert "(+87.95 ± 0.40 %, allowed +2 %)" in " ".join(cell.split())
     assert profiler.check(runs["gemm-5"], baseline=runs["gemm-6"], max_slower_pct=900).passed
+    unclear = profiler.check(reports / "gemm_6.ncu-rep", baseline=reports / "gemm_5.ncu-rep")
+    assert unclear.outcome == "unclear"
+    for said in (str(unclear), unclear.text()):
+        assert "Next: If they do the same work, give `kernel_name=PATTERN` that matches both" in " ".join(
+            said.split()
+        )
+    assert str(slower).count("Next: ") == 1
     with pytest.raises(RunNotFound, match="the same recording on both sides") as caught:
         profiler.check(runs["gemm-6"], baseline=runs)
     assert caught.value.remedy == "Give the new recording first, and the older one as `baseline`."
     with pytest.raises(RunNotFound, match="nowhere"):
         profiler.check(runs["gemm-6"], baseline="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (float("nan"), ValueError),
+        (10**400, ValueError),
+        (-1, ValueError),
+        (float("inf"), ValueError),
+        ("5", TypeError),
+        (True, TypeError),
+    ],
+)
+def test_a_limit_that_limits_nothing_is_refused(runs, given, kind):
+    with pytest.raises(kind, match=r"^max_slower_pct: a limit is a percentage from 0, not"):
+        profiler.check(runs["gemm-5"], baseline=runs["gemm-6"], max_slower_pct=given)
+
+
+def test_a_limit_may_be_a_number_of_numpy(runs, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where no file declares limits
+    assert profiler.check(runs["gemm-5"], baseline=runs["gemm-6"], max_slower_pct=np.float32(900)).passed
 
 
 def test_machine_code_is_shown_as_the_command_shows_it(reports, runs, prof_here):

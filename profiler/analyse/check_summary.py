@@ -26,7 +26,7 @@ _NAME_WIDTH = 60
 _MOST_IN_LINE = 3
 _IN_ONE = " in a single launch"
 ITSELF = "the same recording on both sides"
-MORE_LAUNCHES = f"One launch a side does not decide this, and two are the minimum: {more_launches()}."
+MORE_LAUNCHES = f"Where a side has a single launch, nothing is decided: {more_launches()}."
 _MORE_PROCESSES = (
     "Record both sides in more processes, which take turns: `prof collect --launches 5 --processes 5 ...`."
 )

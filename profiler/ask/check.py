@@ -21,7 +21,7 @@ from profiler.ask.named.references import is_report_path, open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import diagnose_once, profile_one, profile_pairs
 from profiler.catalog.accepted import accepted_path, append_accepted, read_accepted
-from profiler.catalog.project import Threshold, find_thresholds
+from profiler.catalog.project import Threshold, find_thresholds, limit_of
 from profiler.errors import (
     ComparisonError,
     MetricNotFound,
@@ -54,6 +54,7 @@ def check(
     a candidate, its newest counterpart is checked. With `other_kernel`, `kernel_name` chooses only the kernel of the
     baseline.
     """
+    slower = None if max_slower_pct is None else slower_limit(max_slower_pct)
     pairing = _pair_up(baseline, candidate, settings, kernel_name)
     # A run that was left out may be the newest of its name, so nothing passes silently.
     left_out = chain.from_iterable(store.left_out.items() for store in pairing.stores)
@@ -62,7 +63,7 @@ def check(
     notes = [f"limits from {thresholds.path}"] if thresholds.path else []
     gone: list[str] = []
     first, *others = thresholds.limits
-    limits = [first if max_slower_pct is None else replace(first, limit_pct=max_slower_pct), *others]
+    limits = [first if slower is None else replace(first, limit_pct=slower), *others]
     for pair in pairing.pairs:
         before, after = pair
         title, lost, added = title_of(after), list[str](), list[str]()
@@ -83,6 +84,14 @@ def check(
         checks, [*pairing.notes, *notes], gone=gone, missing=pairing.missing, new=pairing.new
     )
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
+
+
+def slower_limit(max_slower_pct: object) -> float:
+    """Returns the limit of the duration that a caller gives; raises an error that names the argument if it is none."""
+    try:
+        return limit_of(max_slower_pct)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"max_slower_pct: {error}; 5 means 5 %") from None
 
 
 def accept_changes(finding: CheckFinding, why: str) -> tuple[CheckFinding, Path | None]:

@@ -18,6 +18,7 @@ _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 _SURELY_VALID = re.compile(r"(?:[^\\.*+?{}\[\]()]|\.[*+?]?)*")
 _CAPITAL = re.compile(r"(?<!\\)[A-Z]")  # `\D` is a class and no letter
 _SHOWN = 60
+_ELLIPSIS = "…"
 
 
 def check_pattern(pattern: str) -> None:
@@ -42,9 +43,12 @@ def search_names(pattern: str, names: Sequence[str]) -> list[bool]:
 def search_typed(pattern: str, names: Sequence[str]) -> list[bool]:
     """Returns what `search_names` does for a pattern that a person typed to choose kernels.
 
-    It ignores case unless it holds a capital; KernelNotFound says why it cannot be matched.
+    It ignores case unless it holds a capital; KernelNotFound says why it cannot be matched. A name that an answer cut,
+    with an ellipsis for what it left out, finds the names that it may be.
     """
     try:
+        if _ELLIPSIS in pattern and len(pattern) <= MOST_CHARACTERS:
+            return _search("(?s)" + ".*".join(map(re.escape, pattern.split(_ELLIPSIS))), names)
         if _CAPITAL.search(pattern):
             return search_names(pattern, names)
         check_pattern(pattern)

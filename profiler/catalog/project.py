@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -78,10 +79,25 @@ def _limit(path: Path, metric: Metric, way: str, limit: object) -> Threshold:
         _invalid(path, f"unknown key '{name}.{way}'{nearest_hint(way, _WAYS)}")
     if way == "worse_pct" and metric.better is None:
         _invalid(path, f"{name}.worse_pct: it has no better direction; give {name}.rise_pct or .fall_pct")
-    if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not 0 <= limit < math.inf:
-        _invalid(path, f"{name}.{way}: a limit is a percentage from 0, not {limit!r}")
+    try:
+        limit_pct = limit_of(limit)
+    except (TypeError, ValueError) as error:
+        _invalid(path, f"{name}.{way}: {error}")
     rises = metric.better == "lower" if way == "worse_pct" else way == "rise_pct"
-    return Threshold(metric, "rise" if rises else "fall", float(limit))
+    return Threshold(metric, "rise" if rises else "fall", limit_pct)
+
+
+def limit_of(given: object) -> float:
+    """Returns a limit in percent; raises an error if it is no number, or one that no change could exceed or stay within."""
+    if isinstance(given, bool) or not isinstance(given, Real):
+        raise TypeError(f"a limit is a percentage from 0, not {given!r}")
+    try:
+        limit_pct = float(given)
+    except OverflowError:  # of an integer with hundreds of digits
+        limit_pct = math.inf
+    if not 0 <= limit_pct < math.inf:
+        raise ValueError(f"a limit is a percentage from 0, not {limit_pct:g}")
+    return limit_pct
 
 
 def _complete(given: Iterable[Threshold]) -> tuple[Threshold, ...]:

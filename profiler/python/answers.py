@@ -34,14 +34,13 @@ from profiler.present.document import Document
 from profiler.python.choosing import Named, chosen, is_there
 from profiler.python.shows_itself import ShowsItself
 from profiler.python.words import in_python
-from profiler.text import counted, report_name, shortened
+from profiler.text import counted, report_name
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from profiler.ask.show import ShownTogether
 
-_NAME_WIDTH = 60
 _MOST_CHECKED = 12  # kernels of which a log gets every figure
 _SENTENCES = ("headline", "cautions", "pairs")  # fields that people print
 _NAMED = ("metrics", "causes")  # fields whose entries have names
@@ -245,7 +244,7 @@ class Overview(_Several, ShowsItself, RecordingOverview):
         return [one.kernel for one in self.sheets]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Returns one row for each kernel, by its share of the time. Names are cut to 60 characters."""
+        """Returns one row for each kernel, by its share of the time."""
         return index_frame(self.index, IndexEntry)
 
     def _document(self) -> Document:
@@ -296,7 +295,7 @@ class ShownTriage(_Several, _Shown, Triage, frozen=True):
         return [report_name(one.source) for one in self.index]
 
     def to_pandas(self) -> pd.DataFrame:
-        """Returns one row for each kernel of each recording, by its share of the time of all. Names are cut to 60 characters."""
+        """Returns one row for each kernel of each recording, by its share of the time of all."""
         return index_frame(self.index, TriagedKernel)
 
     def _document(self) -> Document:
@@ -328,8 +327,12 @@ class Check(_Shown, CheckFinding, frozen=True):
 
     def _document(self) -> Document:
         from profiler.present.documents.check import check_document
+        from profiler.present.documents.parts.causes import why_and_next
 
         found = check_document(self)
+        if self.outcome in ("unclear", "not_comparable"):  # what to do, which the command's error says
+            first, *others = found.sections
+            found = replace(found, sections=[[*first, *why_and_next(self.headline)], *others])
         return found if len(self.pairs) > _MOST_CHECKED else _all_answer(found)
 
 
@@ -383,9 +386,9 @@ def _all_answer(document: Document) -> Document:
 
 
 def index_frame(entries: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
-    """Returns a row for each entry, with one column of names, which are cut: long ones hide all else."""
+    """Returns a row for each entry, with one column of names, which are whole, so that they choose and join."""
     import pandas as pd
 
     found = pd.DataFrame(map(flat_row, entries), columns=flat_columns(kind))
-    names = [shortened(name, _NAME_WIDTH) for name in found.get("kernel", found["kernel_name"])]
+    names = found.get("kernel", found["kernel_name"])
     return found.drop(columns="kernel_name").assign(kernel=names)

@@ -68,6 +68,7 @@ def _measured(
     arguments: tuple[Any, ...],
     options: dict[str, Any],
 ) -> Any:
+    from profiler.ask.check import slower_limit
     from profiler.errors import GpuNotFound, ProfError
     from profiler.measuring.functions.plan import function_name
     from profiler.python.measuring import measure_one
@@ -79,6 +80,8 @@ def _measured(
         options["profile"] = False
     name = options.pop("name", None) or f"{request.node.name}-{function_name(function)}"
     reference, max_slower_pct = (options.pop(one, None) for one in ("reference", "max_slower_pct"))
+    if max_slower_pct is not None:
+        slower_limit(max_slower_pct)  # before it measures for minutes
     runs = baseline if update else tmp_path / "runs"
     try:
         found = measure_one(function, arguments, reference, runs, namespace, name=name, **options)

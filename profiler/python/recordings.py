@@ -92,10 +92,7 @@ class Recording(ShowsItself, Run):
         return is_there(self.kernels, kernel)
 
     def top(self, count: int | None = None) -> pd.DataFrame:
-        """Returns the kernels by their share of the time, as `prof show` lists them: all, or the first `count`.
-
-        Names are cut to 60 characters; `.kernels` has them whole.
-        """
+        """Returns the kernels by their share of the time, as `prof show` lists them: all, or the first `count`."""
         return index_frame(index_of(self)[:count], IndexEntry)
 
     def _sheet(self, kernel: str) -> Sheet:

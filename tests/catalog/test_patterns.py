@@ -38,6 +38,12 @@ def test_a_pattern_is_searched_in_each_name(pattern, found):
     assert [name for name, is_found in zip(NAMES, fits, strict=True) if is_found] == found
 
 
+def test_a_name_that_an_answer_cut_finds_the_names_that_it_may_be():
+    names = ["void k<View<const float *>, (int)1>(float *)", "void k<int>(float *)", "scale"]
+    assert search_typed("void k<View<const… (int)1>(float *)", names) == [True, False, False]
+    assert search_typed("void k<…(float *)", names) == [True, True, False]
+
+
 def test_no_names_are_no_answers():
     assert search_names("a.b", []) == []
 

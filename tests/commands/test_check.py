@@ -419,7 +419,8 @@ def test_a_limit_for_the_duration_can_be_given_on_the_command_line(prof_recorded
     check = ("check", "--baseline", "6", "5", "--max-slower")
     assert prof_recorded(*check, "5%").returncode == 1
     assert prof_recorded(*check, "50").returncode == 0
-    assert prof_recorded(*check, "much").returncode == 2
+    for refused in ("much", "nan", "inf", "-1"):
+        assert prof_recorded(*check, refused).returncode == 2
     fraction = prof_recorded(*check, "0.05")
     assert fraction.returncode == 2
     assert "5%" in fraction.stderr

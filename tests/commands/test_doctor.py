@@ -58,6 +58,18 @@ def test_without_a_gpu_it_is_useful_and_no_failure(prof_recorded, tools):
     ]
 
 
+def test_what_a_job_requires_of_its_machine_is_a_failure_if_it_is_missing(prof_recorded, tools):
+    tools()
+
+    shown = prof_recorded("doctor", "--require", "building", "--require", "measuring")
+
+    assert shown.returncode == NotReady.exit_code
+    assert "building is not possible here, because there is no nvcc; measuring is" in shown.stderr
+    assert "Install Nsight Compute" in shown.stdout, "the table says what to do"
+    assert prof_recorded("doctor", "--require", "reading").returncode == 0
+    assert prof_recorded("doctor", "--require", "mesuring").returncode == 2
+
+
 def test_a_runs_folder_that_is_not_there_may_be_new_or_misspelt_and_is_no_failure(prof_here, tools, tmp_path):
     tools()
 

@@ -366,7 +366,9 @@ def _cautions(code: Code, scope: Scope, opcodes: Mapping[str, float]) -> list[st
             if scope == "loop"
             else "every instruction of the function counts as executed once by each warp"
         )
-        return [f"nothing was counted: {which}"]
+        others = len(code.functions) - 1
+        hidden = f"this is one of {others + 1} functions; other kernels of a graph or a range are not shown"
+        return [f"nothing was counted: {which}", *([hidden] if others else [])]
     if code.like < code.launches:
         return [f"the launches ran different machine code: this is that of {code.like} of {code.launches}"]
     gap = _gap_pct(code.instructions, opcodes)

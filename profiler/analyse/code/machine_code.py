@@ -37,13 +37,14 @@ _MOST_OF_A_FUNCTION = 100
 
 
 class MachineCode(Struct, frozen=True):
-    """One kernel, or two with what changed; `changes` are counted `per` iteration or step."""
+    """One kernel, or two with what changed; `changes` are counted `per` iteration or step. `cautions` are about both."""
 
     schema_version: int
     kernels: list[hot_loop.LoopSheet]
     per: Per
     changes: Annotated[list[LoadChange], Importance(100, each=1)]
     left_out: LeftOut = {}
+    cautions: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,23 @@ def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> Co
     for profile, main, code in zip(profiles, mains, codes, strict=True):
         sheet = hot_loop.derive_loop_sheet(main, code, whole=whole)
         sheets.append(replace(sheet, cautions=[*say_main_shape(profile, main), *sheet.cautions]))
+    if len({sheet.scope for sheet in sheets}) > 1:  # an iteration is no part of a function that has none
+        view = view_machine_code(profiles, whole=True)
+        return CodeView(_with_caution(view.finding, _has_no_loop(sheets)), view.regions)
     per = _common_unit(sheets)
     changes = list_changes(sheets[0], sheets[1], per) if len(sheets) == 2 else []
     most = _MOST_OF_A_FUNCTION if whole else _MOST_OF_A_LOOP
     finding = MachineCode(SCHEMA_VERSION, [_bounded(sheet, most) for sheet in sheets], per, changes)
     return CodeView(finding, [hot_loop.find_region(code, whole=whole) for code in codes])
+
+
+def _has_no_loop(sheets: Sequence[hot_loop.LoopSheet]) -> str:
+    (label,) = (sheet.label for sheet in sheets if sheet.scope == "function")
+    return f"{label} has no hot loop, so that the whole functions stand beside each other"
+
+
+def _with_caution(finding: MachineCode, caution: str) -> MachineCode:
+    return replace(finding, cautions=[caution, *finding.cautions])
 
 
 def _bounded(sheet: hot_loop.LoopSheet, most: int) -> hot_loop.LoopSheet:

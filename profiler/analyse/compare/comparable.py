@@ -169,7 +169,7 @@ def two_kernels_text(before: Profile, after: Profile) -> str:
     """Returns what a sentence about two different kernels begins with; "" for versions of one."""
     if not are_different_kernels(before, after):
         return ""
-    return f"{' and '.join(short_names(before.kernel, after.kernel))} are two different kernels: "
+    return f"{' and '.join(short_names(before.kernel, after.kernel))} are two different kernels."
 
 
 def _grid_cautions(before: Profile, after: Profile) -> Iterator[str]:
@@ -234,8 +234,13 @@ def _process_cautions(before: Profile, after: Profile) -> Iterator[str]:
             continue
         processes = [max(len(set(one.processes)) for one in values) for values in readings]
         single = [side.label for side, count in zip(sides, processes, strict=True) if count == 1]
+        # Which process launched a kernel is known of what prof measured; the report of a program may be of several.
+        foreign = what == "profiled" and any(
+            side.manifest.origin == "ingested" for side in sides if side.label in single
+        )
+        where = "one report, which counts as one process" if foreign else "one process"
         for label in ["both sides"] if len(single) == 2 else single:
-            yield f"{label}: {what} in one process; intervals leave out how processes differ"
+            yield f"{label}: {what} in {where}; intervals leave out how processes differ"
 
 
 def _time_cautions(before: Profile, after: Profile) -> Iterator[str]:

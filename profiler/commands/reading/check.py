@@ -13,6 +13,7 @@ from profiler.analyse.check import CheckFinding
 from profiler.ask.check import accept_changes, check as ask, holds_recordings, is_store
 from profiler.ask.code import check_machine_code
 from profiler.ask.named.references import is_report_path
+from profiler.catalog.project import limit_of
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.misuse import Misuse
@@ -190,11 +191,9 @@ def _accepted_before(finding: CheckFinding) -> Iterator[str]:
 
 def _percent(text: str) -> float:
     try:
-        value = float(text.removesuffix("%"))
+        value = limit_of(float(text.removesuffix("%")))
     except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise BadParameter(f"'{text}' is not a percentage such as 2%", param_hint="'--max-slower'")
+        raise BadParameter(f"'{text}' is not a percentage such as 2%", param_hint="'--max-slower'") from None
     if 0 < value < _SMALLEST_PCT and not text.endswith("%"):
         raise BadParameter(
             f"{text} means {text} %; give {100 * value:g}% for the fraction {text}, or {text}% for what it says",

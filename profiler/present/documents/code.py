@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from profiler.analyse.code.hot_loop import LoopSheet
 from profiler.analyse.code.machine_code import UNIT_TEXT, CodeView, MachineCode, list_loads
-from profiler.analyse.code.opcodes import width_bits
+from profiler.analyse.code.opcodes import is_plumbing, width_bits
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.present import document as doc
@@ -67,8 +67,11 @@ def _meaning(code: MachineCode) -> doc.Section:
 
 
 def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
-    """Returns the instructions that the code shows as one row, by their kind, the largest count first."""
-    sides = [{one.kind: one for one in sheet.overhead} for sheet in code.kernels]
+    """Returns the instructions that the code shows as one row, by their kind, the largest count first. Others have their own rows."""
+    sides = [
+        {one.kind: one for one in sheet.overhead if any(map(is_plumbing, one.opcodes))}
+        for sheet in code.kernels
+    ]
     kinds = sorted(
         {kind for side in sides for kind in side},
         key=lambda kind: (-max(side[kind].count for side in sides if kind in side), kind),
@@ -173,7 +176,7 @@ def _caution_texts(code: MachineCode) -> list[str]:
     gpus = {sheet.gpu for sheet in code.kernels}
     if len(gpus) > 1:
         cautions.append(f"the GPU differs: {' against '.join(sheet.gpu for sheet in code.kernels)}")
-    return cautions
+    return [*code.cautions, *cautions]
 
 
 # The figures

@@ -67,10 +67,18 @@ def test_a_comparison_of_whole_functions_compares_their_shared_loads(pair):
 
 
 def test_loops_without_a_common_step_are_compared_by_iteration(store, pair):
-    view = view_machine_code([pair[0], profile_of(store, "several", "calls")])
+    view = view_machine_code([pair[0], profile_of(store, "triton_matmul", "matmul")])
     assert view.finding.per == "iteration"
+    (change,) = view.finding.changes
+    assert change.sentence.startswith("shared loads: 8 LDS + 2 LDS.128 -> ")
+    assert change.sentence.endswith(" per iteration")
+
+
+def test_a_loop_is_not_compared_with_a_function_that_has_none(store, pair):
+    view = view_machine_code([pair[0], profile_of(store, "several", "calls")])
+    assert view.finding.per == "warp"
     assert [change.sentence for change in view.finding.changes] == [
-        "shared loads: 8 LDS + 2 LDS.128 -> none per iteration"
+        "shared loads: 32,768 LDS + 8,192 LDS.128 -> none per warp"
     ]
 
 

@@ -63,6 +63,7 @@ def test_faster(prof_kernel): measured(prof_kernel, 500)
 def test_noisy(prof_kernel): measured(prof_kernel, 1080)
 def test_wrong(prof_kernel): measured(prof_kernel, 1000, triple)
 def test_without_a_kernel(): pass
+def test_limit_of_nothing(prof_kernel): measured(prof_kernel, 1000, max_slower_pct=float("nan"))
 def test_allowed(prof_kernel):
     measured(prof_kernel, 1000 if not os.path.exists("slower") else 1500, max_slower_pct=100)
 """
@@ -91,15 +92,18 @@ def outcome(process):
 
 
 def test_functions_are_compared_with_a_baseline_that_was_measured_before(start, measuring):
-    code, counts, printed = outcome(start("--prof-update", "-k", "same or wrong or allowed"))
-    assert (code, counts) == (1, "1 failed, 2 passed")
+    code, counts, printed = outcome(start("--prof-update", "-k", "same or wrong or allowed or nothing"))
+    assert (code, counts) == (1, "2 failed, 2 passed")
+    assert "max_slower_pct: a limit is a percentage from 0, not nan" in printed
     assert "'triple' computes a wrong result" in printed
     assert "During handling" not in printed, "said once"
     baseline = os.listdir(measuring.folder / "prof-baseline")
-    assert len([name for name in baseline if name.startswith("2")]) == 2, "a wrong function has no baseline"
+    assert len([name for name in baseline if name.startswith("2")]) == 2, (
+        "a wrong function has no baseline, and neither has one without a limit"
+    )
     (measuring.folder / "slower").touch()  # for the test that allows it
 
-    code, counts, printed = outcome(start("-v", "-k", "not wrong"))
+    code, counts, printed = outcome(start("-v", "-k", "not wrong and not nothing"))
     assert (code, counts) == (1, "1 failed, 4 passed, 1 unclear")
     outcomes = dict(re.findall(r"::test_(\w+) ([A-Z]+)", printed))
     passed = dict.fromkeys(("same", "faster", "without_a_kernel", "allowed"), "PASSED")

@@ -9,8 +9,10 @@ from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
 from profiler.analyse.code.called_functions import CalledFunction
-from profiler.analyse.code.hot_loop import LoopAsHot
+from profiler.analyse.code.hot_loop import LoopAsHot, Overhead
 from profiler.analyse.code.machine_code import view_machine_code
+from profiler.analyse.code.opcodes import is_plumbing
+from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.document import Document, Records, Table
 from profiler.present.documents.code import changes_document, code_document, figures_table, side_titles
 from profiler.present.documents.parts.code_rows import count_code, count_records
@@ -18,6 +20,7 @@ from profiler.present.render.csv import records_csv
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
 from profiler.present.render.terminal_table import styled, width_style
+from profiler.store.runs.run_store import open_report
 from tests.profiles import profiles_in
 
 PLAIN = Window()
@@ -189,6 +192,47 @@ def test_the_overhead_of_a_loop_is_listed_by_kind_with_its_opcodes(view):
         assert opcodes
     assert kinds["moves"][2] == "MOV 0.2500 -> 0", "counts that differ"
     assert kinds["branches"][2] == "BRA 0.06250", "and that are alike"
+
+
+def test_the_kinds_add_up_to_the_row_that_they_break_down(view):
+    """What has rows of its own, as conversions have, is no part of it."""
+    converts = Overhead("conversions", 8.0, {"I2FP.F32.S32": 8.0})
+    sheets = [replace(one, overhead=[*one.overhead, converts]) for one in view.finding.kernels]
+    tables = [
+        block
+        for section in code_document(
+            dataclasses.replace(view, finding=replace(view.finding, kernels=sheets))
+        ).sections
+        for block in section
+        if isinstance(block, Table)
+    ]
+    (table,) = [one for one in tables if one.columns[0].title.startswith("integer, moves, branches")]
+    assert "conversions" not in {row.values[0] for row in table.rows}
+    for place, sheet in enumerate(view.finding.kernels, 1):
+        added_up = sum(row.values[place] or 0.0 for row in table.rows) * sheet.steps
+        whole = sum(
+            one.count
+            for stretch in view.counts()
+            for row in stretch
+            if (one := row[place - 1]) and is_plumbing(one.opcode)
+        )
+        assert added_up == pytest.approx(whole)
+
+
+def test_a_loop_does_not_stand_beside_a_function_without_one(recorded, make_run):
+    straight = make_run(
+        {"kernel": "straight", "instructions": [("LDG.E", 1), ("FADD", 1), ("STG.E", 1), ("EXIT", 1)]}
+    )
+    view = view_machine_code([*profiles_in(recorded, "5"), profile_kernel(straight, "straight")])
+    assert [one.scope for one in view.finding.kernels] == ["function", "function"]
+    assert "has no hot loop, so that the whole functions stand beside each other" in heading_text(view)
+    assert "iteration" not in figures_text(view)
+
+
+def test_a_graph_is_said_to_hold_more_than_the_function_that_is_shown(reports):
+    run = open_report(reports / "graph.ncu-rep")
+    said = " ".join(heading_text(view_machine_code([profile_kernel(run, "graph")])).split())
+    assert "this is one of 2 functions; other kernels of a graph or a range are not shown" in said
 
 
 def test_a_stretch_of_plumbing_alone_is_no_stretch_of_its_own(view):

@@ -1,0 +1,103 @@
+"""Lists the causes that lie in what a kernel executes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from profiler.catalog.causes.kind import CauseKind
+
+_kind = partial(CauseKind, group="instructions")
+
+INSTRUCTIONS: tuple[CauseKind, ...] = (
+    _kind(
+        name="unoptimised-code",
+        what="The compiler did not optimise the code, as in a debug build.",
+        detected=(
+            "Moves of a register onto itself, which no optimiser leaves: over 2 % of the instructions. It is named alone, because other "
+            "causes of such code say little about the same source with optimisation."
+        ),
+        example="nvcc -G, which is for debuggers.",
+        remedy="Compile with optimisation: without -G, with -lineinfo for the source lines.",
+    ),
+    _kind(
+        name="integer-overhead",
+        what="Many instructions compute addresses, quotients and remainders instead of results.",
+        detected="Share of executed integer instructions beyond what the memory accesses need, and the sequences of a division.",
+        example="i / width and i % width in the inner loop, with a width that the compiler does not know.",
+        remedy="Divide once outside of the loop, use constants or powers of two, count up instead of recomputing.",
+        leaves=("dram", "tensor", "fp64"),
+    ),
+    _kind(
+        name="spelled-out-instructions",
+        what="Several instructions count the bits of a word, for which there is one.",
+        detected=(
+            "The masks by which bits are summed in pairs, fours and bytes, or single bits of one word that are added up: eight and more one by one, "
+            "or the lowest one in each turn of a loop that shifts the word."
+        ),
+        example="count += x >> k & 1 for each k from 0 to 31.",
+        remedy="Use the instruction: `__popc(x)`, or `__popcll(x)` for 64 bits.",
+        leaves=("dram", "tensor", "fp64"),
+    ),
+    _kind(
+        name="redundant-instructions",
+        what="The same computation is made again with the same inputs.",
+        detected=(
+            "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; loops that all blocks along a dimension of "
+            "the grid run on the same data; what all of these blocks, or all threads of a block, compute alike in a loop that is their own work otherwise; what all threads of the grid compute alike; or values, such as powers, that an inner loop computes anew in each turn of an outer one."
+        ),
+        example="sin(angle) of a constant angle for every element.",
+        remedy="Compute it once, before the loop or on the host, and keep the result.",
+        leaves=("dram", "tensor"),
+    ),
+    _kind(
+        name="loop-overhead",
+        what="Counting, comparing and branching take a large part of a loop.",
+        detected=(
+            "Share of the instructions of hot loops that only keep them going, from an eighth on: the branch back, its test, and counters. Tests of "
+            "the data, such as those of bounds, do not count. Around an inner loop that hardly goes back, what prepares it counts too."
+        ),
+        example="A loop of one multiply-add with `#pragma unroll 1`.",
+        remedy="Unroll the loop, so that one test and branch serve several elements.",
+        leaves=("dram", "fma", "tensor", "fp64"),
+    ),
+    _kind(
+        name="type-conversions",
+        what="Values are converted between types again and again.",
+        detected="Share of executed conversion instructions, which few units execute.",
+        example="An index converted to float and back for each element.",
+        remedy="Convert once and keep the value in one type.",
+        leaves=("dram", "tensor", "fp64"),
+    ),
+    _kind(
+        name="fp64-arithmetic",
+        what="Arithmetic runs in double precision.",
+        detected="Executed FP64 instructions and conversions to and from double, and how busy they keep their unit.",
+        example="x * 0.5 of a float x: the literal is a double, so the product is too.",
+        remedy="Write float literals (0.5f) and use float functions, if single precision is enough.",
+        leaves=("dram", "tensor"),
+    ),
+    _kind(
+        name="special-functions",
+        what="Divisions, roots, exponentials or trigonometric functions dominate.",
+        detected="Executed instructions of the special-function unit, and those of the source lines that need it.",
+        example="powf(x, 2.0f), or a precise division in the inner loop.",
+        remedy="Use the fast forms (`__expf`, `__fdividef`, `rsqrtf`, multiplication instead of powf), or a table.",
+        leaves=("dram", "tensor"),
+    ),
+    _kind(
+        name="divergent-branches",
+        what="Lanes of one warp take different branches, which are executed one after the other.",
+        detected="Lanes that are off while an instruction executes, in code between branches that split warps, or because they left a loop before the others of their warp.",
+        example="if (threadIdx.x % 2) … else …",
+        remedy="Let whole warps take the same branch: sort or regroup the work, or choose by warp.",
+        leaves=("dram", "tensor"),
+    ),
+    _kind(
+        name="idle-lanes",
+        what="Lanes have nothing to do while their warp executes.",
+        detected="Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to memory; loops of which all threads of a block make every turn with the same values, or some warps only turns that others store, or that go on after the end of the data; tiles of which less than half is there, so that nothing is added up or zeros are multiplied; or warps that do not store what they compute from shared memory.",
+        example="if (tid < s) in a reduction: half of the threads only watch from the first step on.",
+        remedy="Give every lane work: let each thread take more elements, and end idle warps early.",
+        leaves=("dram", "tensor"),
+    ),
+)

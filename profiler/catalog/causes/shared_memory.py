@@ -1,0 +1,42 @@
+"""Lists the causes that a kernel's use of shared memory has."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from profiler.catalog.causes.kind import LOCAL, CauseKind
+
+_kind = partial(CauseKind, group="shared memory")
+
+SHARED_MEMORY: tuple[CauseKind, ...] = (
+    _kind(
+        name="bank-conflicts",
+        what="Lanes of a warp access different words of the same bank, and the access takes several passes.",
+        detected="Passes that each shared access made, against those that it needs.",
+        example="tile[threadIdx.x][k] of a 32 x 32 array of floats: 32 passes for one.",
+        remedy="Choose another row length (of 4-byte words, one more), or exchange the index bits (swizzle), so that the lanes fall into different banks.",
+        leaves=LOCAL,
+    ),
+    _kind(
+        name="too-little-reuse",
+        what="Each value that is loaded from shared memory takes part in little arithmetic.",
+        detected=(
+            "Multiply-adds for each shared load whose value they take, in a loop or in one that is unrolled whole, while shared memory or its queue holds the kernel up. Pairs that a "
+            "result takes in by other operations count as well, such as the minimum of sums."
+        ),
+        example="A tiled product with one result a thread: two loads for each multiply-add.",
+        remedy="Compute a tile of results in each thread's registers (such as 8 x 8), so that each loaded value is used several times.",
+        leaves=("dram", "fma", "tensor", "fp64"),
+    ),
+    _kind(
+        name="redundant-shared-accesses",
+        what="Values go through shared memory that a register or a shuffle could carry.",
+        detected=(
+            "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between, or of what the same thread stored last; "
+            "or a loop that adds up over the threads in each turn, only to add that to a sum, to scale a sum of exponentials, or to find what one of them holds for the turn's number."
+        ),
+        example="An accumulator in shared memory: s[t] += x in a loop.",
+        remedy="Keep the value in a register, or exchange it with `__shfl_sync`.",
+        leaves=("dram", "fma", "tensor", "fp64"),
+    ),
+)
