@@ -163,11 +163,7 @@ def _find_halves(evidence: Evidence, sites: Iterable[Site]) -> dict[Site, frozen
 
 def _is_unknown(site: Site) -> bool:
     """Returns whether memory may hold anything there: what others change, or what the tensor cores read themselves."""
-    return (
-        site.kind in _UNKNOWN
-        or ".STRONG" in site.opcode
-        or (site.kind == "tensor" and "gdesc" in site.instruction.text)
-    )
+    return site.kind in _UNKNOWN or ".STRONG" in site.opcode or site.multiplies_from_shared
 
 
 def _passed_by(sites: Sequence[Site], depending: Collection[Site]) -> set[Site]:

@@ -107,7 +107,8 @@ def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) 
 
 def may_change(site: Site) -> bool:
     """Returns whether an instruction may find another value, although what it reads is the same. Parameters and other constants stay."""
-    return site.kind in _CHANGING and site.instruction.name != "LDC"
+    reads_what_changes = site.kind in _CHANGING or site.multiplies_from_shared
+    return reads_what_changes and site.instruction.name != "LDC"
 
 
 def _find_deciding(
