@@ -36,28 +36,6 @@ _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
 
 
-def has_fixed_address(evidence: Evidence, site: Site) -> float:
-    """Returns the part of the executions that repeat the same address within their loop; 0 outside of a loop."""
-    loop = evidence.innermost_loop(site)
-    if loop is None or not (bases := address_registers(site.instruction)):
-        return 0.0
-    if any(not _is_parameter(evidence, site, name) for name in bases & changed_in(loop)):
-        return 0.0
-    turns = evidence.turns(site, loop)
-    return 1 - 1 / turns if turns > 1 else 0.0
-
-
-def _is_parameter(evidence: Evidence, site: Site, register: str) -> bool:
-    """Returns whether a register holds a parameter of the kernel: compilers that are short of registers look it up again in each turn."""
-    sites = evidence.by_function[site.function]
-    index = evidence.place(site, sites)
-    writer = _before(index, _writers_in(evidence, site.function)(index, register))
-    if writer is None or evidence.innermost_loop(one := sites[writer]) != evidence.innermost_loop(site):
-        return False
-    is_looked_up = _PARAMETER.search(one.instruction.text) and not one.use.inputs
-    return bool(is_looked_up) and not one.instruction.predicate
-
-
 def find_repeated_loads(evidence: Evidence) -> list[Site]:
     """Returns the loads from global memory whose address an earlier load had too, as unrolled loops repeat them."""
     return _repeated(evidence, "global load")

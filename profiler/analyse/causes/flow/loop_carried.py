@@ -7,9 +7,9 @@ from functools import lru_cache
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
 from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
-    has_fixed_address,
     makers_of_value,
     reach,
     sources_of,
