@@ -64,6 +64,11 @@ def is_predicate(operand: str) -> bool:
     return _ONLY_PREDICATE.fullmatch(operand) is not None
 
 
+def opposite_of(predicate: str) -> str:
+    """Returns `!P0` for `P0`, and `P0` for `!P0`."""
+    return predicate[1:] if predicate.startswith("!") else f"!{predicate}"
+
+
 class RegisterUse(NamedTuple):
     """Lists the registers and predicates that an instruction reads and writes."""
 

@@ -65,3 +65,27 @@ def test_what_a_branch_may_pass_by_leaves_the_result_of_the_others(passing_by, d
     depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
     assert slow not in depending
     assert (after in depending) == depends
+
+
+@pytest.mark.parametrize(
+    ("second", "depends"),
+    [
+        (["@!P0 MOV R4, R9"], False),  # each lane has one of two other values
+        (["@!P1 MOV R4, R9"], True),  # lanes for which neither predicate holds keep it
+        (["ISETP.GE.AND P0, PT, R5, R6, PT", "@!P0 MOV R4, R9"], True),  # the predicate has changed since
+        (["IADD3 R4, R4, R3, RZ", "@!P0 MOV R4, R9"], True),  # it was made anew
+        (["@P0 MOV R4, R9"], True),
+    ],
+)
+def test_what_two_opposite_predicates_replace_is_gone(second, depends):
+    lines = ("LDG.E R4, [R2.64]", "@P0 MOV R4, RZ", *second, "FADD R6, R4, R4", "EXIT")
+    evidence = evidence_of(*lines)
+    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    assert (evidence.sites[-2] in depending) == depends
+
+
+def test_what_one_side_of_a_branch_replaces_is_there_behind_it():
+    lines = ("LDG.E R4, [R2.64]", "@P1 BRA 0x30", "@P0 MOV R4, RZ", "@!P0 MOV R4, R9", "FADD R6, R4, R4", "EXIT")  # fmt: skip
+    evidence = evidence_of(*lines)
+    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    assert evidence.sites[-2] in depending
