@@ -40,6 +40,11 @@ _PAIRS = re.compile(
 _OF_DOUBLES = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX")
 _OF_WIDE_INTEGERS = re.compile(r"U?(IADD3?|IMNMX|ISETP|MOV|SEL)\b.*\.[SU]?64\b|MATCH\..*\.U64\b")
 _TWO_FLOATS = ".F32x2"
+# Four uniform registers describe where the factors of four warps' product lie in shared memory: `HGMMA.64x64x16.F32 R24, gdesc[UR8], R24`
+# reads the place of the first one from UR8 and UR9, and of the second from UR10 and UR11. If registers hold the first factor, nothing
+# reads its place, and compilers keep other values there.
+_DESCRIBED, _WORDS_OF_PLACE = "gdesc[", 2
+_OF_FOUR_WARPS = re.compile(r"[A-Z]GMMA\b")
 _FROM_PAIRS = re.compile(r"(F2[FI]|FRND)\b.*\.F64\b(?!\.F)|I2F\b.*\.[US]64\b")
 _ADDED_TO_PAIRS = ("IMAD.WIDE", "IMAD.HI", "UIMAD.WIDE", "UIMAD.HI")
 _TIMES_ROUND = 3  # one iteration to fill the registers, one by which a copy may lag, and the one that counts
@@ -57,6 +62,11 @@ def register_of(operand: str) -> str | None:
 def is_predicate(operand: str) -> bool:
     """Returns whether an operand is a predicate, such as P0, !UP1 or PT."""
     return _ONLY_PREDICATE.fullmatch(operand) is not None
+
+
+def opposite_of(predicate: str) -> str:
+    """Returns `!P0` for `P0`, and `P0` for `!P0`."""
+    return predicate[1:] if predicate.startswith("!") else f"!{predicate}"
 
 
 class RegisterUse(NamedTuple):
@@ -78,6 +88,8 @@ def use_of(text: str) -> RegisterUse:
     """Returns what the text of an instruction says of registers and predicates; kept, because many analyses ask for it."""
     predicate, opcode, operands = parse_text(text)
     names = [_names_in(one) for one in operands]
+    if _OF_FOUR_WARPS.match(opcode):
+        names[1:] = [_described_by(one, place) or _names_in(one) for place, one in enumerate(operands[1:])]
     places = _words_written(opcode, operands)
     written: tuple[str, ...] = ()
     only_written = _NO_NAMES
@@ -129,6 +141,16 @@ def _names_in(text: str) -> _Names:
     registers = tuple(_NAMED.findall(text))
     seconds = [f"R{int(number) + 1}" for number in _PAIR.findall(text)]
     return _Names(registers, (*registers, *seconds), frozenset(_PREDICATE.findall(text)))
+
+
+def _described_by(operand: str, place: int) -> _Names | None:
+    """Returns the registers that say where factors of a product lie: at the first place of both, and behind another factor of the second alone."""
+    first = REGISTER.search(operand)
+    if first is None or not operand.startswith(_DESCRIBED):
+        return None
+    both = words_from(first.group(), 2 * _WORDS_OF_PLACE)
+    registers = tuple(both[_WORDS_OF_PLACE:] if place else both)
+    return _Names(registers, registers, _NO_NAMES)
 
 
 @lru_cache(maxsize=KEPT)
@@ -184,7 +206,7 @@ def _words_read(opcode: str, operands: tuple[str, ...]) -> Mapping[int, int]:
     if shape := words_of_product(opcode):
         _, left, right, added = shape
         # A factor in shared memory has a descriptor; if the first one has, it is that of both.
-        is_described = count > 1 and operands[1].startswith("gdesc")
+        is_described = count > 1 and operands[1].startswith(_DESCRIBED)
         return {2: added} if is_described else {1: left, 2: right, 3: added}
     if opcode.partition(".")[0] in _OF_DOUBLES:
         return dict.fromkeys(range(1, count), 2)

@@ -68,8 +68,8 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         name="redundant-global-stores",
         what="A loop stores its result in each turn, or each thread at the same place, although only the last one stays.",
         detected=(
-            "Stores whose address does not change in the loop that repeats them, unless a fence or loads beside them show that others read there; or "
-            "stores whose address is the same in all threads of the grid, which one slice of L2 takes."
+            "Stores whose address does not change in the loop that repeats them, unless a fence or loads beside them show that others read there; a sum that a loop loads and stores "
+            "in each turn, beside loads of which a tile would save more; or stores whose address is the same in all threads of the grid, which one slice of L2 takes."
         ),
         example="out[i] = sum inside the loop that adds up sum.",
         remedy="Store once, after the loop, or in one thread.",

@@ -112,7 +112,7 @@ def test_the_registers_that_an_instruction_writes(text, written):
         ("I2F.U64.RP R7, UR4", "R7 UR4 UR5", "R7"),
         ("HMMA.16816.F32 R4, R8, R12, R4", "R4 R5 R6 R7 R8 R9 R10 R11 R12 R13", ""),
         ("HMMA.16816.F32 R4, R8, R12, RZ", "R4 R8 R9 R10 R11 R12 R13", "R4"),
-        ("HGMMA.64x8x16.F32 R24, gdesc[UR8], R24, gsb0", "R24 R25 R26 R27 UR8", ""),
+        ("HGMMA.64x8x16.F32 R24, gdesc[UR8], R24, gsb0", "R24 R25 R26 R27 UR8 UR9 UR10 UR11", ""),
         ("SHFL.BFLY P0, R19, R21, R18, R11", "R11 R18 R19 R21", "R19"),
         ("SHFL.IDX PT, R4, R4, R5, 0x1f", "R4 R5", ""),
         ("MATCH.ALL.U64 P0, R12, R2", "R2 R3 R12", "R12"),
@@ -129,7 +129,8 @@ def test_the_registers_that_an_instruction_writes(text, written):
         ("TEX.LL RZ, R13, R12, R7, UR4, 0x0.ARRAY_2D, 0x1", "R7 R12 R13 R14 UR4", ""),
         ("TEX RZ, R15, R12, UR4, CUBE, 0x1", "R12 R13 R14 R15 UR4", "R15"),
         ("TLD.LZ RZ, R7, R6, UR4, 0x0.1D, 0x1", "R6 R7 UR4", "R7"),
-        ("HGMMA.64x8x16.F32 R24, R4, gdesc[UR8], R24, gsb0", "R4 R5 R6 R7 R24 R25 R26 R27 UR8", ""),
+        ("HGMMA.64x8x16.F32 R24, R4, gdesc[UR8], R24, gsb0", "R4 R5 R6 R7 R24 R25 R26 R27 UR10 UR11", ""),
+        ("UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8]", "UR4 UR6 UR8", ""),
     ],
 )
 def test_the_registers_that_an_instruction_reads_or_names_and_those_that_it_only_writes(text, read, alone):

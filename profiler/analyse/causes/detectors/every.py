@@ -6,6 +6,7 @@ from profiler.analyse.causes.detectors import ceilings
 from profiler.analyse.causes.detectors.candidate import Detector
 from profiler.analyse.causes.detectors.global_memory import (
     atomics,
+    in_place,
     layout,
     narrow_accesses,
     random_sequences,
@@ -53,6 +54,7 @@ DETECTORS: tuple[Detector, ...] = (
     layout.detect_misaligned,
     narrow_accesses.detect_narrow,
     redundant_loads.detect_redundant_loads,
+    in_place.detect_in_place,
     random_sequences.detect_skipping_ahead,
     redundant_stores.detect_redundant_stores,
     compilation.detect_spills,

@@ -201,6 +201,11 @@ class Site:
         return self.kind in ("shared store", "shared atomic") or self.instruction.name in COPIES_TO_SHARED
 
     @property
+    def multiplies_from_shared(self) -> bool:
+        """Returns whether the tensor cores read a factor from shared memory themselves, at a place that registers describe."""
+        return self.kind == "tensor" and "gdesc[" in self.instruction.text
+
+    @property
     def excess_sectors(self) -> float:
         return max(0.0, (self.sectors or 0.0) - (self.ideal_sectors or 0.0))
 

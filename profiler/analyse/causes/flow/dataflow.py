@@ -7,6 +7,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from functools import lru_cache
+from operator import attrgetter
 from typing import TypeVar
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -16,6 +17,7 @@ from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import (
     REGISTER,
+    opposite_of,
     predicates_in,
     register_of,
     written_registers,
@@ -34,28 +36,6 @@ STACK = frozenset({"R1"})  # the pointer of the stack, from which spilled regist
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
-
-
-def has_fixed_address(evidence: Evidence, site: Site) -> float:
-    """Returns the part of the executions that repeat the same address within their loop; 0 outside of a loop."""
-    loop = evidence.innermost_loop(site)
-    if loop is None or not (bases := address_registers(site.instruction)):
-        return 0.0
-    if any(not _is_parameter(evidence, site, name) for name in bases & changed_in(loop)):
-        return 0.0
-    turns = evidence.turns(site, loop)
-    return 1 - 1 / turns if turns > 1 else 0.0
-
-
-def _is_parameter(evidence: Evidence, site: Site, register: str) -> bool:
-    """Returns whether a register holds a parameter of the kernel: compilers that are short of registers look it up again in each turn."""
-    sites = evidence.by_function[site.function]
-    index = evidence.place(site, sites)
-    writer = _before(index, _writers_in(evidence, site.function)(index, register))
-    if writer is None or evidence.innermost_loop(one := sites[writer]) != evidence.innermost_loop(site):
-        return False
-    is_looked_up = _PARAMETER.search(one.instruction.text) and not one.use.inputs
-    return bool(is_looked_up) and not one.instruction.predicate
 
 
 def find_repeated_loads(evidence: Evidence) -> list[Site]:
@@ -288,28 +268,52 @@ def find_depending(
     first: Set[Site],
     never: Set[Site] = frozenset(),
     before: Iterable[str] = (),
+    takes: Callable[[Site], Set[str]] = attrgetter("taken"),
 ) -> Iterator[Site]:
     """Yields `first`, and what reads their results or those of others that were found, in the order of the code; but `never` these.
 
     The search goes through loops twice. What a branch may pass by, such as the slow path of a division, leaves the result of the others.
-    Registers may hold such results `before` the code begins.
+    What is written under a predicate leaves it in other lanes, until they write under the opposite one. Registers may hold such results
+    `before` the code begins. An instruction `takes` all that it reads, or a part of that.
     """
     tainted = set(before)
+    # By register that holds such a result in some lanes, the predicate of those that have another.
+    replaced: dict[str, str] = {}
     # By the end of what a branch may pass by, the registers that hold such results where it begins.
     passed: dict[int, set[str]] = {}
     nearest_end: float = math.inf
     for site in _looping_twice(sites, loops):
         while nearest_end <= site.instruction.offset:
-            tainted |= passed.pop(int(nearest_end))
+            left = passed.pop(int(nearest_end))
+            tainted |= left
+            replaced = _without_names(replaced, left)
             nearest_end = min(passed, default=math.inf)
-        if site in first or not (tainted.isdisjoint(site.taken) or site in never):
+        results, guard = site.use.results, site.instruction.predicate
+        depends = site in first or not (tainted.isdisjoint(takes(site)) or site in never)
+        if depends:
             yield site
-            tainted |= site.use.results
-        elif site.instruction.predicate is None:
-            tainted -= site.use.results
+            tainted |= results
+        elif guard is None:
+            tainted -= results
+        else:
+            tainted -= {name for name in results if replaced.get(name) == opposite_of(guard)}
+        replaced = _without_names(replaced, results)
+        if guard and not depends:
+            replaced |= dict.fromkeys(results & tainted, guard)
         if site.leads_to is not None:
             passed.setdefault(site.leads_to, set()).update(tainted)
             nearest_end = min(nearest_end, site.leads_to)
+
+
+def _without_names(replaced: dict[str, str], written: Set[str]) -> dict[str, str]:
+    """Returns what is known of registers under predicates, without these registers and these predicates."""
+    if not replaced:
+        return replaced
+    return {
+        name: guard
+        for name, guard in replaced.items()
+        if name not in written and guard.removeprefix("!") not in written
+    }
 
 
 def _looping_twice(sites: Sequence[Site], loops: Iterable[Loop]) -> Sequence[Site]:

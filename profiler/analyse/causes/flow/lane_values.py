@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
+from operator import attrgetter
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -19,6 +20,7 @@ from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
 
+_TAKEN: Callable[[Site], Set[str]] = attrgetter("taken")
 _IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")
 _OF_LANES = ("SR_LANEID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK")
 # One value for the warp, from those of all lanes.
@@ -37,8 +39,10 @@ _AND = "0xc0"  # the table by which LOP3 computes a & b
 _WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
 
-def find_differing(evidence: Evidence, but_for: Set[Site] = frozenset()) -> Iterator[Site]:
-    """Yields the instructions whose results depend on the lane, some of them twice; but not by way of the results of some.
+def find_differing(
+    evidence: Evidence, but_for: Set[Site] = frozenset(), takes: Callable[[Site], Set[str]] = _TAKEN
+) -> Iterator[Site]:
+    """Yields the instructions whose results depend on the lane, some of them twice; but not by way of the results of some, or of what they do not take.
 
     What memory holds at one address is one value, however it is loaded. An index of a thread divided by 32 is the index of
     its warp, where the rows of a block are whole warps.
@@ -58,7 +62,7 @@ def find_differing(evidence: Evidence, but_for: Set[Site] = frozenset()) -> Iter
             return False
         return True if site.kind in NOT_REPEATED else None
 
-    return _follow(evidence, differs)
+    return _follow(evidence, differs, takes)
 
 
 @kept
@@ -87,13 +91,15 @@ def _without(sites: Iterable[Site], differing: Iterable[Site]) -> set[Site]:
     return left
 
 
-def _follow(evidence: Evidence, differs: Callable[[Site], bool | None]) -> Iterator[Site]:
+def _follow(
+    evidence: Evidence, differs: Callable[[Site], bool | None], takes: Callable[[Site], Set[str]] = _TAKEN
+) -> Iterator[Site]:
     """Yields the instructions that differ, and what reads their results; `differs` is None for what differs only as it does so."""
     for function, sites in evidence.by_function.items():
         known = {site: does for site in sites if (does := differs(site)) is not None}
         first = {site for site, does in known.items() if does}
         never = known.keys() - first
-        yield from find_depending(sites, evidence.loops.get(function, []), first, never)
+        yield from find_depending(sites, evidence.loops.get(function, []), first, never, takes=takes)
 
 
 def find_chosen_by_warp(evidence: Evidence) -> set[Site]:

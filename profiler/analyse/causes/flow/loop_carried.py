@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
 from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
-    has_fixed_address,
     makers_of_value,
     reach,
     sources_of,
 )
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, predicates_in, use_of, written_registers
+from profiler.analyse.code.registers import REGISTER, opposite_of, predicates_in, use_of, written_registers
 
 _RESULTS = ("fp32", "fp64")
 _MULTIPLY = ("FFMA", "FMUL", "DFMA", "DMUL")
@@ -131,6 +132,17 @@ def find_sources(loop: Loop) -> tuple[_Positions, ...]:
     return tuple(found)
 
 
+def find_halves(evidence: Evidence, sites: Iterable[Site]) -> dict[Site, frozenset[str]]:
+    """Returns the instructions of loops that write half of a register beside one that nothing takes, with the registers that count."""
+    found = {}
+    for site in sites:
+        if site.instruction.name == "PRMT" and (loop := evidence.innermost_loop(site)):
+            place = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
+            if left := left_over(loop.body, place):
+                found[site] = site.use.inputs - left
+    return found
+
+
 def left_over(body: Sequence[Instruction], place: int) -> frozenset[str]:
     """Returns the register of which an instruction keeps a half, if nothing in the loop takes that half before all of it is replaced.
 
@@ -204,10 +216,12 @@ class _Held:
         return [under.get(name) or self._by_any.get(name, _NOTHING) for name in names]
 
     def write(self, names: Iterable[str], guard: str, position: int) -> None:
-        """Notes what an instruction writes, where its predicate lets it act."""
+        """Notes what an instruction writes, where its predicate lets it act: what was there before stays elsewhere, if the opposite one has not replaced it."""
         written = frozenset({position})
+        elsewhere = self._under.get(opposite_of(guard), {}) if guard else {}
         for name in names:
-            self._by_any[name] = written | self._by_any.get(name, _NOTHING) if guard else written
+            before = elsewhere.get(name) or self._by_any.get(name, _NOTHING)
+            self._by_any[name] = written | before if guard else written
             if self._under:
                 self._forget(name, guard)
             if guard and guard.removeprefix("!") != name:
@@ -217,7 +231,7 @@ class _Held:
         """Drops what was written under a predicate that is another one now, and what is another value now, unless it is written where that is not."""
         self._under.pop(name, None)
         self._under.pop(f"!{name}", None)
-        opposite = guard.removeprefix("!") if guard.startswith("!") else f"!{guard}"
+        opposite = opposite_of(guard)
         for one, values in self._under.items():
             if not guard or one != opposite:
                 values.pop(name, None)

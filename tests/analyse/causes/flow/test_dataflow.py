@@ -8,7 +8,6 @@ from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
     find_depending,
     find_repeated_loads,
-    has_fixed_address,
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried
 
@@ -24,45 +23,6 @@ def test_a_load_whose_address_it_loaded_itself_follows_a_list():
 def test_a_load_whose_address_is_counted_up_does_not():
     evidence = evidence_of(*ARRAY)
     assert not is_carried(evidence, evidence.sites[1])
-
-
-def test_an_address_that_its_loop_does_not_change_is_loaded_once_too_often_in_all_rounds_but_one():
-    fixed = [line for line in ARRAY if not line[0].startswith("IADD3")]
-    evidence = evidence_of(*fixed)
-    assert has_fixed_address(evidence, evidence.sites[1]) == 1 - 1 / 100
-
-
-def test_an_address_that_its_loop_counts_up_is_not_fixed():
-    evidence = evidence_of(*ARRAY)
-    assert has_fixed_address(evidence, evidence.sites[1]) == 0
-
-
-@pytest.mark.parametrize(
-    ("writer", "fixed"),
-    [
-        ("LDC.64 R2, c[0x0][0x218]", 0.99),  # the pointer, looked up anew in each turn
-        ("LDC.64 R2, c[0x0][R6+0x218]", 0.0),  # one of several
-        ("LDC.64 R2, c[0x3][0x8]", 0.0),  # no parameter
-        ("@P1 LDC.64 R2, c[0x0][0x218]", 0.0),
-        ("IMAD.WIDE R2, R6, 0x4, R8", 0.0),
-    ],
-)
-def test_a_parameter_that_a_loop_looks_up_in_each_turn_is_the_same_address(writer, fixed):
-    lines = (
-        ("MOV R6, R8", 10),
-        (writer, 1000),
-        ("LDG.E R4, [R2.64+0x8]", 1000),
-        ("@P0 BRA 0x10", 1000),
-        ("EXIT", 10),
-    )
-    evidence = evidence_of(*lines)
-    assert has_fixed_address(evidence, evidence.sites[2]) == pytest.approx(fixed)
-
-
-def test_a_parameter_that_is_looked_up_behind_the_load_says_nothing_of_its_address():
-    lines = (("MOV R6, R8", 10), ("LDG.E R4, [R2.64]", 1000), ("LDC.64 R2, c[0x0][0x218]", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip
-    evidence = evidence_of(*lines)
-    assert has_fixed_address(evidence, evidence.sites[1]) == 0
 
 
 def test_the_same_address_loaded_twice_is_repeated():
@@ -105,3 +65,27 @@ def test_what_a_branch_may_pass_by_leaves_the_result_of_the_others(passing_by, d
     depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
     assert slow not in depending
     assert (after in depending) == depends
+
+
+@pytest.mark.parametrize(
+    ("second", "depends"),
+    [
+        (["@!P0 MOV R4, R9"], False),  # each lane has one of two other values
+        (["@!P1 MOV R4, R9"], True),  # lanes for which neither predicate holds keep it
+        (["ISETP.GE.AND P0, PT, R5, R6, PT", "@!P0 MOV R4, R9"], True),  # the predicate has changed since
+        (["IADD3 R4, R4, R3, RZ", "@!P0 MOV R4, R9"], True),  # it was made anew
+        (["@P0 MOV R4, R9"], True),
+    ],
+)
+def test_what_two_opposite_predicates_replace_is_gone(second, depends):
+    lines = ("LDG.E R4, [R2.64]", "@P0 MOV R4, RZ", *second, "FADD R6, R4, R4", "EXIT")
+    evidence = evidence_of(*lines)
+    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    assert (evidence.sites[-2] in depending) == depends
+
+
+def test_what_one_side_of_a_branch_replaces_is_there_behind_it():
+    lines = ("LDG.E R4, [R2.64]", "@P1 BRA 0x30", "@P0 MOV R4, RZ", "@!P0 MOV R4, R9", "FADD R6, R4, R4", "EXIT")  # fmt: skip
+    evidence = evidence_of(*lines)
+    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    assert evidence.sites[-2] in depending

@@ -12,15 +12,14 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
-from profiler.analyse.causes.evidence.sites import FENCES, Kind, Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_own_part
+from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     find_address_work,
-    find_pointers,
     find_repeated_loads,
-    has_fixed_address,
 )
 from profiler.analyse.causes.flow.overwriting import is_read_past_barrier, part_overwritten
 from profiler.analyse.causes.flow.passes import find_later_passes
@@ -31,10 +30,6 @@ from profiler.text import whole_percent
 
 OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
-# That any block can have (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
-_SHARED_BYTES = 48 * 1024
-# By which blocks of a grid or of a cluster wait for each other, or order what others read, beside atomics and loads that no cache serves.
-_BETWEEN_BLOCKS = (*FENCES, "UCGABAR_ARV", "UCGABAR_WAIT")
 # What a thread does once, however many rows it computes.
 _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 
@@ -42,7 +37,6 @@ _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
     yield from _find_passes(evidence)
-    yield from _find_in_place(evidence)
     # A tile does not help who skips ahead to a sequence of random numbers: that is a cause by itself.
     skipping = find_skipping_ahead(evidence)
     loads = [
@@ -55,47 +49,75 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     repeatable = [site for site in loads if ".STRONG" not in site.opcode]
     fixed = {site: share for site in repeatable if (share := has_fixed_address(evidence, site)) > 0}
     fixed |= {site: 1.0 for site in find_repeated_loads(evidence) if site not in skipping}
+    times = count_times_requested(evidence, leave_out=skipping)
+    tile = (
+        _name_tile(evidence, [site for site in loads if site not in fixed], fixed, times)
+        if times > OFTEN
+        else None
+    )
     if fixed:
-        stored = _stored_back(evidence, fixed)
-        kept = {(address_of(site), evidence.innermost_loop(site)) for site in stored}
-        of_kept = sum(
-            site.executed for site in fixed if (address_of(site), evidence.innermost_loop(site)) in kept
-        )
-        is_kept = 2 * of_kept >= sum(site.executed for site in fixed)
-        yield Candidate(
-            "redundant-global-loads",
-            "A loop keeps a value in global memory: in each turn, it loads and stores the same address."
-            if is_kept
-            else "A load is repeated although its address did not change.",
-            "Keep the value in a register while the loop runs, and store it once, after the loop."
-            if is_kept
-            else "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
-            without_loads(evidence, fixed | stored),
-            {site: site.executed for site in fixed},
-            in_triton="Load the value once, before the loop, and keep it in a variable.",
-        )
-    if (times := count_times_requested(evidence, leave_out=skipping)) > OFTEN:
-        # What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places. What stays in
-        # a loop needs a register and no tile: that is another change, with an estimate of its own.
-        others = [site for site in loads if site not in fixed]
-        yield Candidate(
-            "redundant-global-loads",
-            f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
-            "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
-            "several results from it."
-            + (
-                " This is estimated without the loads whose address stays: a register is enough for them."
-                if fixed
-                else ""
-            ),
-            _without_hits(evidence, others, 1 - 1 / min(times, MOST_REUSE), fixed),
-            {site: (site.sectors or 0.0) for site in others},
-            {"requested_per_delivered": times},
-            in_triton="Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
-            "columns, and a row that is read several times kept as one block.",
-        )
+        yield _name_fixed(evidence, fixed, tile)
+    if tile:
+        yield tile
     elif not fixed:
         yield from _find_shared_by_blocks(evidence, loads)
+
+
+def _name_tile(
+    evidence: Evidence, loads: Sequence[Site], fixed: Mapping[Site, float], times: float
+) -> Candidate:
+    """Returns the cause that loads are which ask the caches so many times for what device memory delivers once.
+
+    What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places. What stays in a
+    loop needs a register and no tile: that is another change, with an estimate of its own.
+    """
+    return Candidate(
+        "redundant-global-loads",
+        f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
+        "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
+        "several results from it."
+        + (
+            " This estimate leaves out what is loaded from the same place in each turn of a loop: a register is enough for that."
+            if fixed
+            else ""
+        ),
+        _without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed),
+        {site: (site.sectors or 0.0) for site in loads},
+        {"requested_per_delivered": times},
+        in_triton="Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
+        "columns, and a row that is read several times kept as one block.",
+    )
+
+
+def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate | None) -> Candidate:
+    """Returns the cause that loads of a place that stays are, and the stores with them that put a sum back there in each turn of a loop.
+
+    Such a sum is loaded in vain and stored in vain. If a tile for other loads saves more, which is another change, the sum counts as a store.
+    """
+    stored = _stored_back(evidence, fixed)
+    kept = {(address_of(site), evidence.innermost_loop(site)) for site in stored}
+    of_kept = sum(
+        site.executed for site in fixed if (address_of(site), evidence.innermost_loop(site)) in kept
+    )
+    fewer = without_loads(evidence, {**fixed, **stored})
+    if 2 * of_kept >= sum(site.executed for site in fixed):
+        tile_first = tile and evidence.model.saved(tile.effect) > evidence.model.saved(fewer)
+        return Candidate(
+            "redundant-global-stores" if tile_first else "redundant-global-loads",
+            "A loop keeps a value in global memory: in each turn, it loads and stores the same address.",
+            "Keep the value in a register while the loop runs, and store it once, after the loop.",
+            fewer,
+            {site: site.executed for site in fixed},
+            in_triton="Keep the value in a variable while the loop runs, and store it once, after the loop.",
+        )
+    return Candidate(
+        "redundant-global-loads",
+        "A load is repeated although its address did not change.",
+        "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
+        fewer,
+        {site: site.executed for site in fixed},
+        in_triton="Load the value once, before the loop, and keep it in a variable.",
+    )
 
 
 def _stored_back(evidence: Evidence, loads: Collection[Site]) -> dict[Site, float]:
@@ -151,71 +173,6 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         in_triton="Load the whole row as one block (BLOCK of the next power of two, with more `num_warps`) and keep it. If it is too long, do in "
         "one loop what the loops do (a sum beside the sum of squares, an exponential that is rescaled when the maximum grows).",
     )
-
-
-def _find_in_place(evidence: Evidence) -> Iterable[Candidate]:
-    """Yields what a block loads and stores in global memory in each turn of a loop, with barriers so that its threads find what others stored.
-
-    Where nothing in the loop orders what other blocks read, none of them can work on the same part: a barrier does not wait for it. Device
-    memory delivers that part once, unless L2 holds it from before.
-    """
-    stores = [
-        site
-        for site in evidence.of("global store")
-        if evidence.innermost_loop(site)
-        and is_read_past_barrier(evidence, site)
-        and not _waits_for_blocks(evidence, site)
-    ]
-    arrays = {one for site in stores for one in find_pointers(evidence, site)}
-    loads = [
-        site
-        for loop in evidence.loops_around(stores)
-        for site in evidence.inside(loop)
-        if site.kind == "global load" and not arrays.isdisjoint(find_pointers(evidence, site))
-    ]
-    loaded = sum(site.ideal_sectors or 0.0 for site in loads) * SECTOR_BYTES
-    delivered = evidence.find("dram_bytes_read") or 0.0
-    blocks = evidence.shape.blocks if evidence.shape else 1
-    least = max((_stored_in_turn(evidence, site) for site in stores), default=0.0)
-    if not least <= delivered < loaded / OFTEN or not 0 < delivered / blocks <= _shared_left(evidence):
-        return
-    times = loaded / delivered
-    yield Candidate(
-        "redundant-global-loads",
-        f"Each block works in place in global memory: in each turn of a loop, it loads what its threads stored before a barrier, {times:.0f} times "
-        "the bytes that device memory delivers.",
-        "Load the part of a block into shared memory once, work on it there, and store it after the loop.",
-        evidence.without(dict.fromkeys([*loads, *stores], 1 - 1 / times)),
-        {site: site.sectors or 0.0 for site in loads},
-        {"requested_per_delivered": times},
-    )
-
-
-def _waits_for_blocks(evidence: Evidence, store: Site) -> bool:
-    """Returns whether a loop around a store may wait for other blocks, as by the barrier of a cooperative grid: these then read what it stores."""
-    return any(
-        site.kind == "atomic"
-        or site.instruction.name in _BETWEEN_BLOCKS
-        or (site.kind == "global load" and ".STRONG" in site.opcode)
-        for loop in evidence.loops.get(store.function, [])
-        if store.instruction in loop
-        for site in evidence.inside(loop)
-    )
-
-
-def _stored_in_turn(evidence: Evidence, store: Site) -> float:
-    """Returns the bytes that all blocks store in a turn of the loop, on average: between barriers, no two threads store at one place."""
-    around = [loop for loop in evidence.loops[store.function] if store.instruction in loop]
-    entering = evidence.last_before(store.function, min(around, key=lambda loop: loop.start))
-    turning = max(site.executed for site in evidence.around(store))
-    turns = turning / entering.executed if entering else 1.0
-    return (store.ideal_sectors or 0.0) * SECTOR_BYTES / max(1.0, turns)
-
-
-def _shared_left(evidence: Evidence) -> float:
-    """Returns the bytes of shared memory that a block of this GPU can have beside those that it has."""
-    used = evidence.shape.shared_bytes if evidence.shape else None
-    return (evidence.find("shared_of_block") or _SHARED_BYTES) - (used or 0)
 
 
 def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterable[Candidate]:

@@ -3,30 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from profiler.analyse.causes.detectors.idle_lanes.steps import acting_lanes, find_unconcerned, is_broadcast
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.dataflow import find_depending
+from profiler.analyse.causes.flow.dataflow import find_depending, readers_behind
 from profiler.analyse.causes.flow.lane_values import find_differing
+from profiler.analyse.causes.flow.loop_carried import find_halves, is_carried
 from profiler.catalog.metrics import LANES
 
 _HALF = 1 / 2
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor")
+_STORES: tuple[Kind, ...] = ("global store", "shared store")
+
+
+class _Turns(NamedTuple):
+    """The instructions of a loop itself, with its loads and results, and the part of the lanes that have an element in a turn."""
+
+    own: list[Site]
+    loads: set[Site]
+    results: set[Site]
+    part: float
 
 
 @kept
 def find_turns_for_few(evidence: Evidence) -> dict[Site, float]:
     """Returns the instructions of these loops, and the part of them that is for lanes without an element.
 
-    No access of a turn acts for more lanes, and all results are made of what these load: what a lane makes of its own index, or of a value
-    that it keeps, may be work that needs no access. Warps whose lanes all have an element make as many turns fewer.
+    No access of a turn acts for more lanes, and all results are made of what these load, or only stored by these lanes: what a lane makes
+    of its own index, or of a value that it keeps, may be work that needs no access. Warps whose lanes all have an element make as many
+    turns fewer.
     """
     if not evidence.has_costs:
         return {}
+    some = [turns for turns in _find_turns(evidence) if 0 < turns.part <= _HALF]
+    loads = {load for turns in some for load in turns.loads}
+    made = {function: _made_of(evidence, function, loads) for function in {load.function for load in loads}}
     found: dict[Site, float] = {}
+    for turns in some:
+        if turns.results <= made[turns.own[0].function] or _are_only_stored(evidence, turns):
+            found |= dict.fromkeys(turns.own, 1 - turns.part)
+    return found
+
+
+def _find_turns(evidence: Evidence) -> list[_Turns]:
+    """Returns the loops that load and compute."""
+    found = []
     unconcerned = find_unconcerned(evidence)
     dividing = set(find_dividing(evidence))
     for loop in evidence.loops_around(evidence.of("global load")):
@@ -37,15 +62,32 @@ def find_turns_for_few(evidence: Evidence) -> dict[Site, float]:
             if site.kind in ACCESSES and site not in unconcerned and not is_broadcast(site)
         ]
         loads = {site for site in accesses if site.kind == "global load"}
-        part = max(map(acting_lanes, accesses), default=0.0) / (loop.iterations * LANES)
         results = {site for site in own if site.kind in _RESULTS and site not in dividing}
-        if loads and results and 0 < part <= _HALF and results <= _made_of(evidence, loads):
-            found |= dict.fromkeys(own, 1 - part)
+        if loads and results:
+            part = max(map(acting_lanes, accesses)) / (loop.iterations * LANES)
+            found.append(_Turns(own, loads, results, part))
     return found
 
 
-def _made_of(evidence: Evidence, loads: Collection[Site]) -> set[Site]:
-    """Returns what depends on the lane by way of what these load alone."""
-    function = next(iter(loads)).function
-    fed = find_depending(evidence.by_function[function], evidence.loops[function], set(loads))
-    return set(fed) - set(find_differing(evidence, set(loads)))
+def _made_of(evidence: Evidence, function: int, loads: Collection[Site]) -> set[Site]:
+    """Returns what depends on the lane by way of what these load alone. A lane's index may choose a result, such as zero for no element."""
+    sites = evidence.by_function[function]
+    halves = find_halves(evidence, sites)
+    fed = find_depending(sites, evidence.loops[function], set(loads))
+    return set(fed) - set(
+        find_differing(evidence, set(loads), takes=lambda site: halves.get(site, site.use.inputs))
+    )
+
+
+def _are_only_stored(evidence: Evidence, turns: _Turns) -> bool:
+    """Returns whether the results of a turn are stored in it and decide nothing, not even which lanes store: they are for the lanes that do."""
+    following = set(find_depending(turns.own, [], turns.results))
+    stores = {site for site in following if site.kind in _STORES}
+    return bool(stores) and not any(
+        site.use.predicates_written
+        or site.kind in ("control", "mio")
+        or (site.kind in ACCESSES and site not in stores)
+        or is_carried(evidence, site)
+        or any(reader not in following for reader in readers_behind(evidence, site))
+        for site in following
+    )

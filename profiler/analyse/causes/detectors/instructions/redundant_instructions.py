@@ -9,10 +9,11 @@ from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.addresses.fixed import may_change
 from profiler.analyse.causes.flow.arithmetic.alike_in_block import find_alike_in_block
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.repeated_in_blocks import find_repeated_in_blocks
-from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC, find_steady_arithmetic, may_change
+from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC, find_steady_arithmetic
 from profiler.analyse.causes.flow.block_sharing import (
     count_blocks_alike,
     find_grid_independent,

@@ -7,7 +7,6 @@ as the sums of the squares of its rows, each of them computes again.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
@@ -15,7 +14,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, SIZE_IS_UNKNOWN, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC
 from profiler.analyse.causes.flow.dataflow import find_depending, reach, sources_of
-from profiler.analyse.causes.flow.loop_carried import left_over
+from profiler.analyse.causes.flow.loop_carried import find_halves
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
@@ -136,38 +135,18 @@ def _find_depending(
 ) -> set[Site]:
     """Returns the instructions whose results depend on an index of the block."""
     first = {site for site in sites if index in site.instruction.text or _is_unknown(site)}
-    halves = _find_halves(evidence, sites)
+    halves = find_halves(evidence, sites)
     while True:
-        depending = set(find_depending(sites, loops, first, halves.keys()))
+        depending = set(find_depending(sites, loops, first, takes=lambda site: halves.get(site, site.taken)))
         new = _passed_by(sites, depending) | _loading_from(evidence, sites, depending)
-        new |= {
-            site
-            for site, taken in halves.items()
-            if not depending.isdisjoint(sources_of(evidence, site, taken))
-        }
         if new <= depending:
             return depending
         first |= new
 
 
-def _find_halves(evidence: Evidence, sites: Iterable[Site]) -> dict[Site, frozenset[str]]:
-    """Returns the instructions that write half of a register beside one that nothing takes, with the registers that count."""
-    found = {}
-    for site in sites:
-        if site.instruction.name == "PRMT" and (loop := evidence.innermost_loop(site)):
-            place = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
-            if left := left_over(loop.body, place):
-                found[site] = site.use.inputs - left
-    return found
-
-
 def _is_unknown(site: Site) -> bool:
     """Returns whether memory may hold anything there: what others change, or what the tensor cores read themselves."""
-    return (
-        site.kind in _UNKNOWN
-        or ".STRONG" in site.opcode
-        or (site.kind == "tensor" and "gdesc" in site.instruction.text)
-    )
+    return site.kind in _UNKNOWN or ".STRONG" in site.opcode or site.multiplies_from_shared
 
 
 def _passed_by(sites: Sequence[Site], depending: Collection[Site]) -> set[Site]:

@@ -7,18 +7,15 @@ In `for (i …) sum += sinf(angle) * x[i]`, the sine is such arithmetic: its inp
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
-from operator import itemgetter
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.addresses.fixed import find_steady
 from profiler.analyse.causes.flow.dataflow import choosers_of, readers_of
 from profiler.analyse.causes.flow.loop_carried import find_sources
 from profiler.analyse.code.loops import Loop
 
 ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
-_CHANGING: tuple[Kind, ...] = (*ACCESSES, "barrier", "mio")  # what others have stored, or other lanes hold
-_NOBODY = ""
-_END = itemgetter(0)
 
 
 def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
@@ -32,7 +29,7 @@ def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
         if not inside or (turns := evidence.turns(inside[0], loop)) <= 1:
             continue
         changed = {name for site in inside for name in site.use.results}
-        steady = _find_steady(evidence, inside, changed)
+        steady = find_steady(evidence, loop).instructions
         alike = [
             site
             for site in inside
@@ -66,48 +63,6 @@ def _find_serving(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[
         if site in steady and site not in going | needed and (used := readers.get(site)) and used <= going:
             going.add(site)
             yield site
-
-
-def _find_steady(evidence: Evidence, inside: Sequence[Site], changed: Set[str]) -> set[Site]:
-    """Returns the instructions of a loop that find the same in each of its turns.
-
-    * A register that is written anew in each turn holds the same value there, if the instruction that writes it finds the same.
-    * A value that is written under a predicate counts only for instructions under the same predicate.
-    * What is written where a branch may pass by counts no further than the end of that code, unless each turn takes the same side of
-      the branch and the register counted before it.
-    * Nothing counts inside of loops in this one, since they may change it again.
-    """
-    loop = evidence.innermost_loop(inside[0])
-    found: set[Site] = set()
-    same: dict[str, str | None] = {}  # by register or predicate, for whom it has the value of each turn
-    # Code that a branch may pass by: by its end, and the registers that stay known behind it, those of which nothing is known there.
-    passed: dict[tuple[int, frozenset[str]], set[str]] = {}
-    for site in inside:
-        while passed and (ended := min(passed, key=_END))[0] <= site.instruction.offset:
-            unknown = passed.pop(ended)
-            same = {name: guard for name, guard in same.items() if name not in unknown}
-        guard, results = site.instruction.predicate, site.use.results
-        known = same if evidence.innermost_loop(site) is loop else {}
-        is_alike = not may_change(site) and all(
-            name not in changed or known.get(name, _NOBODY) in (None, guard) for name in site.taken
-        )
-        if is_alike:
-            found.add(site)
-        if target := site.leads_to:
-            passed.setdefault((target, frozenset(same) if is_alike and guard else frozenset()), set())
-        for (_, staying), unknown in passed.items():
-            unknown.update(results - staying)
-        for name in results:
-            if is_alike and known is same:
-                same[name] = guard if same.get(name, _NOBODY) is not None else None
-            else:
-                same.pop(name, None)
-    return found
-
-
-def may_change(site: Site) -> bool:
-    """Returns whether an instruction may find another value, although what it reads is the same. Parameters and other constants stay."""
-    return site.kind in _CHANGING and site.instruction.name != "LDC"
 
 
 def _find_deciding(

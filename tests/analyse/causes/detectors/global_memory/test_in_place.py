@@ -4,7 +4,7 @@ import pytest
 from made_evidence import evidence_of
 from msgspec.structs import replace
 
-from profiler.analyse.causes.detectors.global_memory.redundant_loads import detect_redundant_loads
+from profiler.analyse.causes.detectors.global_memory.in_place import detect_in_place
 
 BEFORE = ("LDC.64 R2, c[0x0][0x210]", "LDC.64 R14, c[0x0][0x218]", "S2R R5, SR_TID.X")
 # Each thread loads its element and that of a neighbour, which it adds to its own.
@@ -28,7 +28,7 @@ def times_loaded(*inside, delivered=3200.0, blocks=1, sectors=500.0, shared=0, f
     )
     (shape,) = evidence.profile.shapes
     evidence.profile.shapes[:] = [replace(shape, shared_bytes=shared)]
-    found = [one for one in detect_redundant_loads(evidence) if "in place" in one.sentence]
+    found = [one for one in detect_in_place(evidence) if "in place" in one.sentence]
     return found[0].evidence["requested_per_delivered"] if found else 0.0
 
 
@@ -50,7 +50,7 @@ def test_other_loops_do_not_work_in_place(inside):
 
 def test_code_that_is_not_repeated_does_not_work_in_place_again_and_again():
     evidence = evidence_of(*BEFORE, *STEP, "EXIT", figures={"dram_bytes_read": 3200.0})
-    assert not any("in place" in one.sentence for one in detect_redundant_loads(evidence))
+    assert not any("in place" in one.sentence for one in detect_in_place(evidence))
 
 
 @pytest.mark.parametrize(("delivered", "named"), [(15_900.0, True), (16_100.0, False), (0.0, False)])

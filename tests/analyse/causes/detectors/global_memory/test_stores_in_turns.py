@@ -102,3 +102,53 @@ def test_what_a_thread_stores_before_a_barrier_others_read_after_it(other, betwe
     )  # fmt: skip
     found = find_stores(*((line, 100.0) for line in before), *((line, 800.0) for line in turn))
     assert bool(found) == named
+
+
+@pytest.mark.parametrize(
+    ("waits", "named"),
+    [
+        ((5, 80), {"keeps a value": "redundant-global-stores", "Loads request": "redundant-global-loads"}),
+        ((80, 5), {"keeps a value": "redundant-global-loads", "Loads request": "redundant-global-loads"}),
+    ],
+)
+def test_a_value_that_a_loop_keeps_in_memory_is_a_cause_beside_a_tile_that_saves_more(waits, named):
+    """Each turn adds what all threads load to the thread's own sum; L1 serves what they share."""
+    turn = (
+        "LDG.E R6, [R8.64]",
+        "FADD R6, R6, 1",
+        "LDG.E R4, [R2.64]",
+        "FADD R6, R6, R4",
+        "STG.E [R8.64], R6",
+    )
+    lines = (*turn, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10")
+    facts = {place: {"sectors": 3200.0, "ideal_sectors": 3200.0} for place in (1, 3, 5)}
+    facts |= {place: {"waits": {"long_scoreboard": wait}} for place, wait in zip((2, 4), waits, strict=True)}
+    evidence = evidence_of(
+        *("MOV R4, RZ", *((line, 800.0) for line in lines), "EXIT"),
+        facts=facts,
+        figures={"l1_hit_pct": 100.0, "dram_bytes_read": 2000.0},
+    )
+    found = {one.sentence: one.name for one in redundant_loads.detect_redundant_loads(evidence)}
+    for said, name in named.items():
+        assert [found[sentence] for sentence in found if said in sentence] == [name]
+
+
+def test_sums_that_an_unrolled_loop_finds_anew_in_each_turn_of_the_loop_around_it_are_kept_in_memory():
+    """`for (s) for (c) out[c] += …`, of which only the outer loop is left: it computes the places of the sums from the same values."""
+    turn = (
+        "UMOV UR4, URZ",
+        "IMAD.WIDE R8, R5, UR4, R14",
+        "LDG.E R6, [R8.64]",
+        "FADD R6, R6, R4",
+        "STG.E [R8.64], R6",
+        "UIADD3 UR4, UR4, 0x1, URZ",
+        "IMAD.WIDE R8, R5, UR4, R14",
+        "LDG.E R7, [R8.64+0x4]",
+        "FADD R7, R7, R4",
+        "STG.E [R8.64+0x4], R7",
+        "@P0 BRA 0x10",
+    )
+    evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
+    candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)))
+    assert "keeps a value in global memory" in candidate.sentence
+    assert candidate.effect.resources["lsu"] == pytest.approx(7 / 8)

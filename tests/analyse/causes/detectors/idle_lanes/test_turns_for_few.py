@@ -22,13 +22,20 @@ START = ("S2R R20, SR_TID.X", "IMAD.WIDE R2, R20, 0x4, R8")
 
 def made(**changed):
     """The loop, of which some instructions were changed."""
-    lines = list({**LOOP, **changed}.values())
-    facts = {place: {"lanes": ALL, "acting": ALL} for place in (0, 1)}
+    return made_of({**LOOP, **changed})
+
+
+def made_of(loop, first=(), behind=()):
+    """A loop that begins at 0x20, or behind what comes first."""
+    before = (*START[:1], *first, *START[1:])
+    lines = [(line.replace("0x20", f"{16 * len(before):#x}"), acting) for line, acting in loop.values()]
+    facts = {place: {"lanes": ALL, "acting": ALL} for place in range(len(before))}
     facts |= {
         place: {"lanes": ALL, "acting": acting, "sectors": 200.0, "ideal_sectors": 200.0}
-        for place, (_, acting) in enumerate(lines, len(START))
+        for place, (_, acting) in enumerate(lines, len(before))
     }
-    return evidence_of(*START, *((line, 800.0) for line, _ in lines), ("EXIT", 100.0), facts=facts)
+    after = ((line, 100.0) for line in (*behind, "EXIT"))
+    return evidence_of(*before, *((line, 800.0) for line, _ in lines), *after, facts=facts)
 
 
 def parts(evidence):
@@ -57,3 +64,54 @@ def test_lanes_without_an_element_compute_for_nothing():
 )
 def test_lanes_may_have_work_that_needs_no_load(changed):
     assert not parts(made(**changed))
+
+
+# A vector of bfloat16 for each lane: those without one take zeros, in half of a register that held an address before.
+CHOSEN = {
+    "address": ("IADD3 R4, R20, 0x1, RZ", ALL),
+    "other": ("@!P0 PRMT R4, RZ, 0x7610, R4", HALF),
+    "load": ("@P0 LDG.E.U16 R4, [R2]", HALF),
+    "widen": ("IMAD.U32 R5, R4, 0x10000, RZ", ALL),
+    "add": ("FFMA R6, R5, R5, R6", ALL),
+    "next": ("IADD3 R2, R2, 0x40, RZ", ALL),
+    "end": ("@P2 BRA 0x20", ALL),
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "found"),
+    [
+        ({}, True),
+        ({"widen": ("IADD3 R5, R4, R20, RZ", ALL)}, False),  # with the index of the lane
+        ({"other": ("@!P0 PRMT R4, R20, 0x7610, R4", HALF)}, False),  # or that index in place of an element
+        ({"other": ("@!P1 PRMT R4, RZ, 0x7610, R4", HALF)}, False),  # which other lanes keep
+    ],
+)
+def test_zeros_in_place_of_an_element_are_no_work_of_the_lane(changed, found):
+    assert bool(parts(made_of({**CHOSEN, **changed}))) == found
+
+
+# What all threads have made before is multiplied with an element for half of the lanes.
+STORED = {
+    "load": ("@P0 LDG.E R4, [R2]", HALF),
+    "scale": ("FMUL R6, R4, R21", ALL),
+    "store": ("@P0 STG.E [R2+0x1000], R6", HALF),
+    "next": ("IADD3 R2, R2, 0x40, RZ", ALL),
+    "end": ("@P2 BRA 0x20", ALL),
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "behind", "found"),
+    [
+        ({}, (), True),
+        ({}, ("FADD R7, R7, R6",), False),  # the last product of each lane is needed
+        ({"scale": ("FFMA R6, R4, R21, R6", ALL)}, (), False),  # a sum that goes on
+        ({"next": ("FSETP.GT.AND P0, PT, R6, R7, PT", ALL)}, (), False),  # it decides which lanes store
+        ({"next": ("SHFL.BFLY PT, R8, R6, 0x1, 0x1f", ALL)}, (), False),  # another lane may need it
+        ({"store": ("@P0 STG.E [R2+0x1000], R9", HALF)}, (), False),
+    ],
+)
+def test_what_is_only_stored_is_for_the_lanes_that_store(changed, behind, found):
+    first = ("I2FP.F32.S32 R21, R20",)  # of its own index, so that it is not made of what is loaded
+    assert bool(parts(made_of({**STORED, **changed}, first, behind))) == found

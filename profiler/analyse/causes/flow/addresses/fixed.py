@@ -1,0 +1,82 @@
+"""Finds what is the same in each turn of a loop: instructions that find the same again, and accesses of an address that stays."""
+
+from __future__ import annotations
+
+from operator import itemgetter
+from typing import NamedTuple
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
+from profiler.analyse.code.loops import Loop
+
+_CHANGING: tuple[Kind, ...] = (*ACCESSES, "barrier", "mio")  # what others have stored, or other lanes hold
+_NOBODY = ""
+_END = itemgetter(0)
+
+
+class Steady(NamedTuple):
+    """The instructions of a loop that find the same in each of its turns, and the accesses whose address is the same."""
+
+    instructions: frozenset[Site]
+    accesses: frozenset[Site]
+
+
+def has_fixed_address(evidence: Evidence, site: Site) -> float:
+    """Returns the part of the executions that repeat the same address within their loop; 0 outside of a loop."""
+    loop = evidence.innermost_loop(site)
+    if loop is None or not address_registers(site.instruction):
+        return 0.0
+    if site not in find_steady(evidence, loop).accesses:
+        return 0.0
+    turns = evidence.turns(site, loop)
+    return 1 - 1 / turns if turns > 1 else 0.0
+
+
+def may_change(site: Site) -> bool:
+    """Returns whether an instruction may find another value, although what it reads is the same. Parameters and other constants stay."""
+    reads_what_changes = site.kind in _CHANGING or site.multiplies_from_shared
+    return reads_what_changes and site.instruction.name != "LDC"
+
+
+@kept
+def find_steady(evidence: Evidence, loop: Loop) -> Steady:
+    """Returns what is the same in each turn of a loop.
+
+    * A register that is written anew in each turn holds the same value there, if the instruction that writes it finds the same.
+    * A value that is written under a predicate counts only for instructions under the same predicate.
+    * What is written where a branch may pass by counts no further than the end of that code, unless each turn takes the same side of
+      the branch and the register counted before it.
+    * Nothing counts inside of loops in this one, since they may change it again.
+    """
+    inside = evidence.inside(loop)
+    changed = {name for site in inside for name in site.use.results}
+    written = changed_in(loop)
+    found: set[Site] = set()
+    accesses: set[Site] = set()
+    same: dict[str, str | None] = {}  # by register or predicate, for whom it has the value of each turn
+    # Code that a branch may pass by: by its end, and the registers that stay known behind it, those of which nothing is known there.
+    passed: dict[tuple[int, frozenset[str]], set[str]] = {}
+    for site in inside:
+        while passed and (ended := min(passed, key=_END))[0] <= site.instruction.offset:
+            unknown = passed.pop(ended)
+            same = {name: guard for name, guard in same.items() if name not in unknown}
+        guard, results = site.instruction.predicate, site.use.results
+        known = same if evidence.innermost_loop(site) is loop else {}
+        alike = {name for name, whom in known.items() if whom in (None, guard)}
+        if site.kind in ACCESSES and address_registers(site.instruction) & written <= alike:
+            accesses.add(site)
+        is_alike = not may_change(site) and site.taken & changed <= alike
+        if is_alike:
+            found.add(site)
+        if target := site.leads_to:
+            passed.setdefault((target, frozenset(same) if is_alike and guard else frozenset()), set())
+        for (_, staying), unknown in passed.items():
+            unknown.update(results - staying)
+        for name in results:
+            if is_alike and known is same:
+                same[name] = guard if same.get(name, _NOBODY) is not None else None
+            else:
+                same.pop(name, None)
+    return Steady(frozenset(found), frozenset(accesses))
