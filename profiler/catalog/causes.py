@@ -324,7 +324,7 @@ CAUSES: tuple[CauseKind, ...] = (
             "Blocks are so small that the limit on blocks leaves SMs with few warps.",
             "The limit on blocks an SM binds before registers, shared memory or warps.",
             "Blocks of 32 threads: 32 of them fill half of an SM.",
-            "Use blocks of 128 to 256 threads.",
+            "Use blocks of 128 to 256 threads, with several rows or tiles each where a block has one.",
             ("dram", "fma", "tensor", "fp64"),
         ),
         (
