@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
@@ -299,9 +298,7 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
 
 
 def _lanes_of_block(evidence: Evidence) -> float:
-    """Returns how many lanes of a block's warps have a thread, on average."""
-    threads = evidence.shape.threads if evidence.shape else LANES
-    return threads / math.ceil(threads / LANES)
+    return evidence.shape.lanes_of_warp if evidence.shape else LANES
 
 
 def _no_threads(evidence: Evidence) -> tuple[str, str]:
