@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
+from typing import NamedTuple
 
 from profiler.analyse.causes.cause import CodePlace
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -18,24 +19,41 @@ _MOST_PLACES = 3
 def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodePlace]:
     """Returns the source lines that contribute most to a cause; instructions, if no line is known."""
     total = sum(weights.values())
-    groups: dict[object, dict[Site, float]] = {}
-    for site, weight in _at_lines(evidence, weights):
+    groups = _by_place(evidence, weights)[:_MOST_PLACES]
+    return [_place(group.authors, total) for group in groups]
+
+
+def find_heaviest(evidence: Evidence, weights: Mapping[Site, float]) -> Set[Site]:
+    """Returns which of the sites stand at the place that is named first."""
+    return _by_place(evidence, weights)[0].sites
+
+
+class _AtPlace(NamedTuple):
+    """What the sites of one source line weigh, by the instruction whose line it is."""
+
+    authors: dict[Site, float]
+    sites: set[Site]
+
+
+def _by_place(evidence: Evidence, weights: Mapping[Site, float]) -> list[_AtPlace]:
+    groups: dict[object, _AtPlace] = {}
+    for site, user, weight in _at_lines(evidence, weights):
         if weight > 0:
-            function = evidence.by_function[site.function]
-            one = _find_authors(evidence, site.function)[evidence.place(site, function)]
-            group = groups.setdefault(one.instruction.place or one, {})
-            group[one] = group.get(one, 0.0) + weight
-    ranked = sorted(groups.values(), key=lambda group: -sum(group.values()))[:_MOST_PLACES]
-    return [_place(group, total) for group in ranked]
+            function = evidence.by_function[user.function]
+            one = _find_authors(evidence, user.function)[evidence.place(user, function)]
+            authors, sites = groups.setdefault(one.instruction.place or one, _AtPlace({}, set()))
+            authors[one] = authors.get(one, 0.0) + weight
+            sites.add(site)
+    return sorted(groups.values(), key=lambda group: -sum(group.authors.values()))
 
 
-def _at_lines(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tuple[Site, float]]:
-    """Yields what each site weighs; the calls of a function, and what uses a quotient of 64 bits, share out what these weigh."""
+def _at_lines(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tuple[Site, Site, float]]:
+    """Yields each site with what it weighs at which instruction: calls of a function, and what uses a quotient of 64 bits, share out what these weigh."""
     calls, users = find_calls(evidence), find_users_of_quotients(evidence)
     for site, weight in weights.items():
         for call, part in calls.get(site, {site: 1.0}).items():
             for user, of_it in users.get(call, {call: 1.0}).items():
-                yield user, weight * part * of_it
+                yield site, user, weight * part * of_it
 
 
 def find_signature(evidence: Evidence) -> list[CodePlace]:

@@ -53,6 +53,11 @@ class LaunchShape(Struct, frozen=True):
         return math.ceil(self.threads / LANES)
 
     @property
+    def lanes_of_warp(self) -> float:
+        """Returns how many lanes of a block's warps have a thread, on average."""
+        return self.threads / self.warps_of_block
+
+    @property
     def warps(self) -> int:
         return self.blocks * self.warps_of_block
 

@@ -46,7 +46,7 @@ LAUNCH: tuple[CauseKind, ...] = (
         what="Blocks are so small that the limit on blocks leaves SMs with few warps.",
         detected="The limit on blocks an SM binds before registers, shared memory or warps.",
         example="Blocks of 32 threads: 32 of them fill half of an SM.",
-        remedy="Use blocks of 128 to 256 threads.",
+        remedy="Use blocks of 128 to 256 threads, with several rows or tiles each where a block has one.",
         leaves=("dram", "fma", "tensor", "fp64"),
     ),
     _kind(

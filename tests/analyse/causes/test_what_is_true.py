@@ -227,7 +227,11 @@ def test_who_divides_64_bits_is_told_that_the_lines_are_those_of_the_results():
     for site in evidence.sites[:10]:
         site.instruction = replace(site.instruction, line=7)
     (candidate,) = integer_overhead.detect_integer_overhead(evidence)
-    assert "keeps no source line of a division of 64 bits" in candidate.sentence
+    assert (
+        "keeps no source line of a division of 64 bits, and counts its time at what stands before it (line 7)"
+        in candidate.sentence
+    )
+    assert candidate.advice.startswith("Divide in 32 bits where the numbers fit.")
 
 
 @pytest.mark.parametrize(

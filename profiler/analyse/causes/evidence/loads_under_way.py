@@ -32,6 +32,32 @@ def find_loads_beside(evidence: Evidence, site: Site) -> list[Site]:
     return [*after.loads[after.place :], *reversed(before.loads[: before.place])]
 
 
+def count_when_used(evidence: Evidence, site: Site) -> int:
+    """Returns how many loads from global memory are under way when a warp comes to the first use of what this one loads, itself among them.
+
+    Loads whose value was used before are done. Copies to shared memory have no such use, so that those count that are issued together.
+    """
+    counts = _counts_when_used(evidence, site.function, evidence.innermost_loop(site))
+    return counts.get(site) or count_under_way(evidence, site)
+
+
+@kept
+def _counts_when_used(evidence: Evidence, function: int, loop: Loop | None) -> dict[Site, int]:
+    """Returns for the loads of a loop, or of a function, how many are under way when their value is used first."""
+    sites = evidence.by_function[function] if loop is None else evidence.inside(loop)
+    found: dict[Site, int] = {}
+    under_way: dict[Site, set[str]] = {}
+    # What one turn of a loop loads may be used in the next one.
+    for site in sites if loop is None else [*sites, *sites]:
+        used = [load for load, registers in under_way.items() if not registers.isdisjoint(site.use.inputs)]
+        found |= dict.fromkeys(used, len(under_way))
+        for load in used:
+            del under_way[load]
+        if site.kind == "global load" and site.use.written:
+            under_way[site] = set(site.use.written)
+    return found
+
+
 class _Place(NamedTuple):
     """A place among loads that a warp issues before it waits for any of them."""
 

@@ -84,6 +84,8 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         advice, in_triton = _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
     elif apart:
         advice, in_triton = _IN_ONE_THREAD, _IN_ONE_PROGRAM
+    # Where atomics cost nothing, larger blocks are another cause's remedy.
+    cost_something = round(max(waiting, *(100 * part for part in busy.values()))) > 0
     # Atomics that queue at few places take as long without fences: 16M updates of 256 places take 4,341 us with them and 4,336 us without,
     # and those of 4M places 291 and 181 us (Triton on an H200).
     if _is_seen(evidence, ordering) and not repeated and not evidence.atomics_are_contended:
@@ -93,7 +95,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         _CAUSE,
         f"{sentence}.",
         advice,
-        _with_larger_blocks(evidence, spared) if once_a_block or apart else spared,
+        _with_larger_blocks(evidence, spared) if cost_something and (once_a_block or apart) else spared,
         weights,
         {
             "waiting_pct": waiting,

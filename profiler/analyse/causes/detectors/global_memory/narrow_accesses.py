@@ -69,14 +69,18 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     width = _mean_width(sites)
     widths = sorted({site.width // 8 for site in sites})
     elements = f"{WIDEST_BITS / width:.0f}" if len(widths) == 1 else "several"
+    # Others may be as narrow: what lies apart, or what is one place for all lanes.
+    are_others_narrow = any(site.width // 8 in widths for site in accesses if base_of(site) not in bases)
+    request = (evidence.shape.lanes_of_warp if evidence.shape else LANES) * width / 8
     yield Candidate(
         "narrow-accesses",
-        f"{whole_percent(100 * moved / total)} % of the data moves in accesses of {_widths_text(widths)} a thread, "
-        f"{LANES * width / 8:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
+        f"{whole_percent(100 * moved / total)} % of the data moves in accesses of {_widths_text(widths)} a thread"
+        f"{' whose lanes are neighbours' if are_others_narrow else ''}, "
+        f"{request:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
         f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
         _widened(evidence, sites, bases),
         {site: bytes_of(site) for site in sites},
-        {"access_bytes": width / 8, "request_bytes": LANES * width / 8, "moved_so_pct": 100 * moved / total},
+        {"access_bytes": width / 8, "request_bytes": request, "moved_so_pct": 100 * moved / total},
     )
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.addresses import offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
@@ -33,9 +34,7 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         and not _is_read_meanwhile(evidence, site)
     }
     if repeated:
-        turns = sum(site.executed for site in repeated) / sum(
-            (1 - part) * site.executed for site, part in repeated.items()
-        )
+        turns = _count_turns(evidence, repeated)
         fewer = evidence.without(repeated)
         together = evidence.waiting_for(_loads_held_apart(evidence, repeated), "long_scoreboard")
         yield Candidate(
@@ -59,6 +58,24 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.sectors or 0.0 for site in alike},
             {"stores_alike": count},
         )
+
+
+def _count_turns(evidence: Evidence, repeated: Mapping[Site, float]) -> float:
+    """Returns how many turns the loop of the store that runs most makes, with all copies of it.
+
+    Of a loop that the compiler unrolls, each turn has several copies, and a loop behind it makes those turns that are left.
+    """
+    groups: dict[object, list[Site]] = {}
+    for site in repeated:
+        place = site.instruction.place
+        copied = (site.function, place, site.opcode, offset_of(site)) if place else site
+        groups.setdefault(copied, []).append(site)
+    most = max(groups.values(), key=lambda group: sum(site.executed for site in group))
+    # Copies in a row count in the part that each of them overwrites.
+    in_a_row = {site: count_copies(evidence, site) for site in most}
+    entered = max((1 - repeated[site]) * site.executed * in_a_row[site] for site in most)
+    stored = sum(site.executed * in_a_row[site] / min(in_a_row[site], len(most)) for site in most)
+    return stored / entered
 
 
 def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site, float]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.idle_lanes.forms import what_is_idle
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
     LANE_MISSING,
     find_serving,
@@ -24,18 +24,17 @@ from profiler.analyse.causes.flow.lane_values import (
     is_left_early,
 )
 from profiler.analyse.causes.flow.trees import find_in_trees
+from profiler.analyse.causes.places import find_heaviest
 from profiler.analyse.code.math_functions.sizes import is_tested
 from profiler.catalog.metrics import LANES
 from profiler.text import counted, whole_percent
 
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
 _PASSED_BY = 1 - 1 / LANES
+_HALF_A_LANE = 2 / 3  # of a lane in each warp: nearer to one in every second warp than to one in each
+_AT_AN_EDGE = 1 / 200  # so that they are less than one percent
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
-_FEW_ELEMENTS = (
-    "In each turn of a loop, half of the lanes have an element at most, and the others compute with what stands for none",
-    "Let a warp take several pieces of work at once, such as a row of 16 elements for each half of its lanes, or two elements for each lane.",
-)
 _EXCHANGE_IN_TRITON = (
     "One lane of each warp takes part where values pass between warps (`tl.sum`, `tl.max`, atomics of one value): do that less often, such "
     "as for several rows at once, or with fewer `num_warps`. One warp needs no exchange."
@@ -49,15 +48,11 @@ _TURNS = (
     "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
     "as many turns.",
 )
-_NO_WORK = (
-    "Lanes have nothing to do while their warp executes",
-    "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more elements.",
-)
 
 
 def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     """Names lanes that do nothing: split by branches that go both ways, or without any work."""
-    split, idle = _find_idle(evidence)
+    split, idle = find_idle(evidence)
     if split:
         left = {site: part for site, part in split.items() if is_left_early(evidence, site)}
         yield _wasting(
@@ -70,19 +65,14 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     wasted = _wasted(idle)
     if 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
         yield _wasting_warps(evidence, idle, warps)
-    elif idle:
+    elif idle and not _are_of_an_edge(evidence, idle):
         without_thread = (1 - _lanes_of_block(evidence) / LANES) * sum(site.executed for site in idle)
-        of_few = idle.keys() & find_turns_for_few(evidence).keys()
-        said = _NO_WORK
-        if 2 * without_thread > wasted:
-            said = _no_threads(evidence)
-        elif 2 * _wasted({site: idle[site] for site in of_few}) > wasted:
-            said = _FEW_ELEMENTS
+        said = _no_threads(evidence) if 2 * without_thread > wasted else what_is_idle(evidence, idle)
         in_triton = _EXCHANGE_IN_TRITON if _only_exchange(idle) else ""
         yield _wasting("idle-lanes", evidence, idle, *said, in_triton=in_triton)
 
 
-def _find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]:
+def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]:
     """Returns by instruction the part of its lanes that a branch sent elsewhere, and the part that is idle for other reasons.
 
     Idle lanes of a tree that a block need not make in each turn of a loop go with its barriers.
@@ -114,6 +104,15 @@ def _find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]
     return split, {site: part for site, part in serving.items() if site not in trees} | idle
 
 
+def _are_of_an_edge(evidence: Evidence, idle: Mapping[Site, float]) -> bool:
+    """Returns whether a predicate alone keeps lanes from less than one of 200 places that are issued, such as those past the end of a picture.
+
+    The lanes take part in all else, so that nothing could stand in their places.
+    """
+    under_predicate = all(is_whole(site) and site.instruction.predicate for site in idle)
+    return under_predicate and _wasted(idle) < _AT_AN_EDGE * evidence.executed
+
+
 def _wasting(
     name: str,
     evidence: Evidence,
@@ -124,17 +123,33 @@ def _wasting(
 ) -> Candidate:
     """Returns the cause of which these parts of the instructions' lanes do nothing."""
     wasted = 100 * _wasted(fractions) / evidence.executed
-    lanes = LANES * (1 - _wasted(fractions) / sum(site.executed for site in fractions))
-    acting = f"{lanes:.1f}" if lanes >= 1 else "fewer than one"
+    weights = {site: part * site.executed for site, part in _without_serving(evidence, fractions).items()}
+    worst = find_heaviest(evidence, weights)
+    lanes = LANES * (1 - sum(weights[site] for site in worst) / sum(site.executed for site in worst))
     return Candidate(
         name,
-        f"{sentence}. An instruction there works for {acting} of 32 lanes on average; {whole_percent(wasted)} % of all lanes that are issued do nothing.",
+        f"{sentence}. Where most is lost, {_acting_text(lanes)}; {whole_percent(wasted)} % of all lanes that are issued do nothing.",
         advice,
         _for_acting_lanes(evidence, fractions),
-        {site: part * site.executed for site, part in fractions.items()},
+        weights,
         {"acting_lanes": lanes, "wasted_lanes_pct": wasted},
         in_triton=in_triton,
     )
+
+
+def _without_serving(evidence: Evidence, fractions: Mapping[Site, float]) -> Mapping[Site, float]:
+    """Returns the instructions that lanes sit out, where there are any: what whole warps execute for a few lanes stands before these."""
+    of_few = find_turns_for_few(evidence)
+    sat_out = {
+        site: part for site, part in fractions.items() if site.idle_share >= LANE_MISSING or site in of_few
+    }
+    return sat_out or fractions
+
+
+def _acting_text(lanes: float) -> str:
+    if lanes < _HALF_A_LANE:
+        return f"one lane in {1 / lanes:.0f} warps is active" if lanes else "no lane is active"
+    return "one lane of a warp is active" if round(lanes, 1) <= 1 else f"{lanes:.1f} of 32 lanes are active"
 
 
 def _wasting_warps(
@@ -283,9 +298,7 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
 
 
 def _lanes_of_block(evidence: Evidence) -> float:
-    """Returns how many lanes of a block's warps have a thread, on average."""
-    threads = evidence.shape.threads if evidence.shape else LANES
-    return threads / math.ceil(threads / LANES)
+    return evidence.shape.lanes_of_warp if evidence.shape else LANES
 
 
 def _no_threads(evidence: Evidence) -> tuple[str, str]:

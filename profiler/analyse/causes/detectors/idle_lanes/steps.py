@@ -55,7 +55,8 @@ def _serving_step(
     ]
     working = max((acting_lanes(site) for site in accesses), default=passing * LANES)
     idle = 1 - working / (passing * LANES)
-    results = [site for site in step if site.kind in _RESULTS and site not in beside]
+    exchanging = {site for site in _find_exchanging(step) if site.instruction.name != "SHFL"}
+    results = [site for site in step if (site.kind in _RESULTS or site in exchanging) and site not in beside]
     if idle < LANE_MISSING or any(acting_lanes(site) > working for site in results):
         return {}
     if _is_search(evidence, step, beside):
@@ -96,7 +97,7 @@ def _find_exchanging(step: Iterable[Site]) -> set[Site]:
             found.add(site)
             brought.update(written)
             continue
-        if site.kind in _RESULTS and not brought.isdisjoint(site.use.inputs):
+        if site.kind in (*_RESULTS, "integer") and not brought.isdisjoint(site.use.inputs):
             found.add(site)
         brought.difference_update(written)
     return found

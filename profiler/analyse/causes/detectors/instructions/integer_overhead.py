@@ -12,6 +12,7 @@ from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_call
 from profiler.analyse.causes.flow.arithmetic.divisions import (
     OF_A_DIVISION,
     find_dividing,
+    find_turn_counts,
     find_users_of_quotients,
 )
 from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
@@ -37,7 +38,14 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     advice = _INTEGER_ADVICE[divides, 2 * looping >= sum(spared.values())]
     also_divides = not divides and evidence.share_executed(dividing) >= WORTH_A_CHANGE
     users = find_users_of_quotients(evidence)
-    lost = divides and 2 * sum(spared[site] for site in dividing if site in users) > sum(spared.values())
+    of_64_bits = [site for site in dividing if site in users]
+    lost = divides and 2 * sum(spared[site] for site in of_64_bits) > sum(spared.values())
+    if lost:
+        advice = _IN_32_BITS + advice
+    counting = sum(spared[site] for site in find_turn_counts(evidence)) if divides else 0.0
+    only_counts = 2 * counting > sum(spared.values())
+    if only_counts:
+        advice = _KNOWN_STEP
     yield Candidate(
         "integer-overhead",
         f"{whole_percent(share)} % of the executed instructions "
@@ -47,7 +55,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
             else f"compute addresses{', test bounds or divide integers' if also_divides else ' and test bounds'}."
         )
         + (f" There are {each:.0f} instructions for each access to memory." if accesses else "")
-        + (_LOST if lost else ""),
+        + (_LOST.format(_line_of(of_64_bits)) if lost else _COUNTS_TURNS if only_counts else ""),
         f"{advice.removesuffix('.')}; {_CHEAPER}" if also_divides else advice,
         evidence.without(fractions),
         spared,
@@ -74,7 +82,13 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
 
 _ROTATING = ("SHF", "LEA")  # of one word twice: the bits that leave it at one end enter at the other
 _LOST = (
-    " The compiler keeps no source line of a division of 64 bits: the lines that are named use its result."
+    " The compiler keeps no source line of a division of 64 bits{}: the lines that are named use its result."
+)
+_IN_32_BITS = "Divide in 32 bits where the numbers fit. "
+_COUNTS_TURNS = " The divisions only count the turns of loops: the compiler adds them to unroll a loop whose step it does not know."
+_KNOWN_STEP = (
+    "Make the step of the loop a constant, such as a block size that is known when the kernel is compiled, or do not let the loop be "
+    "unrolled (`#pragma unroll 1`)."
 )
 _CHEAPER = "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor."
 _INTEGER_ADVICE = {  # whether most of the work divides, and whether most of it is in a loop
@@ -93,6 +107,19 @@ def _costs_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:
     for site, part in spared.items():
         lines[site.instruction.place] = lines.get(site.instruction.place, 0.0) + part
     return max(lines, key=lambda line: lines[line]) in {site.instruction.place for site in some}
+
+
+def _line_of(dividing: Iterable[Site]) -> str:
+    """Returns where the samples of divisions are: at the line that precedes most of them."""
+    lines: dict[int, float] = {}
+    for site in dividing:
+        if site.instruction.line is not None:
+            lines[site.instruction.line] = lines.get(site.instruction.line, 0.0) + site.executed
+    return (
+        f", and counts its time at what stands before it (line {max(lines, key=lambda line: lines[line])})"
+        if lines
+        else ""
+    )
 
 
 def _is_in_turns(evidence: Evidence, site: Site) -> bool:

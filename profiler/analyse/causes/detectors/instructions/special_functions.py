@@ -91,6 +91,8 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     if 2 * max(of_roots, of_functions) > sum(spared.values()):
         advice = _BY_SQUARES if of_roots > of_functions else _BY_ARGUMENTS
     in_triton = advice if advice in (_WITHOUT_FAST_FORM, _BY_SQUARES, _BY_ARGUMENTS) else ""
+    if 2 * sum(spared[site] for site in _find_of_doubles(evidence)) > sum(spared.values()):
+        advice = in_triton = _OF_DOUBLES
     if 2 * sum(one.whole.precise * site.executed for site, one in powers.items()) > sum(spared.values()):
         advice = by_products(powers)
         in_triton = powers_in_triton(advice)
@@ -127,6 +129,18 @@ _BY_ARGUMENTS = (
     "Compare the arguments instead of the values: `acosf(x) < a` where `x > cosf(a)`, which is computed once; two angles by a cross "
     "product. If only the least is wanted, evaluate the function for that one, at the end."
 )
+
+
+_OF_DOUBLES = (
+    "Functions of doubles have no fast forms: write powers with a small whole exponent as products (`x * x * x`), evaluate a function less "
+    "often, or compute in single precision if that is enough."
+)
+
+
+def _find_of_doubles(evidence: Evidence) -> list[Site]:
+    """Returns the called functions that compute in double precision."""
+    functions = (one for one in find_compiler_functions(evidence) if not divides_integers(one.sites))
+    return [site for one in functions if any(two.kind == "fp64" for two in one.sites) for site in one.sites]
 
 
 def _advice_on(spared: Mapping[Site, float]) -> tuple[str, str]:

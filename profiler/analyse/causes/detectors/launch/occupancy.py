@@ -17,6 +17,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import (
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
+from profiler.analyse.causes.flow.addresses.pieces import has_own_piece
 from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 
@@ -52,7 +53,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         name,
         f"With {_limit_text(evidence, name)}, an SM holds {whole_percent(limit)} % of the warps that it could.",
-        _LIMIT_ADVICE[name],
+        _SEVERAL_PIECES if name == "block-too-small" and has_own_piece(evidence) else _LIMIT_ADVICE[name],
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
     )
@@ -149,6 +150,11 @@ _LIMIT_ADVICE = {
     "block-too-small": "Use blocks of 128 to 256 threads.",
     "block-size-limits-occupancy": "Choose a block size that divides the warps of an SM, such as 256 threads.",
 }
+
+_SEVERAL_PIECES = (
+    "Let a block take several of the pieces of work (rows, tiles) of which it takes one now, such as one for each of 4 to 8 warps. More "
+    "threads for the same piece may have nothing to do."
+)
 
 
 def _limit_figure(evidence: Evidence, name: str) -> dict[str, float]:

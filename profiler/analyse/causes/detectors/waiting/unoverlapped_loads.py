@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_under_way, find_loads_beside
+from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_when_used, find_loads_beside
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
 from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
@@ -62,7 +62,6 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     waiting = 100 * evidence.time_of(loads, "long_scoreboard")
     if not loads or not waiting:
         return
-    under_way = {site: count_under_way(evidence, site) for site in loads}
     useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
     # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass. Sectors that lie
     # apart are looked up one by one for either.
@@ -81,14 +80,13 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     # Copies of 16 bytes pass L1 by, whose lines other warps of the SM may have used (PTX ISA, "cp.async": `.cg` caches in L2 alone).
     past_l1 = [site for site in turns if site.width == WIDEST_BITS]
     warps = evidence.find("active_warps")
-    few = sum(count * site.executed for site, count in under_way.items()) / sum(
-        site.executed for site in loads
-    )
+    waits = {site: evidence.charged[site]["long_scoreboard"] for site in loads}
+    few = _usual_count(evidence, waits)
     tiles = {site for site in turns if _is_of_tile(evidence, site)}
     where = _most_waited_for(evidence, loads, tiles)
     yield Candidate(
         "loads-not-overlapped",
-        f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory; a warp has about {few:.0f} of them under way at a time"
+        f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory; a warp has about {few} of them under way at a time"
         + (f", and each scheduler has {counted(round(warps), 'warp', 'warps')}." if warps else "."),
         _AHEAD[_how_to_load_ahead(evidence, where, loads, tiles)],
         Effect(
@@ -98,10 +96,22 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
                 **evidence.waiting_for(find_waiting_for_tiles(evidence, turns), "barrier"),
             },
         ),
-        {site: evidence.charged[site]["long_scoreboard"] for site in loads},
+        waits,
         {"waiting_for_loads_pct": waiting, "loads_under_way": few}
         | ({"active_warps": warps} if warps else {}),
         in_triton=_AHEAD_IN_TRITON[where].format(stages=_stages_text(evidence)),
+    )
+
+
+def _usual_count(evidence: Evidence, waits: Mapping[Site, float]) -> int:
+    """Returns how many loads are under way while warps wait: for half of the waiting it is no more, and for half no fewer.
+
+    A mean of loops with few loads and of code with many would be a number that no place has.
+    """
+    counts = sorted((count_when_used(evidence, site), part) for site, part in waits.items())
+    passed = accumulate(part for _, part in counts)
+    return next(
+        count for (count, _), part in zip(counts, passed, strict=True) if 2 * part >= sum(waits.values())
     )
 
 

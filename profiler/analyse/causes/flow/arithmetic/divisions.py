@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
+from profiler.analyse.causes.flow.dataflow import find_depending
 
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
@@ -17,6 +18,7 @@ _NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 OF_A_DIVISION = 20
 _EITHER = "0xfc"  # the table of LOP3 by which it says whether one of two words has a bit
+_RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "tensor")
 _DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special")
 
 
@@ -45,6 +47,27 @@ def find_dividing(evidence: Evidence) -> list[Site]:
         if site in found
         or (site.kind in _DIVIDING and site.executed <= divisions.get(site.instruction.place or "", 0.0))
     ]
+
+
+def find_turn_counts(evidence: Evidence) -> list[Site]:
+    """Returns the instructions of divisions whose quotients only say how many turns loops make.
+
+    The compiler divides by a loop's step, where it does not know that, so as to unroll the loop. No division need stand in the source.
+    """
+    counting: list[Site] = []
+    dividing = set(find_dividing(evidence))
+    for function, sites in evidence.by_function.items():
+        by_place: dict[str | None, set[Site]] = {}
+        for site in sites:
+            if site in dividing:
+                by_place.setdefault(site.instruction.place, set()).add(site)
+        for place, some in by_place.items():
+            converting = {site for site in some if _DIVISION.match(site.opcode)}
+            made = find_depending(sites, evidence.loops.get(function, []), converting)
+            decides = {site.kind for site in made}
+            if place and converting and "control" in decides and decides.isdisjoint((*ACCESSES, *_RESULTS)):
+                counting += some
+    return counting
 
 
 def divides_integers(function: Sequence[Site]) -> bool:

@@ -109,6 +109,26 @@ def test_who_updates_once_a_block_already_is_told_to_make_blocks_larger(acting, 
     assert ("take more elements before it" in candidate.advice) == once
 
 
+@pytest.mark.parametrize(("waited", "is_named"), [(20, True), (0, False)])
+def test_larger_blocks_are_no_remedy_for_atomics_that_cost_nothing(waited, is_named):
+    """One update a block, of which L2 does next to nothing: what larger blocks save is another cause's."""
+    facts = {
+        0: {"acting": 1.0, "waits": {"lg_throttle": waited}, "sectors": 1.0},
+        1: {"waits": {"wait": 100}},
+    }
+    evidence = evidence_of(
+        UPDATED,
+        "FADD R5, R5, R6",
+        ("STG.E [R2.64], R5", 1e5),
+        "EXIT",
+        facts=facts | {2: {"sectors": 1e6}},
+        grid=100,
+        figures={"waves": 50.0},
+    )
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert (candidate.effect.resources.get("launch", 0.0) > 0) == is_named
+
+
 # Each block adds a row to that which data says: each thread of it has a place of its own there.
 ADDED_ROW = (
     "S2R R4, SR_TID.X",

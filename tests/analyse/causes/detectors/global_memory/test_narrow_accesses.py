@@ -157,3 +157,20 @@ def test_fewer_threads_are_left_if_each_takes_the_elements_of_several_whose_turn
     evidence = evidence_of(("NOP", 1.0), LOAD, *inside, LOOP, *after, facts=facts, figures={"waves": waves})
     (candidate,) = narrow_accesses.detect_narrow(evidence)
     assert candidate.effect.warps == warps
+
+
+@pytest.mark.parametrize(("block", "bytes_a_request"), [(16, 64), (48, 96), (32, 128), (256, 128)])
+def test_a_request_has_no_more_lanes_than_the_warps_of_a_block_have_threads(block, bytes_a_request):
+    evidence = evidence_of(LOAD, "EXIT", facts={0: {"sectors": 400.0, "ideal_sectors": 400.0}}, block=block)
+    (found,) = narrow_accesses.detect_narrow(replace(evidence, has_costs=block % 32 == 0))
+    assert f", {bytes_a_request} bytes a request." in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("apart", "is_said"), [(("LDG.E R6, [R8.64]", 50.0), True), (("LDG.E.64 R6, [R8.64]", 50.0), False)]
+)
+def test_what_lies_apart_may_be_as_narrow_as_what_lies_side_by_side(apart, is_said):
+    counts = {"sectors": 400.0, "ideal_sectors": 400.0}, {"sectors": 1600.0, "ideal_sectors": 400.0}
+    evidence = evidence_of(LOAD, apart, "EXIT", facts=dict(enumerate(counts)))
+    (found,) = narrow_accesses.detect_narrow(evidence)
+    assert ("4 bytes a thread whose lanes are neighbours, " in found.sentence) == is_said

@@ -160,7 +160,7 @@ def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction
 def test_lanes_without_a_thread_are_for_larger_blocks_and_not_for_neighbours(block, acting, said):
     facts = {place: {"lanes": acting, "acting": acting} for place in range(2)}
     (candidate,) = lanes.detect_idle_lanes(evidence_of("FADD R4, R4, R6", "EXIT", facts=facts, block=block))
-    assert candidate.sentence.startswith(f"{said} An instruction there works for {acting:.1f} of 32 lanes")
+    assert candidate.sentence.startswith(f"{said} Where most is lost, {acting:.1f} of 32 lanes are active")
     assert ("a multiple of 32 threads" in candidate.advice) == said.startswith("Blocks")
 
 

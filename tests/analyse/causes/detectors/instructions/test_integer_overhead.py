@@ -119,3 +119,19 @@ def test_the_address_of_a_word_that_is_rotated_is_an_address():
     evidence = evidence_of(*addresses, "LDG.E R6, [R2]", "SHF.L.W.U32.HI R7, R6, 0x7, R6", "STG.E [R8], R7")
     found = list(integer_overhead.find_spare_addresses(evidence))
     assert found == evidence.of("integer")[:4]
+
+
+@pytest.mark.parametrize(
+    ("used", "counts"),
+    [
+        (("ISETP.GE.U32.AND P0, PT, R5, 0x3, PT", "@!P0 BRA 0x60", "LDG.E R4, [R30]"), True),
+        (("ISETP.GE.U32.AND P0, PT, R5, 0x3, PT", "@!P0 BRA 0x60", "LDG.E R4, [R5]"), False),  # an index
+        (("I2F.U32 R5, R5", "FADD R6, R5, R7", "LDG.E R4, [R30]"), False),  # a number of the data
+    ],
+)
+def test_quotients_that_only_count_turns_are_of_the_compiler(used, counts):
+    """To unroll a loop of an unknown step, it divides by the step: no division stands in the source."""
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*DIVISION, *used, "EXIT", line=1))
+    assert ("only count the turns of loops" in candidate.sentence) == counts
+    assert candidate.advice.startswith("Make the step of the loop a constant") == counts
+    assert ("instead of dividing" in candidate.advice) != counts

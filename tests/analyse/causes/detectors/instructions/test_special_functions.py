@@ -55,3 +55,14 @@ def test_a_remainder_of_floats_is_known_by_its_test_of_the_quotient(bound, found
     """A logarithm multiplies a tiny argument by the same number, and has marks of its own."""
     lines = (f"FMUL R5, {bound}, 8388608", *["FFMA R4, R4, R5, R6"] * 7)
     assert bool(list(special_functions.detect_special_functions(evidence_of(*lines, file=None)))) == found
+
+
+@pytest.mark.parametrize(
+    ("arithmetic", "of_doubles"), [("DFMA R4, R4, R6, R8", True), ("FFMA R4, R4, R6, R8", False)]
+)
+def test_called_functions_of_doubles_have_no_fast_forms(arithmetic, of_doubles):
+    """As `pow` has none; only products save its instructions."""
+    lines = ["CALL.REL.NOINC 0x30", "LDG.E R4, [R2.64]", "EXIT", *[arithmetic] * 20, "RET.REL.NODEC R20, 0x0"]
+    (found,) = special_functions.detect_special_functions(evidence_of(*lines, file=None))
+    assert ("write powers with a small whole exponent as products" in found.advice) == of_doubles
+    assert ("`__expf`" in found.advice) != of_doubles

@@ -5,6 +5,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
 from profiler.analyse.causes.detectors.waiting import unoverlapped_loads
+from profiler.analyse.causes.evidence.loads_under_way import count_under_way
 from profiler.analyse.causes.evidence.measured_time import hits_of_waits, latency_of_hits
 
 LOAD, ADD = "LDG.E R4, [R2.64]", "FADD R5, R5, R4"
@@ -91,8 +92,9 @@ def test_a_place_that_most_warps_pass_without_waiting_does_not_part_the_loads_ar
     lines = [LOAD.replace("R4", f"R{register}") for register in (4, 6, 8, 10)]
     lines += ["FADD R5, R5, R4", "LDG.E R12, [R2.64]", "FADD R5, R5, R12"]
     waits = {4: {"waits": {"long_scoreboard": passing}}, 6: {"waits": {"long_scoreboard": 100}}}
-    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=waits))
-    assert candidate.evidence["loads_under_way"] == pytest.approx(under_way)
+    evidence = evidence_of(*lines, facts=waits)
+    together = [count_under_way(evidence, site) for site in evidence.of("global load")]
+    assert sum(together) / len(together) == pytest.approx(under_way)
 
 
 @pytest.mark.parametrize(
@@ -160,3 +162,42 @@ def test_only_what_is_computed_as_often_as_the_load_goes_with_it(finding, gone):
 def test_the_address_of_an_access_that_stays_is_still_computed(others):
     lines = (*FINDING, *FINDING[1:], LOAD, ADD, *others)
     assert part_of_issue(*lines) == pytest.approx(3 / 4 / len(lines))
+
+
+def said_under_way(*lines, facts):
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    return candidate.evidence["loads_under_way"]
+
+
+def test_what_was_used_is_under_way_no_more():
+    """Each load is used before the next but one is issued: two are under way at each use, but for the last."""
+    lines = [LOAD]
+    for register in (6, 8, 10):
+        lines += [f"LDG.E R{register}, [R2.64]", f"FADD R5, R5, R{register - 2}"]
+    waits = {place: {"waits": {"long_scoreboard": 9}} for place in (2, 4, 6)}
+    assert said_under_way(*lines, facts=waits) == 2
+
+
+def test_loads_of_one_turn_are_under_way_while_the_one_before_is_used():
+    lines = (
+        "MOV R9, RZ",
+        ("FADD R5, R5, R4", 800.0),
+        ("LDG.E R4, [R2.64]", 800.0),
+        ("LDG.E R6, [R2.64]", 800.0),
+        ("@P0 BRA 0x10", 800.0),
+    )
+    assert said_under_way(*lines, "EXIT", facts={1: {"waits": {"long_scoreboard": 9}}}) == 2
+
+
+@pytest.mark.parametrize(("in_loop", "before_it", "count"), [(90, 10, 1), (10, 90, 8)])
+def test_the_number_of_loads_is_one_that_a_place_has(in_loop, before_it, count):
+    """Eight loads are issued before a loop, and one in each of its turns."""
+    lines = [f"LDG.E R{4 + place}, [R2.64]" for place in range(8)]
+    lines += [
+        "FADD R20, R20, R4",
+        ("LDG.E R13, [R14.64]", 800.0),
+        ("FADD R20, R20, R13", 800.0),
+        ("@P0 BRA 0x90", 800.0),
+    ]
+    waits = {8: {"waits": {"long_scoreboard": before_it}}, 10: {"waits": {"long_scoreboard": in_loop}}}
+    assert said_under_way(*lines, "EXIT", facts=waits) == count

@@ -1,0 +1,102 @@
+"""Tells apart why lanes of a warp have nothing to do, where that is known: each form of it has a remedy of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+
+from profiler.analyse.causes.detectors.idle_lanes.steps import acting_lanes, find_unconcerned, is_broadcast
+from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Kind, Site
+from profiler.analyse.causes.flow.dataflow import find_address_work, find_depending, find_processing
+from profiler.catalog.metrics import LANES
+
+_WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
+_ONE_LANE = 1.5  # on average: two lanes share something out already
+_NEARLY_ALL = (
+    3 / 4
+)  # steps by halves, from 16 lanes down to one and to warps without any, end with one lane too
+# With so many of its lanes, a warp takes elements: it has room for a third of another row. Of more, the rest is the end of a long row.
+_SHORT = 3 / 4
+
+_FEW_ELEMENTS = (
+    "In each turn of a loop, half of the lanes have an element at most, and the others compute with what stands for none",
+    "Let a warp take several pieces of work at once, such as a row of 16 elements for each half of its lanes, or two elements for each lane.",
+)
+_SHORT_ROWS = (
+    "Loads of elements act for {:.0f} of 32 lanes on average, as where rows or lists are shorter than a warp",
+    "Let a warp take several rows at once, and give each fewer lanes, such as 8 for a row of 7 elements, or one thread.",
+)
+_ONE_FOR_ALL = (
+    "One lane works on what all have left in shared memory, and the others wait for it",
+    "Let all lanes take part: make one value of those of a warp by shuffles (`__shfl_down_sync`), and only of the warps' values through "
+    "shared memory.",
+)
+_ONE_FOR_WARP = (
+    "One lane of each warp takes part where values pass between warps",
+    "Let values pass less often: let each thread take several elements before its warp makes one value of them, or give a warp a row of its "
+    "own, for which warps exchange nothing.",
+)
+_STEPS = (
+    "Values pass through shared memory in steps in which few lanes take part",
+    "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory. Where threads take part by "
+    "halves, such as in pairs, launch half as many.",
+)
+_NO_WORK = (
+    "Lanes have nothing to do while their warp executes",
+    "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more elements.",
+)
+
+
+def what_is_idle(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, str]:
+    """Returns the sentence and the advice for lanes that are idle in these parts of the instructions."""
+    few = find_turns_for_few(evidence)
+    if _are_most(idle, {site for site in idle if site in few}):
+        return _FEW_ELEMENTS
+    loading = _lanes_of_elements(evidence)
+    if loading <= _SHORT * LANES:
+        return _SHORT_ROWS[0].format(loading), _SHORT_ROWS[1]
+    processing = find_processing(evidence) - find_address_work(evidence)
+    work = {site: part for site, part in idle.items() if site.kind in _WORK or site in processing}
+    exchanging = _with_loaded_from_shared(evidence) & work.keys()
+    if not _are_most(work, exchanging) or not any(site.kind in SHARED for site in exchanging):
+        return _NO_WORK
+    of_one = {site for site in exchanging if LANES * (1 - idle[site]) <= _ONE_LANE}
+    by_halves = any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one)
+    if by_halves or not _are_most(work, of_one):
+        return _STEPS
+    return (
+        _ONE_FOR_WARP if any(site.instruction.name == "SHFL" for site in evidence.of("mio")) else _ONE_FOR_ALL
+    )
+
+
+def _are_most(idle: Mapping[Site, float], some: Set[Site]) -> bool:
+    """Returns whether most of the idle lanes are in some of the instructions."""
+    wasted = {site: share * site.executed for site, share in idle.items()}
+    return sum(wasted[site] for site in some) > sum(wasted.values()) / 2
+
+
+def _lanes_of_elements(evidence: Evidence) -> float:
+    """Returns for how many lanes of a warp the loads of elements from global memory act, on average; for all where there is none.
+
+    In each loop, the load that acts for most lanes counts: after it, tests of what was loaded may have sent lanes elsewhere.
+    """
+    unconcerned = find_unconcerned(evidence)
+    most: dict[object, Site] = {}
+    for site in evidence.of("global load"):
+        if site in unconcerned or is_broadcast(site) or (site.acting or LANES) <= _ONE_LANE:
+            continue
+        around = evidence.innermost_loop(site) or site.function
+        if around not in most or acting_lanes(site) > acting_lanes(most[around]):
+            most[around] = site
+    executed = sum(site.executed for site in most.values())
+    return sum(map(acting_lanes, most.values())) / executed if executed else LANES
+
+
+def _with_loaded_from_shared(evidence: Evidence) -> set[Site]:
+    """Returns the accesses to shared memory, and what is made of what they load."""
+    found = set(evidence.of(*SHARED))
+    for function, sites in evidence.by_function.items():
+        loads = {site for site in sites if site.kind == "shared load"}
+        found.update(find_depending(sites, evidence.loops.get(function, []), loads) if loads else ())
+    return found

@@ -1,0 +1,85 @@
+"""Why lanes have nothing to do, and what to do about each form of it."""
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors.idle_lanes import lanes
+
+ALL, SOME, ONE = ({"lanes": count, "acting": count} for count in (32.0, 12.0, 1.0))
+BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
+
+
+def named(*lines, block=256):
+    """Returns what is said of idle lanes in these instructions, each with the lanes that act."""
+    facts = {place: lanes_of_it for place, (_, lanes_of_it) in enumerate(lines)}
+    (found,) = lanes.detect_idle_lanes(evidence_of(*(text for text, _ in lines), facts=facts, block=block))
+    return found
+
+
+def added_up(lanes_of_it):
+    return [("LDS R5, [R6]", lanes_of_it), ("FADD R7, R7, R5", lanes_of_it), ("STS [R6], R7", lanes_of_it)]
+
+
+LOADED = [("LDG.E R4, [R2.64]", ALL), ("STS [R3], R4", ALL), (BARRIER, ALL)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "says", "advises"),
+    [
+        ([*LOADED, *added_up(ONE)], "One lane works on what all have left", "Let all lanes take part"),
+        ([*LOADED, *added_up(SOME), (BARRIER, ALL), *added_up(ONE)], "Values pass through shared memory in steps", "by shuffles"),
+        (
+            [("SHFL.DOWN PT, R5, R4, 0x10, 0x1f", ALL), ("FADD R4, R4, R5", ALL), ("STS [R6], R4", ONE), (BARRIER, ALL)],
+            "One lane of each warp takes part where values pass between warps",
+            "several elements before its warp",
+        ),
+        ([("LDG.E R4, [R2.64]", SOME), ("FADD R4, R4, R4", SOME), ("STG.E [R2.64], R4", SOME)], "Loads of elements act for 12 of 32 lanes", "several rows at once"),
+        ([("LDG.E R4, [R2.64]", ALL), ("FADD R4, R4, R4", SOME), ("FMUL R4, R4, R4", SOME)], "Lanes have nothing to do", "end the others' warps"),
+    ],
+)  # fmt: skip
+def test_each_form_has_a_remedy_of_its_own(lines, says, advises):
+    found = named(*lines)
+    assert found.sentence.startswith(says)
+    assert advises in found.advice
+
+
+def test_lanes_that_leave_by_what_they_loaded_had_an_element():
+    """The first load of the loop is for all lanes, and the second one only for those that go on."""
+    found = named(("LDG.E R4, [R2.64]", ALL), ("LDG.E R5, [R2.64+0x4]", SOME), ("FADD R4, R4, R5", SOME))
+    assert found.sentence.startswith("Lanes have nothing to do")
+
+
+def test_the_lanes_that_act_are_those_at_the_place_that_is_named_first():
+    found = named(*LOADED, *added_up(ONE), ("FADD R8, R8, R5", SOME))
+    assert "one lane of a warp is active" in found.sentence
+    assert found.evidence["acting_lanes"] == 1.0
+
+
+def test_what_whole_warps_do_for_a_few_lanes_is_not_the_place():
+    """The test is made by all lanes for half of them, which load and store."""
+    found = named(
+        ("ISETP.GT.AND P0, PT, R0, 0xf, PT", ALL),
+        ("@!P0 LDS R4, [R3]", ALL | {"acting": 16.0}),
+        (BARRIER, ALL),
+    )
+    assert {site.opcode for site in found.weights} == {"LDS"}
+    assert found.effect.resources["alu"] == pytest.approx(1 / 2)  # with full warps, half of the tests go
+
+
+@pytest.mark.parametrize(("around", "is_named"), [(30, True), (300, False)])
+def test_the_few_lanes_at_an_edge_have_no_other_work(around, is_named):
+    lines = ["@P0 LDG.E R4, [R2.64]", *["FADD R5, R5, R6"] * around]
+    facts = {0: ALL | {"acting": 26.0}} | dict.fromkeys(range(1, around + 1), ALL)
+    assert bool(list(lanes.detect_idle_lanes(evidence_of(*lines, facts=facts)))) == is_named
+
+
+@pytest.mark.parametrize("add", ["IADD3 R4, R5, R4, RZ", "FADD R4, R5, R4"])
+def test_a_sum_of_what_all_warps_hold_is_for_all_lanes_whatever_its_type(add):
+    """Only the store of the warp's sum is for one lane."""
+    lines = [
+        ("SHFL.DOWN PT, R5, R4, 0x10, 0x1f", ALL),
+        (add, ALL),
+        ("@!P0 STS [R6], R4", ALL | {"acting": 1.0}),
+        (BARRIER, ALL),
+    ]
+    assert named(*lines).effect.resources["issue"] == pytest.approx(31 / 32 / 4)
