@@ -401,7 +401,7 @@ def test_results_go_to_standard_output_while_a_bar_is_on_the_terminal(reports, t
 def test_a_folder_without_reports_is_an_error(prof_here, tmp_path):
     result = prof_here("--runs", tmp_path / "runs", "ingest", tmp_path, "--format", "json")
     assert result.returncode == 11
-    assert "no .ncu-rep file in" in result.stderr
+    assert f"{tmp_path}: a folder that holds no reports" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from profiler.analyse.causes.cause import Headline
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from profiler.analyse.recording.overview import SheetFinding, TimingSheet
     from profiler.analyse.recording.profile import Profile
     from profiler.analyse.recording.source_lines import SourceLines
+    from profiler.errors import ReportError
     from profiler.store.runs.run import Run
 
 
@@ -73,7 +74,8 @@ class PairFindings:
 class PageFindings:
     """A whole ladder with its sheet and roofline, or whatever recordings were named. `headline` metrics come first.
 
-    `unrelated` are neighbouring recordings, by their titles, that have no kernel in common.
+    `unrelated` are neighbouring recordings, by their titles, that have no kernel in common. `left_out` are the
+    reports that cannot be read, by their paths, with their errors.
     """
 
     title: str
@@ -84,6 +86,7 @@ class PageFindings:
     others: tuple[str, ...] = ()
     headline: tuple[str, ...] = HEADLINE
     unrelated: tuple[tuple[str, str], ...] = ()
+    left_out: Mapping[str, ReportError] = field(default_factory=dict)
 
 
 def headline_of_steps(kernels: Sequence[KernelFindings], pairs: Sequence[PairFindings]) -> Headline:

@@ -24,10 +24,9 @@ from profiler.analyse.recording.source_lines import find_source_lines
 from profiler.analyse.report import KernelFindings, PageFindings, PairFindings
 from profiler.ask.ladder import climb_ladder, find_roofline
 from profiler.ask.named.ladders import rung_of
-from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import diagnose_once, profile_rung
-from profiler.ask.show import reports_meant, timing_of
+from profiler.ask.show import open_each, reports_meant, timing_of
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.errors import KernelAmbiguous, MetricsMissing, NotComparable
 from profiler.store.runs.run_id import rung_name
@@ -63,10 +62,12 @@ def report_named(
 ) -> PageFindings:
     """Returns the recordings in the order named, each compared with the one before for the kernels that both have.
 
-    A folder means the reports in it. Two that are not comparable are an error; among several, their pair says why.
+    A folder means the reports in it. A report that cannot be read is left out. Two recordings that are not comparable are an
+    error; among several, their pair says why.
     """
     references = [one for reference in references for one in reports_meant(reference, settings)]
-    runs = open_named(references, settings, timed=len(references) == 1)
+    opened, errors = open_each(references, settings, timed=len(references) == 1)
+    runs = [run for _, run in opened]
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]
     profiles = [
         _profiles(run, rung, kernel_name, label)
@@ -83,6 +84,7 @@ def report_named(
         kernels=_named(recordings, settings),
         pairs=_pairs(recordings, matches, force),
         unrelated=tuple(pair for pair, names in zip(pairwise(titles), matches, strict=True) if not names),
+        left_out=errors,
     )
 
 

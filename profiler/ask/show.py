@@ -106,7 +106,7 @@ def show_several(
 
     The sources are those that `recordings_meant` returns. Recordings without a kernel that is asked for are left out.
     """
-    opened, errors = _open_each(sources, settings)
+    opened, errors = open_each(sources, settings)
     runs = [run for _, run in opened]
     meant = [(source, run) for source, run in opened if matching_kernels(run, kernel_name)]
     if not meant:
@@ -119,31 +119,36 @@ def show_several(
         settings.progress(f"examining {place} of {len(meant)} recordings")
         sheets += [(source, sheet) for sheet in _show_run(run, quiet, kernel_name, full=full).sheets]
     settings.progress("")
-    left_out = [f"left out: {_without_near(error)}" for error in errors]
+    left_out = list(map(left_out_text, errors.values()))
     counted = all(run.manifest.has_counters for _, run in meant)
     finding = triage(sheets, has_counters=counted, cautions=left_out)
-    return ShownTogether(finding, [sheet for _, sheet in by_time(sheets)], errors)
+    return ShownTogether(finding, [sheet for _, sheet in by_time(sheets)], list(errors.values()))
 
 
-def _open_each(sources: Sequence[str], settings: Settings) -> tuple[list[tuple[str, Run]], list[ReportError]]:
-    """Opens the recordings, all at once if all can be read; one that cannot hides no other."""
+def open_each(
+    sources: Sequence[str], settings: Settings, *, timed: bool = False
+) -> tuple[list[tuple[str, Run]], dict[str, ReportError]]:
+    """Opens the recordings, all at once if all can be read; one that cannot hides no other, and has its error by its name.
+
+    Raises the first error if none can be read.
+    """
     with suppress(ReportError):
-        return list(zip(sources, open_named(sources, settings), strict=True)), []
+        return list(zip(sources, open_named(sources, settings, timed=timed), strict=True)), {}
     opened: list[tuple[str, Run]] = []
-    errors: list[ReportError] = []
+    errors: dict[str, ReportError] = {}
     for source in sources:
         try:
-            opened += [(source, run) for run in open_named([source], settings)]
+            opened += [(source, run) for run in open_named([source], settings, timed=timed)]
         except ReportError as error:
-            errors.append(error)
+            errors[source] = error
     if not opened:
-        raise errors[0]
+        raise next(iter(errors.values()))
     return opened, errors
 
 
-def _without_near(error: ReportError) -> str:
-    """Returns what is wrong, without the names of other files: the error itself, which comes last, lists them."""
-    return error.message.removesuffix(error.near)
+def left_out_text(error: ReportError) -> str:
+    """Returns what is wrong with a report, without the names of other files: the error itself, which comes last, lists them."""
+    return f"left out: {error.message.removesuffix(error.near)}"
 
 
 def recordings_meant(sources: Sequence[str], settings: Settings) -> list[str]:

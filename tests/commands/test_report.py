@@ -194,6 +194,39 @@ def test_a_folder_means_its_reports(report, reports, tmp_path):
     assert navigated[0] == "gemm_5", "all are reports, and a long name would be cut in its middle"
 
 
+def test_a_report_that_cannot_be_read_is_left_out_named_and_ends_the_command(report, reports, tmp_path):
+    """As in `prof show`: the page is made of the others, and nobody takes it for a page of all."""
+    pile = tmp_path / "pile"
+    pile.mkdir()
+    shutil.copy(reports / "several.ncu-rep", pile)
+    (pile / "empty.ncu-rep").touch()
+    (pile / "text.ncu-rep").write_text("hello")
+    result, page = report(pile)
+    shown = unescape(page).split("left out: ")[1:]
+    assert [one.split(":")[0] for one in shown] == ["empty.ncu-rep", "text.ncu-rep"]
+    assert str(pile) not in page, "it is sent to others"
+    assert anchors(page) == ["ladder", "1", "2", "3"]
+    assert result.returncode == 13
+    said = " ".join(result.stderr.split())
+    for name in ("empty", "text"):
+        assert f"left out: {pile}/{name}.ncu-rep: " in said
+    assert ": 3 kernels prof: " in said
+    assert f"prof: {pile}/empty.ncu-rep: the file is empty" in said
+
+
+def test_the_page_of_the_one_report_that_could_be_read_says_which_others_it_lacks(report, reports, tmp_path):
+    (tmp_path / "cut.ncu-rep").write_bytes((reports / "gemm_5.ncu-rep").read_bytes()[:5000])
+    pair = [tmp_path / "cut.ncu-rep", reports / "gemm_6.ncu-rep"]
+    result, page = report(*pair)
+    assert result.returncode == 14
+    assert anchors(page) == ["ladder", "1"]
+    assert "left out: cut.ncu-rep: damaged" in unescape(page)
+    assert "No two of these recordings are compared" not in page
+    with pytest.warns(UserWarning, match=r"left out: .*cut\.ncu-rep: damaged") as warned:
+        profiler.report(*pair, output=tmp_path / "python.html")
+    assert warned[0].filename == __file__, "the line that asked for the page"
+
+
 @pytest.mark.slow
 def test_versions_with_names_that_share_nothing_are_compared_where_a_pattern_asks_for_it(report, reports):
     files = [reports / f"{name}.ncu-rep" for name in ("gemm_5", "triton_matmul", "gemm_6")]

@@ -4,6 +4,9 @@ import shutil
 
 import pytest
 
+import profiler
+from profiler.errors import ReportNotFound
+
 
 @pytest.mark.parametrize(
     ("typed", "hint"),
@@ -196,7 +199,7 @@ def test_a_folder_of_folders_of_reports_is_answered_with_those_that_hold_any(pro
     for name in ("new/a", "new/b", "old/a"):
         shutil.copy(reports / "several.ncu-rep", tmp_path / f"{name}.ncu-rep")
     (tmp_path / "link").symlink_to(tmp_path / "new")
-    held = "holds no reports, but its folders do: new (2), old (1)\n"
+    held = "holds no reports, but folders in it do: new (2), old (1)\n"
     assert held in prof_here("show", tmp_path).stderr
     assert held in prof_here("show", tmp_path / "a.ncu-rep").stderr
 
@@ -236,12 +239,58 @@ def test_a_folder_in_the_place_of_a_report_is_answered_with_one_that_it_holds(pr
     shutil.copy(reports / "several.ncu-rep", tmp_path / "zeroth.ncu-rep")
     done = prof_here("sass", tmp_path)
     assert done.returncode == 13
-    assert f"such as {tmp_path}/several.ncu-rep; `prof ingest {tmp_path}` stores all." in done.stderr
+    assert f"such as {tmp_path}/several.ncu-rep; `prof show {tmp_path}` takes all." in done.stderr
     (tmp_path / "zeroth.ncu-rep").unlink()
     for verb in ("sass", "show"):
         assert prof_here(verb, tmp_path).stdout == prof_here(verb, tmp_path / "several.ncu-rep").stdout
     (tmp_path / "several.ncu-rep").unlink()
-    assert "written by `ncu -o NAME ...`" in prof_here("show", tmp_path).stderr
+    assert f"prof: {tmp_path}: a folder that holds no reports\n" in prof_here("show", tmp_path).stderr
+
+
+def test_a_folder_without_reports_is_one_mistake_with_one_answer(prof_here, reports, tmp_path, monkeypatch):
+    """However it is typed, whichever verb reads it, and however deep the reports are that it does not hold itself."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "nest" / "a" / "b").mkdir(parents=True)
+    shutil.copy(reports / "gemm_5.ncu-rep", tmp_path)
+    for typed in ("empty", "empty/", "./empty"):
+        for verb in ("show", "report", "sass", "ingest"):
+            done = prof_here(verb, typed)
+            assert (done.returncode, done.stderr) == (
+                11,
+                "prof: empty: a folder that holds no reports\n      Give a report, or a folder that holds some.\n",
+            ), (verb, typed)
+    assert prof_here("compare", "empty", "gemm_5.ncu-rep").returncode == 11
+    assert prof_here("check", "--baseline", "gemm_5.ncu-rep", "empty").returncode == 11
+    against = prof_here("check", "--baseline", "empty", "gemm_5.ncu-rep")
+    assert (against.returncode, "empty: no runs are stored there" in against.stderr) == (21, True)
+
+    shutil.copy(reports / "gemm_5.ncu-rep", tmp_path / "nest" / "a" / "b")
+    for typed in ("nest", "nest/"):
+        done = prof_here("show", typed)
+        assert done.returncode == 11
+        assert "nest: a folder that holds no reports, but folders in it do: a/b (1)\n" in done.stderr
+        assert "such as nest/a/b." in done.stderr
+    with pytest.raises(ReportNotFound, match="empty: a folder that holds no reports"):
+        profiler.read("empty")
+
+
+def test_a_link_to_nowhere_is_not_answered_with_its_own_name(prof_here, tmp_path):
+    (tmp_path / "dangling.ncu-rep").symlink_to("gone.ncu-rep")
+    for verb in ("show", "ingest"):
+        done = prof_here(verb, tmp_path / "dangling.ncu-rep", "--runs", tmp_path)
+        assert done.returncode == 11
+        assert "dangling.ncu-rep: a link to gone.ncu-rep, and no such file is there\n" in done.stderr
+
+
+def test_a_folder_of_runs_that_does_not_exist_is_the_mistake_whatever_the_name_may_mean(
+    prof_here, reports, tmp_path
+):
+    shutil.copy(reports / "several.ncu-rep", tmp_path)
+    named = prof_here("show", "several", "--runs", "nope", cwd=tmp_path)
+    listed = prof_here("list", "--runs", "nope", cwd=tmp_path)
+    assert (named.returncode, named.stderr) == (listed.returncode, listed.stderr)
+    assert "nope: no such folder" in named.stderr
 
 
 @pytest.mark.parametrize("typed", ["check main branch", "check --baseline main branch"])
@@ -262,7 +311,8 @@ def test_a_folder_of_runs_is_called_one_with_what_to_type(prof_here, recorded, t
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stored").symlink_to(recorded.root)
     told = prof_here("compare", "stored", "stored").stderr
-    assert "stored is a folder of " in told
+    assert prof_here("show", "stored").stderr == prof_here("show", "stored/").stderr == told
+    assert "stored: a folder of runs, not a run; " in told
     assert f"such as stored/{recorded.ids()[-1]}; " in told
     assert "prof check --baseline FOLDER OTHER" in told
 

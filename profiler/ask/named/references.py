@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -21,7 +22,7 @@ from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profile
 from profiler.errors import KernelNotFound, ReportNotFound, RunNotFound
 from profiler.measuring.tools.disassembly import is_code_path
 from profiler.store.remote.files import is_url, public_url
-from profiler.store.reports.near import REPORT_SUFFIXES, files_in, near_files, what_is_near
+from profiler.store.reports.near import REPORT_SUFFIXES, error_of_folder, files_in, near_files, what_is_near
 from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.names import name_filter
 from profiler.store.runs.run_id import RunId
@@ -59,6 +60,8 @@ def open_named(
     if len(files) < len(references):
         require_ladder(settings, stored)
     reports = [one for one in references if one not in files and is_report_path(one, settings)]
+    for one in filter(os.path.isdir, reports if settings.reach is None else []):
+        raise _folder_of_runs(one, settings) or error_of_folder(Path(one))
     read = open_reports(list(map(Path, reports)), settings.progress) if reports else []
     opened = dict(zip(reports, read, strict=True)) | {one: open_code_file(Path(one)) for one in files}
     timings_suffice = timed and settings.choice == ALL_LAUNCHES
@@ -101,10 +104,17 @@ def _open_stored(
 
     Its reports must be whole.
     """
+    run = _run_at(reference, settings)
     try:
-        run = _run_at(reference, settings) or find_run(reference, stored(), settings)
+        run = run or find_run(reference, stored(), settings)
     except RunNotFound as error:
-        if meant := _rung_meant(reference, settings) or _meant_instead(reference, settings):
+        if isinstance(settings.runs, Path) and not settings.runs.exists():
+            raise  # whatever the name may mean, there is no such folder
+        if meant := _rung_meant(reference, settings) or _ladder_meant(reference, settings):
+            error.remedy = meant
+        elif settings.reach is None and "\0" not in reference and os.path.isdir(reference):
+            raise (_folder_of_runs(reference, settings) or error_of_folder(Path(reference))) from None
+        elif meant := _meant_instead(reference, settings):
             error.remedy = meant
         elif settings.reach is not None and error.remedy == RunNotFound.remedy:
             error.remedy = "`list` shows what is recorded."  # an agent stores nothing
@@ -140,21 +150,30 @@ def _meant_instead(reference: str, settings: Settings) -> str:
             for file in files_in(folder)
         ]
         return f"Give a report by its path: {first_of(names, _MOST_NAMED)}." if names else ""
-    if hint := ladder_meant(reference, settings):
-        return hint
     path = Path(reference)
-    if path.is_dir() and (ids := settings.open_store(path).ids()):
-        return (
-            f"{reference} is a folder of {counted(len(ids), 'run')}. Name one of them by its path, such as "
-            f"{path / str(ids[-1])}; or check two such folders, `prof check --baseline FOLDER OTHER`."
-        )
     if whole := next((file for file in near_files(path) if file.name.startswith(f"{path.name}.")), None):
         # Storing the report would make a run of this name, so the name must not mean the file before that.
         return f"There is a report of that name: give {whole}, since a name without its ending means a stored run."
     if near := near_files(path):
-        return f"There are reports here: {', '.join(map(str, near))}."
-    folder = path if path.is_dir() else path.parent
-    return f"Give a report by its path: {what_is_near(path)}." if files_in(folder) else ""
+        alike = "A report here has" if len(near) == 1 else "Reports here have"
+        return f"{alike} a name like it: {', '.join(map(str, near))}."
+    return f"Give a report by its path: {what_is_near(path)}." if files_in(path.parent) else ""
+
+
+def _ladder_meant(reference: str, settings: Settings) -> str:
+    return ladder_meant(reference, settings) if settings.reach is None else ""
+
+
+def _folder_of_runs(reference: str, settings: Settings) -> RunNotFound | None:
+    """Returns the error of a folder of runs, of which one is wanted; None for any other folder."""
+    path = Path(reference)
+    ids = settings.open_store(path).ids()
+    if not ids:
+        return None
+    return RunNotFound(
+        f"{path}: a folder of runs, not a run; it holds {counted(len(ids), 'run')}",
+        remedy=f"Name one of them by its path, such as {path / str(ids[-1])}; or check two such folders, `prof check --baseline FOLDER OTHER`.",
+    )
 
 
 def meant_by(name: str | None, settings: Settings) -> Callable[[str], bool]:

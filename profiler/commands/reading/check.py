@@ -18,11 +18,12 @@ from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import error_lines, print_answer
-from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError
+from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError, RunNotFound
 from profiler.present.document import Document
 from profiler.present.documents.check import check_document, check_error_document, code_check_document
 from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown
+from profiler.store.remote.files import is_url
 
 _REGRESSION = 1  # the only use of exit code 1
 _SMALLEST_PCT = 0.1  # a person who types less without a % may mean a fraction
@@ -217,6 +218,11 @@ def _check_choice(baseline: str, candidate: str | None, settings: options.VerbSe
     if is_store(baseline):
         is_folder = candidate is not None and holds_recordings(candidate, settings)
         if candidate is not None and not is_folder and is_report_path(candidate, settings):
+            if not is_url(baseline) and not holds_recordings(baseline, settings):
+                raise RunNotFound(
+                    f"{baseline}: no runs are stored there",
+                    remedy="Give a report or a folder of runs as the baseline.",
+                )
             raise Misuse(
                 "against a folder of runs, name a stored run or another such folder: a report has no counterpart there; "
                 "`prof ingest REPORT --runs DIR` stores it"

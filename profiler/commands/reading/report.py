@@ -12,6 +12,7 @@ from typer import Argument, Option
 
 from profiler.analyse.report import PageFindings
 from profiler.ask.report import report_ladder, report_named
+from profiler.ask.show import left_out_text
 from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending
 from profiler.commands.shared.misuse import Misuse
@@ -83,12 +84,17 @@ def report(
 
     found, page, html = make_page(find, open_pictures(), settings.progress)
     write_whole(html, output)
+    errors = list(found.left_out.values())
+    for error in errors:
+        settings.note(left_out_text(error))
     for line in missing_lines(found.ladder.ladder) if found.ladder else ():
         print(line, file=sys.stderr)
     held = [counted(len(page.of_kind("kernel")), "kernel")]
     if pairs := len(page.of_kind("pair")):
         held.append(counted(pairs, "comparison"))
     settings.say(f"Wrote {output} ({size(len(html))}): {', '.join(held)}")
+    if errors:
+        raise errors[0]
 
 
 def _check_writable(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
@@ -17,11 +18,13 @@ from profiler.commands.shared.cluster_options import Cluster
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.progress import Progress
-from profiler.errors import IngestIncomplete, ProfError, ReportNotFound
+from profiler.errors import IngestIncomplete, ProfError, ReportError, ReportNotFound
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
 from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
+from profiler.store.remote.files import is_url, public_url
 from profiler.store.reports.locate import find_reports
+from profiler.store.reports.near import error_of_folder, files_in
 from profiler.store.tables.launch_choice import LaunchChoice
 from profiler.text import counted, printable
 
@@ -84,7 +87,7 @@ def ingest(
             raise Misuse(why)
     reports = find_reports(places)
     if not reports:
-        raise ReportNotFound(f"no .ncu-rep file in {', '.join(places)}")
+        raise _no_reports(places)
     if kernel is not None and len(reports) > 1:
         raise Misuse(f"--kernel names one report, and {len(reports)} were given")
     wanted = IngestOptions(
@@ -113,6 +116,17 @@ def ingest(
         print_document(rows_document(_HEADER, list(map(_row, outcomes))), settings.format)
     settings.say(_summary(outcomes))
     _raise_failures(outcomes)
+
+
+def _no_reports(places: list[str]) -> ReportError:
+    """Returns the error for folders and URLs that hold no report; of one folder, that of every other verb."""
+    (place, *others) = places
+    if not others and not is_url(place) and not files_in(Path(place)):
+        return error_of_folder(Path(place))
+    return ReportNotFound(
+        f"no .ncu-rep file in {', '.join(map(public_url, places))}",
+        remedy="Give a report, or a folder that holds some; what is stored already is none.",
+    )
 
 
 def _raise_failures(outcomes: list[Ingested]) -> None:

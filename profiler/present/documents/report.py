@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import PurePath
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -20,6 +21,7 @@ from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.triage import likely_saves_ns, triage
 from profiler.analyse.report import KernelFindings, PairFindings, headline_of_steps
 from profiler.catalog.metrics import DURATION
+from profiler.errors import ReportError
 from profiler.present import document as doc
 from profiler.present.documents.code import code_heading, code_sections
 from profiler.present.documents.comparison import claim_text, comparison_document
@@ -65,19 +67,20 @@ def recordings_document(
     kernels: Sequence[KernelFindings],
     pairs: Sequence[PairFindings],
     unrelated: Sequence[tuple[str, str]] = (),
+    left_out: Mapping[str, ReportError] = MappingProxyType({}),
 ) -> doc.Document:
     """Returns the recordings that a user named, each with the step from the one before, and its share of its own recording.
 
     For one recording, the kernel that takes most of the time comes first, and for several with neighbours that are
     `unrelated`, where to begin. Others are versions to compare, not parts of a whole: the answer is how much faster the last
-    is. The unrelated are named, and those refused.
+    is. The unrelated are named, those refused, and the reports that are left out since they cannot be read.
     """
     recordings = [list(group) for _, group in groupby(kernels, key=lambda one: id(one.run))]
     entries: dict[str, IndexEntry] = {}
     for group in [kernels] if unrelated else recordings:
         entries |= _shares(group)
     begins = bool(unrelated) or len(recordings) == 1  # with what takes most of the time
-    if unrelated or (begins and entries):
+    if unrelated or (begins and (entries or len(kernels) == 1)):
         sheets = [(_source(one, recordings), one.sheet) for one in kernels if one.sheet]
         counted = all(one.run.manifest.has_counters for one in kernels)
         answer: Headline | None = triage(sheets, has_counters=counted).headline
@@ -101,10 +104,22 @@ def recordings_document(
     if len(pairs) == 1 and pairs[0].comparison and len(kernels) == 2:
         opening = opening[:1]  # the page opens on the comparison, which says why and what comes next
     view, name, *others = _RECORDING_COLUMNS
-    named = (view, name if len(recordings) > 1 else doc.Column("kernel", folds=True), *others)
+    named = (
+        view,
+        name if len(recordings) > 1 or len(kernels) == 1 else doc.Column("kernel", folds=True),
+        *others,
+    )
     table = doc.Table(named, list(map(doc.Row, rows)), drops_empty=True)
     notes = map(doc.Text, _notes_on(kernels, pairs, unrelated))
-    return doc.Document("At a glance", [opening, [table, *notes]])
+    cautions = [doc.Caution(_left_out(path, error)) for path, error in left_out.items()]
+    return doc.Document("At a glance", [opening, *([cautions] if cautions else []), [table, *notes]])
+
+
+def _left_out(path: str, error: ReportError) -> str:
+    """Returns why a report is left out, without the folders of its author."""
+    file = PurePath(path)
+    what = error.message.removesuffix(error.near).removeprefix(f"{file}: ")
+    return f"left out: {file.name}: {what}"
 
 
 def _notes_on(

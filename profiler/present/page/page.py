@@ -117,14 +117,19 @@ def draw_page(report: PageFindings, drawing: Drawing) -> Page:
         anchor = f"{pair.before}-{pair.after}"
         pairs.append(drawn(View(anchor, "pair", document, after.idea, before=pair.before, after=pair.after)))
     if overview is None:
-        document = recordings_document(list(found.values()), compared, report.unrelated)
+        document = recordings_document(list(found.values()), compared, report.unrelated, report.left_out)
         overview = drawn(View("ladder", "ladder", document))
     elif compared:
         overview = _with_last_step(overview, compared[-1])
     return Page(
         report.title,
         _facts([one.run.manifest for one in found.values()]),
-        [*([overview] if len(kernels) > 1 else []), *pairs, *kernels, *_names(found.values())],
+        [
+            *([overview] if len(kernels) > 1 or report.left_out else []),
+            *pairs,
+            *kernels,
+            *_names(found.values()),
+        ],
         "Ladder" if report.ladder else "Overview",
         charts,
     )

@@ -19,14 +19,14 @@ from pathlib import Path
 from profiler.errors import NotAReport, ReportDamaged, ReportNotFound, ReportTooLarge, ReportUnreadable
 from profiler.store.remote.files import MOST_FILE_BYTES
 from profiler.store.reports.envelope import BEGINNING_BYTES, Envelope, check_magic, read_envelope
-from profiler.store.reports.near import files_in, what_is_near
+from profiler.store.reports.near import error_of_folder, what_is_near
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK_BYTES = 1 << 22
 _FRAME_BYTES = 1 << 26
 _ALWAYS_READ_BYTES = 64 << 20
 _MOST_RATIO = 200  # ncu's reports shrink to a twentieth
-_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+_KINDS = {stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
 _ZSTD_LEVEL = 9  # the highest level that takes no longer than reading the report
 
 
@@ -179,23 +179,21 @@ def _opened(path: Path) -> Iterator[int]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
+        if path.is_symlink():
+            raise ReportNotFound(
+                f"{path}: a link to {os.readlink(path)}, and no such file is there",
+                remedy="Make the link anew, or give the file by its own path.",
+            ) from None
         near = f"; {what_is_near(path)}"
         raise ReportNotFound(f"{path}: no such file{near}", near=near) from None
     except OSError as error:
         raise ReportUnreadable(f"{path}: cannot be opened: {error.strerror}") from error
     try:
         mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise error_of_folder(path)
         if not stat.S_ISREG(mode):
-            near = f"; {what_is_near(path)}" if path.is_dir() else ""
-            held = files_in(path)
-            kind = _KINDS.get(stat.S_IFMT(mode), "a device")
-            raise NotAReport(
-                f"{path}: {kind}, not a report file{near}",
-                remedy=f"Give one of them, such as {held[0]}; `prof ingest {path}` stores all."
-                if held
-                else None,
-                near=near,
-            )
+            raise NotAReport(f"{path}: {_KINDS.get(stat.S_IFMT(mode), 'a device')}, not a report file")
         yield descriptor
     except OSError as error:
         raise ReportUnreadable(f"{path}: cannot be read: {error.strerror}") from error

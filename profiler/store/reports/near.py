@@ -1,16 +1,19 @@
 """Says which files a person may have meant by a path that leads nowhere.
 
 In: the path, and the endings of the files that the question is about. Out: those with a name like it, or what the folder
-holds, for an error message.
+holds, for an error message; and the errors about a folder in the place of a report.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from profiler.errors import NotAReport, ReportError, ReportNotFound
 from profiler.text import counted, first_of
 
 REPORT_SUFFIX = ".ncu-rep"
@@ -18,6 +21,8 @@ COMPRESSED_SUFFIX = ".ncu-rep.zst"
 REPORT_SUFFIXES = (REPORT_SUFFIX, COMPRESSED_SUFFIX)
 _MOST_NEAR = 3
 _MOST_LISTED = 8
+_DEEPEST = 3  # of the folders in a folder that are looked into
+_MOST_FOLDERS = 2000
 
 
 def what_is_near(
@@ -37,7 +42,7 @@ def what_is_near(
 def near_files(path: Path, endings: Sequence[str] = REPORT_SUFFIXES) -> list[Path]:
     """Returns the files beside this path with a similar name. Equal endings alone do not make names similar."""
     by_stem: dict[str, list[Path]] = {}
-    for file in files_in(path.parent, endings):
+    for file in (one for one in files_in(path.parent, endings) if one.name != path.name):
         by_stem.setdefault(_stem(file.name, endings), []).append(file)
     near = difflib.get_close_matches(_stem(path.name, endings), by_stem, n=_MOST_NEAR)
     return [file for stem in near for file in by_stem[stem]][:_MOST_NEAR]
@@ -50,6 +55,23 @@ def files_in(folder: Path, endings: Sequence[str] = REPORT_SUFFIXES) -> list[Pat
     return []
 
 
+def error_of_folder(folder: Path) -> ReportError:
+    """Returns the error of a folder where one report is wanted: it holds several, or none."""
+    near = what_is_near(folder)
+    if held := files_in(folder):
+        return NotAReport(
+            f"{folder}: a folder, not a report file; {near}",
+            remedy=f"Give one of them, such as {held[0]}; `prof show {shlex.quote(str(folder))}` takes all.",
+            near=f"; {near}",
+        )
+    below = next(iter(_counts_below(folder, REPORT_SUFFIXES)), None)
+    remedy = f"Name a folder that holds reports itself, such as {folder / below}." if below else None
+    return ReportNotFound(
+        f"{folder}: a folder that holds {_listed(folder, REPORT_SUFFIXES, 'report', 'reports')}",
+        remedy=remedy or "Give a report, or a folder that holds some.",
+    )
+
+
 def _stem(name: str, endings: Sequence[str]) -> str:
     """Returns a name in small letters without its ending, or without what was typed instead of one."""
     name = name.lower()
@@ -58,21 +80,34 @@ def _stem(name: str, endings: Sequence[str]) -> str:
 
 
 def _held(folder: Path, endings: Sequence[str], one: str, many: str) -> str:
+    where = f"this folder, {Path.cwd()}," if folder == Path() else folder
+    return f"{where} holds {_listed(folder, endings, one, many)}"
+
+
+def _listed(folder: Path, endings: Sequence[str], one: str, many: str) -> str:
     names = [file.name for file in files_in(folder, endings)]
     if names:
-        held = f"{counted(len(names), one, many)}: {first_of(names, _MOST_LISTED)}"
-    elif below := _counts_below(folder, endings):
-        held = f"no {many}, but its folders do: {first_of(below, _MOST_LISTED)}"
-    else:
-        held = f"no {many}"
-    return f"{f'this folder, {Path.cwd()},' if folder == Path() else folder} holds {held}"
+        return f"{counted(len(names), one, many)}: {first_of(names, _MOST_LISTED)}"
+    if counts := _counts_below(folder, endings):
+        below = [f"{name} ({count})" for name, count in counts.items()]
+        return f"no {many}, but folders in it do: {first_of(below, _MOST_LISTED)}"
+    return f"no {many}"
 
 
-def _counts_below(folder: Path, endings: Sequence[str]) -> list[str]:
-    """Returns each folder in this one that holds such files, with their number. A link may lead anywhere, so it is left out."""
+def _counts_below(folder: Path, endings: Sequence[str]) -> dict[str, int]:
+    """Returns the folders below this one that hold such files, with their numbers.
+
+    A link may lead anywhere, so it is left out, and so are hidden folders and stored runs. A home with a million files must
+    not take long.
+    """
     counts: dict[str, int] = {}
-    with suppress(OSError):
-        for inner in sorted(folder.iterdir()):
-            if inner.is_dir() and not inner.is_symlink():
-                counts[inner.name] = len(files_in(inner, endings))
-    return [f"{name} ({count})" for name, count in counts.items() if count]
+    for looked_into, (parent, folders, files) in enumerate(os.walk(folder), start=1):
+        inner = Path(parent).relative_to(folder)
+        held = sum(name.endswith(tuple(endings)) for name in files)
+        if held and inner.parts and "run.json" not in files:
+            counts[str(inner)] = held
+        is_deepest = len(inner.parts) == _DEEPEST
+        folders[:] = [] if is_deepest else sorted(name for name in folders if not name.startswith("."))
+        if looked_into == _MOST_FOLDERS:
+            break
+    return counts

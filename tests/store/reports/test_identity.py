@@ -80,9 +80,13 @@ def test_an_empty_file_is_no_report(tmp_path, scratch):
 
 def test_a_folder_is_no_report(tmp_path, scratch):
     error = refused(tmp_path, scratch)
+    assert isinstance(error, ReportNotFound)
+    assert "a folder that holds no reports" in str(error)
 
+    (tmp_path / "one.ncu-rep").touch()
+    error = refused(tmp_path, scratch)
     assert isinstance(error, NotAReport)
-    assert "a folder" in str(error)
+    assert "a folder, not a report file" in str(error)
 
 
 @pytest.mark.parametrize("writer", ["nobody writes", "somebody writes"])
