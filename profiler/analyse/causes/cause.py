@@ -100,6 +100,7 @@ class Diagnosis(Struct, frozen=True):
 
     `busy` is how much each resource is used, as a share of what is within reach. `others` are the causes that are not named, mostly
     because they cost too little, with what removing each would save in percent: a comparison asks whether a cause was there at all.
+    Those `left_out` of them are worth a change, and stand behind the most that are named.
     """
 
     causes: list[Cause]
@@ -111,6 +112,7 @@ class Diagnosis(Struct, frozen=True):
     shown: str = ""  # what counters alone show, for a headline that has no cause to name
     can_look: bool = True  # False where nothing is recorded from which a cause could be found
     others: dict[str, float] = {}
+    left_out: dict[str, float] = {}
 
     def saves(self, cause: str) -> float:
         """Returns what removing a cause would save, in percent, whether it is named or not; 0 where nothing of it was found."""

@@ -45,7 +45,7 @@ def find_all(profile: Profile) -> Diagnosis:
     """Returns the diagnosis of a kernel that was launched; `diagnose` calls this."""
     evidence = look_at(profile)
     unoptimised = _find_unoptimised(evidence)
-    causes = unoptimised or _find_causes(evidence)
+    causes, left_out = (unoptimised, {}) if unoptimised else _find_causes(evidence)
     return Diagnosis(
         causes=causes,
         unseen=_find_unseen(evidence),
@@ -56,6 +56,7 @@ def find_all(profile: Profile) -> Diagnosis:
         shown=what_counters_show(evidence),
         can_look=bool(evidence.model.busy or causes),
         others={} if unoptimised else _find_others(evidence, causes),
+        left_out=left_out,
     )
 
 
@@ -81,8 +82,8 @@ def _find_unoptimised(evidence: Evidence) -> list[Cause]:
     ]
 
 
-def _find_causes(evidence: Evidence) -> list[Cause]:
-    """Returns the causes to name, the change to try first before the others."""
+def _find_causes(evidence: Evidence) -> tuple[list[Cause], dict[str, float]]:
+    """Returns the causes to name, the change to try first before the others, and what others would save that stand behind these."""
     expected = find_candidates(evidence)
     best = {one.name: one for one in expected}
     if TOO_SHORT in best and expected[best[TOO_SHORT]] > _MOSTLY_STARTING:
@@ -90,8 +91,9 @@ def _find_causes(evidence: Evidence) -> list[Cause]:
     best = heed_ceilings(best, expected)
     estimates = _nvidia_estimates(evidence)
     found = [_cause(evidence, candidate, expected[candidate], estimates) for candidate in best.values()]
-    causes = in_order(found)[:_MOST_CAUSES]
-    return list(_add_up(evidence, causes, best, expected))
+    ranked = in_order(found)
+    left_out = {one.cause: one.saves_pct.expected for one in ranked[_MOST_CAUSES:]}
+    return list(_add_up(evidence, ranked[:_MOST_CAUSES], best, expected)), left_out
 
 
 def find_candidates(evidence: Evidence) -> dict[Candidate, float]:

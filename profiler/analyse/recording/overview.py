@@ -117,6 +117,11 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
     shapes: list[LaunchShape] = []
     headline: Headline | None = None
     causes: Annotated[list[Cause], Importance(98, each=3)] = []
+    further_causes: Annotated[
+        dict[str, float],
+        Importance(60, each=1),
+        Meta(description="What removing each of further causes is expected to save by itself, in percent."),
+    ] = {}
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
     hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
     total_ns: float | None = None
@@ -217,6 +222,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         shapes=profile.shapes,
         headline=headline_of(main, diagnosis, profile.launches),
         causes=diagnosis.causes,
+        further_causes=diagnosis.left_out,
         causes_unseen=diagnosis.unseen,
         hot_lines=_hot_lines(run, profile.kernel),
         total_ns=profile.total_ns,

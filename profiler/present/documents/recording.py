@@ -198,7 +198,14 @@ def parts_of_kernel(
         name=[doc.KernelName(without_tags(sheet.kernel), counted(sheet.launches, "launch", "launches"))],
         cautions=[doc.Caution(text) for text in sheet.cautions],
         reasons=[
-            cause_blocks(sheet.causes, sheet.causes_unseen, sheet.headline, full=full, program=program),
+            cause_blocks(
+                sheet.causes,
+                sheet.causes_unseen,
+                sheet.headline,
+                full=full,
+                program=program,
+                left_out=sheet.further_causes,
+            ),
             hot_line_blocks(sheet.hot_lines, sheet.causes),
             [doc.Facts(facts)] if facts else [],
         ],

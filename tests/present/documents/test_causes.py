@@ -369,3 +369,16 @@ def test_a_cause_that_does_not_exist_is_an_error_with_the_nearest_name(prof_here
     done = prof_here("causes", "bank-conflicst")
     assert done.returncode != 0
     assert "no cause 'bank-conflicst'; nearest: bank-conflicts" in done.stderr
+
+
+def test_the_full_answer_says_which_causes_it_leaves_out():
+    def text(**more):
+        return document_text(
+            Document("", [cause_blocks(CAUSES_FOUND, [], **more)], Records((), ())), Window(False, 200)
+        )
+
+    left_out = {"dependent-chain": 22.3, "divergent-branches": 3.1}
+    said = "2 further causes are left out, with what each is likely to save by itself: dependent-chain (22 %), divergent-branches (3 %)."
+    assert said in " ".join(text(left_out=left_out).split())
+    assert "left out" not in text(left_out=left_out, full=False)
+    assert "left out" not in text()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
@@ -22,7 +23,7 @@ from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import GENERAL
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
-from profiler.text import is_cupy_source, saving
+from profiler.text import counted, is_cupy_source, saving
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
@@ -74,12 +75,15 @@ def cause_blocks(
     full: bool = True,
     what: str = "its time",
     program: str = "",
+    left_out: Mapping[str, float] = MappingProxyType({}),
 ) -> Section:
     """Returns the list of causes of `what`, and what the recording did not allow to see; leaves out the sentences of `said`.
 
-    Unless `full`, the smaller causes are only named. How to keep source lines depends on the `program`, if it is known.
+    Unless `full`, the smaller causes are only named; if it is, so are those that are `left_out`. How to keep source lines depends on the
+    `program`, if it is known.
     """
-    return [*_each_cause(causes, said, full, what), *_not_recorded(causes, unseen, said, program)]
+    more = _left_out(left_out) if full else []
+    return [*_each_cause(causes, said, full, what), *more, *_not_recorded(causes, unseen, said, program)]
 
 
 def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what: str) -> Section:
@@ -99,6 +103,15 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
         folded = [Items("smaller causes", rows, _TITLES)]
         blocks.append(Folded(f"{len(others)} more: {named}", folded, f"{len(others)} more: {named}"))
     return blocks
+
+
+def _left_out(others: Mapping[str, float]) -> Section:
+    """Returns how many causes more there are, and what removing each would save."""
+    if not others:
+        return []
+    named = ", ".join(f"{name} ({saving(pct)} %)" for name, pct in others.items())
+    count = counted(len(others), "further cause is", "further causes are")
+    return [Text(f"{count} left out, with what each is likely to save by itself: {named}.")]
 
 
 def _count_shown(causes: Sequence[Cause]) -> int:
