@@ -31,7 +31,6 @@ _OF_CUPY = re.compile(r"(?<![^\s/(])[0-9a-f]{40}\.cubin\.cu(?![\w.])")
 _CUPY_SOURCE = "<CuPy source>"
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LONGEST_LIST = 8
-_LOPSIDED = 1.5  # times as far from a change as the other end: both are named
 _TINY = 1e-4  # smaller values would show more zeros than digits
 _UNITS_NS = (("s", 1e9), ("ms", 1e6), ("us", 1e3))
 
@@ -192,36 +191,14 @@ def half_width(ci: tuple[float, float] | None) -> str:
     return text.rstrip("0") if "." in text and "e" not in text else text
 
 
-def is_lopsided(change: float, ci: tuple[float, float] | None) -> bool:
-    """Returns whether one end of an interval lies much farther from the change than the other, as those of uncertain ratios do.
-
-    Half its width would then reach to values that the interval excludes, such as less than no time.
-    """
-    if ci is None:
-        return False
-    shorter, longer = sorted((change - ci[0], ci[1] - change))
-    return shorter >= 0 and longer > _LOPSIDED * shorter and longer > 1e-9 * max(map(abs, ci))
-
-
 def change_text(change_pct: float, ci_pct: tuple[float, float] | None) -> str:
-    """Returns a change in percent, and half the width of its interval if it has one and what was measured varies at all; of a lopsided one both ends."""
+    """Returns a change in percent, and half the width of its interval if it has one and what was measured varies at all."""
     change = f"{change_pct:+.2f}" if abs(change_pct) < 1000 else f"{change_pct:+,.0f}"
     if change_pct == 0:
         change = "0"
     if ci_pct is None or ci_pct[0] == ci_pct[1]:
         return f"{change} %"
-    if is_lopsided(change_pct, ci_pct):
-        return f"{change} % [{_end(ci_pct[0])} to {_end(ci_pct[1])}]"
     return f"{change} ± {spread((ci_pct[1] - ci_pct[0]) / 2)} %"
-
-
-def _end(pct: float) -> str:
-    """Returns the end of an interval in percent. No time is ever all saved, so that no end is rounded to -100."""
-    if -100 < pct < -99.9:
-        return "-99.9"
-    if abs(pct) < 100:
-        return f"{pct:+.1f}"
-    return f"{pct:+,.0f}" if pct < 1e6 else f"{pct:+.3g}"
 
 
 def spread(pct: float) -> str:

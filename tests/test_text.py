@@ -184,9 +184,6 @@ def test_a_relative_change(before, after, shown):
         (2345.6, None, "+2,346 %"),
         (14.14, (14.1395, 14.1405), "+14.14 ± < 0.01 %"),
         (14.14, (14.14, 14.14), "+14.14 %"),
-        (-92.88, (-99.91, 494.95), "-92.88 % [-99.9 to +495]"),  # ± 297 would reach to less than no time
-        (-92.88, (-99.9999, 2e7), "-92.88 % [-99.9 to +2e+07]"),
-        (20.0, (-2.0, 47.0), "+20.00 ± 24.50 %"),
     ],
 )
 def test_a_change_stands_beside_half_its_interval(change, interval, shown):

@@ -86,7 +86,7 @@ class Side(Struct, frozen=True):
     """One of the two recordings, as far as needed to find and judge it.
 
     Where times alone are compared, `timing` is what was timed, and `reference` what its reference is. `shape` is that of
-    most launches, and `total_ns` the time that all of them take.
+    most launches.
     """
 
     label: str
@@ -101,7 +101,6 @@ class Side(Struct, frozen=True):
     timing: TimingSummary | None = None
     reference: str | None = None
     shape: LaunchShape | None = None
-    total_ns: float | None = None
 
 
 class Comparability(WithAgreedNames, Struct, frozen=True):
@@ -329,7 +328,7 @@ def time_changed_ns(comparison: ComparisonFinding, *_: object) -> float:
 
 
 class ComparedKernel(WithAgreedNames, Struct, frozen=True):
-    """A kernel with the time that all its launches take on each side; the change is that of the typical duration, as in its comparison."""
+    """A kernel with the time that all its launches take on each side; the change is that of its mean duration."""
 
     kernel: str
     before_launches: int

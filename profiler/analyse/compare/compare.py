@@ -115,7 +115,7 @@ def compare_profiles(
     )
     if of_two:  # neither explains the other, and a change of the one is none of the other
         limits = limits_text(_spoken_names(before, after), (of_before, diagnosis)) if of_before else ""
-        return structs.replace(found, headline=Headline(f"{of_two} {what} {limits}".rstrip(), "", ""))
+        return structs.replace(found, headline=Headline(f"{of_two}{what} {limits}".rstrip(), "", ""))
     peaks = peaks_text(before, after) if two_gpus else None
     why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)
     headline = with_next(Headline(what, why, ""), found.causes, after, at_place=True)
@@ -175,7 +175,7 @@ def durations_of(profile: Profile, basis: findings.Basis) -> Readings:
 
 def _logarithms(before: Profile, after: Profile, basis: findings.Basis) -> list[Readings]:
     durations = [durations_of(profile, basis) for profile in (before, after)]
-    sides = [side.logarithms() for side in durations]
+    sides = [Readings(map(math.log, side), side.processes) for side in durations]
     if basis == "unprofiled" and (shift := reference_shift(before, after)):
         sides[1] = Readings((value - shift for value in sides[1]), sides[1].processes)
     if basis == "unprofiled" and all(len(set(side.processes)) > 1 for side in sides):
@@ -301,5 +301,4 @@ def derive_side(profile: Profile) -> findings.Side:
         ncu_version=manifest.ncu_version,
         clock_control=manifest.clock_control,
         shape=profile.shapes[0] if profile.shapes else None,
-        total_ns=profile.total_ns,
     )

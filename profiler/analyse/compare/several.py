@@ -7,14 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from profiler.analyse import findings
 from profiler.analyse.causes.cause import Headline
-from profiler.analyse.findings import (
-    SCHEMA_VERSION,
-    SETTLED,
-    ComparedKernel,
-    ComparisonFinding,
-    Comparisons,
-    Side,
-)
+from profiler.analyse.findings import SCHEMA_VERSION, SETTLED, ComparedKernel, ComparisonFinding, Comparisons
 from profiler.analyse.recording.kernel_names import base_name, called_name, choice_of
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import more_launches
@@ -42,8 +35,8 @@ def _index(comparisons: Sequence[ComparisonFinding]) -> Iterator[ComparedKernel]
                     kernel=one.after.kernel_name,
                     before_launches=one.before.launches,
                     after_launches=one.after.launches,
-                    before_ns=_total_ns(one.before, delta.before),
-                    after_ns=_total_ns(one.after, delta.after),
+                    before_ns=delta.before * one.before.launches,
+                    after_ns=delta.after * one.after.launches,
                     change_pct=100 * delta.delta / delta.before,
                     ci_pct=(100 * delta.ci[0] / delta.before, 100 * delta.ci[1] / delta.before)
                     if delta.ci
@@ -51,10 +44,6 @@ def _index(comparisons: Sequence[ComparisonFinding]) -> Iterator[ComparedKernel]
                     verdict=delta.verdict,
                     reason=delta.reason,
                 )
-
-
-def _total_ns(side: Side, typical_ns: float) -> float:
-    return typical_ns * side.launches if side.total_ns is None else side.total_ns
 
 
 def _headline(index: Sequence[ComparedKernel], comparisons: Sequence[ComparisonFinding]) -> Headline:

@@ -9,10 +9,8 @@ from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 from profiler.text import duration, number, report_name, spread
 
 BY_ORDER = ("the first", "the second")  # what the sides are called that have one name
-_SHOWN_AS_ONE = 0.0005  # as 1.000x
 _TOO_FEW = ", which are too few to decide it."
 _NO_INTERVAL = ". A single launch gives no interval"
-_MAY_BE_NOISE = ": this may be noise."
 _APART = ". Single launches of one kernel differ by up to {}"
 
 
@@ -50,15 +48,12 @@ def ratio_sentence(
     where = "without" if speedup.basis == "unprofiled" else "under"
     lowest, highest = 1 - SMALLEST_RELATIVE_EFFECT, 1 + SMALLEST_RELATIVE_EFFECT
     times = f"{' -> '.join(map(duration, times_ns))} {where} the profiler"
-    both = (
-        f"{other} takes the same time as before" if is_one_name else f"{one} and {other} take the same time"
-    )
-    is_no_change = abs(speedup.ratio - 1) < _SHOWN_AS_ONE
-    if (
-        speedup.ci
-        and lowest <= speedup.ci[0] <= speedup.ci[1] <= highest
-        and (is_no_change or speedup.ci[0] <= 1 <= speedup.ci[1])
-    ):
+    if speedup.ci and lowest <= speedup.ci[0] <= 1 <= speedup.ci[1] <= highest:
+        both = (
+            f"{other} takes the same time as before"
+            if is_one_name
+            else f"{one} and {other} take the same time"
+        )
         apart_pct = 100 * max(1 - speedup.ci[0], speedup.ci[1] - 1)
         within = f", within {_half_width(max(apart_pct, 0.01))}" if apart_pct else ""
         return f"{both}{within} ({times})."
@@ -76,10 +71,6 @@ def ratio_sentence(
     here, end = "", "."
     if of_launches and not speedup.ci:
         here, end = _without_interval(times_ns, speedup, measured_alike)
-        if is_no_change:
-            apart_pct = 100 * abs(speedup.ratio - 1)
-            within = f", within {_half_width(max(apart_pct, 0.01))}," if apart_pct else ""
-            return f"{both}{within}{here} ({times}){end.removesuffix(_MAY_BE_NOISE)}".removesuffix(".") + "."
     if speedup.ratio >= 1:
         return f"{other} is {_ratio(speedup.ratio)} as fast as {one}{here} ({times}{interval}){end}"
     as_fast = f"{_ratio(speedup.ratio)} as fast"  # the figure that tables of factors and of steps hold
@@ -98,7 +89,7 @@ def _without_interval(
     apart = _APART.format(launches_apart_text(min(times_ns)))
     if is_beyond_launches(*times_ns):
         return "", f"{apart}, so this is hardly noise."
-    return " in these launches", f"{apart}{_MAY_BE_NOISE}"
+    return " in these launches", f"{apart}: this may be noise."
 
 
 def _half_width(pct: float) -> str:

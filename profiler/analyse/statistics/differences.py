@@ -83,10 +83,6 @@ class Readings(tuple[float, ...]):
         between = _squares(self._process_means, self.mean) / (processes - 1) / processes
         return Variance(max(between, _LEAST_OF_EXPLAINED * within), processes - 1)
 
-    def logarithms(self) -> Readings:
-        """Returns the logarithms, whose differences are ratios; every value must be above zero."""
-        return Readings(map(math.log, self), self.processes)
-
     def around_medians(self) -> Readings:
         """Returns the readings with each process moved so that its mean is its median, which a few interrupted repeats do not move."""
         groups = zip(dict.fromkeys(self.processes), self.by_process, strict=True)

@@ -1,7 +1,6 @@
 """Decides the verdict that the readings of metrics allow: better, worse, changed, same, or unclear and why.
 
-Pairs of `Series` in, one `MetricDelta` each out. The times are compared by their ratio, as the speedup is, so
-that the two never disagree. A difference must be certain and large enough to matter: of
+Pairs of `Series` in, one `MetricDelta` each out. A difference must be certain and large enough to matter: of
 the metric, and of the whole that it counts a part of, as bank conflicts are of all wavefronts. Certainty
 allows for how many metrics were asked about, in three questions that do not dilute each other: did the
 duration change, which decides; did what the comparison leads with, or what was asked for by name; did any
@@ -35,15 +34,6 @@ from profiler.catalog.metrics import (
 
 # Timers tick: a few equal readings do not mean that there is no noise.
 _FEWEST_EQUAL_LAUNCHES = 5
-_LARGEST_LOGARITHM = 700.0  # of what a float holds
-
-
-class _Change(NamedTuple):
-    """A change in the metric's unit; `p_value` is None where the readings do not vary."""
-
-    delta: float
-    interval: Interval
-    p_value: float | None
 
 
 class Judgement(NamedTuple):
@@ -95,7 +85,7 @@ def _question(name: str, wanted: Collection[str]) -> str:
 
 
 def _delta(before: Series, after: Series, judgement: Judgement) -> MetricDelta:
-    left, right = (_middle(before.metric, side.values) for side in (before, after))
+    left, right = before.mean, after.mean
     return MetricDelta(
         name=before.metric.name,
         ncu=after.ncu,
@@ -120,12 +110,12 @@ def judge(
 
     `whole` is what the metric counts a part of, and `shortest_ns` how long the launches of the shorter side took, where that is known.
     """
-    found = _change(metric, before, after)
-    interval = found.interval if found else None
+    found = mean_difference(before, after)
+    interval = found.interval() if found else None
     if are_identical(before, after):
         return Judgement(interval, "same", "identical")
     launches = min(len(before), len(after))
-    largest = max(abs(_middle(metric, before)), abs(_middle(metric, after)))
+    largest = max(abs(before.mean), abs(after.mean))
     effect = max(metric.smallest_effect, SMALLEST_RELATIVE_EFFECT * largest, SMALLEST_SHARE_OF_WHOLE * whole)
     if len(set(before)) == len(set(after)) == 1:
         delta = after[0] - before[0]
@@ -137,7 +127,7 @@ def judge(
             return _too_few(metric, before, after, effect, shortest_ns)
     if found is None or interval is None:
         return _too_few(metric, before, after, effect, shortest_ns)
-    p_value = found.p_value
+    p_value = found.p_value() if found.errors else None
     if interval.low <= 0 <= interval.high:
         if max(-interval.low, interval.high) <= effect:
             return Judgement(interval, "same", "within_effect_size", p_value)
@@ -147,38 +137,12 @@ def judge(
     return Judgement(interval, _direction(metric, found.delta), "", p_value)
 
 
-def _change(metric: Metric, before: Readings, after: Readings) -> _Change | None:
-    """Returns the change of a metric; None where a side is a single launch, and there is no interval."""
-    if not _has_ratio(metric, before, after):
-        found = mean_difference(before, after)
-        return found and _Change(found.delta, found.interval(), found.p_value() if found.errors else None)
-    of_ratio = mean_difference(before.logarithms(), after.logarithms())
-    if of_ratio is None:
-        return None
-    left = _middle(metric, before)
-    interval = Interval(*(left * math.expm1(min(end, _LARGEST_LOGARITHM)) for end in of_ratio.interval()))
-    p_value = of_ratio.p_value() if of_ratio.errors else None
-    return _Change(left * math.expm1(of_ratio.delta), interval, p_value)
-
-
-def _has_ratio(metric: Metric, *sides: Readings) -> bool:
-    return metric.name == DURATION and all(0 < value < math.inf for side in sides for value in side)
-
-
-def _middle(metric: Metric, side: Readings) -> float:
-    """Returns the mean; of times their geometric mean, so that swapping the sides inverts the ratio."""
-    if not _has_ratio(metric, side) or min(side) == max(side):
-        return side.mean
-    return math.exp(side.logarithms().mean)
-
-
 def _too_few(
     metric: Metric, before: Readings, after: Readings, effect: float, shortest_ns: float | None
 ) -> Judgement:
     """Returns that nothing is certain, and whether the two differ by more than launches of one kernel do, and enough to matter."""
-    left, right = _middle(metric, before), _middle(metric, after)
-    is_beyond = abs(right - left) >= effect and is_metric_beyond_launches(
-        metric.name, left, right, shortest_ns
+    is_beyond = abs(after.mean - before.mean) >= effect and is_metric_beyond_launches(
+        metric.name, before.mean, after.mean, shortest_ns
     )
     return Judgement(None, "unclear", "beyond_launches" if is_beyond else "too_few_launches")
 

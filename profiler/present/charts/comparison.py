@@ -15,7 +15,7 @@ from profiler.present.charts.instructions import instructions_chart
 from profiler.present.charts.rungs import READY_KEY, STALLS_KEY, stalls_of
 from profiler.present.documents.comparison import claim_text
 from profiler.present.documents.parts.attribution import parts_of, speedup_sentence
-from profiler.text import is_lopsided, shortened
+from profiler.text import shortened
 
 _WIDTH = 380
 _ROW = 26
@@ -268,8 +268,6 @@ def _panel(unit: str, deltas: Sequence[findings.MetricDelta]) -> ChartType:
 def _row(one: findings.MetricDelta, divisor: float) -> style.Record:
     low, high = one.ci or (one.delta, one.delta)
     reach = f" ± {style.figure((high - low) / 2 / divisor, 2)}" if one.ci else ""
-    if is_lopsided(one.delta, one.ci):
-        reach = f" ({style.signed_figure(low / divisor)} to {style.signed_figure(high / divisor)})"
     return {
         "metric": shortened(one.name, _LABEL_WIDTH),
         "before": one.before / divisor,

@@ -23,7 +23,7 @@ from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import changed_cause_blocks, source_notes, why_and_next
 from profiler.present.documents.parts.recording import USEFUL_BYTES
-from profiler.text import Spoken, counted, first_of, is_lopsided, shortened, signed, unit_for_people
+from profiler.text import Spoken, counted, first_of, shortened, unit_for_people
 
 _NAME_WIDTH = 100
 _OTHER_METRICS, _LEAST_METRICS = 12, 4
@@ -241,10 +241,7 @@ def metric_row(delta: findings.MetricDelta, *, says_too_few: bool = True) -> doc
     """Returns the row of one metric, in the order of `METRIC_COLUMNS`; that there are too few launches, only if it `says_too_few`."""
     divisor, unit = unit_for_people(delta.unit, delta.before, delta.after)
     ci = None if delta.ci is None else (delta.ci[0] / divisor, delta.ci[1] / divisor)
-    reach: doc.Cell = ci
-    if ci and is_lopsided(delta.delta / divisor, ci):
-        reach = f"{signed(ci[0])} to {signed(ci[1])}"
-    figures = (delta.before / divisor, delta.after / divisor, delta.delta / divisor, reach)
+    figures = (delta.before / divisor, delta.after / divisor, delta.delta / divisor, ci)
     relative = (delta.before, delta.after)
     cells = (
         delta.name,

@@ -40,7 +40,6 @@ NOT_DIAGNOSED = Diagnosis([], [])
         (1.02, (0.99, 1.05), "Which of a and b is faster is not certain (4.000 ms -> 2.000 ms under the profiler)."),
         (1.001, (0.997, 1.005), "a and b take the same time, within 0.5 % (4.000 ms -> 2.000 ms under the profiler)."),
         (1.0, (1.0, 1.0), "a and b take the same time (4.000 ms -> 2.000 ms under the profiler)."),
-        (1.0003, (1.0002, 1.0004), "a and b take the same time, within 0.04 % (4.000 ms -> 2.000 ms under the profiler)."),
     ],
 )  # fmt: skip
 def test_a_ratio_is_claimed_only_where_its_interval_leaves_one_side_faster(ratio, interval, said):
@@ -62,28 +61,6 @@ def test_single_launches_that_differ_by_more_than_launches_of_one_kernel_do_are_
     hardly = ", so this is hardly noise." if is_beyond else ": this may be noise."
     assert said.endswith(f". Single launches of one kernel differ by up to {apart}{hardly}")
     assert ("in these launches" in said) != is_beyond
-
-
-def test_of_single_launches_that_take_as_long_no_ratio_is_said():
-    said = ratio_sentence(("a", "b"), (4e6, 4.001e6), Speedup(4 / 4.001, None, "profiled"))
-    assert said == (
-        "a and b take the same time, within 0.02 %, in these launches (4.000 ms -> 4.001 ms under the profiler). "
-        "Single launches of one kernel differ by up to 7.1 %."
-    )
-
-
-@pytest.mark.parametrize("times_ns", [(2e5, 4e5), (2e5, 2.1e5), (3.9e6, 4.1e6), (3.9e6, 4.1e6, 1e6)])
-def test_the_first_sentence_and_the_row_of_the_time_never_disagree(make_run, times_ns):
-    """Few launches that lie far apart are where differences and ratios would."""
-    runs = [
-        make_run(*({"kernel": "k", "metrics": {"gpu__time_duration.sum": one}} for one in side), name=name)
-        for name, side in (("one", (4e6, 4.01e6, 4.02e6)), ("other", times_ns))
-    ]
-    found = compare_profiles(*(profile_kernel(run, "k") for run in runs))
-    (row,) = [one for one in found.metrics if one.name == "duration_ns"]
-    assert (row.verdict == "unclear") == ("is not certain" in found.headline.what)
-    assert row.before / row.after == pytest.approx(found.speedup.ratio)
-    assert [row.before / (row.before + end) for end in reversed(row.ci)] == pytest.approx(found.speedup.ci)
 
 
 def test_how_far_launches_lie_apart_says_nothing_of_times_without_the_profiler():
@@ -349,7 +326,7 @@ def test_the_first_sentence_says_that_two_kernels_are_different_ones(
         run = make_run(launch, name=f"run_{len(sides)}", workload=workload)
         sides.append(replace(profile_kernel(run, kernel), opcodes=executed))
     said = compare_profiles(*sides).headline
-    prefix = f"{kernels[0]} and {kernels[1]} are two different kernels. "
+    prefix = f"{kernels[0]} and {kernels[1]} are two different kernels: "
     assert said.what.startswith(prefix) == are_different
     assert " takes 9.000x as long as " in said.what
     assert bool(said.why) != are_different  # neither explains the other
