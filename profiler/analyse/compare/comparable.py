@@ -169,7 +169,7 @@ def two_kernels_text(before: Profile, after: Profile) -> str:
     """Returns what a sentence about two different kernels begins with; "" for versions of one."""
     if not are_different_kernels(before, after):
         return ""
-    return f"{' and '.join(short_names(before.kernel, after.kernel))} are two different kernels: "
+    return f"{' and '.join(short_names(before.kernel, after.kernel))} are two different kernels."
 
 
 def _grid_cautions(before: Profile, after: Profile) -> Iterator[str]:

@@ -115,7 +115,7 @@ def compare_profiles(
     )
     if of_two:  # neither explains the other, and a change of the one is none of the other
         limits = limits_text(_spoken_names(before, after), (of_before, diagnosis)) if of_before else ""
-        return structs.replace(found, headline=Headline(f"{of_two}{what} {limits}".rstrip(), "", ""))
+        return structs.replace(found, headline=Headline(f"{of_two} {what} {limits}".rstrip(), "", ""))
     peaks = peaks_text(before, after) if two_gpus else None
     why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)
     headline = with_next(Headline(what, why, ""), found.causes, after, at_place=True)

@@ -326,7 +326,7 @@ def test_the_first_sentence_says_that_two_kernels_are_different_ones(
         run = make_run(launch, name=f"run_{len(sides)}", workload=workload)
         sides.append(replace(profile_kernel(run, kernel), opcodes=executed))
     said = compare_profiles(*sides).headline
-    prefix = f"{kernels[0]} and {kernels[1]} are two different kernels: "
+    prefix = f"{kernels[0]} and {kernels[1]} are two different kernels. "
     assert said.what.startswith(prefix) == are_different
     assert " takes 9.000x as long as " in said.what
     assert bool(said.why) != are_different  # neither explains the other
