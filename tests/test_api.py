@@ -743,9 +743,10 @@ def test_completion_offers_only_attributes_that_exist_and_are_for_users(runs):
     with pytest.raises(QueryFailed, match="'foo' is no table") as caught:
         recording.to_pandas("foo")
     assert caught.value.remedy.startswith("There are launches, metrics, ")
-    with pytest.raises(QueryFailed) as caught:
-        recording.to_pandas("metric")
-    assert caught.value.remedy == "Did you mean 'metrics'?"
+    for read in (recording.to_pandas, recording.table):
+        with pytest.raises(QueryFailed) as caught:
+            read("metric")
+        assert caught.value.remedy == "Did you mean 'metrics'?"
 
 
 def test_of_a_report_that_is_not_there_the_path_is_doubted_and_no_stored_run_offered(tmp_path):

@@ -29,6 +29,7 @@ from profiler.text import counted, duration, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from profiler.measuring.functions.activity import LaunchedKernel
 
@@ -62,13 +63,13 @@ class Recording(ShowsItself, Run):
         """Returns a table as it is stored: launches, metrics, instances, instructions, rules or timings."""
         if not name:
             raise TypeError(f"to_pandas() needs the name of a table: {', '.join(TABLES)}")
-        if name not in TABLES:
-            near = get_close_matches(name, TABLES, n=1)
-            raise QueryFailed(
-                f"{name!r} is no table of a recording",
-                remedy=f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(TABLES)}.",
-            )
+        _require_table(name)
         return super().to_pandas(name)
+
+    def table(self, name: str) -> pa.Table:
+        """Returns the same as a table of Arrow."""
+        _require_table(name)
+        return super().table(name)
 
     def __dir__(self) -> list[str]:
         """Returns what there is to use, for tab completion; the rest serves the commands."""
@@ -239,3 +240,12 @@ def open_existing(location: str | Path) -> Runs:
             remedy="`prof.measure` makes a folder of runs, and so does `prof ingest` in a terminal.",
         )
     return runs
+
+
+def _require_table(name: str) -> None:
+    if name not in TABLES:
+        near = get_close_matches(name, TABLES, n=1)
+        raise QueryFailed(
+            f"{name!r} is no table of a recording",
+            remedy=f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(TABLES)}.",
+        )

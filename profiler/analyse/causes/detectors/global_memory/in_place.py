@@ -47,7 +47,7 @@ def detect_in_place(evidence: Evidence) -> Iterable[Candidate]:
     times = loaded / delivered
     yield Candidate(
         "redundant-global-loads",
-        f"Each block works in place in global memory: in each turn of a loop, it loads what its threads stored before a barrier, {times:.0f} times "
+        f"Each block works in place in global memory: in each turn of a loop, it loads what its threads stored before a barrier, {times:,.0f} times "
         "the bytes that device memory delivers.",
         "Load the part of a block into shared memory once, work on it there, and store it after the loop.",
         evidence.without(dict.fromkeys([*loads, *stores], 1 - 1 / times)),

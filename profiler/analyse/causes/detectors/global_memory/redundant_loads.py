@@ -73,7 +73,7 @@ def _name_tile(
     """
     return Candidate(
         "redundant-global-loads",
-        f"Loads request {times:.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
+        f"Loads request {times:,.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
         "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
         "several results from it."
         + (

@@ -81,7 +81,7 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
 _ADVICE = ("Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.", "")
 _ADVICE_ON_STEPS = (
     "Let the compiler know the number of steps (a template parameter, or a constant), so that it unrolls the whole loop and needs no "
-    "counting and no tests. A step needs what the one before stored in shared memory, so that its copies wait as long.",
+    "counting and no tests. Unrolling spares instructions and no waiting, because each step needs what the one before stored in shared memory.",
     "",
 )
 _ADVICE_ON_NESTS = (
