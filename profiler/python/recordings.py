@@ -67,7 +67,7 @@ class Recording(ShowsItself, Run):
         return super().to_pandas(name)
 
     def table(self, name: str) -> pa.Table:
-        """Returns the same as a table of Arrow."""
+        """Returns a table as it is stored, as a table of Arrow."""
         _require_table(name)
         return super().table(name)
 

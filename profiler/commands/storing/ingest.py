@@ -125,7 +125,7 @@ def _no_reports(places: list[str]) -> ReportError:
         return error_of_folder(Path(place))
     return ReportNotFound(
         f"no .ncu-rep file in {', '.join(map(public_url, places))}",
-        remedy="Give a report, or a folder that holds some; what is stored already is none.",
+        remedy="Give a report, or a folder that holds some. A stored run is no report.",
     )
 
 

@@ -97,7 +97,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
             },
         ),
         waits,
-        {"waiting_for_loads_pct": waiting, "loads_under_way": few}
+        {"waiting_for_loads_pct": waiting, "loads_under_way": float(few)}
         | ({"active_warps": warps} if warps else {}),
         in_triton=_AHEAD_IN_TRITON[where].format(stages=_stages_text(evidence)),
     )
