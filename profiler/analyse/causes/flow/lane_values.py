@@ -13,6 +13,7 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
     find_processing,
+    reach,
     sources_of,
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried
@@ -69,6 +70,13 @@ def find_differing(
 def find_differing_in_block(evidence: Evidence) -> set[Site]:
     """Returns the instructions whose results depend on the thread: its lane, its warp, or what these lead to."""
     return set(_yield_differing_in_block(evidence))
+
+
+def is_of_loaded_data(evidence: Evidence, makers: Iterable[Site]) -> bool:
+    """Returns whether one of these instructions, or what led to it, is a load of data that depend on the thread."""
+    found = reach(makers, lambda one: () if one.kind in ACCESSES else sources_of(evidence, one))
+    loads = (site for site in found if site.kind in ("global load", "shared load"))
+    return not find_differing_in_block(evidence).isdisjoint(loads)
 
 
 def _yield_differing_in_block(evidence: Evidence) -> Iterator[Site]:

@@ -60,7 +60,7 @@ def _updated_by(evidence: Evidence, site: Site) -> Updated:
     if apart == 0:
         return "one place"
     if not find_processing(evidence).isdisjoint(finding):
-        return "places of data"
+        return "one place" if _is_one_for_all(evidence, site, makers) else "places of data"
     if any(one.kind in _FLOATS for one in makers):
         of_data = any(one.kind in ACCESSES or _is_carried_float(evidence, one) for one in makers)
         return "places of data" if of_data else "places of indices"
@@ -75,6 +75,18 @@ def _updated_by_one_lane(evidence: Evidence, site: Site, makers: Collection[Site
     if find_differing_in_block(evidence).isdisjoint(makers):
         return "by one lane"
     return "places of data" if any(one.kind in ACCESSES for one in makers) else "places of warps"
+
+
+def _is_one_for_all(evidence: Evidence, site: Site, makers: Collection[Site]) -> bool:
+    """Returns whether all threads of a block load the place from one address, and the counters show lanes that share places; `makers` made it."""
+    if (
+        not site.sectors
+        or _has_room_for_lanes(site)
+        or not find_differing_in_block(evidence).isdisjoint(makers)
+    ):
+        return False
+    offsets = [offsets_of_threads(evidence, one) for one in makers if one.kind in ACCESSES]
+    return all(found is not None and not any(found) for found in offsets)
 
 
 def _is_carried_float(evidence: Evidence, site: Site) -> bool:

@@ -10,10 +10,17 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
+from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
+from profiler.analyse.causes.flow.lane_values import is_of_loaded_data
 from profiler.catalog.metrics import LANES
 
 _BANK_BYTES = 4
 _FRAGMENT_BYTES = 16  # `load_matrix_sync` needs leading dimensions that are multiples of it, and LDSM needs rows that start at one
+_AT_PLACES_OF_DATA = (
+    f"Give each lane a bank of its own: where each thread has an array, put word k of lane l at k * {LANES} + l; where threads share a table, keep "
+    "several copies of it, whose words alternate, for as many groups of lanes. Loaded data say which words the lanes access, so that padding "
+    "only moves the conflicts."
+)
 _WAITS = ("short_scoreboard", "mio_throttle")
 
 
@@ -37,13 +44,20 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
         "bank-conflicts",
         f"{worst.opcode} makes {needed * sites[worst]:.3g} passes through shared memory where {_passes_text(needed)} would do: {lanes} "
         "meet in the same banks.",
-        f"{_row_length(evidence, worst)}; or let neighbouring lanes access neighbouring words, or exchange bits of the index (swizzle), so that the "
+        _AT_PLACES_OF_DATA
+        if apart is None and _is_at_place_of_data(evidence, worst)
+        else f"{_row_length(evidence, worst)}; or let neighbouring lanes access neighbouring words, or exchange bits of the index (swizzle), so that the "
         "lanes of a warp fall into different banks.",
         Effect({"l1": evidence.part_of_l1(fractions)}, lighter=waits),
         weights,
         {"passes_per_needed": sites[worst]} | ({"bytes_apart": apart} if apart else {}),
         regrouped=evidence.without_idle_lanes(),
     )
+
+
+def _is_at_place_of_data(evidence: Evidence, site: Site) -> bool:
+    """Returns whether data that each thread has loaded say where it accesses shared memory."""
+    return is_of_loaded_data(evidence, sources_of(evidence, site, address_registers(site.instruction)))
 
 
 def _part_of_queue(evidence: Evidence, fractions: Mapping[Site, float]) -> float:

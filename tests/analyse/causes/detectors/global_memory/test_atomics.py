@@ -160,6 +160,21 @@ def test_where_only_a_thread_can_add_up_what_it_adds_fewer_blocks_are_launched(r
     assert ("launch" in candidate.effect.resources) == larger
 
 
+@pytest.mark.parametrize(
+    ("loading", "sectors", "said"),
+    [
+        ("LDS R0, [R7]", SAME_WORDS, "Add up inside the warp first"),
+        ("LDS R0, [R7]", NEIGHBOURS, "copy of its own"),  # the counters speak against it
+        ("LDS R0, [R4]", SAME_WORDS, "copy of its own"),  # a place for each thread, as in a histogram
+    ],
+)
+def test_data_that_all_threads_load_from_one_address_say_one_place(loading, sectors, said):
+    lines = ("S2R R4, SR_TID.X", "MOV R7, c[0x0][0x160]", loading, "IMAD.WIDE R2, R0, 0x4, R8", ADDED_ROW[4], ("@P0 BRA 0x20", 100.0), "EXIT")  # fmt: skip
+    facts = {4: {"sectors": sectors, "acting": 20.0, "lanes": 20.0}}
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, block=128))
+    assert said in candidate.advice
+
+
 ONE_PLACE, ITS_LANES = "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R5", 32.0
 
 

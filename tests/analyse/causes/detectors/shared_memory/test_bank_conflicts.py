@@ -55,3 +55,25 @@ def test_the_answer_says_how_far_apart_lanes_are_where_the_code_does(address, sa
     evidence = evidence_of("S2R R5, SR_TID.X", address, "LDS R4, [R2]", "EXIT", facts=facts)
     (candidate,) = bank_conflicts.detect_bank_conflicts(evidence)
     assert said in candidate.sentence
+
+
+@pytest.mark.parametrize(
+    ("loading", "said"),
+    [
+        ("LDS.U8 R6, [R5]", "Give each lane a bank of its own"),  # a byte of each thread says the place
+        ("LDG.E R6, [R5.64]", "Give each lane a bank of its own"),
+        ("LDS.U8 R6, [R9]", "Pad the rows of the array by one word"),  # one place for all threads
+        ("MOV R6, R9", "Pad the rows of the array by one word"),
+    ],
+)
+def test_padding_does_not_help_where_loaded_data_say_the_place(loading, said):
+    facts = {4: {"passes": 350.0, "ideal_passes": 100.0}}
+    lines = (
+        "S2R R5, SR_TID.X",
+        "MOV R9, c[0x0][0x160]",
+        loading,
+        "IMAD R2, R5, 0x104, R6",
+        "LDS.U8 R4, [R2]",
+    )
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of(*lines, "EXIT", facts=facts))
+    assert candidate.advice.startswith(said)
