@@ -5,11 +5,17 @@ ones, as tests/data/causes/blind.py scored it before anything was changed for it
 """
 
 import csv
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from cause_record import ALIKE, AMONG, DATA
 from recorded_tables import table_text
+
+from profiler.catalog.causes.sureness import BANDS, how_sure
+
+sys.path.append(str(DATA))
+from blind import count_answers
 
 Pair = dict[str, str]
 _OFTEN = 10  # pairs, from which on a share says something
@@ -112,8 +118,11 @@ def sureness_table() -> str:
     expects: Callable[[Pair], float] = lambda pair: float(pair["expects_1"] or 0)  # noqa: E731
     saved: Callable[[Pair], float] = lambda pair: float(pair["saved"])  # noqa: E731
     groups = [
-        *_ranges("The first cause is likely to save", pairs, expects, (0, 20, 40, 60)),
+        *_ranges("The first cause is likely to save", pairs, expects, BANDS),
         *_by_first_cause(pairs),
+        *_ranges(
+            "By the other tests, the answer is sure to", pairs, _predicted(pairs), (0, 50, 70, 85)
+        ),
         *_ranges("The change saved", pairs, saved, (0, 25, 50, 75)),
         ("The change removed one cause.", [pair for pair in pairs if " " not in pair["right"]]),
         ("The change removed several.", [pair for pair in pairs if " " in pair["right"]]),
@@ -126,6 +135,17 @@ def sureness_table() -> str:
         )  # fmt: skip
     return table_text(
         ("pairs", "counted", "right first", "right among three", "mean error"), rows, right=range(1, 5)
+    )
+
+
+def _predicted(pairs: Sequence[Pair]) -> Callable[[Pair], float]:
+    """Returns what tells how sure the answer to a pair is, in percent, by the record of all tests but its own."""
+    records = {
+        test: count_answers(pair for pair in pairs if pair["test"] != test)
+        for test in {pair["test"] for pair in pairs}
+    }
+    return lambda pair: (
+        how_sure(pair["named_1"], float(pair["expects_1"] or 0), records[pair["test"]]).right_first_pct
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct, field
 
 from profiler.analyse.importance import Importance
-from profiler.catalog.causes import BY_NAME, NOTHING_TO_GAIN
+from profiler.catalog.causes import BY_NAME, NOTHING_TO_GAIN, UNOPTIMISED
+from profiler.catalog.causes.sureness import Sureness, how_sure
 from profiler.store.tables.decoding import decodable
 
 WhereIs = Literal["line", "instruction", "kernel", "unrecorded"]
@@ -118,6 +119,18 @@ class Diagnosis(Struct, frozen=True):
         """Returns what removing a cause would save, in percent, whether it is named or not; 0 where nothing of it was found."""
         named = {one.cause: one.saves_pct.expected for one in self.causes}
         return named.get(cause, self.others.get(cause, 0.0))
+
+    @property
+    def sureness(self) -> Sureness | None:
+        """Returns how sure the first cause is; None where no such recording, or no such answer, was put to the test.
+
+        All recordings of the blind tests showed everything. Too few kernels had nothing to gain, or were compiled for debugging.
+        """
+        if not self.causes or set(self.sees) < set(get_args(Seen)):
+            return None
+        first = self.causes[0]
+        is_tried = not first.is_ceiling and first.cause != UNOPTIMISED
+        return how_sure(first.cause, first.saves_pct.expected) if is_tried else None
 
     def could_show(self, cause: Cause, of: Diagnosis) -> bool:
         """Returns whether this recording could show the `cause` that another one shows; if not, its absence means nothing."""

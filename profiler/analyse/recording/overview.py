@@ -30,6 +30,7 @@ from profiler.analyse.recording.source_lines import SourceLine, find_source_line
 from profiler.analyse.recording.work import declared_work
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
+from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.ladders.ladder import Kernel
 from profiler.catalog.metrics import HEADLINE, READY
 from profiler.errors import RunDamaged
@@ -122,6 +123,12 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
         Importance(60, each=1),
         Meta(description="What removing each of further causes is expected to save by itself, in percent."),
     ] = {}
+    sureness: Annotated[
+        Sureness | None,
+        Meta(
+            description="How sure the first cause is, where kernels with such a recording and answer were put to the test."
+        ),
+    ] = None
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
     hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
     total_ns: float | None = None
@@ -223,6 +230,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         headline=headline_of(main, diagnosis, profile.launches),
         causes=diagnosis.causes,
         further_causes=diagnosis.left_out,
+        sureness=diagnosis.sureness,
         causes_unseen=diagnosis.unseen,
         hot_lines=_hot_lines(run, profile.kernel),
         total_ns=profile.total_ns,

@@ -205,6 +205,7 @@ def parts_of_kernel(
                 full=full,
                 program=program,
                 left_out=sheet.further_causes,
+                sureness=sheet.sureness,
             ),
             hot_line_blocks(sheet.hot_lines, sheet.causes),
             [doc.Facts(facts)] if facts else [],

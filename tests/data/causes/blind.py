@@ -10,7 +10,7 @@ A blind test holds kernels of other people that nobody who works on the diagnosi
     reports/         NAME.ncu-rep, of the version before the change
 
 Adds what `prof show` says of each pair to blind_pairs.csv, in place of what stands there for the same test. Pairs whose change saves
-less than 10 %, or whose versions do not agree, are left out.
+less than 10 %, or whose versions do not agree, are left out. From all pairs, it counts anew for `prof` how sure each answer is.
 """
 
 from __future__ import annotations
@@ -20,12 +20,16 @@ import csv
 import json
 import re
 import subprocess
+import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2]))
+from profiler.catalog.causes.sureness import RECORD, Count, band_of  # noqa: E402
+
 SCORED = HERE / "blind_pairs.csv"
 WORTH_A_PAIR = 10.0  # percent that the change saves
 NEAR = 2  # lines: a statement may go on for some
@@ -117,6 +121,24 @@ def read_scored() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+def count_answers(pairs: Iterable[dict[str, str]]) -> dict[tuple[str, int], Count]:
+    """Counts the pairs, those that are right first and those right among three, by the first cause and by what it is likely to save."""
+    counts: dict[tuple[str, int], Count] = {}
+    for pair in pairs:
+        like = pair["named_1"], band_of(float(pair["expects_1"] or 0))
+        kernels, right_first, among_three = counts.get(like, Count(0, 0, 0))
+        is_among = bool(pair["rank"]) and int(pair["rank"]) <= NAMED
+        counts[like] = Count(kernels + 1, right_first + (pair["rank"] == "1"), among_three + is_among)
+    return dict(sorted(counts.items()))
+
+
+def write_record(counts: dict[tuple[str, int], Count]) -> None:
+    with RECORD.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(("first", "likely_pct", *Count._fields))
+        writer.writerows((*like, *count) for like, count in counts.items())
+
+
 def main() -> None:
     assert __doc__
     parser = argparse.ArgumentParser(
@@ -133,6 +155,7 @@ def main() -> None:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(sorted([*rows, *new], key=lambda row: int(row["test"])))
+    write_record(count_answers(read_scored()))
     print(f"{sum(row['rank'] == 1 for row in new)} of {len(new)} right first")
 
 

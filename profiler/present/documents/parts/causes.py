@@ -21,6 +21,7 @@ from profiler.analyse.causes.headline import (
 )
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import GENERAL
+from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
 from profiler.text import counted, is_cupy_source, saving
@@ -41,6 +42,7 @@ _LESS = ", even at the highest rate that kernels reach, and if it moved no data 
 _ALL = 100.0  # percent
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
+_SURE_PCT = 60  # A wrong guess costs a reader more than a second look.
 _SAVING_WIDTH = len("> 99 %")
 # The most that is saved in percent, and the resource that needs the rest of the time.
 _Bound = tuple[int, str]
@@ -76,14 +78,23 @@ def cause_blocks(
     what: str = "its time",
     program: str = "",
     left_out: Mapping[str, float] = MappingProxyType({}),
+    sureness: Sureness | None = None,
 ) -> Section:
-    """Returns the list of causes of `what`, and what the recording did not allow to see; leaves out the sentences of `said`.
+    """Returns the list of causes of `what`, how sure the first is, and what the recording did not allow to see.
+
+    It leaves out the sentences of `said`.
 
     Unless `full`, the smaller causes are only named; if it is, so are those that are `left_out`. How to keep source lines depends on the
     `program`, if it is known.
     """
     more = _left_out(left_out) if full else []
-    return [*_each_cause(causes, said, full, what), *more, *_not_recorded(causes, unseen, said, program)]
+    sure = _how_sure(sureness) if sureness else []
+    return [
+        *_each_cause(causes, said, full, what),
+        *more,
+        *sure,
+        *_not_recorded(causes, unseen, said, program),
+    ]
 
 
 def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what: str) -> Section:
@@ -103,6 +114,18 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
         folded = [Items("smaller causes", rows, _TITLES)]
         blocks.append(Folded(f"{len(others)} more: {named}", folded, f"{len(others)} more: {named}"))
     return blocks
+
+
+def _how_sure(sureness: Sureness) -> Section:
+    """Returns how often such an answer was right, and the advice to look further where that is not often."""
+    first, three = sureness.right_first_pct, sureness.among_three_pct
+    advice = " Look at the first three before you change anything." if first < _SURE_PCT else ""
+    return [
+        Text(
+            f"How sure: of such answers about kernels that prof had not seen, {first:.0f} % named first what the next version removed, and "
+            f"{three:.0f} % named it among the first three.{advice}"
+        )
+    ]
 
 
 def _left_out(others: Mapping[str, float]) -> Section:

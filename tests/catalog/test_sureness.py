@@ -1,0 +1,81 @@
+"""How sure a first cause is: what is said of one blind test from all others holds on it."""
+
+import math
+from statistics import mean
+
+import blind
+import pytest
+
+from profiler.catalog.causes.sureness import BANDS, band_of, how_sure, read_record
+
+PAIRS = blind.read_scored()
+
+
+def is_right(pair):
+    return pair["rank"] == "1"
+
+
+def is_among_three(pair):
+    return pair["rank"] in ("1", "2", "3")
+
+
+@pytest.fixture(scope="module")
+def predicted():
+    """Each pair, with how sure its answer is by the record of all tests but its own."""
+    found = []
+    for test in {pair["test"] for pair in PAIRS}:
+        record = blind.count_answers(pair for pair in PAIRS if pair["test"] != test)
+        found += [
+            (pair, how_sure(pair["named_1"], float(pair["expects_1"] or 0), record))
+            for pair in PAIRS
+            if pair["test"] == test
+        ]
+    return found
+
+
+def test_the_record_counts_the_pairs_of_the_blind_tests():
+    assert read_record() == blind.count_answers(PAIRS), "blind.py writes it anew"
+    assert sum(count.kernels for count in read_record().values()) == len(PAIRS)
+
+
+@pytest.mark.parametrize(("least", "most"), [(0, 50), (50, 70), (70, 85), (85, 100)])
+def test_answers_are_right_as_often_as_is_said(predicted, least, most):
+    some = [(pair, sure.right_first_pct) for pair, sure in predicted if least <= sure.right_first_pct < most]
+    said = mean(pct for _, pct in some)
+    found = 100 * mean(is_right(pair) for pair, _ in some)
+    assert len(some) >= 50
+    assert found == pytest.approx(said, abs=2 * 100 * math.sqrt(0.25 / len(some)))
+
+
+def test_the_right_cause_is_among_three_as_often_as_is_said(predicted):
+    said = mean(sure.among_three_pct for _, sure in predicted)
+    assert 100 * mean(is_among_three(pair) for pair, _ in predicted) == pytest.approx(said, abs=2)
+
+
+def test_it_says_more_than_the_mean_of_all_answers(predicted):
+    def surprise(said):
+        return mean(
+            -math.log(p if is_right(pair) else 1 - p) for (pair, _), p in zip(predicted, said, strict=True)
+        )
+
+    alike = [mean(map(is_right, PAIRS))] * len(predicted)
+    assert surprise([sure.right_first_pct / 100 for _, sure in predicted]) < 0.9 * surprise(alike)
+
+
+def test_a_cause_that_never_stood_first_is_as_sure_as_others_that_promise_as_much():
+    unknown = how_sure("no-such-cause", 70)
+    of_band = [count for (_, band), count in read_record().items() if band == 60]
+    share = sum(count.right_first for count in of_band) / sum(count.kernels for count in of_band)
+    assert unknown.right_first_pct == pytest.approx(100 * share, abs=1)
+
+
+def test_no_answer_is_certain():
+    for name, band in read_record():
+        sure = how_sure(name, band)
+        assert 0 < sure.right_first_pct <= sure.among_three_pct < 100
+
+
+@pytest.mark.parametrize(("expected", "band"), [(0, 0), (19.9, 0), (20, 20), (60, 60), (100, 60), (-1, 0)])
+def test_what_is_likely_to_be_saved_falls_into_a_band(expected, band):
+    assert band_of(expected) == band
+    assert band in BANDS
