@@ -98,7 +98,7 @@ def judge(pair: dict[str, Any], causes: list[dict[str, Any]]) -> dict[str, Any]:
         row |= {f"named_{place}": cause["cause"], f"expects_{place}": cause["saves_pct"]["expected"]}
     rank = next((place for place, one in enumerate(causes, 1) if one["cause"] in pair["cause"]), None)
     found = causes[rank - 1] if rank else None
-    if pair["lines"]:
+    if pair.get("lines"):
         at = [
             place["line"]
             for place in (found or {}).get("where", ())
