@@ -120,9 +120,7 @@ def sureness_table() -> str:
     groups = [
         *_ranges("The first cause is likely to save", pairs, expects, BANDS),
         *_by_first_cause(pairs),
-        *_ranges(
-            "By the other tests, the answer is sure to", pairs, _predicted(pairs), (0, 50, 70, 85)
-        ),
+        *_ranges("By the other tests, the answer is sure to", pairs, _predicted(pairs), (0, 50, 70, 85)),
         *_ranges("The change saved", pairs, saved, (0, 25, 50, 75)),
         ("The change removed one cause.", [pair for pair in pairs if " " not in pair["right"]]),
         ("The change removed several.", [pair for pair in pairs if " " in pair["right"]]),

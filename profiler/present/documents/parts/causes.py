@@ -24,7 +24,7 @@ from profiler.catalog.causes import GENERAL
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
-from profiler.text import counted, is_cupy_source, saving
+from profiler.text import counted, is_cupy_source, saving, whole_percent
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
@@ -122,8 +122,8 @@ def _how_sure(sureness: Sureness) -> Section:
     advice = " Look at the first three before you change anything." if first < _SURE_PCT else ""
     return [
         Text(
-            f"How sure: of such answers about kernels that prof had not seen, {first:.0f} % named first what the next version removed, and "
-            f"{three:.0f} % named it among the first three.{advice}"
+            f"How sure: of such answers about kernels that prof had not seen, {whole_percent(first)} % named first what the next version removed, and "
+            f"{whole_percent(three)} % named it among the first three.{advice}"
         )
     ]
 
