@@ -149,7 +149,9 @@ def test_quotients_that_only_count_turns_are_of_the_compiler(used, counts):
     assert (candidate.in_triton or "").startswith("Make the step of the loop `tl.constexpr`") == counts
 
 
-def test_where_a_division_of_64_bits_only_counts_turns_the_sentence_and_the_advice_are_about_that(monkeypatch):
+def test_where_a_division_of_64_bits_only_counts_turns_the_sentence_and_the_advice_are_about_that(
+    monkeypatch,
+):
     """They would be about the lines of its users, and divide in 32 bits, otherwise."""
     evidence = evidence_of(*DIVISION, OTHER_LOAD, *COUNTED_DOWN, "@P0 BRA 0x40", "EXIT", line=1)
     monkeypatch.setattr(
