@@ -45,6 +45,16 @@ def test_copies_whose_predicate_fills_their_place_with_zeros_load_nothing(sector
     assert count_uses(evidence.of("tensor"), staged) == uses
 
 
+@pytest.mark.parametrize(("before", "uses"), [(0, 24.0), (1, 16.0)])
+def test_copies_before_the_loop_are_those_of_its_first_turns(before, uses):
+    """A loop of three turns has a copy for each of them: where the first stands before it, those of two are in it."""
+    turn = [COPY, COPY, FRAGMENT, MMA, MMA, MMA, MMA, f"@P0 BRA {32 * before:#x}"]
+    in_loop = [(line, 200.0 if line == COPY else 300.0) for line in turn]
+    evidence = evidence_of(*[(COPY, 100.0)] * 2 * before, *in_loop)
+    (found,) = too_little_reuse.detect_too_little_reuse(evidence)
+    assert found.evidence["uses_per_staged_value"] == uses
+
+
 def test_a_small_tile_gains_more_than_a_middling_one():
     small, middling = (
         next(iter(too_little_reuse.detect_too_little_reuse(one))).effect for one in (tile(2, 4), tile(4, 16))
