@@ -1,5 +1,7 @@
 """Tiles for the tensor cores are small if their values are seldom used; `mma.sync` keeps the pipe longer than `wgmma`."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import evidence_of
 
@@ -45,14 +47,15 @@ def test_copies_whose_predicate_fills_their_place_with_zeros_load_nothing(sector
     assert count_uses(evidence.of("tensor"), staged) == uses
 
 
-@pytest.mark.parametrize(("before", "uses"), [(0, 24.0), (1, 16.0)])
-def test_copies_before_the_loop_are_those_of_its_first_turns(before, uses):
-    """A loop of three turns has a copy for each of them: where the first stands before it, those of two are in it."""
-    turn = [COPY, COPY, FRAGMENT, MMA, MMA, MMA, MMA, f"@P0 BRA {32 * before:#x}"]
-    in_loop = [(line, 200.0 if line == COPY else 300.0) for line in turn]
-    evidence = evidence_of(*[(COPY, 100.0)] * 2 * before, *in_loop)
+@pytest.mark.parametrize("counted", [True, False])
+def test_copies_before_the_loop_are_those_of_its_first_turns(counted):
+    """Of three turns, the last one has no tile left to copy: two tiles are copied in them, and one before. It shows where sectors are counted."""
+    turn = [COPY, COPY, FRAGMENT, *[MMA] * 4, "@P0 BRA 0x20"]
+    facts = {place: {"ideal_sectors": 16.0 * executed} for place, executed in enumerate((100, 100, 200, 200))}
+    lines = [*[(COPY, 100.0)] * 2, *((line, 300.0) for line in turn)]
+    evidence = replace(evidence_of(*lines, facts=facts if counted else {}), has_costs=counted)
     (found,) = too_little_reuse.detect_too_little_reuse(evidence)
-    assert found.evidence["uses_per_staged_value"] == uses
+    assert found.evidence["uses_per_staged_value"] == 16.0
 
 
 def test_a_small_tile_gains_more_than_a_middling_one():
