@@ -34,6 +34,7 @@ from profiler.errors import (
 from profiler.store.remote.files import is_url
 from profiler.store.remote.places import location_of
 from profiler.store.reports.near import files_in, what_is_near
+from profiler.store.runs.run_folder import holds_run
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.text import printable
 
@@ -116,7 +117,7 @@ def _user() -> str:
 def is_store(baseline: str) -> bool:
     """Returns whether a baseline is a folder or a URL of runs rather than one run."""
     folder = Path(baseline)
-    return is_url(baseline) or (folder.is_dir() and not (folder / "run.json").exists())
+    return is_url(baseline) or (folder.is_dir() and not holds_run(folder))
 
 
 def holds_recordings(candidate: str, settings: Settings) -> bool:

@@ -35,6 +35,7 @@ from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import KernelNotFound, ReportError, RunUnusable
 from profiler.store.remote.files import is_url
 from profiler.store.reports.near import REPORT_SUFFIXES, files_in
+from profiler.store.runs.run_folder import holds_run
 from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
@@ -173,7 +174,7 @@ def reports_meant(source: str, settings: Settings) -> list[str]:
     if settings.reach is not None and not (settings.reach.holds(folder) and folder.is_dir()):
         settings.reach.check(source := settings.reach.locate(source))
         return [source]
-    held = files_in(folder) if folder.is_dir() and not (folder / "run.json").exists() else []
+    held = files_in(folder) if folder.is_dir() and not holds_run(folder) else []
     if settings.reach is not None:  # a link in the folder may lead out of what an agent may read
         held = list(filter(settings.reach.holds, held))
     if held and "/" not in source and any(one.name == source for one in settings.open_store().ids()):

@@ -1,11 +1,15 @@
 """Wrong turns that people take, each with the command that they meant."""
 
+import re
+import shlex
 import shutil
+from pathlib import Path
 
 import pytest
 
 import profiler
 from profiler.errors import ReportNotFound
+from profiler.store.runs.run_folder import holds_run
 
 
 @pytest.mark.parametrize(
@@ -273,6 +277,22 @@ def test_a_folder_without_reports_is_one_mistake_with_one_answer(prof_here, repo
         assert "such as nest/a/b." in done.stderr
     with pytest.raises(ReportNotFound, match="empty: a folder that holds no reports"):
         profiler.read("empty")
+
+
+def test_a_pattern_that_matches_folders_alone_is_no_folder(prof_here, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    done = prof_here("ingest", "em*")
+    assert (done.returncode, done.stderr.splitlines()[0]) == (11, "prof: no .ncu-rep file in em*")
+
+
+def test_a_stored_run_is_not_ingested_again_but_shown(prof_here, recorded):
+    run = next(path for path in sorted(Path(recorded.root).iterdir()) if holds_run(path))
+    done = prof_here("ingest", run)
+    assert done.returncode == 11
+    assert f"prof: {run}: a stored run, and no report\n" in done.stderr
+    (shown,) = re.findall("`prof (show .*)` shows it", done.stderr)
+    assert prof_here(*shlex.split(shown)).returncode == 0
 
 
 def test_a_link_to_nowhere_is_not_answered_with_its_own_name(prof_here, tmp_path):

@@ -101,7 +101,7 @@ class Diagnosis(Struct, frozen=True):
 
     `busy` is how much each resource is used, as a share of what is within reach. `others` are the causes that are not named, mostly
     because they cost too little, with what removing each would save in percent: a comparison asks whether a cause was there at all.
-    Those `left_out` of them are worth a change, and stand behind the most that are named.
+    Those `left_out` are worth a change, but come after the causes that are named.
     """
 
     causes: list[Cause]

@@ -121,7 +121,9 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
     further_causes: Annotated[
         dict[str, float],
         Importance(60, each=1),
-        Meta(description="What removing each of further causes is expected to save by itself, in percent."),
+        Meta(
+            description="For each cause that is not listed for want of room, what removing it alone is expected to save, in percent."
+        ),
     ] = {}
     sureness: Annotated[
         Sureness | None,

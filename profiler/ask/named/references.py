@@ -25,6 +25,7 @@ from profiler.store.remote.files import is_url, public_url
 from profiler.store.reports.near import REPORT_SUFFIXES, error_of_folder, files_in, near_files, what_is_near
 from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.names import name_filter
+from profiler.store.runs.run_folder import holds_run
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore, open_reports
 from profiler.store.tables.columns import labels_of
@@ -84,7 +85,7 @@ def _only_report_in(reference: str, stored: Callable[[], RunStore]) -> str:
     if "\0" in reference or reference.isdecimal() or reference.endswith(REPORT_SUFFIXES) or is_url(reference):
         return reference
     held = files_in(Path(reference))
-    is_run = (Path(reference) / "run.json").exists()
+    is_run = holds_run(Path(reference))
     if (
         len(held) != 1
         or is_run
@@ -213,7 +214,7 @@ def _run_at(reference: str, settings: Settings) -> Run | None:
     if run_id is None or ("/" not in reference and not folder.exists()):
         return None
     store = settings.open_store(folder.parent)
-    return store.open(run_id) if (folder / "run.json").exists() or run_id in store.ids() else None
+    return store.open(run_id) if holds_run(folder) or run_id in store.ids() else None
 
 
 _MOST_LISTED = 20

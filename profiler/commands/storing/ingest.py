@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import time
 from collections import Counter
 from contextlib import ExitStack
@@ -22,9 +24,10 @@ from profiler.errors import IngestIncomplete, ProfError, ReportError, ReportNotF
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
 from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
-from profiler.store.remote.files import is_url, public_url
+from profiler.store.remote.files import public_url
 from profiler.store.reports.locate import find_reports
 from profiler.store.reports.near import error_of_folder, files_in
+from profiler.store.runs.run_folder import holds_run
 from profiler.store.tables.launch_choice import LaunchChoice
 from profiler.text import counted, printable
 
@@ -121,8 +124,14 @@ def ingest(
 def _no_reports(places: list[str]) -> ReportError:
     """Returns the error for folders and URLs that hold no report; of one folder, that of every other verb."""
     (place, *others) = places
-    if not others and not is_url(place) and not files_in(Path(place)):
-        return error_of_folder(Path(place))
+    if not others and os.path.isdir(place):
+        if holds_run(Path(place)):
+            return ReportNotFound(
+                f"{place}: a stored run, and no report",
+                remedy=f"It is stored already: `prof show {shlex.quote(place)}` shows it.",
+            )
+        if not files_in(Path(place)):
+            return error_of_folder(Path(place))
     return ReportNotFound(
         f"no .ncu-rep file in {', '.join(map(public_url, places))}",
         remedy="Give a report, or a folder that holds some. A stored run is no report.",

@@ -15,6 +15,7 @@ from profiler.errors import PathUnusable
 from profiler.measuring.tools.process import command_details, run
 from profiler.measuring.tools.toolchain import find_packaged, first_executable, toolkit_candidates
 from profiler.store.reports.near import what_is_near
+from profiler.store.runs.run_folder import holds_run
 
 SUFFIXES = (".cubin", ".fatbin", ".o", ".obj", ".so", ".a", ".out")
 _ELF = b"\x7fELF"
@@ -38,7 +39,7 @@ def is_code_path(reference: str) -> bool:
     """Returns True if this means a file of machine code, or a folder that holds cubins."""
     path = Path(reference)
     if path.is_dir():
-        return not (path / "run.json").exists() and next(path.rglob("*.cubin"), None) is not None
+        return not holds_run(path) and next(path.rglob("*.cubin"), None) is not None
     if path.suffix in SUFFIXES:
         return True
     with suppress(OSError):

@@ -17,8 +17,8 @@ import msgspec
 from profiler.errors import RunDamaged
 from profiler.store.packs import layout
 from profiler.store.runs.commit import flush
-from profiler.store.runs.manifest import MANIFEST_FILE
 from profiler.store.runs.run import Run
+from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import id_time, table_file
 from profiler.store.tables.schema import TABLES
 from profiler.store.tables.thrift import I64, LIST, STRUCT, Struct, decode_struct, encode_struct

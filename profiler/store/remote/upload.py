@@ -26,12 +26,12 @@ from profiler.store.remote.places import Location, sha256_of
 from profiler.store.runs.commit import Staging, names_by_hash, storage_error
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import (
-    MANIFEST_FILE,
     Manifest,
     decode_manifest,
     encode_manifest,
     read_manifest,
 )
+from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import RunId, own_name
 
 _AT_ONCE = 8

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from profiler.errors import NotAReport, ReportError, ReportNotFound
+from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.text import counted, first_of
 
 REPORT_SUFFIX = ".ncu-rep"
@@ -104,7 +105,7 @@ def _counts_below(folder: Path, endings: Sequence[str]) -> dict[str, int]:
     for looked_into, (parent, folders, files) in enumerate(os.walk(folder), start=1):
         inner = Path(parent).relative_to(folder)
         held = sum(name.endswith(tuple(endings)) for name in files)
-        if held and inner.parts and "run.json" not in files:
+        if held and inner.parts and MANIFEST_FILE not in files:
             counts[str(inner)] = held
         is_deepest = len(inner.parts) == _DEEPEST
         folders[:] = [] if is_deepest else sorted(name for name in folders if not name.startswith("."))

@@ -19,12 +19,12 @@ from profiler.errors import RunDamaged
 from profiler.store.remote.files import most_bytes
 from profiler.store.remote.places import FolderPlace, reading_from
 from profiler.store.reports.controls import without_ncu, words_of
+from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import RunId, is_report_file, is_sha256, is_table_file, rung_name
 from profiler.store.runs.seal import has_seal, sealed
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
 
-MANIFEST_FILE = "run.json"
 _OLDEST_SCHEMA = 3  # manifests of the versions before, none of which was published, have no seal
 Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]  # larger ones do not fit into a column of a table
 

@@ -17,9 +17,10 @@ from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Location, Place, location_of, reading_from
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.loose import open_report, open_reports
-from profiler.store.runs.manifest import MANIFEST_FILE, Manifest
+from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import kernels_of, ladders_of, names_of, nothing_found
 from profiler.store.runs.run import Run
+from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import RunId
 from profiler.store.tables.schema import TABLES
 

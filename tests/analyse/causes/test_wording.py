@@ -268,26 +268,35 @@ def test_what_to_do_about_addresses_depends_on_whether_their_line_divides(lines,
 
 
 @pytest.mark.parametrize(
-    ("groups", "left", "words"),
+    ("groups", "ahead", "left", "words"),
     [
-        (2, "0x4", "with `num_stages` of 4"),
-        (2, "0x2", "with `num_stages` of 3"),
-        (2, "0x0", "with `num_stages` of 2"),
-        (1, "0x2", "with `num_stages` of 4"),
-        (0, "0x2", "are copied ahead already: try"),  # another wait, for no group of copies
+        (2, 6, "0x4", "with `num_stages` of 4"),
+        (2, 4, "0x2", "with `num_stages` of 3"),
+        (2, 2, "0x0", "with `num_stages` of 2"),
+        (1, 3, "0x2", "with `num_stages` of 4"),
+        (2, 6, "0x5", "with `num_stages` of 4"),  # for the first of two operands
+        (2, 6, "0x6", "are copied ahead already: try"),  # for none of them
+        (2, 6, "0x0", "are copied ahead already: try"),  # for all, although three tiles were copied ahead
+        (2, 5, "0x4", "are copied ahead already: try"),
+        (0, 0, "0x2", "are copied ahead already: try"),  # another wait, for no group of copies
     ],
 )
-def test_the_stages_of_a_loop_are_those_that_its_wait_leaves_under_way(groups, left, words):
+def test_the_stages_of_a_loop_are_said_where_its_copies_and_its_wait_agree(groups, ahead, left, words):
     """Copies of two operands make two groups for each tile."""
-    copies = ["LDGSTS.E.BYPASS.128 [R4], [R2.64]", "LDGDEPBAR"] * groups or ["LDGSTS.E [R4], [R2.64]"]
-    lines = (
-        "NOP",
+    copies = ["LDGSTS.E.BYPASS.128 [R4], [R2.64]", "LDGDEPBAR"]
+    before = (
+        *copies,
+        "DEPBAR.LE SB0, 0x0",  # what was copied before is of another tile, such as one that stays
+        *copies * ahead,
+    )
+    turn = (
         f"DEPBAR.LE SB0, {left}",
         "HGMMA.64x64x16.F32 R56, gdesc[UR12], R56",
-        *copies,
-        "@P0 BRA 0x10",
+        *(copies * groups or copies[:1]),
+        f"@P0 BRA {16 * len(before):#x}",
     )
-    evidence = evidence_of(*lines, facts={1: {"waits": {"long_scoreboard": 9}}}, file="made.py")
+    waiting = {len(before): {"waits": {"long_scoreboard": 9}}}
+    evidence = evidence_of(*before, *((one, 6400.0) for one in turn), facts=waiting, file="made.py")
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
     assert words in advise(evidence, candidate)
 

@@ -16,7 +16,7 @@ from profiler.errors import RemoteFailed
 from profiler.store.remote import listing
 from profiler.store.remote.listing import find_matches
 from profiler.store.remote.objects import ObjectPlace
-from profiler.store.runs.manifest import MANIFEST_FILE
+from profiler.store.runs.run_folder import MANIFEST_FILE
 
 AT_ONCE = 100  # names on a page
 LIBRARIES = {"gs": "gcsfs", "az": "adlfs"}

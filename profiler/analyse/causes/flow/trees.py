@@ -33,6 +33,7 @@ _MEETING = ("BSSY", "BSYNC", "WARPSYNC")
 class Tree:
     """`parts` say of each instruction of a tree which part goes if the block makes one tree of its values, after the loop."""
 
+    loop: Loop
     turns: float
     parts: Mapping[Site, float]
 
@@ -54,7 +55,7 @@ def find_trees(evidence: Evidence) -> list[Tree]:
         if exchanging and evidence.shape is not None:
             once = 1 - 1 / min(turns, evidence.shape.threads)
             going = _with_what_serves(evidence, loop, exchanging)
-            found.append(Tree(turns, {site: once * _part_going(site, exchanging) for site in going}))
+            found.append(Tree(loop, turns, {site: once * _part_going(site, exchanging) for site in going}))
     return found
 
 

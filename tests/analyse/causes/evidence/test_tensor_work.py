@@ -1,5 +1,7 @@
 """Tiles for the tensor cores are small if their values are seldom used; `mma.sync` keeps the pipe longer than `wgmma`."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import evidence_of
 
@@ -43,6 +45,17 @@ def test_copies_whose_predicate_fills_their_place_with_zeros_load_nothing(sector
     for site in staged:
         site.sectors = site.ideal_sectors = None if sectors is None else 8 * sectors
     assert count_uses(evidence.of("tensor"), staged) == uses
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_copies_before_the_loop_are_those_of_its_first_turns(counted):
+    """Of three turns, the last one has no tile left to copy: two tiles are copied in them, and one before. It shows where sectors are counted."""
+    turn = [COPY, COPY, FRAGMENT, *[MMA] * 4, "@P0 BRA 0x20"]
+    facts = {place: {"ideal_sectors": 16.0 * executed} for place, executed in enumerate((100, 100, 200, 200))}
+    lines = [*[(COPY, 100.0)] * 2, *((line, 300.0) for line in turn)]
+    evidence = replace(evidence_of(*lines, facts=facts if counted else {}), has_costs=counted)
+    (found,) = too_little_reuse.detect_too_little_reuse(evidence)
+    assert found.evidence["uses_per_staged_value"] == 16.0
 
 
 def test_a_small_tile_gains_more_than_a_middling_one():

@@ -74,9 +74,8 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     request = (evidence.shape.lanes_of_warp if evidence.shape else LANES) * width / 8
     yield Candidate(
         "narrow-accesses",
-        f"{whole_percent(100 * moved / total)} % of the data moves in accesses of {_widths_text(widths)} a thread"
-        f"{' whose lanes are neighbours' if are_others_narrow else ''}, "
-        f"{request:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
+        f"{whole_percent(100 * moved / total)} % of the data moves in accesses of {'neighbouring lanes, ' if are_others_narrow else ''}"
+        f"{_widths_text(widths)} a thread, {request:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
         f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
         _widened(evidence, sites, bases),
         {site: bytes_of(site) for site in sites},

@@ -176,9 +176,9 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterable[Candidate]:
-    """Yields loads that the rows of a block make alike, with the addresses and the arithmetic that do not depend on the row either.
+    """Yields what the rows of a block do alike where loads are among it: these loads, their addresses, and arithmetic that does not depend on the row.
 
-    Where most of it is arithmetic, it is named for that.
+    Where most of it is arithmetic, it is named for that. Rows that load nothing alike are none of this detector's.
     A thread that computes several rows does all of that once for them. It leaves fewer threads, of which two rounds fill the GPU.
     """
     block, waves = evidence.shape.block if evidence.shape else (1, 1, 1), evidence.find("waves") or 0.0

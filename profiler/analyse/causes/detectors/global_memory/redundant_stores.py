@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.turns import as_figure, known_turns
 from profiler.analyse.causes.evidence.addresses import offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
@@ -39,11 +40,11 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         together = evidence.waiting_for(_loads_held_apart(evidence, repeated), "long_scoreboard")
         yield Candidate(
             "redundant-global-stores",
-            f"A loop stores to the same address in each of its {turns:.0f} turns: only what the last one stores remains.",
+            f"A loop stores to the same address in each of its {'' if turns is None else f'{turns:.0f} '}turns: only what the last one stores remains.",
             "Store once, after the loop, and keep the value in a register until then.",
             Effect(fewer.resources, {**fewer.waits, **together}),
             {site: site.executed for site in repeated},
-            {"turns": turns},
+            as_figure(turns),
         )
     if alike := find_stores_alike(evidence):
         fewer = evidence.without(dict.fromkeys(alike, 1.0))
@@ -60,10 +61,11 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         )
 
 
-def _count_turns(evidence: Evidence, repeated: Mapping[Site, float]) -> float:
+def _count_turns(evidence: Evidence, repeated: Mapping[Site, float]) -> float | None:
     """Returns how many turns the loop of the store that runs most makes, with all copies of it.
 
-    Of a loop that the compiler unrolls, each turn has several copies, and a loop behind it makes those turns that are left.
+    Of a loop that the compiler unrolls, each turn has several copies, and a loop behind it makes those turns that are left. Without source
+    lines, copies are not told from other stores.
     """
     groups: dict[object, list[Site]] = {}
     for site in repeated:
@@ -75,7 +77,9 @@ def _count_turns(evidence: Evidence, repeated: Mapping[Site, float]) -> float:
     in_a_row = {site: count_copies(evidence, site) for site in most}
     entered = max((1 - repeated[site]) * site.executed * in_a_row[site] for site in most)
     stored = sum(site.executed * in_a_row[site] / min(in_a_row[site], len(most)) for site in most)
-    return stored / entered
+    loop = evidence.innermost_loop(most[0])
+    has_line = most[0].instruction.place is not None
+    return stored / entered if has_line or loop is None else known_turns(evidence, loop, stored / entered)
 
 
 def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site, float]:

@@ -13,14 +13,11 @@ from profiler.catalog.metrics import LANES
 
 _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
 _ONE_LANE = 1.5  # on average: two lanes share something out already
-_NEARLY_ALL = (
-    3 / 4
-)  # steps by halves, from 16 lanes down to one and to warps without any, end with one lane too
 # With so many of its lanes, a warp takes elements: it has room for a third of another row. Of more, the rest is the end of a long row.
 _SHORT = 3 / 4
 
 _FEW_ELEMENTS = (
-    "In each turn of a loop, half of the lanes have an element at most, and the others compute with what stands for none",
+    "In each turn of a loop, at most half of the lanes have an element, and the others compute with what stands for none",
     "Let a warp take several pieces of work at once, such as a row of 16 elements for each half of its lanes, or two elements for each lane.",
 )
 _SHORT_ROWS = (

@@ -1,4 +1,4 @@
-"""Finds loops in whose turns half of the lanes have an element at most: the others compute with zeros, or with what others have."""
+"""Finds loops in whose turns at most half of the lanes have an element: the others compute with zeros, or with what others have."""
 
 from __future__ import annotations
 

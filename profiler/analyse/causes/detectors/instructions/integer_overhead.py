@@ -36,16 +36,15 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
     looping = sum(part for site, part in spared.items() if _is_in_turns(evidence, site))
     advice = _INTEGER_ADVICE[divides, 2 * looping >= sum(spared.values())]
+    in_triton = _DIVIDE_ONCE_IN_TRITON if _costs_most(spared, dividing) else _COUNT_UP_IN_TRITON
     also_divides = not divides and evidence.share_executed(dividing) >= WORTH_A_CHANGE
     users = find_users_of_quotients(evidence)
     of_64_bits = [site for site in dividing if site in users]
-    lost = divides and 2 * sum(spared[site] for site in of_64_bits) > sum(spared.values())
-    if lost:
-        advice = _IN_32_BITS + advice
-    counting = sum(spared[site] for site in find_turn_counts(evidence)) if divides else 0.0
-    only_counts = 2 * counting > sum(spared.values())
-    if only_counts:
-        advice = _KNOWN_STEP
+    about_divisions = ""
+    if divides and _are_most(spared, find_turn_counts(evidence)):
+        about_divisions, advice, in_triton = _COUNTS_TURNS, _KNOWN_STEP, _KNOWN_STEP_IN_TRITON
+    elif divides and _are_most(spared, of_64_bits):
+        about_divisions, advice = _LOST.format(_line_of(of_64_bits)), _IN_32_BITS + advice
     yield Candidate(
         "integer-overhead",
         f"{whole_percent(share)} % of the executed instructions "
@@ -55,16 +54,12 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
             else f"compute addresses{', test bounds or divide integers' if also_divides else ' and test bounds'}."
         )
         + (f" There are {each:.0f} instructions for each access to memory." if accesses else "")
-        + (_LOST.format(_line_of(of_64_bits)) if lost else _COUNTS_TURNS if only_counts else ""),
+        + about_divisions,
         f"{advice.removesuffix('.')}; {_CHEAPER}" if also_divides else advice,
         evidence.without(fractions),
         spared,
         {"address_instructions_pct": share} | ({"instructions_per_access": each} if accesses else {}),
-        in_triton="Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
-        "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice."
-        if _costs_most(spared, dividing)
-        else "Compute offsets once, before the loop, and advance them; make strides and sizes `tl.constexpr` where they are fixed, leave out "
-        "masks that are always true, and use 32-bit offsets where they suffice.",
+        in_triton=in_triton,
     )
 
 
@@ -85,10 +80,22 @@ _LOST = (
     " The compiler keeps no source line of a division of 64 bits{}: the lines that are named use its result."
 )
 _IN_32_BITS = "Divide in 32 bits where the numbers fit. "
-_COUNTS_TURNS = " The divisions only count the turns of loops: the compiler adds them to unroll a loop whose step it does not know."
+_COUNTS_TURNS = " The divisions only count the turns of loops: a compiler adds such divisions where it unrolls a loop whose step it does not know."
 _KNOWN_STEP = (
     "Make the step of the loop a constant, such as a block size that is known when the kernel is compiled, or do not let the loop be "
     "unrolled (`#pragma unroll 1`)."
+)
+_KNOWN_STEP_IN_TRITON = (
+    "Make the step of the loop `tl.constexpr`: a block size, or the number of programs, as an argument of the kernel instead of "
+    "`tl.num_programs`."
+)
+_DIVIDE_ONCE_IN_TRITON = (
+    "Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
+    "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice."
+)
+_COUNT_UP_IN_TRITON = (
+    "Compute offsets once, before the loop, and advance them; make strides and sizes `tl.constexpr` where they are fixed, leave out "
+    "masks that are always true, and use 32-bit offsets where they suffice."
 )
 _CHEAPER = "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor."
 _INTEGER_ADVICE = {  # whether most of the work divides, and whether most of it is in a loop
@@ -99,6 +106,11 @@ _INTEGER_ADVICE = {  # whether most of the work divides, and whether most of it 
     (False, False): "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit "
     "indices.",
 }  # fmt: skip
+
+
+def _are_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:
+    """Returns whether more than half of what is spared is in these."""
+    return 2 * sum(spared[site] for site in some) > sum(spared.values())
 
 
 def _costs_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.dataflow import predicates_read
@@ -38,15 +39,16 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
             continue
         exchanging = exchange.exchanging
         fractions = dict.fromkeys(exchanging, 1 - 1 / turns)
+        said = known_turns(evidence, loop, turns)
         yield Candidate(
             "redundant-shared-accesses",
-            f"In each of {turns:.0f} turns of a loop, threads exchange values through shared memory and meet at barriers to add them up, and only "
+            f"In {each_turn(said)}, threads exchange values through shared memory and meet at barriers to add them up, and only "
             "add the result to what they have.",
             "Let each thread add up its own values in the loop, and add up over the threads once, after it"
             + (", where each scales its sum to the greatest maximum." if exchange.has_maximum() else "."),
             evidence.without(fractions),
             {site: evidence.charged[site].total or site.executed for site in exchanging},
-            {"turns": turns},
+            as_figure(said),
             in_triton="Exchange less often: let a turn take more elements a thread (a larger BLOCK, fewer `num_warps`), or keep a maximum and a sum "
             "for each element of the block, and call `tl.max` and `tl.sum` once, after the loop."
             if exchange.has_maximum()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.dataflow import changed_in, choosers_of, find_writers, reach
@@ -33,23 +34,24 @@ def detect_picked_values(evidence: Evidence) -> Iterable[Candidate]:
     place of it, without shuffles or barriers.
     """
     fractions: dict[Site, float] = {}
-    most = 0.0
+    most, said = 0.0, None
     for loop in evidence.loops_around(evidence.of("barrier")):
         exchanging = _Picking(evidence, loop).find_exchange()
         turns = evidence.turns(exchanging[0], loop) if exchanging else 0.0
         if turns >= TURNS_WORTH_IT:
             fractions |= dict.fromkeys(exchanging, 1 - 1 / turns)
-            most = max(most, turns)
+            if turns > most:
+                most, said = turns, known_turns(evidence, loop, turns)
     if fractions:
         yield Candidate(
             "redundant-shared-accesses",
-            f"In each of {most:.0f} turns of a loop, the threads of a block exchange values and meet at barriers, only to find what one of them "
+            f"In {each_turn(said)}, the threads of a block exchange values and meet at barriers, only to find what one of them "
             "holds for the number of the turn: all others give nothing.",
             "Let each thread store what it holds in a table in shared memory before the loop, at its own number: each turn then reads one place, "
             "without a barrier. Or let the threads work on all numbers at once, without the loop.",
             evidence.without(fractions),
             {site: evidence.charged[site].total or site.executed for site in fractions},
-            {"turns": most},
+            as_figure(said),
             in_triton="Compute with whole blocks instead of a number a turn; or load the one value of a turn (`tl.load(pointer + k)`, which the "
             "caches serve) instead of picking it from a block by `tl.sum(tl.where(…))`, and prepare before the launch which numbers a program has.",
         )

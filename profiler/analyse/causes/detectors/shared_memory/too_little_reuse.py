@@ -159,15 +159,14 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     tensor = evidence.of("tensor")
     if not tensor:
         return
-    staged = [
-        site
-        for site in evidence.of("global load")
-        if feeds_shared_memory(evidence, site) and evidence.innermost_loop(site)
-    ]
+    all_staged = [site for site in evidence.of("global load") if feeds_shared_memory(evidence, site)]
+    staged = [site for site in all_staged if evidence.innermost_loop(site)]
     if not staged or _has_few_rows(evidence):
         return
     stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
-    uses = count_uses(tensor, staged)
+    # Copies before the loop are those of its first turns, and its last ones copy nothing. Where no sectors are counted, each turn seems to copy a tile,
+    # which makes as many in all.
+    uses = count_uses(tensor, all_staged if evidence.has_costs else staged)
     # A larger tile takes fewer loads for each result. Warps then hold larger parts of it, and use the values that
     # they load from shared memory for `mma.sync` as much more often; `wgmma` reads them from there itself.
     wanted = _USES_IN_A_LARGE_TILE / uses if uses else _ASSUMED_GROWTH

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.trees import find_trees
@@ -29,9 +30,10 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
     for tree in trees:
         parts |= {site: max(part, parts.get(site, 0.0)) for site, part in tree.parts.items()}
     waiting = evidence.time_of(parts, "barrier")
+    turns = [known_turns(evidence, tree.loop, tree.turns) for tree in trees]
     yield Candidate(
         "barriers",
-        f"In {_named_turns([tree.turns for tree in trees])}, a block makes one value of what its threads hold, step by step through shared memory "
+        f"In {_named_turns(turns)}, a block makes one value of what its threads hold, step by step through shared memory "
         f"with barriers between, where fewer and fewer lanes act: {whole_percent(100 * evidence.share_executed(parts))} % of the "
         f"executed instructions, and {whole_percent(100 * waiting)} % of the warps' time at barriers.",
         "Let each thread add up its values of all turns in registers, so that the block meets once, after the loop; where each turn has a "
@@ -42,11 +44,17 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
             for site in parts
             if site.kind == "barrier" or site.kind in SHARED
         },
-        {"turns": max(tree.turns for tree in trees), "waiting_pct": 100 * waiting},
+        {**as_figure(_most(turns)), "waiting_pct": 100 * waiting},
     )
 
 
-def _named_turns(turns: Sequence[float]) -> str:
+def _named_turns(turns: Sequence[float | None]) -> str:
     if len(turns) == 1:
-        return f"each of {turns[0]:.0f} turns of a loop"
-    return f"each turn of {len(turns)} loops, which make up to {max(turns):.0f}"
+        return each_turn(turns[0])
+    most = _most(turns)
+    return f"each turn of {len(turns)} loops" + (f", which make up to {most:.0f}" if most else "")
+
+
+def _most(turns: Sequence[float | None]) -> float | None:
+    """Returns the most turns of a loop, if those of all are known."""
+    return None if None in turns else max(filter(None, turns))

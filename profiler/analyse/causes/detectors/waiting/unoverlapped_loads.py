@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
@@ -17,6 +17,7 @@ from profiler.analyse.causes.flow.dataflow import address_registers, reach, sour
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.trees import find_in_trees
+from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 
 # More loads than are enough hide more of the latency, and nothing of the queues. A thread has 64 registers for them where half of the places of an SM
@@ -53,6 +54,7 @@ _MOVED_OR_NEVER = (".CONSTANT", ".STRONG")
 _BLOCK_LIMITS = (
     "blocks_by_registers", "blocks_by_shared", "launch__occupancy_limit_blocks", "launch__occupancy_limit_warps",
 )  # fmt: skip
+_WAIT_FOR_COPIES, _ENDS_GROUP = "DEPBAR", "LDGDEPBAR"
 _LEFT_UNDER_WAY = re.compile(r"SB0, (0x[0-9a-f]+)")
 
 
@@ -222,19 +224,35 @@ def _stages_text(evidence: Evidence) -> str:
 
 
 def _find_stages(evidence: Evidence) -> int | None:
-    """Returns how many tiles shared memory has room for, one that is used and others that are copied; None without such a loop.
+    """Returns how many tiles shared memory has room for, one that is used and others that are copied; None where the code does not say it twice.
 
-    A turn waits until no more groups of copies are under way than belong to the tiles after its own, and then copies one more tile.
+    Before the loop, all of them are copied but one, for which each turn copies the next. A turn waits for a group of copies of its own tile, and
+    leaves under way what belongs to later ones. A wait may be for more than it needs, and says too few tiles by itself.
     """
     for site in evidence.sites:
-        if site.instruction.name != "DEPBAR" or not (loop := evidence.innermost_loop(site)):
+        if site.instruction.name != _WAIT_FOR_COPIES or not (loop := evidence.innermost_loop(site)):
             continue
-        inside = [one for one in evidence.inside(loop) if evidence.innermost_loop(one) == loop]
-        groups = sum(one.instruction.name == "LDGDEPBAR" for one in inside)
+        groups = _count_groups(one for one in evidence.inside(loop) if evidence.innermost_loop(one) == loop)
+        ahead = _count_groups(_straight_before(evidence, loop))
         left = _LEFT_UNDER_WAY.search(site.instruction.text)
-        if groups and left:
-            return int(left[1], 16) // groups + 2
+        if groups and left and ahead % groups == 0 and ahead - groups <= int(left[1], 16) < ahead:
+            return ahead // groups + 1
     return None
+
+
+def _count_groups(sites: Iterable[Site]) -> int:
+    return sum(site.instruction.name == _ENDS_GROUP for site in sites)
+
+
+def _straight_before(evidence: Evidence, loop: Loop) -> Iterator[Site]:
+    """Yields what leads to a loop, the last instruction first, as far as another loop or another wait for copies."""
+    first = evidence.inside(loop)[0]
+    code = evidence.by_function[first.function]
+    for site in reversed(code[: evidence.place(first, code)]):
+        around = evidence.innermost_loop(site)
+        if site.instruction.name == _WAIT_FOR_COPIES or (around and first.instruction not in around):
+            return
+        yield site
 
 
 def _overlapped(evidence: Evidence, site: Site) -> float:

@@ -53,6 +53,7 @@ def find_turn_counts(evidence: Evidence) -> list[Site]:
     """Returns the instructions of divisions whose quotients only say how many turns loops make.
 
     The compiler divides by a loop's step, where it does not know that, so as to unroll the loop. No division need stand in the source.
+    A quotient that only decides whether a thread works at all, such as in a test of bounds, is none of them: it decides no loop.
     """
     counting: list[Site] = []
     dividing = set(find_dividing(evidence))
@@ -63,11 +64,31 @@ def find_turn_counts(evidence: Evidence) -> list[Site]:
                 by_place.setdefault(site.instruction.place, set()).add(site)
         for place, some in by_place.items():
             converting = {site for site in some if _DIVISION.match(site.opcode)}
-            made = find_depending(sites, evidence.loops.get(function, []), converting)
-            decides = {site.kind for site in made}
-            if place and converting and "control" in decides and decides.isdisjoint((*ACCESSES, *_RESULTS)):
+            if not (place and converting):
+                continue
+            made = list(find_depending(sites, evidence.loops.get(function, []), converting))
+            if {site.kind for site in made}.isdisjoint((*ACCESSES, *_RESULTS)) and any(
+                _decides_turns(evidence, site) for site in made
+            ):
                 counting += some
     return counting
+
+
+def _decides_turns(evidence: Evidence, branch: Site) -> bool:
+    """Returns whether a branch leads back in a loop, or past a loop that made no turn, as where none is left behind an unrolled one."""
+    here = branch.instruction.offset
+    if any(loop.end == here for loop in evidence.loops.get(branch.function, [])):
+        return True
+    code = evidence.profile.code
+    if branch.leads_to is None or code is None:
+        return False
+    return any(
+        here < one.offset < branch.leads_to
+        and one.target is not None
+        and here < one.target <= one.offset
+        and not one.executed
+        for one in code.functions[branch.function]
+    )
 
 
 def divides_integers(function: Sequence[Site]) -> bool:

@@ -173,4 +173,4 @@ def test_what_lies_apart_may_be_as_narrow_as_what_lies_side_by_side(apart, is_sa
     counts = {"sectors": 400.0, "ideal_sectors": 400.0}, {"sectors": 1600.0, "ideal_sectors": 400.0}
     evidence = evidence_of(LOAD, apart, "EXIT", facts=dict(enumerate(counts)))
     (found,) = narrow_accesses.detect_narrow(evidence)
-    assert ("4 bytes a thread whose lanes are neighbours, " in found.sentence) == is_said
+    assert ("accesses of neighbouring lanes, 4 bytes a thread, " in found.sentence) == is_said

@@ -50,7 +50,7 @@ def test_lanes_without_an_element_compute_for_nothing():
     assert parts(made()) == {("SHFL", 0.5), ("FMNMX", 0.5), ("FMUL", 0.5)}
     (candidate,) = detect_idle_lanes(made())
     assert candidate.name == "idle-lanes"
-    assert candidate.sentence.startswith("In each turn of a loop, half of the lanes have an element at most")
+    assert candidate.sentence.startswith("In each turn of a loop, at most half of the lanes have an element")
 
 
 @pytest.mark.parametrize(

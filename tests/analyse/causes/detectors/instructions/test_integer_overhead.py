@@ -121,12 +121,23 @@ def test_the_address_of_a_word_that_is_rotated_is_an_address():
     assert found == evidence.of("integer")[:4]
 
 
+TESTED = "ISETP.GE.U32.AND P0, PT, R5, R6, PT"
+OTHER_LOAD = "LDG.E R4, [R30]"
+COUNTED_DOWN = ("IADD3 R5, R5, -0x1, RZ", "ISETP.NE.AND P0, PT, R5, RZ, PT")
+
+
 @pytest.mark.parametrize(
     ("used", "counts"),
     [
-        (("ISETP.GE.U32.AND P0, PT, R5, 0x3, PT", "@!P0 BRA 0x60", "LDG.E R4, [R30]"), True),
-        (("ISETP.GE.U32.AND P0, PT, R5, 0x3, PT", "@!P0 BRA 0x60", "LDG.E R4, [R5]"), False),  # an index
-        (("I2F.U32 R5, R5", "FADD R6, R5, R7", "LDG.E R4, [R30]"), False),  # a number of the data
+        ((OTHER_LOAD, *COUNTED_DOWN, "@P0 BRA 0x40"), True),
+        ((LOADED.replace("R10.64", "R5"), *COUNTED_DOWN, "@P0 BRA 0x40"), False),  # an index
+        (("I2F.U32 R7, R5", "FADD R6, R6, R7", OTHER_LOAD, *COUNTED_DOWN, "@P0 BRA 0x40"), False),  # a number
+        # The loop behind the unrolled one, for the turns that are left: none was.
+        ((TESTED, "@!P0 BRA 0x80", ("IADD3 R31, R31, 0x4, RZ", 0), ("@P1 BRA 0x60", 0), OTHER_LOAD), True),
+        # `if (i / w >= h) return;`, also where the rest is a loop
+        ((TESTED, "@P0 EXIT", OTHER_LOAD), False),
+        ((TESTED, "@P0 BRA 0x70", OTHER_LOAD), False),
+        ((TESTED, "@P0 BRA 0x80", OTHER_LOAD, "@P1 BRA 0x60"), False),
     ],
 )
 def test_quotients_that_only_count_turns_are_of_the_compiler(used, counts):
@@ -135,3 +146,20 @@ def test_quotients_that_only_count_turns_are_of_the_compiler(used, counts):
     assert ("only count the turns of loops" in candidate.sentence) == counts
     assert candidate.advice.startswith("Make the step of the loop a constant") == counts
     assert ("instead of dividing" in candidate.advice) != counts
+    assert (candidate.in_triton or "").startswith("Make the step of the loop `tl.constexpr`") == counts
+
+
+def test_where_a_division_of_64_bits_only_counts_turns_the_sentence_and_the_advice_are_about_that(
+    monkeypatch,
+):
+    """They would be about the lines of its users, and divide in 32 bits, otherwise."""
+    evidence = evidence_of(*DIVISION, OTHER_LOAD, *COUNTED_DOWN, "@P0 BRA 0x40", "EXIT", line=1)
+    monkeypatch.setattr(
+        integer_overhead,
+        "find_users_of_quotients",
+        lambda evidence: {site: {} for site in find_dividing(evidence)},
+    )
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
+    assert "only count the turns of loops" in candidate.sentence
+    assert "64 bits" not in candidate.sentence
+    assert candidate.advice.startswith("Make the step of the loop a constant")

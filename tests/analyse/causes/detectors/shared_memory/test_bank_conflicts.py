@@ -35,6 +35,14 @@ def test_more_passes_than_needed_are_conflicts(passes, found):
     )
 
 
+def test_copies_make_more_passes_without_a_conflict():
+    """Eight lanes of 16 bytes side by side have all banks, whatever is counted."""
+    facts = {2: {"passes": 800.0, "ideal_passes": 400.0, "waits": {"long_scoreboard": 9}}}
+    copy = "LDGSTS.E.BYPASS.128 [R4], [R2.64]"
+    evidence = evidence_of("S2R R5, SR_TID.X", "IMAD.SHL.U32 R4, R5, 0x10, RZ", copy, "EXIT", facts=facts)
+    assert names(bank_conflicts.detect_bank_conflicts, evidence) == []
+
+
 def test_a_wide_access_needs_several_passes():
     facts = {0: {"passes": 400.0, "ideal_passes": 400.0}}
     assert (

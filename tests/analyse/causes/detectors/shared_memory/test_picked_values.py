@@ -22,14 +22,24 @@ TURN = {
 }
 
 
-def found(turns=64, **changed):
+def found(turns=64, line=None, **changed):
     """The causes that are named in a loop of which some instructions were changed, or left out."""
-    lines = [line for one in {**TURN, **changed}.values() if one for line in one.split("; ")]
-    rare = [
-        (line.removeprefix("rarely "), 100.0 if line.startswith("rarely ") else 100.0 * turns)
-        for line in lines
+    turn = [one for each in {**TURN, **changed}.values() if each for one in each.split("; ")]
+    executed = [
+        (one.removeprefix("rarely "), 100.0 if one.startswith("rarely ") else 100.0 * turns) for one in turn
     ]
-    return list(picked_values.detect_picked_values(evidence_of("S2R R2, SR_TID.X", *rare, "EXIT")))
+    evidence = evidence_of("S2R R2, SR_TID.X", *executed, "EXIT", line=line)
+    return list(picked_values.detect_picked_values(evidence))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [(None, "In each of 64 turns of a loop, "), (1, "In each turn of a loop, ")]
+)
+def test_the_turns_are_not_counted_where_the_loop_may_be_unrolled(line, said):
+    """Each store and each barrier of a line stands in it twice."""
+    (one,) = found(line=line)
+    assert one.sentence.startswith(said)
+    assert ("turns" in one.evidence) == ("64" in said)
 
 
 def test_a_table_would_hold_what_each_thread_has_for_its_number():

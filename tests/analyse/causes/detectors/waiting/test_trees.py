@@ -30,11 +30,13 @@ TREE = {
 }
 
 
-def made(turns=64, block=64, before=ADDRESSES, **changed):
-    """A loop of trees of which some instructions were changed, or left out."""
+def made(turns=64, block=64, before=ADDRESSES, copies=1, line=None, **changed):
+    """A loop of trees, or of `copies` of one, of which some instructions were changed, or left out."""
+    tree = {**TREE, **changed}
+    end = tree.pop("end")
     lines = [
         one
-        for value in {**TREE, **changed}.values()
+        for value in [*list(tree.values()) * copies, end]
         if value
         for one in ([value] if isinstance(value, tuple) else value)
     ]
@@ -42,11 +44,22 @@ def made(turns=64, block=64, before=ADDRESSES, **changed):
         place: {"acting": acting, "lanes": 32.0} for place, (_, acting) in enumerate(lines, len(before) + 1)
     }
     executed = [(line, 100.0 * turns) for line, _ in lines]
-    return evidence_of("MOV R4, RZ", *before, *executed, "EXIT", facts=facts, block=block)
+    return evidence_of("MOV R4, RZ", *before, *executed, "EXIT", facts=facts, block=block, line=line)
 
 
 def found(**changed):
     return list(trees.detect_trees_in_turns(made(**changed)))
+
+
+@pytest.mark.parametrize(
+    ("copies", "said", "turns"),
+    [(1, "In each of 31 turns of a loop, a block", 31.0), (4, "In each turn of a loop, a block", None)],
+)
+def test_an_unrolled_loop_has_no_number_of_turns(copies, said, turns):
+    """Of 128 turns of the source, as the compiler unrolls them by four with a few left over, 31 are those of the machine code."""
+    (one,) = found(turns=31, copies=copies, line=7)
+    assert one.sentence.startswith(said)
+    assert one.evidence.get("turns") == turns
 
 
 def names(candidate, evidence):

@@ -1,0 +1,35 @@
+"""Says how many turns a loop of the source makes, where its machine code shows that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Kind
+from profiler.analyse.code.loops import Loop
+
+# Copies of other instructions may be one: what turns compute alike, or load alike from a tile.
+_AS_OFTEN_AS_WRITTEN: tuple[Kind, ...] = ("barrier", "global load", "global store", "shared store")
+
+
+def known_turns(evidence: Evidence, loop: Loop, turns: float) -> float | None:
+    """Returns the turns of a loop; None where it may be unrolled, so that each turn of the machine code is several of the source.
+
+    An unrolled loop holds every barrier, store and load of its source several times. Where one of them stands in it once, only loops within
+    it are unrolled. Several may also be those of a function that is called twice: a number that may be wrong is not said.
+    """
+    copies = Counter(
+        (site.opcode, site.instruction.place)
+        for site in evidence.inside(loop)
+        if site.kind in _AS_OFTEN_AS_WRITTEN
+    )
+    return turns if min(copies.values(), default=1) == 1 else None
+
+
+def each_turn(turns: float | None) -> str:
+    return "each turn of a loop" if turns is None else f"each of {turns:.0f} turns of a loop"
+
+
+def as_figure(turns: float | None) -> Mapping[str, float]:
+    return {} if turns is None else {"turns": turns}
