@@ -122,8 +122,8 @@ def _how_sure(sureness: Sureness) -> Section:
     advice = " Look at the first three before you change anything." if first < _SURE_PCT else ""
     return [
         Text(
-            f"How sure: of such answers about kernels that prof had not seen, {whole_percent(first)} % named first what the next version removed, and "
-            f"{whole_percent(three)} % named it among the first three.{advice}"
+            f"How sure: in tests with kernels that prof had not seen, answers like this one named the right cause first in {whole_percent(first)} of 100, "
+            f"and among the first three in {whole_percent(three)}.{advice}"
         )
     ]
 
