@@ -69,8 +69,8 @@ def compare(
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
-    Of one name or number alone, it compares the newest run with the last one before it of the same workload, arguments
-    and GPU: what your change did.
+    With one name or number alone, it shows what your last change did: it compares the newest run with the last one
+    before it of the same workload, arguments and GPU.
 
     If one side was only timed, and not profiled, `prof` compares the times alone. With two --gpu, it shows what the
     other GPU changes for one kernel. With two -k, it compares two kernels of one report, and with two --launch, two launches.
