@@ -1,15 +1,14 @@
-"""Tables and machine code for a terminal: aligned, coloured, and no wider than the window.
+"""Tables for a terminal: aligned, coloured, and no wider than the window.
 
-A narrow window first folds and shortens texts of a table, then leaves out columns in a given order, and at last
-breaks every text and title between its words. For machine code it also leaves out columns, and then prints the sides
-one below the other. No figure is ever cut.
+A narrow window first folds and shortens texts of a table, then leaves out columns in a given order, and breaks every
+text and title between its words. At last it writes what still has no room below each row. No figure is ever cut.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import NamedTuple
@@ -18,7 +17,7 @@ from rich.cells import cell_len, chop_cells
 from rich.color import ColorSystem
 from rich.style import Style
 
-from profiler.present.document import CodeBlock, CodeCell, CodeRow, CodeSide, Column
+from profiler.present.document import Column
 from profiler.text import printable, shortened
 
 _GAP = 2
@@ -36,12 +35,13 @@ _UNBREAKABLE = re.compile(
 _LONGEST_COMMAND = 62  # that stays on one line, with its quotes
 # A text is broken after a space, and a name inside. Words joined by hyphens stay whole, since people copy the names of runs and
 # causes.
-_BREAK = re.compile(r"(?<=[ _])(?=[^ _])|(?<=[^0-9]/)(?=[^/])|(?<=::)(?=[^:])")
+_BREAK = re.compile(r"(?<=[ _])(?=[^ _])|(?<=[^0-9]/)(?=[^/])|(?<=\.)(?=[A-Z])|(?<=::)(?=[^:])")
 _NAME_GOES_ON = "  "
+BELOW = " " * 4  # in front of what stands below its row
 
 
 class DrawnTable(NamedTuple):
-    """A table's header and rows, a note on what had no room, and the titles of the columns that had."""
+    """A table's header and rows, notes on what had no room in a row, and the titles of the columns that are shown."""
 
     header: str
     rows: list[str]
@@ -62,8 +62,10 @@ def render_table(
 ) -> DrawnTable:
     """Returns the table, with a style for each row.
 
-    In a narrow window, the columns give way as `Column` says, and a line below names what was left out. No figure is
-    ever cut, because half a number is another number.
+    In a narrow window, the columns give way as `Column` says. What has no room is said once if all rows share it, and
+    stands below its row if the column is not optional, or the row is the only one. A note below the table names the
+    columns that are left out.
+    No figure is ever cut, because half a number is another number.
     """
     header = [printable(column.title) for column in columns]
     cells = [[printable(cell).rstrip() for cell in row] for row in rows]
@@ -81,32 +83,61 @@ def render_table(
         for row in cells:
             row[shrink] = shortened(row[shrink], widths[shrink])
 
+    hidden = [place for place, name in enumerate(header) if name and place not in widths]
+    wanted = [place for place in hidden if not columns[place].spare]
+    alike = [place for place in wanted if len({row[place] for row in cells}) == 1 < len(cells)]
+    below = [
+        place for place in wanted if place not in alike and (columns[place].stays is None or len(cells) == 1)
+    ]
+    left_out = [place for place in hidden if place not in {*alike, *below}]
+
     def drawn(row: Sequence[str], style: str) -> str:
         sides = [_cell_lines(row[place], needed) for place, needed in widths.items()]
-        lines = (
-            (" " * _GAP).join(
-                _padded(part, needed, columns[place].is_right)
+        lines = [
+            (" " * _GAP)
+            .join(
+                padded(part, needed, columns[place].is_right)
                 for part, (place, needed) in zip(parts, widths.items(), strict=True)
             )
+            .rstrip()
             for parts in zip_longest(*sides, fillvalue="")
-        )
-        return "\n".join(styled(line.rstrip(), style, colour=colour) for line in lines)
+        ]
+        return _styled_lines(lines, style, colour=colour)
+
+    def with_below(row: Sequence[str], style: str) -> str:
+        said = "; ".join(f"{header[place]}: {row[place]}" for place in below if row[place])
+        lines = wrapped(BELOW + said, width, BELOW).split("\n") if said else []
+        return "\n".join(filter(None, (drawn(row, style), _styled_lines(lines, style, colour=colour))))
 
     return DrawnTable(
         drawn(header, "dim"),
-        [drawn(row, style) for row, style in zip(cells, styles, strict=True)],
-        _note_on(
-            [name for place, name in enumerate(header) if name and place not in widths], width, wide_enough
+        [with_below(row, style) for row, style in zip(cells, styles, strict=True)],
+        "\n".join(
+            wrapped(note, width)
+            for note in (
+                _note_on_shared({header[place]: cells[0][place] for place in alike if cells[0][place]}),
+                note_on([header[place] for place in left_out], wide_enough),
+            )
+            if note
         ),
-        [header[place] for place in widths],
+        [header[place] for place in range(len(header)) if place not in left_out],
     )
 
 
-def _note_on(hidden: Sequence[str], width: int | None, wide_enough: int) -> str:
+def _styled_lines(lines: Sequence[str], style: str, *, colour: bool) -> str:
+    return "\n".join(styled(line, style, colour=colour) for line in lines)
+
+
+def _note_on_shared(shared: Mapping[str, str]) -> str:
+    """Returns the values that all rows share, by the titles of their columns; "" if there are none."""
+    return f"in every row: {', '.join(map(' '.join, shared.items()))}" if shared else ""
+
+
+def note_on(hidden: Sequence[str], wide_enough: int) -> str:
     """Returns which columns had no room, and how wide a window shows them; "" if all had."""
     which = "the column" if len(hidden) == 1 else "the columns"
     note = f"no room for {which} {', '.join(hidden)}: widen the window to {wide_enough} characters, or --format markdown"
-    return wrapped(note, width) if hidden else ""
+    return note if hidden else ""
 
 
 class _Texts:
@@ -266,110 +297,8 @@ def _codes(style: str) -> tuple[str, str]:
     return start, end
 
 
-_CODE_GAP = "  "
-_BETWEEN = "  │  "
-
-
-def render_sides(code: CodeBlock, colour: bool, width: int | None) -> str:
-    """Returns the sides next to each other if they fit, otherwise below each other.
-
-    Columns that no row fills are left out, and a line below names those that had no room.
-    """
-    shown = _columns_that_fit(code, width)
-    if shown is not None:
-        sides, fits = [code], [shown]
-    else:
-        sides = [_one_side(code, side) for side in range(len(code.titles))]
-        fits = [_columns_that_fit(side, width) or side.filled for side in sides]
-    hidden = {place for side, fit in zip(sides, fits, strict=True) for place in set(side.filled) - set(fit)}
-    note = _note_on(
-        [code.columns[place].title for place in sorted(hidden)], width, _code_span(code, code.filled)
-    )
-    text = "\n\n".join(_beside_each_other(*side, colour) for side in zip(sides, fits, strict=True))
-    return f"{text}\n{note}" if note else text
-
-
-def _beside_each_other(code: CodeBlock, shown: Sequence[int], colour: bool) -> str:
-    """Returns these columns of all sides, next to each other."""
-    widths = _code_widths(code, shown)
-    spans = [_span(side) for side in widths]
-
-    def line(row: CodeRow) -> str:
-        return _BETWEEN.join(map(beside, row, widths, spans))
-
-    def beside(cells: CodeSide, side_widths: Sequence[int], span: int) -> str:
-        if cells is None:
-            return " " * span
-        parts = []
-        for index, cell_width in zip(shown, side_widths, strict=True):
-            style = "dim" if cells[index].quiet else width_style(cells[index].width_bits)
-            text = printable(cells[index].text)
-            parts.append(_padded(text, cell_width, code.columns[index].is_right, style, colour=colour))
-        return _CODE_GAP.join(parts)
-
-    titles = (
-        _padded(printable(title), span, is_right=False, style="bold", colour=colour)
-        for title, span in zip(code.titles, spans, strict=True)
-    )
-    header: CodeRow = [[CodeCell(column.title, quiet=True) for column in code.columns]] * len(spans)
-    lines = [_BETWEEN.join(titles), line(header)]
-    for place, stretch in enumerate(code.stretches):
-        rule = styled("──┼──".join("─" * span for span in spans), "dim", colour=colour)
-        lines += [*([rule] if place else []), *map(line, stretch)]
-    return "\n".join(one.rstrip() for one in lines)
-
-
-def _columns_that_fit(code: CodeBlock, width: int | None) -> list[int] | None:
-    """Returns the columns to show; None if two sides do not fit next to each other, whichever columns give way."""
-    shown = code.filled
-    giving = sorted((order, index) for index in shown if (order := code.columns[index].gives_way) is not None)
-    while width is not None:
-        if _code_span(code, shown) <= width:
-            break
-        if not giving:
-            return shown if len(code.titles) == 1 else None  # one side is wider than the window, but whole
-        shown.remove(giving.pop(0)[1])
-    return shown
-
-
-def _code_widths(code: CodeBlock, shown: Sequence[int]) -> list[list[int]]:
-    """Returns how wide the columns of each side are."""
-    return [[_code_width(code, side, index) for index in shown] for side in range(len(code.titles))]
-
-
-def _code_span(code: CodeBlock, shown: Sequence[int]) -> int:
-    """Returns how wide all sides are, next to each other."""
-    spans = [_span(side) for side in _code_widths(code, shown)]
-    return sum(spans) + len(_BETWEEN) * (len(spans) - 1)
-
-
-def _span(widths: Sequence[int]) -> int:
-    return sum(widths) + len(_CODE_GAP) * (len(widths) - 1)
-
-
-def _padded(text: str, width: int, is_right: bool, style: str = "", *, colour: bool = False) -> str:
+def padded(text: str, width: int, is_right: bool, style: str = "", *, colour: bool = False) -> str:
     """Returns the text with space on one side, and in a style, which the space does not have."""
     space = " " * (width - cell_len(text))
     painted = styled(text, style, colour=colour)
     return space + painted if is_right else painted + space
-
-
-def width_style(bits: int | None) -> str:
-    """Returns the colour of an access; the wider the access, the cooler the colour."""
-    if bits is None:
-        return ""
-    if bits >= 128:
-        return "bold green"
-    return {64: "cyan", 32: "bold yellow"}.get(bits, "red")
-
-
-def _one_side(code: CodeBlock, side: int) -> CodeBlock:
-    """Returns one side alone, without the gaps for the other side."""
-    stretches = [[[row[side]] for row in rows if row[side] is not None] for rows in code.stretches]
-    return CodeBlock([code.titles[side]], code.columns, [rows for rows in stretches if rows])
-
-
-def _code_width(code: CodeBlock, side: int, index: int) -> int:
-    cells = (row[side] for rows in code.stretches for row in rows)
-    texts = [code.columns[index].title, *(printable(cell[index].text) for cell in cells if cell is not None)]
-    return max(map(cell_len, texts))
