@@ -32,7 +32,8 @@ NO_BREAK = "\u00a0"
 _UNBREAKABLE = re.compile(
     r"(?:± )?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± (?:< )?\d|`[^`]+`"
 )
-_LONGEST_COMMAND = 62  # that stays on one line, with its quotes
+_LONGEST_QUOTE = 62  # that stays on one line, with its quotes
+_COMMAND = "`prof "  # starts one, which stays whole in prose at any length: on two lines, a shell would run half of it
 # A text is broken after a space, and a name inside. Words joined by hyphens stay whole, since people copy the names of runs and
 # causes.
 _BREAK = re.compile(r"(?<=[ _])(?=[^ _])|(?<=[^0-9]/)(?=[^/])|(?<=\.)(?=[A-Z])|(?<=::)(?=[^:])")
@@ -249,7 +250,7 @@ def _indents(cell: str) -> tuple[str, str]:
 
 def _parts(cell: str) -> list[str]:
     """Returns the parts between which a text may be broken; a figure stays with its unit."""
-    whole = _kept_together(cell.strip(), _LONGEST_COMMAND)
+    whole = _kept_together(cell.strip(), _LONGEST_QUOTE)
     return [part.replace(NO_BREAK, " ") for part in _BREAK.split(whole)]
 
 
@@ -261,12 +262,12 @@ def wrapped(sentence: str, width: int | None, indent: str = "  ") -> str:
 def folded(sentence: str, width: int, indent: str) -> str:
     """Returns the text on several lines, broken between words; `indent` starts all lines but the first.
 
-    A number stays with its unit, and a command of moderate length on one line.
+    A number stays with its unit, a command of `prof` on one line, and so does another quotation of moderate length.
     """
     room = width - len(indent)
     bare = sentence.lstrip(" ")
     lines = textwrap.wrap(
-        _kept_together(bare, min(room, _LONGEST_COMMAND)),
+        _kept_together(bare, min(room, _LONGEST_QUOTE), in_prose=True),
         width,
         initial_indent=" " * (len(sentence) - len(bare)),
         subsequent_indent=indent,
@@ -276,11 +277,14 @@ def folded(sentence: str, width: int, indent: str) -> str:
     return "\n".join(lines).replace(NO_BREAK, " ")
 
 
-def _kept_together(text: str, longest: int) -> str:
+def _kept_together(text: str, longest: int, *, in_prose: bool = False) -> str:
     """Returns the text with spaces that do not break in figures with their units, and in what is quoted, unless it is longer."""
-    return _UNBREAKABLE.sub(
-        lambda match: match[0] if len(match[0]) > longest else match[0].replace(" ", NO_BREAK), text
-    )
+
+    def kept(match: re.Match[str]) -> str:
+        breaks = len(match[0]) > longest and not (in_prose and match[0].startswith(_COMMAND))
+        return match[0] if breaks else match[0].replace(" ", NO_BREAK)
+
+    return _UNBREAKABLE.sub(kept, text)
 
 
 def styled(text: str, style: str, *, colour: bool) -> str:

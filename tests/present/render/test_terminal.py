@@ -275,6 +275,14 @@ def test_a_long_line_of_code_does_not_turn_the_quotes_of_what_follows_around():
     assert " ".join(line.strip() for line in lines) == sentence
 
 
+def test_a_command_stays_whole_at_any_length_so_that_a_shell_runs_all_of_it():
+    command = (
+        "`prof compare reports/of/the/nightly/before.ncu-rep reports/of/the/nightly/after.ncu-rep -k scale`"
+    )
+    lines = wrapped(f"Two launches are too few. {command} shows all about it.", 60).splitlines()
+    assert lines == ["Two launches are too few.", f"  {command}", "  shows all about it."]
+
+
 def test_a_figure_of_one_digit_stays_with_its_unit_and_not_with_the_word_before_it():
     assert wrapped("Warps of it spend 9 % of their time there.", 18).splitlines()[0] == "Warps of it spend"
     assert "  9 % of their" in wrapped("Warps of it spend 9 % of their time there.", 18)
