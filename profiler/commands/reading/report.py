@@ -42,7 +42,13 @@ def report(
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
     launch: options.LaunchOption = None,
-    force: options.ForceComparisonOption = False,
+    force: Annotated[
+        bool,
+        Option(
+            "--force",
+            help="Compare even recordings that were measured differently, and write over any file.",
+        ),
+    ] = False,
     settings: options.FileSettings,
 ) -> None:
     """Write a page: one HTML file with everything in it.
@@ -62,12 +68,14 @@ def report(
 
       prof report sweep.ncu-rep --launch 4-6
     """
-    from profiler.present.page.writing import make_page
+    from profiler.present.page.writing import make_page, spare_foreign_file
 
     if not sources and any(one is not None for one in (kernel_name, nvtx, launch)):
         raise Misuse("name the recordings that -k, --nvtx or --launch choose from; a ladder is shown whole")
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
+    if not force:
+        spare_foreign_file(output)
 
     def find() -> PageFindings:
         if sources:
