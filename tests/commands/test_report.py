@@ -366,7 +366,8 @@ def test_what_chooses_launches_needs_a_recording_to_choose_from(prof_here, tmp_p
 def test_a_file_that_cannot_be_written_is_an_error_at_once(prof_here, tmp_path):
     result = prof_here("report", "no-such-run", "-o", tmp_path / "no" / "page.html")
     assert result.returncode == 82
-    assert "cannot be written" in result.stderr
+    assert f"cannot be written: there is no folder {tmp_path / 'no'}" in result.stderr
+    assert f"Make the folder first: `mkdir -p {tmp_path / 'no'}`." in result.stderr
 
 
 def test_a_failure_leaves_the_old_page(report, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -107,5 +108,10 @@ def report(
 
 def _check_writable(path: Path) -> None:
     """Refuses a folder that cannot be written to, before anything is computed."""
+    if not path.parent.exists():
+        raise OutputNotWritable(
+            f"{path}: cannot be written: there is no folder {path.parent}",
+            remedy=f"Make the folder first: `{shlex.join(('mkdir', '-p', str(path.parent)))}`.",
+        )
     if not os.access(path.parent, os.W_OK):
         raise OutputNotWritable(f"{path}: cannot be written: {path.parent} is not a writable folder")
