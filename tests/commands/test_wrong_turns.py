@@ -51,6 +51,7 @@ from profiler.errors import ReportNotFound
         ("show softmax-2 softmax-3", "compare two with `prof compare softmax-2 softmax-3`"),
         ("show 5 reduce", "choose a kernel of one with `prof show 5 -k reduce`"),
         ("check after.ncu-rep", "give a baseline: `prof check --baseline RUN after.ncu-rep`"),
+        ("compare a.ncu-rep", "as in `prof compare a.ncu-rep AFTER`; or compare two of its kernels"),
         ("compare 5 vs 6", "leave out the word between the two: prof compare 5 6"),
         ("compare a.ncu-rep with b.ncu-rep", "prof compare a.ncu-rep b.ncu-rep"),
         ("ladder 6", "prof show 6"),
