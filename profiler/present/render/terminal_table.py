@@ -22,6 +22,7 @@ from profiler.text import printable, shortened
 
 _GAP = 2
 _FOLDED_WIDTH = 20
+_MOST_LINES = 3  # of what folds, in a column of this width; a longer text is easier to read below its row
 _SHRUNK_WIDTH = 24
 _LEAST_WIDTH = 20  # of what shrinks, before a column is left out that the others need
 _LAST_WIDTH = 12  # of what shrinks, where all that is kept is still wider than the window
@@ -186,13 +187,14 @@ def _fitting(
     names = [] if 0 in (fold, shrink) else [(0, texts[0].readable)]
     by_width = sorted(set(shown) - {fold, shrink}, key=lambda place: -texts[place].natural)
     broken = [(place, texts[place].narrowest) for place in by_width]
-    broken += [(fold, texts[fold].narrowest)] if fold is not None else []
+    is_long = fold is not None and texts[fold].natural > _MOST_LINES * _FOLDED_WIDTH
+    broken += [(fold, texts[fold].narrowest)] if fold is not None and not is_long else []
     broken += [(shrink, _LEAST_WIDTH)] if shrink is not None else []
     others = [place for place in reversed(shown) if place not in {fold, shrink, *optional, *kept}]
     # The column that is left out before each attempt, and the columns that then give way.
     attempts: list[tuple[int | None, list[tuple[int, int]]]] = [(None, first + names)]
     attempts += [(place, first + names) for place in optional]
-    attempts += [(place, first + broken) for place in (None, *others)]
+    attempts += [(place, first + broken) for place in (None, *([fold] if is_long else []), *others)]
     attempts += [(None, [*first, *broken, (shrink, _LAST_WIDTH)])] if shrink is not None else []
     _, wide_enough = _given_way(texts, shown, first + (names if optional else broken), 0)
     for gone, giving in attempts:

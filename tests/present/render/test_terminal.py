@@ -146,6 +146,34 @@ def test_a_spare_column_without_room_is_left_out_whatever_its_values():
     assert " ".join(lines[3:]).startswith("no room for the column   issue:")
 
 
+def test_a_long_text_stands_below_its_row_rather_than_in_many_lines_beside_it():
+    short = [("4", "tileby1", "a thread computes a column of 8 elements"), ("5", "tileby2", "a square")]
+    long = [(*short[0][:2], f"{short[0][2]}: one element of B serves eight FMAs"), short[1]]
+    header = ("kernel", "name", "idea")
+    assert table_text(header, short, fold=2, width=34).splitlines() == [
+        "kernel  name     idea",
+        "4       tileby1  a thread computes",
+        "                 a column of 8",
+        "                 elements",
+        "5       tileby2  a square",
+    ]
+    assert table_text(header, long, fold=2, width=34).splitlines() == [
+        "kernel  name",
+        "4       tileby1",
+        "    idea: a thread computes a",
+        "    column of 8 elements: one",
+        "    element of B serves eight FMAs",
+        "5       tileby2",
+        "    idea: a square",
+    ]
+
+
+def test_the_ids_of_runs_stay_whole_in_plain_rows():
+    run = "20261123t093038z-gemm-6-dff79ca0222e"
+    document = rows_document(("run_id", "kernel", "launches"), [(run, "a_kernel_with_a_very_long_name", 15)])
+    assert run in words(document_text(document, Window(width=45)))
+
+
 def test_a_row_alone_says_everything():
     header, rows = SEVERAL_KERNELS
     table = table_text(header, rows[:1], right=(0, 1, 2), kept=(3,), optional=(2, 4), width=30)
