@@ -150,6 +150,10 @@ class _Texts:
         self.natural = max(map(cell_len, (title, *cells)))
 
     @property
+    def is_alike(self) -> bool:
+        return len(set(self._cells)) == 1 < len(self._cells)
+
+    @property
     def narrowest(self) -> int:
         """Returns the width of the longest part that is never broken: a figure, or a word of a text or of the title."""
         least = _longest_part(self._title)
@@ -173,7 +177,8 @@ def _fitting(
     """
     fold = next((place for place, one in enumerate(columns) if one.folds), None)
     stays = {place: one.stays for place, one in enumerate(columns) if one.stays is not None}
-    optional = sorted(stays, key=lambda place: stays[place])
+    # A value that all rows share stands below the table, so that its column is the least to lose.
+    optional = sorted(stays, key=lambda place: (not texts[place].is_alike, stays[place]))
     kept = {0, *(place for place, one in enumerate(columns) if one.judges or one.kept)}
     first = [
         (place, least)
