@@ -66,7 +66,7 @@ _TIMED_COLUMNS = (
     doc.Column("unit"),
     doc.Column("before", "number", missing="-"),
     doc.Column("after", "number", missing="-"),
-    doc.Column("change", "change", stays=0),
+    doc.Column("change", "change"),
     doc.Column("relative", "relative"),
 )
 _HEADER = (

@@ -192,15 +192,22 @@ def _fitting(
     names = [] if 0 in (fold, shrink) else [(0, texts[0].readable)]
     by_width = sorted(set(shown) - {fold, shrink}, key=lambda place: -texts[place].natural)
     broken = [(place, texts[place].narrowest) for place in by_width]
-    is_long = fold is not None and texts[fold].natural > _MOST_LINES * _FOLDED_WIDTH
-    broken += [(fold, texts[fold].narrowest)] if fold is not None and not is_long else []
+    long = [
+        place
+        for place in shown
+        if place == fold
+        and place not in {*optional, *kept}
+        and texts[place].natural > _MOST_LINES * _FOLDED_WIDTH
+    ]
+    broken += [(fold, texts[fold].narrowest)] if fold is not None and not long else []
     broken += [(shrink, _LEAST_WIDTH)] if shrink is not None else []
     others = [place for place in reversed(shown) if place not in {fold, shrink, *optional, *kept}]
     # The column that is left out before each attempt, and the columns that then give way.
     attempts: list[tuple[int | None, list[tuple[int, int]]]] = [(None, first + names)]
     attempts += [(place, first + names) for place in optional]
-    attempts += [(place, first + broken) for place in (None, *([fold] if is_long else []), *others)]
-    attempts += [(None, [*first, *broken, (shrink, _LAST_WIDTH)])] if shrink is not None else []
+    attempts += [(place, first + broken) for place in (None, *long, *others)]
+    least = [*first, *broken, *([(shrink, _LAST_WIDTH)] if shrink is not None else [])]
+    attempts += [(place, least) for place in (None, *(one for one in shown if one and columns[one].kept))]
     _, wide_enough = _given_way(texts, shown, first + (names if optional else broken), 0)
     for gone, giving in attempts:
         if gone is not None:

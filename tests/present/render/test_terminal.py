@@ -121,6 +121,24 @@ def test_at_last_other_columns_go_below_each_row_those_on_the_right_first_but_ne
     ]
 
 
+def test_what_is_kept_goes_below_last_so_that_no_line_is_wider_than_the_window():
+    header = ("kernel", "recording", "allowed", "cause")
+    rows = [("6", "of-the-whole-night", "+2 %", "loads-not-overlapped")]
+    table = table_text(header, rows, kept=(1, 3), width=48)
+    assert table.splitlines() == [
+        "kernel  recording           cause",
+        "6       of-the-whole-night  loads-not-overlapped",
+        "    allowed: +2 %",
+    ]
+    table = table_text(header, rows, kept=(1, 3), width=47)
+    assert table.splitlines() == [
+        "kernel  cause",
+        "6       loads-not-overlapped",
+        "    recording: of-the-whole-night; allowed:",
+        "    +2 %",
+    ]
+
+
 def test_a_column_without_room_that_has_one_value_in_all_rows_is_said_once():
     header, rows = SEVERAL_KERNELS
     alike = [(*row[:2], "1.0e-04", *row[3:]) for row in rows]
