@@ -16,6 +16,8 @@ FILES = {
 QUESTIONS = (
     "show .",
     "show 'of monday'",
+    "show 'before it.ncu-rep' after.ncu-rep",
+    "show 'several kernels.ncu-rep' after.ncu-rep",
     "show 'several kernels.ncu-rep'",
     """show "it's his.ncu-rep" """,
     "compare 'before it.ncu-rep' after.ncu-rep",

@@ -268,3 +268,22 @@ def test_a_chart_of_several_is_refused(prof_here, pile, tmp_path):
     done = prof_here("show", pile, "--chart", tmp_path / "chart.svg")
     assert done.returncode == 2
     assert "a chart shows one recording" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pair"),
+    [
+        ([("k", "H200")], [("other", "H200")], "a.ncu-rep b.ncu-rep"),
+        ([("k", "H200"), ("l", "H200")], [("l", "H200"), ("m", "H200")], "a.ncu-rep b.ncu-rep"),
+        ([("k", "H200")], [("k", "H100")], "BEFORE AFTER"),  # which is refused
+        ([("k", "H200"), ("l", "H200")], [("m", "H200")], "BEFORE AFTER"),  # which asks for -k
+    ],
+)
+def test_two_recordings_are_named_where_they_can_be_compared_as_they_are(first, second, pair):
+    index = [
+        TriagedKernel(source, kernel, gpu, 1, 100.0, 25.0, None, None, None)
+        for source, kernels in (("a.ncu-rep", first), ("b.ncu-rep", second))
+        for kernel, gpu in kernels
+    ]
+    text = document_text(triage_document(Triage(None, index, 2, [])), Window())
+    assert f"`prof compare {pair}`" in text
