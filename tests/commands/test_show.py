@@ -138,6 +138,19 @@ def test_a_loose_report_is_shown_like_a_stored_one(prof_here, prof_recorded, rep
     assert loose["kernels"] == stored["kernels"]
 
 
+def test_a_report_that_is_not_stored_has_no_run_id_as_no_command_would_find_it_by_one(
+    prof_here, prof_recorded, reports
+):
+    def run_of(shown):
+        return json.loads(shown.stdout)["run"]
+
+    loose = run_of(prof_here("show", reports / "gemm_6.ncu-rep", "--format", "json"))
+    stored = run_of(prof_recorded("show", "textbook-6", "--format", "json"))
+    assert (loose["run_id"], loose["origin"]) == (None, "report")
+    assert stored["run_id"].endswith("-textbook-6-bde6b39f1b7d")
+    assert stored["origin"] == "ingested"
+
+
 def test_the_list_names_what_can_be_compared(prof_recorded, recorded):
     rows = json.loads(prof_recorded("list", "--full", "--format", "json").stdout)["runs"]
     stored = {row["name"]: row for row in rows}

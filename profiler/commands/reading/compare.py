@@ -108,7 +108,7 @@ def compare(
     if other_gpu is not None or other_kernel is not None or other_launch is not None:
         after = after or before
     if before is None or (after is None and _is_no_run(before)):
-        raise Misuse(_two_of_a_folder(before) or _WHICH_TWO)
+        raise Misuse(_two_of_a_folder(before) or _beside_a_report(before) or _WHICH_TWO)
     if picture.path is not None and every:
         raise Misuse(_ONE_PAIR)
 
@@ -141,6 +141,17 @@ def compare(
         brief=brief,
     )
     picture.report(settings)
+
+
+def _beside_a_report(named: str | None) -> str:
+    """Returns what to compare a report with, if a report alone was named; "" of anything else."""
+    if named is None or not named.endswith(REPORT_SUFFIXES):
+        return ""
+    typed = printable(shlex.quote(named))
+    return (
+        f"name the report to compare this one with, as in `prof compare {typed} AFTER`; "
+        f"or compare two of its kernels: `prof compare {typed} -k ONE -k OTHER`"
+    )
 
 
 def _is_no_run(named: str) -> bool:
