@@ -16,7 +16,7 @@ from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import REGISTER, is_predicate
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.catalog.metrics import LANES
 
 _BITS = 32
 _WORD = 1 << _BITS
@@ -112,7 +112,7 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
     if entering is None or evidence.shape is None:
         return False
     warps = evidence.shape.warps_of_block
-    kept = sum(one.ideal_sectors or 0.0 for one in loads) * SECTOR_BYTES * warps / entering.executed
+    kept = sum(one.bytes_asked for one in loads) * warps / entering.executed
     in_shared = kept * _blocks_at_once(evidence, warps) <= (evidence.find("shared_of_sm") or _SHARED_BYTES)
     return kept <= _MOST_KEPT_BYTES and (in_shared or kept <= _THREAD_BYTES * LANES * warps)
 
