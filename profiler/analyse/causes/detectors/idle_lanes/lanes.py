@@ -45,11 +45,11 @@ _SIDES = (
     "Branches split warps, whose sides are executed one after the other",
     "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
 )
-_TURNS = (
-    "Lanes leave a loop before others of their warp do, which go on without them",
+SHARE_TURNS = (
     "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
-    "as many turns.",
+    "as many turns."
 )
+_TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
 
 
 def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
