@@ -16,12 +16,13 @@ from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import REGISTER, is_predicate
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.catalog.metrics import LANES
 
 _BITS = 32
 _WORD = 1 << _BITS
 # Not the descriptor before it.
 _ADDRESS = re.compile(r"\[(U?R\d+)(?:\.64|\.U32)?(?:\+(-?0x[0-9a-f]+))?\](?!\[)")
+_PARAMETER = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+)\]")
 # Loads that begin so few bytes apart read the same array: the turns of an unrolled loop, and the parts of a thread.
 _APART = 2**16
 _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of which may do less
@@ -52,7 +53,7 @@ def find_later_passes(evidence: Evidence) -> list[Site]:
                 for before, loaded in loops[:place]
                 if before.end < loop.start
                 and (again := _again(addresses, loaded, loads))
-                and not _is_stored(addresses, _between(sites, before, loop), again)
+                and not _is_stored(addresses, _between(sites, before, loop), again, loop)
                 and (_fits(evidence, before, loop, again) or _both_sum_up(evidence, before, loop))
             )
             found += next(kept, [])
@@ -92,10 +93,19 @@ def _is_near(addresses: Mapping[Site, int], site: Site, others: Iterable[Site]) 
     )
 
 
-def _is_stored(addresses: Mapping[Site, int], between: Iterable[Site], loads: Sequence[Site]) -> bool:
-    """Returns whether the kernel stores where it loads, or at an unknown place."""
+def _is_stored(
+    addresses: Mapping[Site, int], between: Iterable[Site], loads: Sequence[Site], loop: Loop
+) -> bool:
+    """Returns whether the kernel stores where it loads, or at an unknown place, before it loads there.
+
+    A loop that puts back each element which a turn loads, and no other, changes nothing that its later turns load.
+    """
     stores = [one for one in between if one.kind in ("global store", "atomic")]
-    return any(one not in addresses or _is_near(addresses, one, loads) for one in stores)
+    near = [one for one in stores if one not in addresses or _is_near(addresses, one, loads)]
+    puts_back = {addresses.get(one) for one in near} == {addresses[one] for one in loads}
+    return bool(near) and not (
+        puts_back and all(one.kind == "global store" and one.instruction in loop for one in near)
+    )
 
 
 def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -> bool:
@@ -112,7 +122,7 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
     if entering is None or evidence.shape is None:
         return False
     warps = evidence.shape.warps_of_block
-    kept = sum(one.ideal_sectors or 0.0 for one in loads) * SECTOR_BYTES * warps / entering.executed
+    kept = sum(one.bytes_asked for one in loads) * warps / entering.executed
     in_shared = kept * _blocks_at_once(evidence, warps) <= (evidence.find("shared_of_sm") or _SHARED_BYTES)
     return kept <= _MOST_KEPT_BYTES and (in_shared or kept <= _THREAD_BYTES * LANES * warps)
 
@@ -170,7 +180,7 @@ def _results(instruction: Instruction, registers: Mapping[str, int]) -> list[int
     name, *modifiers = instruction.opcode.removeprefix("U").split(".")
     operands = [one for one in instruction.operands if not is_predicate(one)][1:]
     if name in ("S2R", "S2UR", "LDC") and not REGISTER.search(operands[0]):
-        return [_made_up(operands[0]), _made_up(f"{operands[0]} upper")]
+        return [_made_up(operands[0]), _made_up(_word_behind(operands[0]))]
     if name == "CS2R":
         return [0, 0] if operands[0] == "SRZ" else None
     if name == "HFMA2":  # how compilers write a zero for another pipe
@@ -181,6 +191,12 @@ def _results(instruction: Instruction, registers: Mapping[str, int]) -> list[int
     if None in values:
         return None
     return _compute(name, modifiers, [one for one in values if one is not None])
+
+
+def _word_behind(operand: str) -> str:
+    """Returns the name of the parameter that a load of 64 bits takes with another one, by which it may be read alone elsewhere."""
+    parameter = _PARAMETER.fullmatch(operand)
+    return f"{parameter[1]}[{int(parameter[2], 16) + 4:#x}]" if parameter else f"{operand} upper"
 
 
 def _value(operand: str, registers: Mapping[str, int]) -> int | None:
