@@ -300,7 +300,8 @@ def find_depending(
         replaced = _without_names(replaced, results)
         if guard and not depends:
             replaced |= dict.fromkeys(results & tainted, guard)
-        if site.leads_to is not None:
+        # Where no lane took a branch, what it leads to may not have run, and shows nothing of what it would replace.
+        if site.leads_to is not None and not (guard and site.acting == 0):
             passed.setdefault(site.leads_to, set()).update(tainted)
             nearest_end = min(nearest_end, site.leads_to)
 

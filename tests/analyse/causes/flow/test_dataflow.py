@@ -89,3 +89,10 @@ def test_what_one_side_of_a_branch_replaces_is_there_behind_it():
     evidence = evidence_of(*lines)
     depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
     assert evidence.sites[-2] in depending
+
+
+@pytest.mark.parametrize(("lanes_taking_it", "depends"), [(0, False), (1, True), (None, True)])
+def test_a_branch_that_no_lane_took_passes_nothing_by(lanes_taking_it, depends):
+    evidence = evidence_of("LDG.E R4, [R2.64]", "@!P0 BRA 0x30", "MOV R4, R9", "FADD R6, R4, R4", facts={1: {"acting": lanes_taking_it}})  # fmt: skip
+    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    assert (evidence.sites[3] in depending) == depends
