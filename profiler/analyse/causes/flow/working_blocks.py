@@ -8,6 +8,7 @@ from itertools import pairwise
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Site
+from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.lane_values import (
     find_chosen_by_warp,
     find_differing_in_block,
@@ -32,10 +33,13 @@ def find_idle_warps(evidence: Evidence) -> float:
 
 
 def _part_going_on(evidence: Evidence) -> float:
-    """Returns the part of the warps that are left where the first of them access memory; the others have ended."""
+    """Returns the part of the warps that are left where the first of them access memory; the others have ended.
+
+    What all threads of the grid load alike, such as the table of a function that the compiler knows, is no work for elements.
+    """
     launched = left = evidence.sites[0].executed
     for before, site in pairwise(evidence.by_function[evidence.sites[0].function]):
-        if before.kind in ACCESSES:
+        if before.kind in ACCESSES and before not in find_grid_independent(evidence):
             break
         if before.instruction.name == "EXIT":
             left = min(left, site.executed)

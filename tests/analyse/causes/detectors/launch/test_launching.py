@@ -96,10 +96,17 @@ def test_other_warps_may_store_in_each_turn_of_a_loop():
     assert find_idle_warps(evidence_of(*lines, facts=facts, block=128)) == 0.0
 
 
-@pytest.mark.parametrize(("leaving", "idle"), [(2, 0.5), (1, 0.0)])
-def test_warps_that_end_before_they_load_repeat_nothing(leaving, idle):
+@pytest.mark.parametrize(
+    ("index", "leaving", "idle"),
+    [
+        ("S2R R2, SR_TID.X", 2, 0.5),
+        ("S2R R2, SR_TID.X", 1, 0.0),
+        ("MOV R2, R3", 2, 0.0),  # all have looked up the same
+    ],
+)
+def test_warps_that_end_before_they_load_elements_repeat_nothing(index, leaving, idle):
     """Of 100 warps 50 store: all have loaded, or only these, because the other 50 had ended."""
-    lines = [("MOV R2, R3", 100.0), ("LDG.E R4, [R2.64]", 100.0)]
+    lines = [(index, 100.0), ("LDG.E R4, [R2.64]", 100.0)]
     lines[leaving:leaving] = [("@P0 EXIT", 100.0)]
     lines[leaving + 1 :] = [(line, 50.0) for line, _ in lines[leaving + 1 :]]
     lines += [("STG.E [R2.64], R4", 50.0), ("EXIT", 50.0)]
