@@ -93,29 +93,31 @@ def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate
     """Returns the cause that loads of a place that stays are, and the stores with them that put a sum back there in each turn of a loop.
 
     Such a sum is loaded in vain and stored in vain. If a tile for other loads saves more, which is another change, the sum counts as a store.
+    Where other loads are repeated besides, the larger saving says which of the two is named.
     """
     stored = _stored_back(evidence, fixed)
-    kept = {(address_of(site), evidence.innermost_loop(site)) for site in stored}
-    of_kept = sum(
-        site.executed for site in fixed if (address_of(site), evidence.innermost_loop(site)) in kept
-    )
-    fewer = without_loads(evidence, {**fixed, **stored})
-    if 2 * of_kept >= sum(site.executed for site in fixed):
-        tile_first = tile and evidence.model.saved(tile.effect) > evidence.model.saved(fewer)
+    places = {(address_of(site), evidence.innermost_loop(site)) for site in stored}
+    sums, others = dict(stored), dict[Site, float]()
+    for site, part in fixed.items():
+        of_sum = (address_of(site), evidence.innermost_loop(site)) in places
+        (sums if of_sum else others)[site] = part
+    of_sums, of_others = (without_loads(evidence, some) for some in (sums, others))
+    if evidence.model.saved(of_sums) >= evidence.model.saved(of_others):
+        tile_first = tile and evidence.model.saved(tile.effect) > evidence.model.saved(of_sums)
         return Candidate(
             "redundant-global-stores" if tile_first else "redundant-global-loads",
             "A loop keeps a value in global memory: in each turn, it loads and stores the same address.",
             "Keep the value in a register while the loop runs, and store it once, after the loop.",
-            fewer,
-            {site: site.executed for site in fixed},
+            of_sums,
+            {site: site.sectors or site.executed for site in sums},
             in_triton="Keep the value in a variable while the loop runs, and store it once, after the loop.",
         )
     return Candidate(
         "redundant-global-loads",
         "A load is repeated although its address did not change.",
         "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
-        fewer,
-        {site: site.executed for site in fixed},
+        of_others,
+        {site: site.sectors or site.executed for site in others},
         in_triton="Load the value once, before the loop, and keep it in a variable.",
     )
 

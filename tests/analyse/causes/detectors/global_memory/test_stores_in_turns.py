@@ -133,6 +133,29 @@ def test_a_value_that_a_loop_keeps_in_memory_is_a_cause_beside_a_tile_that_saves
         assert [found[sentence] for sentence in found if said in sentence] == [name]
 
 
+@pytest.mark.parametrize(("waits", "said"), [((90, 10), "keeps a value"), ((10, 90), "is repeated")])
+def test_of_a_sum_in_memory_and_another_load_that_repeats_the_larger_saving_is_named(waits, said):
+    """The end of a row is loaded for each of its elements, and once more to leave the loop: it runs more often than the sum."""
+    turn = (
+        "LDG.E R14, [R12.64]",
+        "ISETP.GE.AND P0, PT, R5, R14, PT",
+        "LDG.E R6, [R8.64]",
+        "FADD R6, R6, R4",
+        "STG.E [R8.64], R6",
+    )
+    facts = {place: {"waits": {"long_scoreboard": wait}} for place, wait in zip((4, 2), waits, strict=True)}
+    lines = (
+        "MOV R4, RZ",
+        *((line, 820.0 if place < 2 else 800.0) for place, line in enumerate(turn)),
+        ("@P0 BRA 0x10", 820.0),
+        "EXIT",
+    )
+    candidate = next(iter(redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts))))
+    assert said in candidate.sentence
+    loads = {site.instruction.text for site in candidate.weights if site.kind == "global load"}
+    assert loads == {"LDG.E R6, [R8.64]" if said == "keeps a value" else "LDG.E R14, [R12.64]"}
+
+
 def test_sums_that_an_unrolled_loop_finds_anew_in_each_turn_of_the_loop_around_it_are_kept_in_memory():
     """`for (s) for (c) out[c] += …`, of which only the outer loop is left: it computes the places of the sums from the same values."""
     turn = (
