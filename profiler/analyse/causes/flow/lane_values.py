@@ -129,21 +129,29 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
     """Returns the part of the warps that execute an instruction before a branch, and not the code behind it, its accesses and its arithmetic, with that branch.
 
     A warp that leaves a loop has made its turns: the end of a loop is no such branch, whether it stands at the top or at the bottom of it.
+    A warp that has stored has had work so far.
     """
     found: dict[Site, tuple[float, Site]] = {}
     for sites in evidence.by_function.values():
         behind = _most_behind(sites)
+        stored: dict[float, int] = {}  # by how often it ran, the place of the last store before
         by_count: dict[float, list[Site]] = {}
         for site in sites:
             if site in idle:
                 by_count.setdefault(site.executed, []).append(site)
         for guard, following in pairwise(sites):
+            if guard.kind in ("global store", "atomic") and not guard.instruction.predicate:
+                stored[guard.executed] = guard.position
             if guard.kind != "control" or not guard.instruction.predicate or guard not in idle:
                 continue
             going_on = max(following.executed, behind[guard])
             if going_on < guard.executed and not _ends_turns(evidence, guard):
-                alike = by_count[guard.executed]
-                step = [site for site in alike if site.position <= guard.position and site not in found]
+                since = stored.get(guard.executed, -1)
+                step = (
+                    site
+                    for site in by_count[guard.executed]
+                    if since < site.position <= guard.position and site not in found
+                )
                 found |= dict.fromkeys(step, (1 - going_on / guard.executed, guard))
     return found
 

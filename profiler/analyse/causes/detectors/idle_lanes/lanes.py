@@ -65,11 +65,14 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
         )
     warps = find_warps_without_work(evidence, idle)
     wasted = _wasted(idle)
-    if 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
+    without_thread = (1 - _lanes_of_block(evidence) / LANES) * sum(site.executed for site in idle)
+    is_for_threads = (
+        2 * without_thread > wasted
+    )  # smaller blocks, as warps without work advise, would lack even more
+    if not is_for_threads and 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
         yield _wasting_warps(evidence, idle, warps)
     elif idle and not _are_of_an_edge(evidence, idle):
-        without_thread = (1 - _lanes_of_block(evidence) / LANES) * sum(site.executed for site in idle)
-        said = say_few_threads(evidence) if 2 * without_thread > wasted else what_is_idle(evidence, idle)
+        said = say_few_threads(evidence) if is_for_threads else what_is_idle(evidence, idle)
         in_triton = _EXCHANGE_IN_TRITON if _only_exchange(idle) else ""
         yield _wasting("idle-lanes", evidence, idle, *said, in_triton=in_triton)
 

@@ -195,3 +195,31 @@ def test_warps_that_compute_behind_a_branch_have_work(behind, found):
     lines = ["ISETP.GE.AND P0, PT, R5, R6, PT", "@P0 BRA 0x30", ("LDG.E R4, [R2.64]", 40.0), behind, "EXIT"]
     evidence = evidence_of(*lines, facts=dict.fromkeys(range(5), few))
     assert bool(find_warps_without_work(evidence, set(evidence.sites))) == found
+
+
+@pytest.mark.parametrize(
+    ("store", "had_work"),
+    [
+        ("STG.E [R2.64], R4", True),
+        ("@P1 STG.E [R2.64], R4", False),  # it may be for the warps that go on
+        ("STS [R2], R4", False),  # as zeros for a tree
+    ],
+)
+def test_a_warp_that_has_stored_had_work_until_then(store, had_work):
+    """As where a last test is for those that have another element besides."""
+    few = {"lanes": 8.0, "acting": 8.0}
+    lines = ["FMUL R4, R5, R6", store, "ISETP.NE.AND P0, PT, R5, RZ, PT", "@P0 EXIT", ("STG.E [R8.64], R4", 1.0)]  # fmt: skip
+    evidence = evidence_of(*lines, facts=dict.fromkeys(range(5), few))
+    without_work = find_warps_without_work(evidence, set(evidence.sites))
+    assert set(without_work) == set(evidence.sites[2 if had_work else 0 : 4])
+
+
+@pytest.mark.parametrize(("threads", "said"), [(16, "Blocks of 16 threads"), (32, "Whole warps")])
+def test_blocks_that_lack_threads_are_not_advised_to_be_smaller(threads, said):
+    """Of 100 warps, in which 16 lanes have a thread, or work, 20 go on."""
+    half = {"lanes": 16.0, "acting": 16.0}
+    lines = ("S2R R3, SR_TID.X", "ISETP.GE.AND P0, PT, R3, c[0x0][0x220], PT", "@P0 EXIT")
+    work = [(line, 20.0) for line in ("LDG.E R4, [R2.64]", "STG.E [R2.64], R4")]
+    evidence = evidence_of(*lines, *work, facts=dict.fromkeys(range(5), half), block=threads)
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.sentence.startswith(said)
