@@ -17,7 +17,6 @@ from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
     lanes,
     masked_tiles,
-    results_not_stored,
     turns_past_end,
 )
 from profiler.analyse.causes.detectors.instructions import (
@@ -82,7 +81,6 @@ DETECTORS: tuple[Detector, ...] = (
     lanes.detect_lanes_without_thread,
     alike.detect_repeated_by_threads,
     alike.detect_repeated_by_warps,
-    results_not_stored.detect_results_not_stored,
     masked_tiles.detect_masked_tiles,
     masked_tiles.detect_tiles_of_zeros,
     turns_past_end.detect_turns_past_end,

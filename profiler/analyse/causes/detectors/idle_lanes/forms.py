@@ -13,9 +13,6 @@ from profiler.catalog.metrics import LANES
 
 _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
 _ONE_LANE = 1.5  # on average: two lanes share something out already
-_NEARLY_ALL = (
-    3 / 4
-)  # steps by halves, from 16 lanes down to one and to warps without any, end with one lane too
 # With so many of its lanes, a warp takes elements: it has room for a third of another row. Of more, the rest is the end of a long row.
 _SHORT = 3 / 4
 
