@@ -80,7 +80,6 @@ DETECTORS: tuple[Detector, ...] = (
     lanes.detect_idle_lanes,
     lanes.detect_lanes_without_thread,
     alike.detect_repeated_by_threads,
-    alike.detect_repeated_by_warps,
     masked_tiles.detect_masked_tiles,
     masked_tiles.detect_tiles_of_zeros,
     turns_past_end.detect_turns_past_end,
