@@ -17,7 +17,6 @@ from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
     lanes,
     masked_tiles,
-    turns_past_end,
 )
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
@@ -82,7 +81,6 @@ DETECTORS: tuple[Detector, ...] = (
     alike.detect_repeated_by_threads,
     masked_tiles.detect_masked_tiles,
     masked_tiles.detect_tiles_of_zeros,
-    turns_past_end.detect_turns_past_end,
     unoverlapped_loads.detect_unoverlapped_loads,
     dependent_chains.detect_dependent_chain,
     barriers.detect_barriers,
