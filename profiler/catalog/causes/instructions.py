@@ -95,7 +95,7 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
     _kind(
         name="idle-lanes",
         what="Lanes have nothing to do while their warp executes.",
-        detected="Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to memory; loops of which all threads of a block make every turn with the same values; or tiles of which less than half is there, so that nothing is added up or zeros are multiplied.",
+        detected="Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to memory; or loops of which all threads of a block make every turn with the same values.",
         example="if (tid < s) in a reduction: half of the threads only watch from the first step on.",
         remedy="Give every lane work: let each thread take more elements, and end idle warps early.",
         leaves=("dram", "tensor"),

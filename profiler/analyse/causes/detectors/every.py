@@ -16,7 +16,6 @@ from profiler.analyse.causes.detectors.global_memory import (
 from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
     lanes,
-    masked_tiles,
 )
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
@@ -79,8 +78,6 @@ DETECTORS: tuple[Detector, ...] = (
     lanes.detect_idle_lanes,
     lanes.detect_lanes_without_thread,
     alike.detect_repeated_by_threads,
-    masked_tiles.detect_masked_tiles,
-    masked_tiles.detect_tiles_of_zeros,
     unoverlapped_loads.detect_unoverlapped_loads,
     dependent_chains.detect_dependent_chain,
     barriers.detect_barriers,
