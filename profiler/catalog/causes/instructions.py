@@ -42,8 +42,8 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         name="redundant-instructions",
         what="The same computation is made again with the same inputs.",
         detected=(
-            "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; loops that all blocks along a dimension of "
-            "the grid run on the same data; what all of these blocks, or all threads of a block, compute alike in a loop that is their own work otherwise; what all threads of the grid compute alike; or values, such as powers, that an inner loop computes anew in each turn of an outer one."
+            "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; what all blocks along a dimension of "
+            "the grid, or all threads of a block, compute alike in a loop that is their own work otherwise; what all threads of the grid compute alike; or values, such as powers, that an inner loop computes anew in each turn of an outer one."
         ),
         example="sin(angle) of a constant angle for every element.",
         remedy="Compute it once, before the loop or on the host, and keep the result.",

@@ -65,7 +65,6 @@ DETECTORS: tuple[Detector, ...] = (
     integer_overhead.detect_integer_overhead,
     idioms.detect_spelled_out,
     redundant_instructions.detect_redundant_instructions,
-    redundant_instructions.detect_repeated_by_blocks,
     redundant_instructions.detect_computed_by_blocks,
     redundant_instructions.detect_computed_by_all,
     random_numbers.detect_unused_numbers,
