@@ -1,65 +1,13 @@
-"""Knows which blocks end at once, without work, and which warps leave no result."""
+"""Knows which blocks end at once, without work."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Site
-from profiler.analyse.causes.flow.lane_values import (
-    find_chosen_by_warp,
-    find_differing_in_block,
-    find_part_of_warps,
-)
-from profiler.analyse.causes.flow.who_stores import is_chosen_by_data
-from profiler.catalog.metrics import LANES
-
-
-@kept
-def find_idle_warps(evidence: Evidence) -> float:
-    """Returns the part of the warps that leave no result: no store of theirs acts, in global memory or where other warps look.
-
-    Triton gives such warps the elements of others, where a block has fewer elements than threads. Warps that end before they access
-    memory repeat nothing, and do not count. Neither do those of which a thread stores only what it finds: it has to look first.
-    """
-    if not evidence.has_costs or evidence.of(*SHARED, "barrier"):
-        return 0.0
-    storing = [site for site in evidence.of("global store", "atomic") if site.acting is not None]
-    part = find_part_acting(evidence, storing) / _part_going_on(evidence) if storing else 1.0
-    return 0.0 if part >= 1 or is_chosen_by_data(evidence, storing) else 1 - part
-
-
-def _part_going_on(evidence: Evidence) -> float:
-    """Returns the part of the warps that are left where the first of them access memory; the others have ended."""
-    launched = left = evidence.sites[0].executed
-    for before, site in pairwise(evidence.by_function[evidence.sites[0].function]):
-        if before.kind in ACCESSES:
-            break
-        if before.instruction.name == "EXIT":
-            left = min(left, site.executed)
-    return left / launched
-
-
-def find_part_acting(evidence: Evidence, accesses: Sequence[Site]) -> float:
-    """Returns the part of the warps for which the access acts that does for most; all of them if there is none."""
-    if not accesses:
-        return 1.0
-    launched = evidence.sites[0].executed
-    if any(site.executed >= launched and not site.instruction.predicate for site in accesses):
-        return 1.0
-    chosen = find_chosen_by_warp(evidence)
-    return max(_part_acting(evidence, site, site in chosen) for site in accesses)
-
-
-def _part_acting(evidence: Evidence, site: Site, is_chosen_by_warp: bool) -> float:
-    """Returns the part of the warps for which an access acts. In a loop, it may be others in each turn, unless the thread's index decides."""
-    runs = site.executed / evidence.sites[0].executed
-    part = find_part_of_warps(evidence, site)
-    if is_chosen_by_warp and runs <= 1:
-        part = min(part, (site.acting or 0.0) / (site.lanes or LANES))
-    return part * min(1.0, runs)
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 
 
 def count_waves(evidence: Evidence) -> float:

@@ -16,7 +16,7 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     find_users_of_quotients,
 )
 from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
-from profiler.analyse.causes.flow.who_stores import compares_data
+from profiler.analyse.causes.flow.what_decides import compares_data
 from profiler.text import whole_percent
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
