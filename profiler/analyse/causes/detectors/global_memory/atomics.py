@@ -24,6 +24,7 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
+    makers_of_value,
     reach,
     sources_of,
 )
@@ -38,6 +39,7 @@ from profiler.text import whole_percent
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
 _CAUSE = "atomic-contention"
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
+_SIGN = "0x1f"  # a shift by 31 bits makes the upper half of an index of 64 bits, beside the lower one
 
 
 def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
@@ -66,6 +68,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     blocks = evidence.shape.blocks if evidence.shape else 0
     updates = sum(site.executed * (site.acting or LANES) for site in sites if site.kind == most)
     once_a_block = where == "global" and updates <= blocks
+    has_copy = where == "global" and not once_a_block and _adds_copies_of_blocks(evidence, sites)
     apart = where == "global" and not once_a_block and _has_place_for_each_thread(evidence, sites)
     sentence = f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics in {where} memory"
     if repeated:
@@ -82,6 +85,8 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     advice, in_triton = _for_type(_ADVICE[where][updated], sites), ""
     if once_a_block:
         advice, in_triton = _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
+    elif has_copy:
+        advice, in_triton = _WITH_LARGER_COPIES, _IN_ONE_PROGRAM
     elif apart:
         advice, in_triton = _IN_ONE_THREAD, _IN_ONE_PROGRAM
     # Where atomics cost nothing, larger blocks are another cause's remedy.
@@ -95,7 +100,9 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         _CAUSE,
         f"{sentence}.",
         advice,
-        _with_larger_blocks(evidence, spared) if cost_something and (once_a_block or apart) else spared,
+        _with_larger_blocks(evidence, spared)
+        if cost_something and (once_a_block or has_copy or apart)
+        else spared,
         weights,
         {
             "waiting_pct": waiting,
@@ -132,6 +139,14 @@ def _with_larger_blocks(evidence: Evidence, spared: Effect) -> Effect:
     return replace(spared, resources={**spared.resources, LAUNCH: launches})
 
 
+def _adds_copies_of_blocks(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether each block counts in a copy of its own in shared memory already, and adds this to the others' in global memory."""
+    updating = [site for site in sites if site.kind == "atomic"]
+    return any(site.kind == "shared atomic" for site in sites) and all(
+        any(one.kind == "shared load" for one in makers_of_value(evidence, site)) for site in updating
+    )
+
+
 def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> bool:
     """Returns whether a thread makes its updates at places of its own in the block, once, so that no other of its block could add to what it has.
 
@@ -155,6 +170,8 @@ def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> boo
 
 def _drops_part_of_index(shape: LaunchShape, site: Site) -> bool:
     """Returns whether an instruction may give two threads of a block the same value: what is read from memory, quotients, and remainders."""
+    if site.opcode.startswith("SHF.R.S32") and site.instruction.operands[2] == _SIGN:
+        return False
     if site.kind in (*ACCESSES, "special", "conversion") or site.opcode.startswith(_QUOTIENTS):
         return True
     masks = [int(one, 16) for one in site.instruction.operands[1:4] if one.startswith("0x")]
@@ -219,6 +236,10 @@ def _for_type(advice: str, sites: Sequence[Site]) -> str:
 _IN_LARGER_BLOCKS = (
     "There is one update a block already: let each block take more elements before it (a grid-stride loop), or let it store its result, and "
     "combine the results of all blocks in a second launch."
+)
+_WITH_LARGER_COPIES = (
+    "Each block updates a copy of its own in shared memory already: let it take more elements before it adds its copy to the others' in global "
+    "memory (a grid-stride loop, and fewer blocks), and leave out what is zero."
 )
 _IN_LARGER_PROGRAMS = (
     "There is one update a program already: let each program take more elements before it (a larger BLOCK, or a loop over several), or let it "

@@ -148,6 +148,12 @@ NEIGHBOURS, SAME_WORDS = 400.0, 100.0  # sectors of 100 requests
         ({}, SAME_WORDS, False),  # lanes of a warp can add up
         ({1: "LDG.E R0, [R4.64]"}, 3200.0, False),  # another row for each thread, as in a histogram
         ({0: "S2R R7, SR_TID.X", 1: "LOP3.LUT R4, R7, 0x1f, RZ, 0xc0, !PT"}, NEIGHBOURS, False),  # warps can
+        (
+            {2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R3, RZ, 0x1f, R4"},
+            NEIGHBOURS,
+            True,
+        ),  # the sign of an index
+        ({2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R2, RZ, 0x1, R4"}, NEIGHBOURS, False),  # half of it
         ({5: ("@P0 BRA 0x30", 100.0)}, NEIGHBOURS, False),  # a thread that updates again can
     ],
 )
@@ -158,6 +164,25 @@ def test_where_only_a_thread_can_add_up_what_it_adds_fewer_blocks_are_launched(r
     (candidate,) = atomics.detect_atomics(evidence)
     assert ("The threads of a block update places of their own" in candidate.advice) == larger
     assert ("launch" in candidate.effect.resources) == larger
+
+
+COUNTED_IN_BLOCK = ("ATOMS.POPC.INC.32 RZ, [R3+URZ]", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R5, [R2]", "REDG.E.ADD.STRONG.GPU desc[UR6][R8.64], R5")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("replaced", "has_copy"),
+    [
+        ({}, True),
+        ({0: "STS [R3], R4"}, False),  # values that only pass through shared memory
+        ({2: "LDG.E R5, [R2.64]"}, False),  # what is added was not counted in the block
+    ],
+)
+def test_a_block_that_has_a_copy_already_is_told_to_take_more_elements_for_it(replaced, has_copy):
+    lines = [replaced.get(place, line) for place, line in enumerate(COUNTED_IN_BLOCK)]
+    facts = {3: {"acting": 32.0, "waits": {"lg_throttle": 900}}}
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, "EXIT", facts=facts, figures={"waves": 1e9}))
+    assert candidate.advice.startswith("Each block updates a copy of its own") == has_copy
+    assert ("launch" in candidate.effect.resources) == has_copy
 
 
 @pytest.mark.parametrize(
