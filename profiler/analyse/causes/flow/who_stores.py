@@ -64,6 +64,21 @@ def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
     return any(one.kind == "global load" and _has_own_place(evidence, one) for one in feeding)
 
 
+def may_work_differently(evidence: Evidence) -> bool:
+    """Returns whether some warps may have more to do than others: indices, or what they load or work out, decide on a branch.
+
+    Where parameters and counters alone decide, all warps that go on past the test for the end make as many turns.
+    """
+    return not evidence.sites or any(
+        one.kind in (*_COMPUTED, "global load") or any(index in one.instruction.text for index in _INDICES)
+        for branch in evidence.sites
+        if branch.instruction.name == "BRA" and _is_conditional(branch)
+        for one in reach(
+            choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX
+        )
+    )
+
+
 def _has_own_place(evidence: Evidence, load: Site) -> bool:
     """Returns whether an address comes from an index of the block or thread, or from what threads may have left in memory."""
     makers = reach(
