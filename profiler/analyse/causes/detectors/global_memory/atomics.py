@@ -29,6 +29,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
@@ -82,7 +83,11 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     if evidence.atomics_are_contended and 2 * _sampled(evidence, fractions) < waiting:
         sentence += "; the samples at other instructions are of accesses that queue behind these atomics"
     spared = _spared(evidence, fractions)
-    advice, in_triton = _for_type(_ADVICE[where][updated], sites), ""
+    advice, in_triton = _for_type(evidence, _ADVICE[where][updated], sites), ""
+    if updated == "one place" and all(
+        _stays_in_a_loop(evidence, site) for site in sites if site.kind == most
+    ):
+        advice = advice.replace(_WARPS_FIRST, _THREADS_FIRST)
     if once_a_block:
         advice, in_triton = _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
     elif has_copy:
@@ -191,6 +196,10 @@ _COPIES_OF_LANES = (
     "Let each warp, or each few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
     "place before it updates."
 )
+_WARPS_FIRST = "Add up inside the warp first"
+_THREADS_FIRST = (
+    "Let each thread add up in a register over its loop, and behind the loop add up inside the warp"
+)
 _IN_REGISTER = (
     "The lanes of a warp update places of their own, so that they cannot add up for each other: let each thread take several elements for its place, "
     "add them up in a register, and update once"
@@ -205,7 +214,7 @@ _TURNED_ROUND = (
 )
 _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
     "global": {
-        "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
+        "one place": _WARPS_FIRST + " (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
         "a block.",
         "by one lane": "One lane of each warp updates already (the compiler sees to it where lanes add to one place): add up inside the block in shared "
         "memory as well, and update global memory once a block.",
@@ -216,7 +225,7 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
         "places of indices": _TURNED_ROUND,
     },
     "shared": {
-        "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
+        "one place": _WARPS_FIRST + " (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
         "by one lane": "One lane of each warp updates already: let it store what the warp has in a place of its own, and let one warp add these up.",
         "places of warps": _IN_WARP,
         "places of lanes": f"{_IN_REGISTER}.",
@@ -228,9 +237,22 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
 _NOT_REDUCED = re.compile(r"\.(?:B?F\d|64)")  # `__reduce_add_sync` takes integers of 32 bits
 
 
-def _for_type(advice: str, sites: Sequence[Site]) -> str:
-    others = any(_NOT_REDUCED.search(site.opcode) for site in sites)
+def _for_type(evidence: Evidence, advice: str, sites: Iterable[Site]) -> str:
+    others = any(_NOT_REDUCED.search(site.opcode) or _swaps_in_float(evidence, site) for site in sites)
     return advice.replace("(`__reduce_add_sync`, shuffles)", "(`__shfl_down_sync`)") if others else advice
+
+
+def _swaps_in_float(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a loop adds to a float in shared memory, which has no instruction for that: it swaps the sum in."""
+    return is_swap(site) and any(one.kind in ("fp32", "fp64") for one in makers_of_value(evidence, site))
+
+
+def _stays_in_a_loop(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the turns of a loop update one place, beside the loop that repeats an update until it succeeds."""
+    around = [loop for loop in evidence.loops.get(site.function, ()) if site.instruction in loop]
+    makers = reach(finding_place(evidence, site), lambda one: sources_of(evidence, one))
+    moves = any(one.kind in ACCESSES or is_carried(evidence, one) for one in makers)
+    return len(around) > int(is_swap(site)) and not moves
 
 
 _IN_LARGER_BLOCKS = (

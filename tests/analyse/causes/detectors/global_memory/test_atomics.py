@@ -280,6 +280,34 @@ def test_only_integers_of_32_bits_are_added_up_in_a_warp_by_one_instruction(atom
     assert {word for word in ("__reduce_add_sync", "__shfl_down_sync") if word in candidate.advice} == {said}
 
 
+@pytest.mark.parametrize(("made", "said"), [("FADD", "__shfl_down_sync"), ("IADD3", "__reduce_add_sync")])
+def test_a_float_that_a_loop_swaps_in_is_no_integer(made, said):
+    lines = [line.replace("FADD", made) for line in UPDATE]
+    (candidate,) = atomics.detect_atomics(
+        evidence_of("MOV R8, R9", *((line, 400.0) for line in lines), "EXIT")
+    )
+    assert said in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("place", "update", "over_the_loop"),
+    [
+        ("MOV R8, 0x400", UPDATE, True),  # a place for the whole block
+        ("IADD3 R8, R8, 0x4, RZ", UPDATE, False),  # another one in each turn
+        ("LDG.E R8, [R12.64]", UPDATE, False),  # that of a loaded index
+        (None, UPDATE, False),  # nothing but the loop that retries
+        ("MOV R8, 0x400", ("ATOMS.ADD RZ, [R8], R4",), True),
+        (None, ("ATOMS.ADD RZ, [R8], R4",), False),
+    ],
+)
+def test_a_thread_adds_up_over_a_loop_that_updates_one_place(place, update, over_the_loop):
+    """The update begins at 0x10, where the loop that retries it begins."""
+    around = ["IADD3 R7, R7, -0x1, RZ", "ISETP.NE.AND P1, PT, R7, RZ, PT", "@P1 BRA 0x0"] if place else []
+    lines = [(line, 400.0) for line in (place or "NOP", *update, *around)]
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, "EXIT"))
+    assert ("in a register over its loop" in candidate.advice) == over_the_loop
+
+
 SUMMED, SCATTERED = "[R6.64]", "[R10.64]"  # the second one where loaded data says
 FOR_TWO_PLACES = (
     *(LOAD, "IMAD.WIDE R10, R4, 0x4, R12"),
@@ -305,8 +333,8 @@ def test_the_updates_that_cost_most_decide_what_is_advised(blamed, said):
 @pytest.mark.parametrize(
     ("sectors", "said"),
     [
-        (100.0, "Add up inside the warp first"),  # 8 words for 32 lanes
-        (300.0, "Add up inside the warp first"),
+        (100.0, "Let each thread add up in a register"),  # 8 words for 32 lanes
+        (300.0, "Let each thread add up in a register"),
         (400.0, "The lanes of a warp update places of their own"),
         (3_200.0, "The lanes of a warp update places of their own"),
     ],
