@@ -214,7 +214,7 @@ _TURNED_ROUND = (
 )
 _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
     "global": {
-        "one place": _WARPS_FIRST + " (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
+        "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
         "a block.",
         "by one lane": "One lane of each warp updates already (the compiler sees to it where lanes add to one place): add up inside the block in shared "
         "memory as well, and update global memory once a block.",
@@ -225,7 +225,7 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
         "places of indices": _TURNED_ROUND,
     },
     "shared": {
-        "one place": _WARPS_FIRST + " (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
+        "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
         "by one lane": "One lane of each warp updates already: let it store what the warp has in a place of its own, and let one warp add these up.",
         "places of warps": _IN_WARP,
         "places of lanes": f"{_IN_REGISTER}.",
