@@ -14,6 +14,7 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
+from profiler.analyse.code.registers import predicates_in
 
 # What threads leave there, they have computed; except for spilled registers in local memory.
 _COMPUTED: tuple[Kind, ...] = ("shared load", "atomic", "shared atomic")
@@ -43,6 +44,21 @@ def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
     """
     feeding = reach(choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
     return any(one.kind == "global load" and _has_own_place(evidence, one) for one in feeding)
+
+
+def may_work_differently(evidence: Evidence) -> bool:
+    """Returns whether some warps may have more to do than others: indices, or what they load or work out, decide on a branch.
+
+    Where parameters and counters alone decide, all warps that go on past the test for the end make as many turns.
+    """
+    return not evidence.sites or any(
+        one.kind in (*_COMPUTED, "global load") or any(index in one.instruction.text for index in _INDICES)
+        for branch in evidence.sites
+        if branch.instruction.name == "BRA" and _is_conditional(branch)
+        for one in reach(
+            choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX
+        )
+    )
 
 
 def _has_own_place(evidence: Evidence, load: Site) -> bool:
@@ -84,3 +100,7 @@ def _spills_of(evidence: Evidence, load: Site) -> list[Site]:
         if site.instruction.operands[0] == load.instruction.operands[-1]
         and site.opcode.partition(".")[2] == load.opcode.partition(".")[2]
     ]
+
+
+def _is_conditional(site: Site) -> bool:
+    return bool(site.instruction.predicate or predicates_in(site.instruction.text))

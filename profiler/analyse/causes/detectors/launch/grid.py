@@ -20,7 +20,7 @@ from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
 from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself
-from profiler.analyse.causes.flow.what_decides import is_decided_by_loads
+from profiler.analyse.causes.flow.what_decides import is_decided_by_loads, may_work_differently
 from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
     count_waves,
@@ -196,6 +196,8 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
+    if not may_work_differently(evidence):
+        of_warps = 0.0
     saves = max(of_sms, of_warps)
     # Where SMs execute as much more as they have more blocks, no block differs from another.
     lacking = _lacking_a_block(evidence)
