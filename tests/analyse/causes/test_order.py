@@ -1,5 +1,6 @@
 """The order of causes: a fault of the code stands before waiting, unless waiting costs much more."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,17 @@ def test_the_order_is_explained_by_all_causes_that_it_put_behind():
     faults = [cause("bank-conflicts", 10.0), cause("type-conversions", 9.0), cause("loop-overhead", 8.0)]
     causes = in_order([*faults, cause("barriers", 12.0), cause("grid-too-small", 9.0)])
     assert SAID.format("barriers and grid-too-small") in str(cause_blocks(causes, [], full=False))
+
+
+@pytest.mark.parametrize(("contended", "saves"), [(True, 0.25), (False, 0.6)])
+def test_no_other_change_saves_the_time_that_atomics_of_one_place_need_one_after_the_other(contended, saves):
+    """Warps wait for the atomic for three quarters of their time, and SMs are at work for 40 % of it on average."""
+    facts = {0: {"waits": {"long_scoreboard": 75}, "acting": 32.0}, 2: {"waits": {"wait": 25}}}
+    evidence = evidence_of(
+        "RED.E.ADD.STRONG.GPU [R2.64], R4", "FADD R4, R4, R6", "FADD R5, R5, R6", "EXIT", facts=facts,
+        figures={f"l1tex__cycles_active.{which}": 40.0 for which in ("min", "avg")} | {"l1tex__cycles_active.max": 100.0, "waves": 20.0}, busy=dict.fromkeys(("issue", "dram", "l1", "l2", "lsu", "fma", "alu"), 0.0),
+    )  # fmt: skip
+    evidence = replace(evidence, atomics_are_contended=contended)
+    saved = {one.name: part for one, part in find.expect_of_each(evidence).items()}
+    assert evidence.time_of(evidence.of("atomic")) == pytest.approx(0.75)
+    assert saved["load-imbalance"] == pytest.approx(saves)

@@ -125,7 +125,7 @@ def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
 
 
 def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[Site, tuple[float, Site]]:
-    """Returns the part of the warps that execute an instruction before a branch, and not the code and the accesses behind it, with that branch.
+    """Returns the part of the warps that execute an instruction before a branch, and not the code behind it, its accesses and its arithmetic, with that branch.
 
     A warp that leaves a loop has made its turns: the end of a loop is no such branch, whether it stands at the top or at the bottom of it.
     """
@@ -158,11 +158,11 @@ def is_left_early(evidence: Evidence, site: Site) -> bool:
 
 
 def _most_behind(sites: Sequence[Site]) -> Mapping[Site, float]:
-    """Returns for each instruction how often the access behind it ran that ran most."""
+    """Returns for each instruction how often the access or the arithmetic behind it ran that ran most."""
     found, most = {}, 0.0
     for site in reversed(sites):
         found[site] = most
-        if site.kind in ACCESSES:
+        if site.kind in (*ACCESSES, *_ARITHMETIC, "tensor"):
             most = max(most, site.executed)
     return found
 

@@ -7,6 +7,7 @@ of each loop. Two loads whose addresses begin at the same number read from the s
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -16,9 +17,10 @@ from profiler.analyse.causes.flow.addresses.operations import WORD_BITS, Operati
 from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import REGISTER
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.catalog.metrics import LANES
 
 _WORD = 1 << WORD_BITS
+_PARAMETER = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+)\]")
 # Loads that begin so few bytes apart read the same array: the turns of an unrolled loop, and the parts of a thread.
 _APART = 2**16
 _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of which may do less
@@ -48,7 +50,7 @@ def find_later_passes(evidence: Evidence) -> list[Site]:
                 for before, loaded in loops[:place]
                 if before.end < loop.start
                 and (again := _again(addresses, loaded, loads))
-                and not _is_stored(addresses, _between(sites, before, loop), again)
+                and not _is_stored(addresses, _between(sites, before, loop), again, loop)
                 and (_fits(evidence, before, loop, again) or _both_sum_up(evidence, before, loop))
             )
             found += next(kept, [])
@@ -88,10 +90,19 @@ def _is_near(addresses: Mapping[Site, int], site: Site, others: Iterable[Site]) 
     )
 
 
-def _is_stored(addresses: Mapping[Site, int], between: Iterable[Site], loads: Sequence[Site]) -> bool:
-    """Returns whether the kernel stores where it loads, or at an unknown place."""
+def _is_stored(
+    addresses: Mapping[Site, int], between: Iterable[Site], loads: Sequence[Site], loop: Loop
+) -> bool:
+    """Returns whether the kernel stores where it loads, or at an unknown place, before it loads there.
+
+    A loop that puts back each element which a turn loads, and no other, changes nothing that its later turns load.
+    """
     stores = [one for one in between if one.kind in ("global store", "atomic")]
-    return any(one not in addresses or _is_near(addresses, one, loads) for one in stores)
+    near = [one for one in stores if one not in addresses or _is_near(addresses, one, loads)]
+    puts_back = {addresses.get(one) for one in near} == {addresses[one] for one in loads}
+    return bool(near) and not (
+        puts_back and all(one.kind == "global store" and one.instruction in loop for one in near)
+    )
 
 
 def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -> bool:
@@ -108,7 +119,7 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
     if entering is None or evidence.shape is None:
         return False
     warps = evidence.shape.warps_of_block
-    kept = sum(one.ideal_sectors or 0.0 for one in loads) * SECTOR_BYTES * warps / entering.executed
+    kept = sum(one.bytes_asked for one in loads) * warps / entering.executed
     in_shared = kept * _blocks_at_once(evidence, warps) <= (evidence.find("shared_of_sm") or _SHARED_BYTES)
     return kept <= _MOST_KEPT_BYTES and (in_shared or kept <= _THREAD_BYTES * LANES * warps)
 
@@ -165,7 +176,13 @@ class _MadeUp(Operations[int]):
     def result(self, site: Site, register: str) -> int:
         """Returns what an instruction writes to a register. Those behind the first hold upper halves, or what lies behind in memory."""
         number, place = super().result(site, register), site.use.written.index(register)
-        return _make_up(f"{number} {place}") if number and place else number
+        if not (number and place):
+            return number
+        parameter = site.instruction.name in _LOOKING_UP and _PARAMETER.fullmatch(
+            site.instruction.operands[1]
+        )
+        # The word behind it may be read alone elsewhere.
+        return self.special(_word_of(parameter, place)) if parameter else _make_up(f"{number} {place}")
 
     def special(self, register: str) -> int:
         return 0 if register == "SRZ" else _make_up(register)
@@ -193,6 +210,11 @@ class _MadeUp(Operations[int]):
 
     def logic(self, values: Sequence[int], table: int) -> int:
         return by_table(values, table) % _WORD
+
+
+def _word_of(parameter: re.Match[str], place: int) -> str:
+    """Returns the name of one of the words of 32 bits that a load takes from this parameter on."""
+    return f"{parameter[1]}[{int(parameter[2], 16) + 4 * place:#x}]"
 
 
 def _make_up(name: str) -> int:

@@ -38,7 +38,7 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
-_CAUSE = "atomic-contention"
+ATOMIC_CONTENTION = "atomic-contention"
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
 _SIGN = "0x1f"  # a shift by 31 bits makes the upper half of an index of 64 bits, beside the lower one
 
@@ -100,9 +100,9 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     # and those of 4M places 291 and 181 us (Triton on an H200).
     if _is_seen(evidence, ordering) and not repeated and not evidence.atomics_are_contended:
         advice += _WITHOUT_FENCES
-        in_triton = (in_triton or IN_TRITON[_CAUSE]) + _WITHOUT_FENCES_IN_TRITON
+        in_triton = (in_triton or IN_TRITON[ATOMIC_CONTENTION]) + _WITHOUT_FENCES_IN_TRITON
     yield Candidate(
-        _CAUSE,
+        ATOMIC_CONTENTION,
         f"{sentence}.",
         advice,
         _with_larger_blocks(evidence, spared)

@@ -12,7 +12,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.structures import find_structure
-from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
+from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
 from profiler.analyse.causes.flow.gathered import is_gathered, is_placed_by_data
@@ -93,6 +93,11 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
             f"Data says where each lane goes: sort or group the work by that index, so that neighbouring threads {advice}, or keep the "
             "table in shared memory if it fits."
         )
+    if columns := _columns_of_pieces(evidence, sites):
+        return (
+            f"Make the block wider in x: it is {columns} threads wide, so that a warp takes pieces of {columns * sites[0].width // 8} bytes of "
+            "several rows. 32 threads take one piece of one row."
+        )
     if all(_takes_pieces(evidence, site) and site.excess_sectors <= site.executed for site in sites):
         return (
             f"Let neighbouring threads {advice}: a warp takes short pieces of several rows. Let a block take whole rows, or more columns of "
@@ -117,6 +122,18 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
         )
     of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
     return f"Let neighbouring threads {advice}: exchange the roles of the indices{of_rows}, change the layout, or pass a tile through shared memory."
+
+
+def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:
+    """Returns how many threads wide a block is whose rows fill less than a sector each, and lie apart; 0 for other accesses."""
+    columns = evidence.shape.block[0] if evidence.shape else LANES
+    for site in sites:
+        width = site.width // 8
+        offsets = (offsets_of_threads(evidence, site) or ())[:LANES]
+        row = tuple(range(0, columns * width, width)) if width else ()
+        if len(offsets) < LANES or columns * width >= SECTOR_BYTES or offsets[:columns] != row:
+            return 0
+    return columns if len({site.width for site in sites}) == 1 and columns > 1 else 0
 
 
 def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.idle_lanes.lanes import SHARE_TURNS
 from profiler.analyse.causes.evidence.blocks_of_sm import (
     find_occupancy_limits,
     left_of_blocks,
@@ -19,6 +20,7 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
+from profiler.analyse.causes.flow.lane_values import is_left_early
 from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself
 from profiler.analyse.causes.flow.what_decides import is_decided_by_loads, may_work_differently
 from profiler.analyse.causes.flow.working_blocks import (
@@ -211,6 +213,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         "some have a block more than others" if by_a_block else "some blocks take much longer than the rest"
     )
     if saves > 0:
+        uneven = _find_uneven_loops(evidence)
         yield Candidate(
             "load-imbalance",
             f"{which}: {longer}."
@@ -218,8 +221,10 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
             else f"On average, an SM holds {whole_percent(100 * (1 - missing))} % of the warps that fit: some warps work much longer than those beside them.",
             _AS_MANY_BLOCKS.format(sms, "blocks")
             if by_a_block
+            else f"{SHARE_TURNS} Split what is longer still."
+            if _are_left_early(evidence, uneven)
             else "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
-            weights=(uneven := _find_uneven_loops(evidence)) or _busiest_code(evidence),
+            weights=uneven or _busiest_code(evidence),
             evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
             saves=saves,
             blames_lines=bool(uneven),
@@ -334,6 +339,12 @@ def _find_uneven_loops(evidence: Evidence) -> dict[Site, float]:
         if is_decided_by_loads(evidence, inside[-1]):
             found |= {site: times[site] for site in inside}
     return found if 2 * sum(found.values()) > sum(times.values()) else {}
+
+
+def _are_left_early(evidence: Evidence, uneven: Mapping[Site, float]) -> bool:
+    """Returns whether most of this time is in loops that lanes leave before others of their warp: what evens out their turns helps both."""
+    early = sum(time for site, time in uneven.items() if is_left_early(evidence, site))
+    return 2 * early > sum(uneven.values())
 
 
 def _named_blocks(evidence: Evidence) -> str:

@@ -183,3 +183,15 @@ def test_what_stands_behind_a_test_asks_for_no_work_by_it():
     warps = find_warps_without_work(evidence, set(evidence.sites))
     assert set(warps) == {evidence.sites[0], evidence.sites[1]}
     assert warps[evidence.sites[0]] == (pytest.approx(0.6), evidence.sites[1])
+
+
+@pytest.mark.parametrize(
+    ("behind", "found"),
+    [("FFMA R8, R8, R4, R5", False), ("MUFU.RCP R8, R5", False), ("IADD3 R8, R8, 0x1, RZ", True)],
+)
+def test_warps_that_compute_behind_a_branch_have_work(behind, found):
+    """As behind the slow path of a division that few warps need."""
+    few = {"lanes": 8.0, "acting": 8.0}
+    lines = ["ISETP.GE.AND P0, PT, R5, R6, PT", "@P0 BRA 0x30", ("LDG.E R4, [R2.64]", 40.0), behind, "EXIT"]
+    evidence = evidence_of(*lines, facts=dict.fromkeys(range(5), few))
+    assert bool(find_warps_without_work(evidence, set(evidence.sites))) == found

@@ -336,6 +336,13 @@ def test_an_sm_with_a_block_more_has_no_longer_block(blocks, waves, executed, sa
 def test_an_imbalance_is_at_the_loop_whose_turns_data_decide_if_warps_are_there_for_most_of_the_time(
     place, length, samples, blamed
 ):
+    candidate, behind = uneven(place, length, samples)
+    assert candidate.blames_lines == blamed
+    assert (behind in candidate.weights) != blamed
+
+
+def uneven(place, length, samples, lanes=32.0):
+    """Returns the cause that a loop is of so many turns as `length` says, with the instruction behind it; `lanes` are left in a turn."""
     figures = {"waves": 20.0, "sms": 132.0, "l1tex__cycles_active.min": 60.0,
                "l1tex__cycles_active.avg": 60.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
     turn = ("FADD R5, R5, R4", "IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x30")
@@ -343,8 +350,15 @@ def test_an_imbalance_is_at_the_loop_whose_turns_data_decide_if_warps_are_there_
         "MOV R2, RZ", place, length, *((line, 900) for line in turn), "EXIT", figures=figures
     )
     for site in evidence.sites:
+        site.lanes = lanes if site.instruction.text in turn else 32.0
         here = samples // len(turn) if site.instruction.text in turn else (100 - samples) // 4
         site.instruction = replace(site.instruction, samples=here)
     (candidate,) = grid.detect_imbalance(evidence)
-    assert candidate.blames_lines == blamed
-    assert (evidence.sites[-1] in candidate.weights) != blamed
+    return candidate, evidence.sites[-1]
+
+
+@pytest.mark.parametrize(
+    ("lanes", "advice"), [(3.2, "a warp for each row"), (32.0, "Share the work out evenly")]
+)
+def test_turns_of_which_lanes_make_more_than_others_are_shared_out_in_their_warp(lanes, advice):
+    assert advice in uneven("S2R R6, SR_TID.X", "LDG.E R3, [R6.64]", 60, lanes)[0].advice
