@@ -41,8 +41,8 @@ _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, whi
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 FEWER_WARPS = (
-    "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: a larger BLOCK, several rows at once, "
-    "or a loop over blocks."
+    "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: several rows at once, a loop over "
+    "blocks, or a larger BLOCK where it is not the row itself."
 )
 _LESS_EACH = (
     "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
