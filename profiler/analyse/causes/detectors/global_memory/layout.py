@@ -64,6 +64,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             | ({"bytes_apart": apart} if apart else {}),
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
+            includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
         )
 
 

@@ -4,6 +4,7 @@ import pytest
 from made_evidence import LOAD, evidence_of, load_with, names
 
 from profiler.analyse.causes.detectors.global_memory import layout
+from profiler.analyse.causes.together import saved_together
 
 
 @pytest.mark.parametrize(
@@ -66,6 +67,10 @@ def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored
     assert all(
         "stores lie apart too" not in one.sentence or "includes theirs" in one.sentence for one in found
     )
+    for one in found:
+        assert bool(one.includes) == (one.name in joint)
+    each = {one: evidence.model.saved(one.effect) for one in found}
+    assert not joint or saved_together(evidence.model, each) == max(each.values())
     if len(joint) == 2:
         assert found[0].effect == found[1].effect
 
