@@ -113,8 +113,8 @@ def tune(
         tuned.settings, tuned.best, tuned.to_pandas()
         measure(partial(softmax, **tuned.settings), x)
 
-    It verifies and times each combination in one fresh process, and measures the best few once more as `measure`
-    does, which decides. One that cannot be measured, or is wrong, is listed with the reason. The options are those of
+    It verifies and times each combination in one fresh process, and then times the best few as `measure` does, to
+    find the fastest. One that cannot be measured, or is wrong, is listed with the reason. The options are those of
     `measure`; `bytes` and `flops` may be functions of the values. With `profile=True`, the best few are profiled.
     """
     from profiler.python.tuning import tune_function
@@ -125,7 +125,7 @@ def tune(
 
 
 def range(name: str) -> AbstractContextManager[None]:
-    """Gives all that is launched inside a name, which `prof collect --nvtx NAME` chooses. It does nothing without a profiler."""
+    """Opens an NVTX range, whose launches `prof collect --nvtx NAME` chooses. It does nothing without a profiler."""
     from profiler.measuring.functions.range import named_range
 
     return named_range(name)
@@ -163,11 +163,11 @@ def show(
 ) -> Sheet | Overview | ShownTriage:
     """Returns what `prof show` prints: `.headline`, `.causes`, `.metrics`, `.to_pandas()` of one kernel.
 
-    For several kernels, it is their `.index` by their share of the time, and `[0]` or `["name"]` is one of them, as
-    is what `kernel_name` chooses. For a run of times alone, it is their `.timing`. `.sheets` has a sheet for each
-    kernel. A folder means the reports in it; the kernels of several recordings, or of a list of them, are one index,
-    and `.errors` says which reports cannot be read. `nvtx` chooses the launches in the NVTX ranges of a name, and
-    `launch` those of a number, or of a range such as "4-6", counted from 0.
+    For several kernels, it is their `.index` by their share of the time; `[0]` or `["name"]` is one of them, and
+    `kernel_name` chooses them. `.sheets` has a sheet for each kernel. A run of times alone has `.timing` instead. For
+    a folder of reports, or several recordings, it is one index of all their kernels, and `.errors` says which reports
+    cannot be read. `nvtx` keeps the launches in the NVTX ranges of a name, and `launch` those with a number, or in a
+    range such as "4-6", counted from 0.
     """
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import ShownTogether, recordings_meant, show_recordings
@@ -206,9 +206,9 @@ def compare(
 
     For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
     them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
-    the second side, such as two of one report, and `nvtx` the launches of both in the NVTX ranges of a name.
-    `launch` chooses those of a number, or of a range such as "4-6", and `other_launch` those of the second side.
-    A run alone, or its name, is compared with the last one before it of the same name, workload, arguments and GPU.
+    the second side, such as two of one report. `nvtx` keeps the launches in the NVTX ranges of a name, and `launch`
+    those with a number, or in a range such as "4-6"; `other_launch` is for the second side. A run alone, or its name,
+    is compared with the last run before it of the same name, workload, arguments and GPU.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs
@@ -244,7 +244,7 @@ def check(
         assert found.passed, str(found)
 
     The baseline is a recording, or a folder of runs that has one with the candidate's name. Limits are those of the nearest
-    `prof.toml` or `pyproject.toml`; `max_slower_pct` replaces that of the duration. What noise hides has not passed.
+    `prof.toml` or `pyproject.toml`; `max_slower_pct` replaces that of the duration. An unclear result has not passed.
     """
     from profiler.ask.check import check as ask
     from profiler.ask.named.settings import Settings
@@ -342,7 +342,7 @@ def sass(
 ) -> ShownCode:
     """Returns the machine code of the hot loop of a kernel, or of two side by side; whole functions if `full`.
 
-    It also takes what holds code alone: a cubin, an object file, a program, or a folder of Triton's cache.
+    It also takes files of machine code: a cubin, an object file, a program, or a folder of Triton's cache.
     """
     from profiler.ask.code import find_machine_code
     from profiler.ask.named.settings import Settings

@@ -212,7 +212,7 @@ class KernelAmbiguous(ComparisonError, exit_code=32):
     remedy = "Choose one on each side with `-k PATTERN`; `prof show` lists them."
 
 class KernelNotFound(ComparisonError, exit_code=33):
-    remedy = "The regular expression must match in a demangled kernel name; `prof show` lists the names."
+    remedy = "Give `-k` a part of a kernel's name, or a regular expression that matches one; `prof show` lists the names."
 
 class CheckUndecided(ComparisonError, exit_code=80):
     remedy = "Record more launches, in several processes, on both sides; or accept it with --allow-unclear."

@@ -82,6 +82,7 @@ def test_a_report_is_read_without_storing_it(reports, tmp_path, monkeypatch):
     report = profiler.read(reports / "graph.ncu-rep")
     assert set(report.to_pandas("launches")["workload"]) == {"graph"}
     assert report.table("metrics").num_rows == len(report.to_pandas("metrics"))
+    assert not {"run_id", "process"} & set(report.to_pandas("launches")), "it is no run"
     assert list(tmp_path.iterdir()) == []
 
 

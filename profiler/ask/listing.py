@@ -35,6 +35,7 @@ from profiler.text import natural_order, short_gpu
 
 _Cell = str | int
 _DATE_CHARACTERS = len("2026-01-31")
+_ADDS_ONE = "`prof ingest REPORT` adds one, and so does `prof collect -- PROGRAM`"
 
 
 def list_stored(
@@ -162,6 +163,8 @@ def _title(ladder: str, settings: Settings) -> str:
 
 def _no_such_run(store: RunStore, name: str, settings: Settings) -> RunNotFound:
     """Returns the error for a name that no run has; a person may have meant a ladder."""
+    if not store.ids():
+        return RunNotFound(f"{store.root}: no runs yet", remedy=f"{_ADDS_ONE}.")
     hint = ladder_meant(name, settings) if settings.reach is None else ""
     return RunNotFound(why_nothing(store, name, settings), remedy=hint or None)
 
@@ -170,7 +173,7 @@ def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:
     """Returns the message for a list without runs: why none has this name or belongs to this ladder."""
     ids = store.ids()
     if not ids:
-        return f"{store.root}: no runs yet: `prof ingest REPORT` adds one, and so does `prof collect PROGRAM`"
+        return f"{store.root}: no runs yet: {_ADDS_ONE}"
     ladder = ladder_name(settings)
     if name is None:
         return f"{store.root}: no run of ladder '{ladder}'"

@@ -56,9 +56,10 @@ class Column(Struct, frozen=True):
     """A column of a table: its title, the kind of its values, and how it behaves in a narrow window.
 
     A narrow window first folds the column that `folds`, then leaves out the columns with the lowest `stays`. If
-    that is not enough, it breaks all texts between their words. At last it leaves out other columns from the right, but
-    never the leftmost, and none that is `kept` or `judges`. A `prose` column is too long for a table, so a terminal writes
-    it below its row; a `wide` one is left to the formats that have room for it. `missing` stands for a value
+    that is not enough, it breaks all texts between their words. At last it leaves out those that are `spare`, and writes
+    others below each row: first those on the right, then those that are `kept`, but never the leftmost and the one that
+    `judges`. A `prose` column is too long for a table, so a terminal writes it below its row; a `wide` one is left to the formats that have
+    room for it. `missing` stands for a value
     that is not there. A terminal shortens the texts of the column that `shrinks`. A page draws the figures that
     are `bars`, of 100. A page marks rows that are good or bad in the column that `judges`.
     """
@@ -66,6 +67,7 @@ class Column(Struct, frozen=True):
     title: str
     kind: ValueKind = "text"
     stays: int | None = None
+    spare: bool = False
     folds: bool = False
     prose: bool = False
     wide: bool = False

@@ -9,7 +9,7 @@ from profiler.ask.named.settings import Settings, keep_silent
 from profiler.ask.report import report_named
 from profiler.ask.show import left_out_text
 from profiler.errors import OutputNotWritable
-from profiler.present.page.writing import make_page
+from profiler.present.page.writing import make_page, spare_foreign_file
 from profiler.store.cache import open_pictures
 from profiler.store.scratch import write_whole
 
@@ -35,6 +35,8 @@ def write_page(
             f"{path}: a page should end in .html",
             remedy="Name the file as `output`, such as output='pair.html'.",
         )
+    if not force:
+        spare_foreign_file(path)
     found, _, html = make_page(
         lambda: report_named(references, settings, title, kernel_name=kernel_name, force=force),
         open_pictures(),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 
 _NAME_WIDTH, _MOST_KERNELS = 60, 10
+_OF_A_RUN = ("run_id", "process")  # columns that tell the rows of several runs, and of their reports, apart
 
 
 @dataclass(repr=False)
@@ -60,11 +61,15 @@ class Recording(ShowsItself, Run):
         return [kernel.name for kernel in self.manifest.kernels]
 
     def to_pandas(self, name: str = "") -> pd.DataFrame:
-        """Returns a table as it is stored: launches, metrics, instances, instructions, rules or timings."""
+        """Returns a table as it is stored: launches, metrics, instances, instructions, rules or timings.
+
+        That of a report leaves out its run and its process: it is no run yet, and one report alone.
+        """
         if not name:
             raise TypeError(f"to_pandas() needs the name of a table: {', '.join(TABLES)}")
         _require_table(name)
-        return super().to_pandas(name)
+        frame = super().to_pandas(name)
+        return frame if self.stored else frame.drop(columns=list(_OF_A_RUN), errors="ignore")
 
     def table(self, name: str) -> pa.Table:
         """Returns a table as it is stored, as a table of Arrow."""

@@ -43,6 +43,9 @@ def test_a_new_project_has_no_runs_yet_and_that_is_no_error(prof_here, tmp_path)
     done = prof_here("list", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
     assert f"{tmp_path}/runs: no runs yet" in done.stderr
+    named = prof_here("list", "mine", cwd=tmp_path)
+    assert named.returncode == 21
+    assert named.stderr.count("prof ingest REPORT") == done.stderr.count("prof ingest REPORT") == 1
 
 
 def test_who_is_in_another_folder_than_the_runs_is_told_so(prof_here, tmp_path):

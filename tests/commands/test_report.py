@@ -9,6 +9,7 @@ import pytest
 
 import profiler
 from profiler.errors import OutputNotWritable
+from profiler.present.page.page import SIGNATURE
 from profiler.store.reports.request import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
@@ -365,14 +366,43 @@ def test_what_chooses_launches_needs_a_recording_to_choose_from(prof_here, tmp_p
 def test_a_file_that_cannot_be_written_is_an_error_at_once(prof_here, tmp_path):
     result = prof_here("report", "no-such-run", "-o", tmp_path / "no" / "page.html")
     assert result.returncode == 82
-    assert "cannot be written" in result.stderr
+    assert f"cannot be written: there is no folder {tmp_path / 'no'}" in result.stderr
+    assert f"Make the folder first: `mkdir -p {tmp_path / 'no'}`." in result.stderr
 
 
 def test_a_failure_leaves_the_old_page(report, tmp_path):
-    (tmp_path / "page.html").write_text("old")
+    (tmp_path / "page.html").write_text(f"{SIGNATURE} old")
     result, page = report("5", "no-such-run")
     assert result.returncode == 21
-    assert page == "old"
+    assert page.endswith(" old")
+
+
+def test_a_page_replaces_an_older_page_but_no_file_of_another_origin(report, tmp_path):
+    mine = tmp_path / "page.html"
+    mine.write_text("<!doctype html><title>My notes</title>")
+    refused, page = report("gemm-6-timed")
+    assert refused.returncode == 82
+    assert page.endswith("My notes</title>")
+    assert "exists already, and prof did not write it" in refused.stderr
+    assert "Name another file with --output, or write over this one with --force." in " ".join(
+        refused.stderr.replace("`", "").split()
+    )
+    _, page = report("gemm-6-timed", "--force")
+    assert "My notes" not in page
+    again, _ = report("gemm-6-timed")
+    assert again.returncode == 0
+    mine.write_text("")
+    empty, _ = report("gemm-6-timed")
+    assert empty.returncode == 0
+
+
+def test_python_spares_the_same_files(reports, tmp_path):
+    mine = tmp_path / "page.html"
+    mine.write_text("my notes")
+    with pytest.raises(OutputNotWritable) as refused:
+        profiler.report(reports / "gemm_6.ncu-rep", output=mine)
+    assert "`output`, or write over this one with `force=True`" in str(refused.value.remedy)
+    assert mine.read_text() == "my notes"
 
 
 def test_quiet_says_nothing(report):

@@ -102,11 +102,13 @@ def test_at_80_columns_the_table_says_what_each_change_is_likely_to_save_rather_
 
 
 @pytest.mark.parametrize("width", [60, 80])
-def test_in_a_narrow_window_each_kernel_has_its_recording(reports, width):
+def test_in_a_narrow_window_each_kernel_has_its_recording_and_what_its_change_saves(reports, width):
     chosen = [str(path) for path in sorted(reports.glob("*.ncu-rep"))]
     lines = document_text(triage_document(show_several(chosen, Settings()).finding), Window(width=width))
     assert {"hostile", "several", "processes"} <= set(lines.split())
-    assert (", likely saves" in " ".join(lines.split())) == (width == 60)
+    table = lines.split("\n\n")[1]
+    assert "k6<128" in table
+    assert "3.885 ms" in table
 
 
 def test_a_kernel_with_hardly_any_share_of_the_time_has_not_none(prof_here, pile):
@@ -266,3 +268,22 @@ def test_a_chart_of_several_is_refused(prof_here, pile, tmp_path):
     done = prof_here("show", pile, "--chart", tmp_path / "chart.svg")
     assert done.returncode == 2
     assert "a chart shows one recording" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "pair"),
+    [
+        ([("k", "H200")], [("other", "H200")], "a.ncu-rep b.ncu-rep"),
+        ([("k", "H200"), ("l", "H200")], [("l", "H200"), ("m", "H200")], "a.ncu-rep b.ncu-rep"),
+        ([("k", "H200")], [("k", "H100")], "BEFORE AFTER"),  # which is refused
+        ([("k", "H200"), ("l", "H200")], [("m", "H200")], "BEFORE AFTER"),  # which asks for -k
+    ],
+)
+def test_two_recordings_are_named_where_they_can_be_compared_as_they_are(first, second, pair):
+    index = [
+        TriagedKernel(source, kernel, gpu, 1, 100.0, 25.0, None, None, None)
+        for source, kernels in (("a.ncu-rep", first), ("b.ncu-rep", second))
+        for kernel, gpu in kernels
+    ]
+    text = document_text(triage_document(Triage(None, index, 2, [])), Window())
+    assert f"`prof compare {pair}`" in text

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis, Headline
 from profiler.analyse.recording.doubts import PYTORCH, is_part_of_step
 from profiler.analyse.recording.kernel_names import short_name
+from profiler.analyse.recording.languages import Language, language_of
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.metrics import DURATION
@@ -27,9 +28,12 @@ NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
 NO_LINES = "No source lines are recorded"
-_IN_PYTHON = (
-    " (Numba: `@cuda.jit(lineinfo=True)`, CuPy: `options=('-lineinfo',)`, CuTe DSL: `CUTE_DSL_LINEINFO=1`)"
-)
+_LINES_OF_CUDA, _LINES_OF_CUPY = "-lineinfo", "-lineinfo (CuPy: `options=('-lineinfo',)`)"
+_LINES_OF: dict[Language, str] = {
+    "Numba": "`@cuda.jit(lineinfo=True)`",
+    "CuTe DSL": "`CUTE_DSL_LINEINFO=1` in the environment",
+    "Julia": "`julia -g1`",
+}
 _PYTHON = re.compile(r"(?:^|[/\\])(?:python|pypy)[\w.]*$", re.IGNORECASE)
 # The compiler of PyTorch names its kernels of Triton so: for elements, sums along rows, templates, and several operations in turn.
 _OF_TORCH = re.compile(r"triton_(?:poi|red|per|tem|for)_fused_")
@@ -88,15 +92,19 @@ def with_next(
     )
 
 
-def flag_of_lines(program: str) -> str:
-    """Returns the flag that keeps source lines, and what stands for it in Python, unless the program is known to be none of Python."""
-    return f"-lineinfo{_IN_PYTHON if not program or _PYTHON.search(program) else ''}"
+def flag_of_lines(kernel: str = "", program: str = "") -> str:
+    """Returns what keeps the source lines in the kernel's language.
+
+    Nothing in a kernel shows that CuPy compiled it, so that its flag is said too unless the program is known to be none of Python.
+    """
+    may_be_of_cupy = not program or _PYTHON.search(program)
+    return _LINES_OF.get(language_of([kernel]), _LINES_OF_CUPY if may_be_of_cupy else _LINES_OF_CUDA)
 
 
-def without_source(program: str = "") -> str:
+def without_source(kernel: str = "", program: str = "") -> str:
     """Returns what to do where no lines are known: of a library's kernel, as of one's own that was compiled without them."""
     return (
-        f"{NO_LINES}. If the kernel is yours, compile it with {flag_of_lines(program)}. If it comes from a library, "
+        f"{NO_LINES}. If the kernel is yours, compile it with {flag_of_lines(kernel, program)}. If it comes from a library, "
         "change what you ask of it: the shapes, the layout or the type."
     )
 
@@ -223,7 +231,7 @@ def _foreign_text(causes: Sequence[Cause], profile: Profile | None) -> str:
     """Returns what to do where an instruction is to blame whose source line is not known."""
     if not causes or causes[0].is_ceiling or causes[0].where_is != "instruction":
         return ""
-    return without_source(profile.manifest.program if profile else "")
+    return without_source(profile.kernel, profile.manifest.program) if profile else without_source()
 
 
 def saves_text(cause: Cause) -> str:

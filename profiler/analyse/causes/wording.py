@@ -7,9 +7,7 @@ other names.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -17,24 +15,9 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.words_of_julia import IN_JULIA, JULIA_SAYS
 from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS
 from profiler.analyse.causes.words_of_triton import IN_TRITON
+from profiler.analyse.recording.languages import Language, language_of
 from profiler.analyse.recording.profile import Profile
 from profiler.store.tables.columns import rows_labelled
-
-Language = Literal["CUDA C++", "Triton", "Numba", "Julia"]
-
-_PYTHON, _JULIA = ".py", ".jl"
-# C++ mangles the names of kernels, and the CuTe DSL begins them so; Triton leaves them as they are.
-_NOT_OF_TRITON = ("_Z", "kernel_cutlass_")
-# Numba passes arrays of a type whose name holds how they lie in memory: mangled, or as C++ would write it. `mutable` is a keyword of
-# C++, so that no type of a kernel in C++ is called so.
-_ARRAY_OF_NUMBA = re.compile(
-    r"5ArrayI\S*?1[ACF](?:7mutable|8readonly)(?:7aligned|9unaligned)E|Array<.+?, [ACF], (?:mutable|readonly), (?:un)?aligned>"
-)
-# CUDA.jl passes arrays of a type that has their dimensions and their memory as numbers.
-_ARRAY_OF_JULIA = re.compile(
-    r"13CuDeviceArrayI\S+?Li\d+ELi\d+EE|\bCuDeviceArray<.+?, \(int\)\d+, \(int\)\d+>"
-)
-
 
 # What GPUs before compute capability 8.0 lack, and what is left of the advice: asynchronous copies, and sums of a warp by one instruction.
 _SINCE = 8
@@ -78,21 +61,9 @@ def on_gpu(advice: str, capability: str | None) -> str:
 
 @kept
 def _language_of(evidence: Evidence) -> Language:
-    """Returns the language by what its compiler leaves in the kernel's name and lines, and never by a name that its author chose.
-
-    CuPy, and everything else that compiles CUDA C++, counts as CUDA C++.
-    """
-    names = _names_of(evidence.profile)
-    if any(map(_ARRAY_OF_NUMBA.search, names)):
-        return "Numba"
     code = evidence.profile.code
     files = {one.file or "" for one in code.instructions} if code else set()
-    if any(file.endswith(_JULIA) for file in files) or any(map(_ARRAY_OF_JULIA.search, names)):
-        return "Julia"
-    is_python = any(file.endswith(_PYTHON) for file in files)
-    return (
-        "Triton" if is_python and not any(name.startswith(_NOT_OF_TRITON) for name in names) else "CUDA C++"
-    )
+    return language_of(_names_of(evidence.profile), files)
 
 
 def _names_of(profile: Profile) -> Sequence[str]:

@@ -137,9 +137,21 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
     kernel_name: str = ""
 
 
+class RunOfAnswer(Manifest, frozen=True):
+    """The manifest of what was recorded. A report that is not stored has no id, since no command would find it by one."""
+
+    run_id: str | None  # type: ignore[assignment]
+    origin: Literal["ingested", "collected", "timed", "report"]  # type: ignore[assignment]
+
+
+def _run_of_answer(run: Run) -> RunOfAnswer:
+    known = {name: getattr(run.manifest, name) for name in run.manifest.__struct_fields__}
+    return RunOfAnswer(**(known if run.stored else {**known, "run_id": None, "origin": "report"}))
+
+
 # How the run was made matters more than the files that hold it.
 RecordedRun = Annotated[
-    Manifest,
+    RunOfAnswer,
     Importance(
         ALWAYS,
         parts={
@@ -194,7 +206,7 @@ class RecordingOverview:
         if self.timing and not self.run.manifest.is_profiled:
             return self.timing
         timing = self.timing.timing if self.timing else None
-        return Sheets(self.headline, self.index, self.run.manifest, self.sheets, timing)
+        return Sheets(self.headline, self.index, _run_of_answer(self.run), self.sheets, timing)
 
     @cached_property
     def index(self) -> list[IndexEntry]:
@@ -244,7 +256,7 @@ def derive_timing_sheet(run: Run, kernel: Kernel | None, how_to_profile: str) ->
     timing = summarise_timings(run, kernel)
     return TimingSheet(
         headline=_headline_of_timing(run, timing, kernel, how_to_profile),
-        run=run.manifest,
+        run=_run_of_answer(run),
         processes=len(set(run.table("timings").column("process").to_pylist())),
         timing=timing,
         cautions=run.manifest.facts.cautions,

@@ -49,7 +49,8 @@ def collect(
         str | None, Option("--set", metavar="NAME", help="Also record this section set of ncu.")
     ] = None,
     launches: Annotated[
-        int | None, Option(min=1, help=f"Launches to profile in each process [default: {LAUNCHES}].")
+        int | None,
+        Option(metavar="N", min=1, help=f"Launches to profile in each process [default: {LAUNCHES}]."),
     ] = None,
     processes: options.ProcessesOption = 3,
     times_only: Annotated[
@@ -58,7 +59,8 @@ def collect(
     ] = False,
     verify: Annotated[bool, Option("--verify/--no-verify", help="Check each kernel's result first.")] = True,
     repeats: Annotated[
-        int, Option(min=0, help="Launches to time without the profiler in each process; 0 for none.")
+        int,
+        Option(metavar="N", min=0, help="Launches to time without the profiler in each process; 0 for none."),
     ] = 20,
     name: Annotated[
         str | None,
@@ -70,7 +72,9 @@ def collect(
     kernel_regex: Annotated[
         str | None, Option(metavar="REGEX", help="Profile only the program's kernels whose names match.")
     ] = None,
-    launch_skip: Annotated[int, Option(min=0, help="Launches of the program to skip first.")] = 0,
+    launch_skip: Annotated[
+        int, Option(metavar="N", min=0, help="Launches of the program to skip first.")
+    ] = 0,
     nvtx: Annotated[
         list[str] | None,
         Option(

@@ -51,21 +51,33 @@ def tune(
     ] = None,
     set_param: options.ParameterOption = None,
     limit: Annotated[
-        int | None, Option(min=1, help="Try at most this many points, drawn with the seed [default: all].")
+        int | None,
+        Option(metavar="N", min=1, help="Try at most this many points, drawn with the seed [default: all]."),
     ] = None,
     seed: Annotated[
         int | None,
-        Option(min=0, max=2**64 - 1, help="Seed of the order and the inputs [default: a random one]."),
+        Option(
+            metavar="N",
+            min=0,
+            max=2**64 - 1,
+            help="Seed of the order and the inputs [default: a random one].",
+        ),
     ] = None,
-    repeats: Annotated[int, Option(min=2, help="Timed launches of a promising point, in each process.")] = 20,
+    repeats: Annotated[
+        int, Option(metavar="N", min=2, help="Timed launches of a promising point, in each process.")
+    ] = 20,
     processes: Annotated[
-        int, Option(min=1, help="Processes for each of the best few points, which take turns.")
+        int, Option(metavar="N", min=1, help="Processes for each of the best few points, which take turns.")
     ] = 3,
     within: Annotated[
         float,
-        Option(min=0.0, metavar="PCT", help="Time the points that are within PCT % of the best in full."),
+        Option(
+            min=0.0,
+            metavar="PCT",
+            help="Time the points that are within PCT % of the best in full.",
+        ),
     ] = 5.0,
-    top: Annotated[int, Option(min=1, help="Number of best points to show.")] = 10,
+    top: Annotated[int, Option(metavar="N", min=1, help="Number of best points to show.")] = 10,
     profile_extremes: Annotated[
         bool, Option("--profile-extremes", help="Profile the best and the slowest point, and compare them.")
     ] = False,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -136,7 +137,8 @@ def check(
         print_schema("check", CheckFinding)
         return
     if baseline is None:
-        raise Misuse("give a baseline: `prof check --baseline RUN`")
+        words = shlex.join(("prof", "check", "--baseline", "RUN", *([candidate] if candidate else [])))
+        raise Misuse(f"give a baseline: `{words}`")
 
     if sass:
         _check_machine_code(baseline, candidate, settings)

@@ -69,8 +69,8 @@ def compare(
 ) -> None:
     """Compare two kernels: what changed, and how surely.
 
-    Of one name or number alone, it compares the newest run with the last one before it of the same workload, arguments
-    and GPU: what your change did.
+    With one name or number alone, it shows what your last change did: it compares the newest run with the last one
+    before it of the same workload, arguments and GPU.
 
     If one side was only timed, and not profiled, `prof` compares the times alone. With two --gpu, it shows what the
     other GPU changes for one kernel. With two -k, it compares two kernels of one report, and with two --launch, two launches.
@@ -108,7 +108,7 @@ def compare(
     if other_gpu is not None or other_kernel is not None or other_launch is not None:
         after = after or before
     if before is None or (after is None and _is_no_run(before)):
-        raise Misuse(_two_of_a_folder(before) or _WHICH_TWO)
+        raise Misuse(_two_of_a_folder(before) or _beside_a_report(before) or _WHICH_TWO)
     if picture.path is not None and every:
         raise Misuse(_ONE_PAIR)
 
@@ -141,6 +141,17 @@ def compare(
         brief=brief,
     )
     picture.report(settings)
+
+
+def _beside_a_report(named: str | None) -> str:
+    """Returns what to compare a report with, if a report alone was named; "" of anything else."""
+    if named is None or not named.endswith(REPORT_SUFFIXES):
+        return ""
+    typed = printable(shlex.quote(named))
+    return (
+        f"name the report to compare this one with, as in `prof compare {typed} AFTER`; "
+        f"or compare two of its kernels: `prof compare {typed} -k ONE -k OTHER`"
+    )
 
 
 def _is_no_run(named: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,13 @@ def report(
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
     launch: options.LaunchOption = None,
-    force: options.ForceComparisonOption = False,
+    force: Annotated[
+        bool,
+        Option(
+            "--force",
+            help="Compare even recordings that were measured differently, and write over any file.",
+        ),
+    ] = False,
     settings: options.FileSettings,
 ) -> None:
     """Write a page: one HTML file with everything in it.
@@ -62,12 +69,14 @@ def report(
 
       prof report sweep.ncu-rep --launch 4-6
     """
-    from profiler.present.page.writing import make_page
+    from profiler.present.page.writing import make_page, spare_foreign_file
 
     if not sources and any(one is not None for one in (kernel_name, nvtx, launch)):
         raise Misuse("name the recordings that -k, --nvtx or --launch choose from; a ladder is shown whole")
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
+    if not force:
+        spare_foreign_file(output)
 
     def find() -> PageFindings:
         if sources:
@@ -99,5 +108,10 @@ def report(
 
 def _check_writable(path: Path) -> None:
     """Refuses a folder that cannot be written to, before anything is computed."""
+    if not path.parent.exists():
+        raise OutputNotWritable(
+            f"{path}: cannot be written: there is no folder {path.parent}",
+            remedy=f"Make the folder first: `{shlex.join(('mkdir', '-p', str(path.parent)))}`.",
+        )
     if not os.access(path.parent, os.W_OK):
         raise OutputNotWritable(f"{path}: cannot be written: {path.parent} is not a writable folder")

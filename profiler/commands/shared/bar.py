@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task
+from rich.table import Column
 from rich.text import Text
 
 from profiler.text import clock
@@ -38,7 +39,7 @@ class Bar(Progress):
 
 class _Clocks(ProgressColumn):
     def __init__(self, left_s: Callable[[], float | None] | None) -> None:
-        super().__init__()
+        super().__init__(Column(no_wrap=True))  # in a narrow window, the bar gets shorter
         self._left_s = left_s
 
     def render(self, task: Task) -> Text:

@@ -146,7 +146,8 @@ KernelOption = Annotated[
     list[str] | None, Option(metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated.")
 ]
 JobsOption = Annotated[
-    int | None, Option("--jobs", "-j", min=1, help="Compilers to run at a time [default: one per core].")
+    int | None,
+    Option("--jobs", "-j", metavar="N", min=1, help="Compilers to run at a time [default: one per core]."),
 ]
 SizeOption = Annotated[
     list[str] | None,
@@ -162,13 +163,18 @@ ParameterOption = Annotated[
 ProcessesOption = Annotated[
     int,
     Option(
-        min=1, help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels."
+        metavar="N",
+        min=1,
+        help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels.",
     ),
 ]
 SeedOption = Annotated[
-    int | None, Option(min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one].")
+    int | None,
+    Option(metavar="N", min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one]."),
 ]
-TimeoutOption = Annotated[float, Option(min=0.1, help="Seconds that one program may take.")]
+TimeoutOption = Annotated[
+    float, Option(metavar="SECONDS", min=0.1, help="Seconds that one program may take.")
+]
 
 
 @dataclass(frozen=True)

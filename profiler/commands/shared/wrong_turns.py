@@ -274,6 +274,9 @@ def _too_many(verb: str, words: Sequence[str]) -> str | None:
         return f"prof {verb} takes {takes}: compare two with `prof compare {first_two}`, or look at all with `prof report {kernels}`"
     if list(words[: len(reports)]) == reports and len(words) == len(reports) + 1:
         return f"name a kernel by an option: prof {verb} {named} -k {_typed(words[-1:])}"
+    if verb == "show" and len(words) == 2:
+        pair, chosen = _typed(words), _typed([words[0], "-k", words[1]])
+        return f"prof show takes one recording: compare two with `prof compare {pair}`, or choose a kernel of one with `prof show {chosen}`"
     return None
 
 

@@ -40,7 +40,7 @@ def ingest(
         list[str], Argument(metavar="REPORT...", help="Report files, folders, or patterns; also as URLs.")
     ],
     kernel: Annotated[
-        int | None, Option(min=0, help="Store the report as this kernel of the ladder.")
+        int | None, Option(metavar="N", min=0, help="Store the report as this kernel of the ladder.")
     ] = None,
     name: Annotated[
         str | None, Option(metavar="NAME", help="Name of the run [default: the file's name].")
@@ -52,10 +52,18 @@ def ingest(
         bool, Option("--copy/--reference", help="Keep a compressed copy of the report, or only its path.")
     ] = True,
     jobs: Annotated[
-        int | None, Option("--jobs", "-j", min=1, help="Reader processes at a time [default: one per core].")
+        int | None,
+        Option(
+            "--jobs", "-j", metavar="N", min=1, help="Reader processes at a time [default: one per core]."
+        ),
     ] = None,
     timeout: Annotated[
-        float | None, Option(min=0.1, help="Seconds that one report may take [default: depends on its size].")
+        float | None,
+        Option(
+            metavar="SECONDS",
+            min=0.1,
+            help="Seconds that one report may take [default: depends on its size].",
+        ),
     ] = None,
     settings: options.RungSettings,
     ladder: options.LadderOption = None,

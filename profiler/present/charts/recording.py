@@ -224,7 +224,7 @@ def _scatter(
             ),
             color=alt.Color("process:N", scale=alt.Scale(domain=processes, range=colours), legend=legend),
             shape=alt.Shape("process:N", scale=alt.Scale(domain=processes), legend=legend),
-            tooltip=style.tooltips("number:Q", "process:N", "value:Q"),
+            tooltip=style.tooltips("number:Q", *(["process:N"] if legend else []), "value:Q"),
         )
     )
     label, value = middle

@@ -123,7 +123,8 @@ def _sections(preset: Preset) -> str:
 
 
 _FIGURES = ("runs", "launches")
-_NARROW = ("ncu", "gpu", "recorded", "origin", "launches")  # a narrow window leaves them out in this order
+# A narrow window leaves them out in this order: when a run was recorded stands in its id too.
+_NARROW = ("ncu", "recorded", "origin", "launches", "gpu")
 # Names of no ladder in the overview: with a row for each of a dozen ladders, they fill a screen.
 _MOST_OTHERS = 12
 _LADDER_FIGURES = ("kernel", "profiled", "timed", "tuned")

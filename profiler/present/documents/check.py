@@ -54,7 +54,7 @@ def check_document(finding: CheckFinding) -> doc.Document:
     sections: list[doc.Section] = [
         [*reasons, *_gains(finding)],
         _sides(finding),
-        [] if reasons and _title_has_all(lines) else _limits(finding, lines),
+        [] if _title_has_all(lines, is_explained=bool(reasons)) else _limits(finding, lines),
         [
             *(doc.Text(f"{pair_name(pair)}: {line}") for pair in finding.pairs for line in pair.refused),
             *map(doc.Caution, _cautions(finding)),
@@ -101,9 +101,14 @@ def _sides(finding: CheckFinding) -> doc.Section:
     return [doc.Facts([("kernel", kernel), ("baseline", pair.before), ("candidate", pair.after)])]
 
 
-def _title_has_all(lines: Sequence[tuple[PairCheck, MetricCheck | None]]) -> bool:
-    """Returns whether the first line says all that the table would: of a single limit, unless its row has a reason to add."""
-    return len(lines) == 1 and not (lines[0][1] and lines[0][1].accepted)
+def _title_has_all(lines: Sequence[tuple[PairCheck, MetricCheck | None]], *, is_explained: bool) -> bool:
+    """Returns whether the first lines say all that the table would: of a single pair that cannot be compared, or of a single
+    limit that does not hold and `is_explained`, unless its row has a reason to add.
+    """
+    if len(lines) != 1:
+        return False
+    limit = lines[0][1]
+    return limit is None or (is_explained and not limit.accepted)
 
 
 def _limits(finding: CheckFinding, lines: Sequence[tuple[PairCheck, MetricCheck | None]]) -> doc.Section:

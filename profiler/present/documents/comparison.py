@@ -46,7 +46,7 @@ _FIGURES = {
 METRIC_COLUMNS = (
     doc.Column("metric"),
     doc.Column("unit"),
-    doc.Column("before", "number", stays=2),
+    doc.Column("before", "number"),
     doc.Column("after", "number"),
     doc.Column("change", "change"),
     doc.Column("± 95 %", "spread"),
@@ -59,14 +59,14 @@ _OPCODE_COLUMNS = (
     doc.Column("bits", "number", stays=0),
     doc.Column("before", "number"),
     doc.Column("after", "number"),
-    doc.Column("change", "change", stays=1),
+    doc.Column("change", "change"),
 )
 _TIMED_COLUMNS = (
     doc.Column("without the profiler"),
     doc.Column("unit"),
-    doc.Column("before", "number", missing="-", stays=1),
+    doc.Column("before", "number", missing="-"),
     doc.Column("after", "number", missing="-"),
-    doc.Column("change", "change", stays=0),
+    doc.Column("change", "change"),
     doc.Column("relative", "relative"),
 )
 _HEADER = (

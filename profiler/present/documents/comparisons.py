@@ -16,7 +16,7 @@ _MOST_ROWS = 40
 _COLUMNS = (
     doc.Column("kernel", shrinks=True),
     doc.Column("launches", right=True, stays=0),
-    doc.Column("a launch before", "duration", stays=1),
+    doc.Column("a launch before", "duration"),
     doc.Column("after", "duration"),
     doc.Column("change ± 95 %", right=True),
     doc.Column("verdict", judges=True),

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from profiler.analyse.ladder import ladder
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.catalog import DEFAULT_LADDER
@@ -69,7 +71,9 @@ def _rungs_table(finding: ladder.LadderFinding, *, view_was_asked: bool) -> doc.
         doc.Row([one.value(rung) for one in columns], VERDICT_TONE[rung.verdict] if rung.verdict else "plain")
         for rung in finding.kernels
     ]
-    return doc.Table([one.column for one in columns], rows, drops_empty=True)
+    # A rung has one line, so that a reader sees the climb; `prof show` has what a narrow window leaves out.
+    shown = [replace(one.column, spare=True) for one in columns]
+    return doc.Table(shown, rows, drops_empty=True)
 
 
 def _elsewhere(finding: ladder.LadderFinding, there: ladder.LadderElsewhere) -> doc.Section:

@@ -203,6 +203,7 @@ def parts_of_kernel(
                 sheet.causes_unseen,
                 sheet.headline,
                 full=full,
+                kernel=sheet.kernel,
                 program=program,
                 left_out=sheet.further_causes,
                 sureness=sheet.sureness,

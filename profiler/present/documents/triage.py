@@ -92,9 +92,19 @@ def _cells(one: TriagedKernel, recording: str, many_gpus: bool) -> tuple[doc.Val
     )
 
 
+def _comparable(index: Sequence[TriagedKernel]) -> Sequence[str]:
+    """Returns both recordings if there are two that `prof compare` takes as they are: of one GPU, and it is clear which kernels it pairs."""
+    kernels: dict[str, set[str]] = {}
+    for one in index:
+        kernels.setdefault(one.source, set()).add(one.kernel_name)
+    sides = list(kernels.values())
+    if len(sides) != 2 or len({one.gpu for one in index}) > 1:
+        return ()
+    return tuple(kernels) if sides[0] & sides[1] or all(len(side) == 1 for side in sides) else ()
+
+
 def _next(index: Sequence[TriagedKernel]) -> str:
-    sources = list(dict.fromkeys(one.source for one in index))
-    pair = shlex.join(sources) if len(sources) == 2 else "BEFORE AFTER"
+    pair = shlex.join(_comparable(index)) or "BEFORE AFTER"
     return "Ask next: " + Spoken(
         f"`prof show RECORDING` shows all about one, and `prof compare {pair}` what changed between two.",
         "`[0]`, `['name']` and `.sheets` give all about one kernel.",

@@ -33,6 +33,7 @@ from profiler.text import printable, shortened
 if TYPE_CHECKING:
     from profiler.present.page.drawing import Drawing, Look
 
+SIGNATURE = '<meta name="generator" content="prof">'  # at the start of each page
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME_WIDTH = 160
 _NAVIGATED_WIDTH, _MOST_NAMED = 20, 24
@@ -188,6 +189,7 @@ def page_html(page: Page, look: Look) -> str:
         style=Markup(style),
         script=Markup(script),
         policy=_policy(style, script),
+        signature=Markup(SIGNATURE),
     )
 
 

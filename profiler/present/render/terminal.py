@@ -17,19 +17,18 @@ from profiler.present.render.cells import (
     weight_text,
     with_above_text,
 )
+from profiler.present.render.terminal_code import render_sides, width_style
 from profiler.present.render.terminal_table import (
+    BELOW,
     NO_BREAK,
     folded,
-    render_sides,
     render_table,
     styled,
-    width_style,
     wrapped,
 )
 from profiler.text import printable
 
 _STYLES: dict[doc.Tone, str] = {"plain": "", "good": "green", "bad": "red", "warn": "yellow", "quiet": "dim"}
-_BELOW = " " * 4  # in front of prose below its row
 _ITEM = " " * 8
 _WEIGHT_WIDTH = 6
 _GAP = 2
@@ -133,8 +132,8 @@ class _Printer:
         self.hidden = (self.hidden | {columns[place].title for place in shown}) - set(table.titles)
         rows = []
         for row, cells in zip(table.rows, texts, strict=True):
-            below = [_BELOW + printable(cells[place]) for place in prose if cells[place]]
-            rows.append("\n".join([row, *(wrapped(one, self.window.width, _BELOW) for one in below)]))
+            below = [BELOW + printable(cells[place]) for place in prose if cells[place]]
+            rows.append("\n".join([row, *(wrapped(one, self.window.width, BELOW) for one in below)]))
         return table._replace(rows=rows).text
 
     @text.register

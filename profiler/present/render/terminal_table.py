@@ -1,15 +1,14 @@
-"""Tables and machine code for a terminal: aligned, coloured, and no wider than the window.
+"""Tables for a terminal: aligned, coloured, and no wider than the window.
 
-A narrow window first folds and shortens texts of a table, then leaves out columns in a given order, and at last
-breaks every text and title between its words. For machine code it also leaves out columns, and then prints the sides
-one below the other. No figure is ever cut.
+A narrow window first folds and shortens texts of a table, then leaves out columns in a given order, and breaks every
+text and title between its words. At last it writes what still has no room below each row. No figure is ever cut.
 """
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import NamedTuple
@@ -18,11 +17,12 @@ from rich.cells import cell_len, chop_cells
 from rich.color import ColorSystem
 from rich.style import Style
 
-from profiler.present.document import CodeBlock, CodeCell, CodeRow, CodeSide, Column
+from profiler.present.document import Column
 from profiler.text import printable, shortened
 
 _GAP = 2
 _FOLDED_WIDTH = 20
+_MOST_LINES = 3  # of what folds, in a column of this width; a longer text is easier to read below its row
 _SHRUNK_WIDTH = 24
 _LEAST_WIDTH = 20  # of what shrinks, before a column is left out that the others need
 _LAST_WIDTH = 12  # of what shrinks, where all that is kept is still wider than the window
@@ -33,15 +33,17 @@ NO_BREAK = "\u00a0"
 _UNBREAKABLE = re.compile(
     r"(?:± )?\d (?:%|[mun]?s|[kMGT]?B(?:/s)?|[GT]FLOP/s|[kMG]?Hz|million|x)(?!\w)|± (?:< )?\d|`[^`]+`"
 )
-_LONGEST_COMMAND = 62  # that stays on one line, with its quotes
+_LONGEST_QUOTE = 62  # that stays on one line, with its quotes
+_COMMAND = "`prof "  # starts one, which stays whole in prose at any length: on two lines, a shell would run half of it
 # A text is broken after a space, and a name inside. Words joined by hyphens stay whole, since people copy the names of runs and
 # causes.
-_BREAK = re.compile(r"(?<=[ _])(?=[^ _])|(?<=[^0-9]/)(?=[^/])|(?<=::)(?=[^:])")
+_BREAK = re.compile(r"(?<=[ _])(?=[^ _])|(?<=[^0-9]/)(?=[^/])|(?<=\.)(?=[A-Z])|(?<=::)(?=[^:])")
 _NAME_GOES_ON = "  "
+BELOW = " " * 4  # in front of what stands below its row
 
 
 class DrawnTable(NamedTuple):
-    """A table's header and rows, a note on what had no room, and the titles of the columns that had."""
+    """A table's header and rows, notes on what had no room in a row, and the titles of the columns that are shown."""
 
     header: str
     rows: list[str]
@@ -62,8 +64,10 @@ def render_table(
 ) -> DrawnTable:
     """Returns the table, with a style for each row.
 
-    In a narrow window, the columns give way as `Column` says, and a line below names what was left out. No figure is
-    ever cut, because half a number is another number.
+    In a narrow window, the columns give way as `Column` says. What has no room is said once if all rows share it, and
+    stands below its row if the column is not optional, or the row is the only one. A note below the table names the
+    columns that are left out.
+    No figure is ever cut, because half a number is another number.
     """
     header = [printable(column.title) for column in columns]
     cells = [[printable(cell).rstrip() for cell in row] for row in rows]
@@ -81,32 +85,61 @@ def render_table(
         for row in cells:
             row[shrink] = shortened(row[shrink], widths[shrink])
 
+    hidden = [place for place, name in enumerate(header) if name and place not in widths]
+    wanted = [place for place in hidden if not columns[place].spare]
+    alike = [place for place in wanted if len({row[place] for row in cells}) == 1 < len(cells)]
+    below = [
+        place for place in wanted if place not in alike and (columns[place].stays is None or len(cells) == 1)
+    ]
+    left_out = [place for place in hidden if place not in {*alike, *below}]
+
     def drawn(row: Sequence[str], style: str) -> str:
         sides = [_cell_lines(row[place], needed) for place, needed in widths.items()]
-        lines = (
-            (" " * _GAP).join(
-                _padded(part, needed, columns[place].is_right)
+        lines = [
+            (" " * _GAP)
+            .join(
+                padded(part, needed, columns[place].is_right)
                 for part, (place, needed) in zip(parts, widths.items(), strict=True)
             )
+            .rstrip()
             for parts in zip_longest(*sides, fillvalue="")
-        )
-        return "\n".join(styled(line.rstrip(), style, colour=colour) for line in lines)
+        ]
+        return _styled_lines(lines, style, colour=colour)
+
+    def with_below(row: Sequence[str], style: str) -> str:
+        said = "; ".join(f"{header[place]}: {row[place]}" for place in below if row[place])
+        lines = wrapped(BELOW + said, width, BELOW).split("\n") if said else []
+        return "\n".join(filter(None, (drawn(row, style), _styled_lines(lines, style, colour=colour))))
 
     return DrawnTable(
         drawn(header, "dim"),
-        [drawn(row, style) for row, style in zip(cells, styles, strict=True)],
-        _note_on(
-            [name for place, name in enumerate(header) if name and place not in widths], width, wide_enough
+        [with_below(row, style) for row, style in zip(cells, styles, strict=True)],
+        "\n".join(
+            wrapped(note, width)
+            for note in (
+                _note_on_shared({header[place]: cells[0][place] for place in alike if cells[0][place]}),
+                note_on([header[place] for place in left_out], wide_enough),
+            )
+            if note
         ),
-        [header[place] for place in widths],
+        [header[place] for place in range(len(header)) if place not in left_out],
     )
 
 
-def _note_on(hidden: Sequence[str], width: int | None, wide_enough: int) -> str:
+def _styled_lines(lines: Sequence[str], style: str, *, colour: bool) -> str:
+    return "\n".join(styled(line, style, colour=colour) for line in lines)
+
+
+def _note_on_shared(shared: Mapping[str, str]) -> str:
+    """Returns the values that all rows share, by the titles of their columns; "" if there are none."""
+    return f"in every row: {', '.join(map(' '.join, shared.items()))}" if shared else ""
+
+
+def note_on(hidden: Sequence[str], wide_enough: int) -> str:
     """Returns which columns had no room, and how wide a window shows them; "" if all had."""
     which = "the column" if len(hidden) == 1 else "the columns"
     note = f"no room for {which} {', '.join(hidden)}: widen the window to {wide_enough} characters, or --format markdown"
-    return wrapped(note, width) if hidden else ""
+    return note if hidden else ""
 
 
 class _Texts:
@@ -115,6 +148,10 @@ class _Texts:
     def __init__(self, title: str, cells: Sequence[str], is_figures: bool) -> None:
         self._title, self._cells, self._is_figures = title, cells, is_figures
         self.natural = max(map(cell_len, (title, *cells)))
+
+    @property
+    def is_alike(self) -> bool:
+        return len(set(self._cells)) == 1 < len(self._cells)
 
     @property
     def narrowest(self) -> int:
@@ -140,7 +177,8 @@ def _fitting(
     """
     fold = next((place for place, one in enumerate(columns) if one.folds), None)
     stays = {place: one.stays for place, one in enumerate(columns) if one.stays is not None}
-    optional = sorted(stays, key=lambda place: stays[place])
+    # A value that all rows share stands below the table, so that its column is the least to lose.
+    optional = sorted(stays, key=lambda place: (not texts[place].is_alike, stays[place]))
     kept = {0, *(place for place, one in enumerate(columns) if one.judges or one.kept)}
     first = [
         (place, least)
@@ -154,14 +192,22 @@ def _fitting(
     names = [] if 0 in (fold, shrink) else [(0, texts[0].readable)]
     by_width = sorted(set(shown) - {fold, shrink}, key=lambda place: -texts[place].natural)
     broken = [(place, texts[place].narrowest) for place in by_width]
-    broken += [(fold, texts[fold].narrowest)] if fold is not None else []
+    long = [
+        place
+        for place in shown
+        if place == fold
+        and place not in {*optional, *kept}
+        and texts[place].natural > _MOST_LINES * _FOLDED_WIDTH
+    ]
+    broken += [(fold, texts[fold].narrowest)] if fold is not None and not long else []
     broken += [(shrink, _LEAST_WIDTH)] if shrink is not None else []
     others = [place for place in reversed(shown) if place not in {fold, shrink, *optional, *kept}]
     # The column that is left out before each attempt, and the columns that then give way.
     attempts: list[tuple[int | None, list[tuple[int, int]]]] = [(None, first + names)]
     attempts += [(place, first + names) for place in optional]
-    attempts += [(place, first + broken) for place in (None, *others)]
-    attempts += [(None, [*first, *broken, (shrink, _LAST_WIDTH)])] if shrink is not None else []
+    attempts += [(place, first + broken) for place in (None, *long, *others)]
+    least = [*first, *broken, *([(shrink, _LAST_WIDTH)] if shrink is not None else [])]
+    attempts += [(place, least) for place in (None, *(one for one in shown if one and columns[one].kept))]
     _, wide_enough = _given_way(texts, shown, first + (names if optional else broken), 0)
     for gone, giving in attempts:
         if gone is not None:
@@ -218,7 +264,7 @@ def _indents(cell: str) -> tuple[str, str]:
 
 def _parts(cell: str) -> list[str]:
     """Returns the parts between which a text may be broken; a figure stays with its unit."""
-    whole = _kept_together(cell.strip(), _LONGEST_COMMAND)
+    whole = _kept_together(cell.strip(), _LONGEST_QUOTE)
     return [part.replace(NO_BREAK, " ") for part in _BREAK.split(whole)]
 
 
@@ -230,12 +276,12 @@ def wrapped(sentence: str, width: int | None, indent: str = "  ") -> str:
 def folded(sentence: str, width: int, indent: str) -> str:
     """Returns the text on several lines, broken between words; `indent` starts all lines but the first.
 
-    A number stays with its unit, and a command of moderate length on one line.
+    A number stays with its unit, a command of `prof` on one line, and so does another quotation of moderate length.
     """
     room = width - len(indent)
     bare = sentence.lstrip(" ")
     lines = textwrap.wrap(
-        _kept_together(bare, min(room, _LONGEST_COMMAND)),
+        _kept_together(bare, min(room, _LONGEST_QUOTE), in_prose=True),
         width,
         initial_indent=" " * (len(sentence) - len(bare)),
         subsequent_indent=indent,
@@ -245,11 +291,14 @@ def folded(sentence: str, width: int, indent: str) -> str:
     return "\n".join(lines).replace(NO_BREAK, " ")
 
 
-def _kept_together(text: str, longest: int) -> str:
+def _kept_together(text: str, longest: int, *, in_prose: bool = False) -> str:
     """Returns the text with spaces that do not break in figures with their units, and in what is quoted, unless it is longer."""
-    return _UNBREAKABLE.sub(
-        lambda match: match[0] if len(match[0]) > longest else match[0].replace(" ", NO_BREAK), text
-    )
+
+    def kept(match: re.Match[str]) -> str:
+        breaks = len(match[0]) > longest and not (in_prose and match[0].startswith(_COMMAND))
+        return match[0] if breaks else match[0].replace(" ", NO_BREAK)
+
+    return _UNBREAKABLE.sub(kept, text)
 
 
 def styled(text: str, style: str, *, colour: bool) -> str:
@@ -266,110 +315,8 @@ def _codes(style: str) -> tuple[str, str]:
     return start, end
 
 
-_CODE_GAP = "  "
-_BETWEEN = "  │  "
-
-
-def render_sides(code: CodeBlock, colour: bool, width: int | None) -> str:
-    """Returns the sides next to each other if they fit, otherwise below each other.
-
-    Columns that no row fills are left out, and a line below names those that had no room.
-    """
-    shown = _columns_that_fit(code, width)
-    if shown is not None:
-        sides, fits = [code], [shown]
-    else:
-        sides = [_one_side(code, side) for side in range(len(code.titles))]
-        fits = [_columns_that_fit(side, width) or side.filled for side in sides]
-    hidden = {place for side, fit in zip(sides, fits, strict=True) for place in set(side.filled) - set(fit)}
-    note = _note_on(
-        [code.columns[place].title for place in sorted(hidden)], width, _code_span(code, code.filled)
-    )
-    text = "\n\n".join(_beside_each_other(*side, colour) for side in zip(sides, fits, strict=True))
-    return f"{text}\n{note}" if note else text
-
-
-def _beside_each_other(code: CodeBlock, shown: Sequence[int], colour: bool) -> str:
-    """Returns these columns of all sides, next to each other."""
-    widths = _code_widths(code, shown)
-    spans = [_span(side) for side in widths]
-
-    def line(row: CodeRow) -> str:
-        return _BETWEEN.join(map(beside, row, widths, spans))
-
-    def beside(cells: CodeSide, side_widths: Sequence[int], span: int) -> str:
-        if cells is None:
-            return " " * span
-        parts = []
-        for index, cell_width in zip(shown, side_widths, strict=True):
-            style = "dim" if cells[index].quiet else width_style(cells[index].width_bits)
-            text = printable(cells[index].text)
-            parts.append(_padded(text, cell_width, code.columns[index].is_right, style, colour=colour))
-        return _CODE_GAP.join(parts)
-
-    titles = (
-        _padded(printable(title), span, is_right=False, style="bold", colour=colour)
-        for title, span in zip(code.titles, spans, strict=True)
-    )
-    header: CodeRow = [[CodeCell(column.title, quiet=True) for column in code.columns]] * len(spans)
-    lines = [_BETWEEN.join(titles), line(header)]
-    for place, stretch in enumerate(code.stretches):
-        rule = styled("──┼──".join("─" * span for span in spans), "dim", colour=colour)
-        lines += [*([rule] if place else []), *map(line, stretch)]
-    return "\n".join(one.rstrip() for one in lines)
-
-
-def _columns_that_fit(code: CodeBlock, width: int | None) -> list[int] | None:
-    """Returns the columns to show; None if two sides do not fit next to each other, whichever columns give way."""
-    shown = code.filled
-    giving = sorted((order, index) for index in shown if (order := code.columns[index].gives_way) is not None)
-    while width is not None:
-        if _code_span(code, shown) <= width:
-            break
-        if not giving:
-            return shown if len(code.titles) == 1 else None  # one side is wider than the window, but whole
-        shown.remove(giving.pop(0)[1])
-    return shown
-
-
-def _code_widths(code: CodeBlock, shown: Sequence[int]) -> list[list[int]]:
-    """Returns how wide the columns of each side are."""
-    return [[_code_width(code, side, index) for index in shown] for side in range(len(code.titles))]
-
-
-def _code_span(code: CodeBlock, shown: Sequence[int]) -> int:
-    """Returns how wide all sides are, next to each other."""
-    spans = [_span(side) for side in _code_widths(code, shown)]
-    return sum(spans) + len(_BETWEEN) * (len(spans) - 1)
-
-
-def _span(widths: Sequence[int]) -> int:
-    return sum(widths) + len(_CODE_GAP) * (len(widths) - 1)
-
-
-def _padded(text: str, width: int, is_right: bool, style: str = "", *, colour: bool = False) -> str:
+def padded(text: str, width: int, is_right: bool, style: str = "", *, colour: bool = False) -> str:
     """Returns the text with space on one side, and in a style, which the space does not have."""
     space = " " * (width - cell_len(text))
     painted = styled(text, style, colour=colour)
     return space + painted if is_right else painted + space
-
-
-def width_style(bits: int | None) -> str:
-    """Returns the colour of an access; the wider the access, the cooler the colour."""
-    if bits is None:
-        return ""
-    if bits >= 128:
-        return "bold green"
-    return {64: "cyan", 32: "bold yellow"}.get(bits, "red")
-
-
-def _one_side(code: CodeBlock, side: int) -> CodeBlock:
-    """Returns one side alone, without the gaps for the other side."""
-    stretches = [[[row[side]] for row in rows if row[side] is not None] for rows in code.stretches]
-    return CodeBlock([code.titles[side]], code.columns, [rows for rows in stretches if rows])
-
-
-def _code_width(code: CodeBlock, side: int, index: int) -> int:
-    cells = (row[side] for rows in code.stretches for row in rows)
-    texts = [code.columns[index].title, *(printable(cell[index].text) for cell in cells if cell is not None)]
-    return max(map(cell_len, texts))

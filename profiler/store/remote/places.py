@@ -97,10 +97,9 @@ class FolderPlace:
         except FileNotFoundError:
             return []
         except OSError as error:
-            what = "not a folder of runs" if isinstance(error, NotADirectoryError) else "cannot be listed"
-            raise StoreError(
-                f"{self.root}: {what}: {error.strerror}", remedy="Choose another folder with `--runs`."
-            ) from error
+            is_file = isinstance(error, NotADirectoryError)
+            what = "a file, and not a folder of runs" if is_file else f"cannot be listed: {error.strerror}"
+            raise StoreError(f"{self.root}: {what}", remedy="Choose another folder with `--runs`.") from error
 
     def read(self, name: str, start: int | None = None, end: int | None = None) -> bytes:
         with open_regular(self._path(name)) as file:

@@ -13,6 +13,7 @@ from profiler.analyse.causes.headline import (
     NO_LINES,
     WRITTEN_BY_TORCH,
     explained,
+    flag_of_lines,
     headline_of,
     hidden_text,
     next_text,
@@ -111,19 +112,25 @@ def test_a_kernel_that_pytorch_wrote_is_changed_by_what_pytorch_is_asked_for(ker
 
 
 @pytest.mark.parametrize(
-    ("program", "is_python"),
+    ("kernel", "program", "flag"),
     [
-        ("/usr/bin/python3.10", True),
-        (r"C:\Python312\python.exe", True),
-        ("", True),  # it is not known
-        ("/home/one/main", False),
-        ("/home/python/reduce", False),
+        ("fill(float *)", "/home/one/main", "-lineinfo"),
+        ("fill(float *)", "/home/python/reduce", "-lineinfo"),
+        ("fill", "/usr/bin/python3.10", "-lineinfo (CuPy: `options=('-lineinfo',)`)"),
+        ("fill", r"C:\Python312\python.exe", "-lineinfo (CuPy: `options=('-lineinfo',)`)"),
+        ("fill", "", "-lineinfo (CuPy: `options=('-lineinfo',)`)"),  # which program is not known
+        ("fill(Array<float, (int)1, C, mutable, aligned>)", "python3", "`@cuda.jit(lineinfo=True)`"),
+        (
+            "kernel_cutlass_fill___main__Fill_object_at__0",
+            "python3",
+            "`CUTE_DSL_LINEINFO=1` in the environment",
+        ),
+        ("julia_fill(CuDeviceArray<Float32, (int)1, (int)1>)", "/usr/bin/julia", "`julia -g1`"),
     ],
 )
-def test_what_keeps_lines_in_python_is_said_of_python_alone(program, is_python):
-    said = without_source(program)
-    assert "with -lineinfo" in said
-    assert ("Numba" in said, "CuPy" in said) == (is_python, is_python)
+def test_what_keeps_lines_is_said_in_the_language_of_the_kernel_alone(kernel, program, flag):
+    assert flag_of_lines(kernel, program) == flag
+    assert f"If the kernel is yours, compile it with {flag}. If it comes" in without_source(kernel, program)
 
 
 @pytest.mark.parametrize("where", [[CodePlace("BAR.SYNC", 16, 100.0)], []])

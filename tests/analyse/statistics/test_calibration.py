@@ -2,7 +2,7 @@
 
 Equal things are compared: simulated noise of many kinds, launches of one recording, processes of one
 timing. Of the verdicts that say anything but `same` or `unclear`, at most 5 % may be. Then changes of
-known size are put in. `pytest -m campaign -s tests/analyse/test_calibration.py` prints the tables.
+known size are put in. `pytest -m campaign -s tests/analyse/statistics/test_calibration.py` prints the tables.
 """
 
 import random

@@ -174,6 +174,9 @@ def test_why_it_is_unclear_stands_beside_it():
 
 def test_why_two_are_not_comparable_stands_below():
     assert "gemm-9: the GPU differs: NVIDIA H200 against NVIDIA A100" in text(derive_finding(EVERY, []))
+    alone = text(derive_finding([REFUSED], []))
+    assert "gemm-9: the GPU differs" in alone
+    assert "outcome" not in alone, "a table with this word alone would say what the first line says"
 
 
 def test_a_caution_of_every_pair_is_printed_once_and_one_of_some_pairs_with_their_names():

@@ -19,7 +19,8 @@ from profiler.present.documents.parts.code_rows import count_code, count_records
 from profiler.present.render.csv import records_csv
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
-from profiler.present.render.terminal_table import styled, width_style
+from profiler.present.render.terminal_code import width_style
+from profiler.present.render.terminal_table import styled
 from profiler.store.runs.run_store import open_report
 from tests.profiles import profiles_in
 

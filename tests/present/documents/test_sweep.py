@@ -105,7 +105,7 @@ def test_the_table_shows_every_parameter_and_marks_the_source(sweep):
     (row,) = [line for line in text.splitlines() if line.endswith("the source's")]
     assert row.split()[:4] == ["64", "8", "2.100", "ms"]
     narrow = text_of(60)
-    assert "no room for the columns shared bytes" in narrow
+    assert "in every row: shared bytes" in narrow
     assert ", :" not in " ".join(text_of(40).split())  # the mark of the source has no title
     assert narrow.count("shared bytes") == 1
     assert "2.100 ms" in narrow

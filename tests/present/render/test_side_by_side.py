@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from profiler.present.document import CodeBlock, CodeCell, CodeColumn
-from profiler.present.render.terminal_table import render_sides
+from profiler.present.render.terminal_code import render_sides
 
 COLUMNS = (
     CodeColumn("executed", True, gives_way=1),

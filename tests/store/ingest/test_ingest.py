@@ -391,7 +391,7 @@ def test_a_file_in_place_of_the_runs_folder_is_refused(folder, tmp_path, prof_he
     done = prof_here("--runs", tmp_path / "runs", "ingest", folder)
 
     assert done.returncode == StoreError.exit_code
-    assert f"{tmp_path / 'runs'}: not a folder of runs" in done.stderr
+    assert f"{tmp_path / 'runs'}: a file, and not a folder of runs" in done.stderr
     assert (tmp_path / "runs").read_text() == "a file"
 
 

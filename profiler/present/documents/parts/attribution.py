@@ -136,7 +136,7 @@ def _factor_columns(attribution: findings.Attribution) -> tuple[Column, ...]:
     columns = (
         Column("factor of the duration"),
         Column("unit"),
-        Column("before", "number", stays=1),
+        Column("before", "number"),
         Column("after", "number"),
         Column("speedup", right=True),
         Column("share", right=True, stays=0),  # follows from the speedup

@@ -76,6 +76,7 @@ def cause_blocks(
     *,
     full: bool = True,
     what: str = "its time",
+    kernel: str = "",
     program: str = "",
     left_out: Mapping[str, float] = MappingProxyType({}),
     sureness: Sureness | None = None,
@@ -85,7 +86,7 @@ def cause_blocks(
     It leaves out the sentences of `said`.
 
     Unless `full`, the smaller causes are only named; if it is, so are those that are `left_out`. How to keep source lines depends on the
-    `program`, if it is known.
+    `kernel` and its `program`, if they are known.
     """
     more = _left_out(left_out) if full else []
     sure = _how_sure(sureness) if sureness else []
@@ -93,7 +94,7 @@ def cause_blocks(
         *_each_cause(causes, said, full, what),
         *more,
         *sure,
-        *_not_recorded(causes, unseen, said, program),
+        *_not_recorded(causes, unseen, said, flag_of_lines(kernel, program)),
     ]
 
 
@@ -122,8 +123,8 @@ def _how_sure(sureness: Sureness) -> Section:
     advice = " Look at the first three before you change anything." if first < _SURE_PCT else ""
     return [
         Text(
-            f"How sure: of such answers about kernels that prof had not seen, {whole_percent(first)} % named first what the next version removed, and "
-            f"{whole_percent(three)} % named it among the first three.{advice}"
+            f"How sure: in tests with kernels that prof had not seen, answers like this one named the right cause first in {whole_percent(first)} of 100, "
+            f"and among the first three in {whole_percent(three)}.{advice}"
         )
     ]
 
@@ -170,13 +171,16 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
 
 
 def _not_recorded(
-    causes: Sequence[Cause], unseen: Sequence[str], said: Headline | None, program: str = ""
+    causes: Sequence[Cause], unseen: Sequence[str], said: Headline | None, lines: str
 ) -> Section:
-    """Returns what the recording lacks for a fuller answer, and how to record it unless the headline `said` that."""
+    """Returns what the recording lacks for a fuller answer, and how to record it unless the headline `said` that.
+
+    `lines` is the flag that keeps source lines.
+    """
     blocks: list[Block] = []
     is_known = said is not None and said.tells_what_without_lines
     if any(has_place(one) and not one.where[0].line for one in causes) and not is_known:
-        blocks.append(Text(f"{NO_LINES.lower()}: compile with {flag_of_lines(program)}"))
+        blocks.append(Text(f"{NO_LINES.lower()}: compile with {lines}"))
     if unseen:
         how = "" if said and said.tells_how_to_record else f". {what_records_source()}."
         blocks.append(Caution(f"not recorded: {'; '.join(unseen)}{how}"))
@@ -191,12 +195,13 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     if comparison.different_kernels:
         return _causes_of_each(comparison, full)
     causes, unseen = comparison.causes, comparison.causes_unseen
+    lines = flag_of_lines(comparison.after.kernel_name)
     said, of_it = comparison.headline, f"the time of {after}"
     kept = {one.cause: one for one in comparison.causes_kept}
     undecided, unmoved = comparison.causes_undecided, comparison.causes_unmoved
     # Neither side has a cause, or which causes one of them has is not known.
     if not (kept or comparison.causes_gone or comparison.causes_new or undecided or unmoved):
-        return cause_blocks(causes, unseen, said, full=full, what=of_it)
+        return cause_blocks(causes, unseen, said, full=full, what=of_it, kernel=comparison.after.kernel_name)
     named = {one.cause for one in causes}
     rows = [
         ("gone", comparison.causes_gone),
@@ -218,7 +223,7 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     if each and not full:
         instead = f"what each is and what to try: add --full, or give {after} to `prof show`"
         each = [Folded(f"what each is and what to try, for {after}", each, instead)]
-    return [*changes, *each, *_not_recorded(causes, unseen, said)]
+    return [*changes, *each, *_not_recorded(causes, unseen, said, lines)]
 
 
 def _causes_of_each(comparison: ComparisonFinding, full: bool) -> Section:
@@ -237,7 +242,8 @@ def _causes_of_each(comparison: ComparisonFinding, full: bool) -> Section:
             told = "what each is and what to try"
             each = [Folded(told, each, f"{told}: add --full, or give one of the two to `prof show`")]
         blocks = [Text(_CHANGED), Facts(rows), *each]
-    return [*blocks, *_not_recorded(comparison.causes, comparison.causes_unseen, comparison.headline)]
+    lines = flag_of_lines(comparison.after.kernel_name)
+    return [*blocks, *_not_recorded(comparison.causes, comparison.causes_unseen, comparison.headline, lines)]
 
 
 def _saving(cause: Cause, change: CauseChange | None = None) -> str:

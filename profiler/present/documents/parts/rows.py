@@ -9,6 +9,8 @@ from msgspec.structs import replace
 
 from profiler.present.document import Column, Document, Plain, Records, Row, Table, Tone
 
+_COPIED = "run_id"
+
 
 def rows_document(
     header: Sequence[str],
@@ -22,13 +24,13 @@ def rows_document(
 
     Programs get the names and values as they are. People get `columns`, without those that no row fills. If there are no
     `columns`, each name becomes a plain column, aligned right if it holds figures. The last column folds. Of the others, that
-    with the longest text, such as a kernel's name, gets shorter where a window is narrow. If the rows are `grouped` by their
+    with the longest text, such as a kernel's name, gets shorter where a window is narrow, but no run id, which people copy. If the rows are `grouped` by their
     first value, people see each of these once.
     """
     plain = [Column(name, right=_holds_figures(rows, place)) for place, name in enumerate(header)]
     widths = [
-        0 if plain[place].right else max((len(str(row[place])) for row in rows), default=0)
-        for place in range(len(header) - 1)
+        0 if plain[place].right or name == _COPIED else max((len(str(row[place])) for row in rows), default=0)
+        for place, name in enumerate(header[:-1])
     ]
     if columns is None and any(widths):
         longest = widths.index(max(widths))

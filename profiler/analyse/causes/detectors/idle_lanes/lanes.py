@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
@@ -305,8 +306,22 @@ def _no_threads(evidence: Evidence) -> tuple[str, str]:
     threads = evidence.shape.threads if evidence.shape else LANES
     return (
         f"Blocks of {counted(threads, 'thread', 'threads')} fill {_lanes_of_block(evidence):.3g} of the 32 lanes of a warp",
-        "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks.",
+        f"Let the 32 threads of a warp share the work of one of these blocks out: {reason}."
+        if (reason := _why_not_packed(evidence))
+        else "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks.",
     )
+
+
+def _why_not_packed(evidence: Evidence) -> str | None:
+    """Returns why no block can do the work of as many of these as fill the lanes of a warp, if none can."""
+    shape = evidence.shape
+    if shape is None or (packed := LANES // shape.threads) < 2:
+        return None
+    if packed * (shape.shared_bytes or 0) > (evidence.find("shared_of_block") or math.inf):
+        return f"a block has no shared memory for that of {packed}"
+    if shape.blocks / packed < (evidence.find("sms") or 0):
+        return f"with that of {packed} in each warp, SMs would be left without any"
+    return None
 
 
 def _wasted(fractions: Mapping[Site, float]) -> float:

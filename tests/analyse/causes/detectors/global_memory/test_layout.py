@@ -75,6 +75,22 @@ def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored
         assert found[0].effect == found[1].effect
 
 
+@pytest.mark.parametrize(
+    ("load", "index", "joint"),
+    [
+        ("LDG.E R4, [R2.64]", "R6", True),  # both go by the same thread's index
+        ("LDG.E R4, [R2.64]", "R4", False),  # each thread stores where the loaded cell is
+        ("LDG.E.64 R4, [R2.64]", "R4", True),  # what was loaded is a pointer
+    ],
+)
+def test_no_change_of_one_index_corrects_loads_by_the_thread_and_stores_by_data(load, index, joint):
+    apart = {"sectors": 3200.0, "ideal_sectors": 400.0}
+    lines = (load, f"IMAD.WIDE R8, {index}, 0x40, R10", "STG.E [R8.64], R7")
+    evidence = evidence_of(*lines, facts={0: apart, 2: apart})
+    found = list(layout.detect_uncoalesced(evidence))
+    assert [("at once, and includes" in one.sentence) for one in found] == [joint, joint]
+
+
 def test_what_lanes_use_of_a_request_has_no_more_digits_than_its_sectors():
     texts = []
     for sectors in (3200.0, 3197.65625):

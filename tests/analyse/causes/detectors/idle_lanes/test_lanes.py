@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 from made_evidence import LOAD, evidence_of, names
 
@@ -162,6 +163,31 @@ def test_lanes_without_a_thread_are_for_larger_blocks_and_not_for_neighbours(blo
     (candidate,) = lanes.detect_idle_lanes(evidence_of("FADD R4, R4, R6", "EXIT", facts=facts, block=block))
     assert candidate.sentence.startswith(f"{said} Where most is lost, {acting:.1f} of 32 lanes are active")
     assert ("a multiple of 32 threads" in candidate.advice) == said.startswith("Blocks")
+
+
+@pytest.mark.parametrize(
+    ("threads", "blocks", "shared", "packed"),
+    [
+        (1, 20_000, 1_000, True),
+        (1, 20_000, 10_000, False),  # 32 times 10,000 bytes are more than a block may have
+        (16, 20_000, 10_000, True),
+        (24, 20_000, 200_000, True),  # a whole block more does not fit into the warp either
+        (1, 4_224, 0, True),  # 132 warps for 132 SMs
+        (1, 4_223, 0, False),
+    ],
+)
+def test_a_warp_shares_the_work_of_one_block_where_that_of_several_cannot_be_packed(
+    threads, blocks, shared, packed
+):
+    facts = {place: {"lanes": float(threads), "acting": float(threads)} for place in range(2)}
+    figures = {"shared_of_block": 232_448.0, "sms": 132.0}
+    evidence = evidence_of(
+        "FADD R4, R4, R6", "EXIT", facts=facts, figures=figures, grid=blocks, block=threads
+    )
+    evidence.profile.shapes[0] = msgspec.structs.replace(evidence.shape, shared_bytes=shared)
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert ("let each do the work of several" in candidate.advice) == packed
+    assert ("share the work of one of these blocks out" in candidate.advice) == (not packed)
 
 
 @pytest.mark.parametrize(("counted", "waits", "slots"), [(True, 31 / 32, 31 / 32), (False, 0.0, 31 / 64)])
