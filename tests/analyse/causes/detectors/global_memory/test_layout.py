@@ -91,6 +91,13 @@ def test_no_change_of_one_index_corrects_loads_by_the_thread_and_stores_by_data(
     assert [("at once, and includes" in one.sentence) for one in found] == [joint, joint]
 
 
+@pytest.mark.parametrize(("ideal", "said"), [(99.2, "less than one"), (99.96, "1"), (100.0, "1")])
+def test_of_a_sector_no_request_has_a_part(ideal, said):
+    evidence = evidence_of(LOAD, facts={0: {"sectors": 3200.0, "ideal_sectors": ideal}})
+    (candidate,) = layout.detect_uncoalesced(evidence)
+    assert f"a request where {said} would hold its data" in candidate.sentence
+
+
 def test_what_lanes_use_of_a_request_has_no_more_digits_than_its_sectors():
     texts = []
     for sectors in (3200.0, 3197.65625):
