@@ -14,11 +14,11 @@ from typing import NamedTuple
 from profiler.analyse.code.registers import REGISTER, use_of
 
 # Headers of CUDA and of C++, of the system, and of packages of Python, such as the complex numbers of CuPy; the functions in Python
-# that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`; and those of Julia, whose own library has no folder in
+# that Triton, Numba and the compiler of PyTorch put into a kernel, such as `tl.sum`; and those of Julia, whose own library has no folder in
 # what it records (`int.jl`), of its packages, and of those that make kernels.
 _LIBRARIES = re.compile(
     r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/include/c\+\+/|^/usr/(?:local/)?include/|/(?:site|dist)-packages/(?:[^/]+/)*include/"
-    r"|/triton/language/|/torch/_inductor/runtime/"
+    r"|/triton/language/|/torch/_inductor/runtime/|/(?:site|dist)-packages/numba(?:_cuda)?/"
     r"|^(?:\./)?\w+\.jl$|/share/julia/|/\.julia/packages/|/(?:CUDA|LLVM|GPUCompiler|GPUArrays|KernelAbstractions)(?:\.jl)?/src/"
 )
 # The CuTe DSL gives some instructions of a kernel, such as atomics, the first line of the function that launches it.

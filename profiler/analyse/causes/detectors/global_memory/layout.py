@@ -55,7 +55,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
             name,
-            f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {needed:.3g} would hold its data: {lanes} "
+            f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {_sectors_text(needed)} would hold its data: {lanes} "
             f"use {used} % of what is moved.{both if len(mended) > len(sites) else ''}",
             _advice_apart(evidence, sites, advice),
             effect,
@@ -68,6 +68,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             | ({"bytes_apart": apart} if apart else {}),
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
+            includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
         )
 
 
@@ -229,6 +230,11 @@ def _rows(evidence: Evidence, site: Site) -> int:
     if LANES % columns or columns * site.width / 8 < 2 * SECTOR_BYTES:
         return 1
     return min(LANES // columns, math.prod(others))
+
+
+def _sectors_text(needed: float) -> str:
+    """Returns how many sectors would do; where some requests touch none, their mean is less than one."""
+    return "less than one" if float(f"{needed:.3g}") < 1 else f"{needed:.3g}"
 
 
 def _per_request(sites: Sequence[Site]) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
 )
 from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
 from profiler.analyse.causes.flow.what_decides import compares_data
+from profiler.analyse.code.math_functions.sizes import is_tested
 from profiler.text import whole_percent
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
@@ -162,9 +163,14 @@ def _find_hashing(evidence: Evidence) -> Set[Site]:
 
 
 def _tests(evidence: Evidence) -> list[Site]:
-    """Returns the comparisons of integers: tests of bounds and of the loop's end. Minima may be the result itself, as in a network that sorts."""
+    """Returns the comparisons of integers: tests of bounds and of the loop's end.
+
+    Minima may be the result itself, as in a network that sorts. A precise root tests the bits of its argument.
+    """
     return [
         site
         for site in evidence.of("integer")
-        if site.instruction.name == "ISETP" and not compares_data(evidence, site)
+        if site.instruction.name == "ISETP"
+        and not compares_data(evidence, site)
+        and not any(is_tested(one.instruction) for one in sources_of(evidence, site))
     ]

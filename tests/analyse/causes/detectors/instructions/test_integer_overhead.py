@@ -103,6 +103,15 @@ LOADED = "LDG.E R4, [R10.64]"
         (("IADD3 R6, R6, 0x1, RZ", "ISETP.GE.AND P0, PT, R6, R9, PT"), True),
         ((LOADED, "ISETP.NE.AND P0, PT, R4, RZ, PT"), False),  # is anything left of a word?
         ((LOADED, "SHF.R.U32.HI R4, RZ, 0x1, R4", "ISETP.NE.AND P0, PT, R4, RZ, PT"), False),
+        # Whether the slow form of a root is needed.
+        (
+            (
+                "FADD R4, R9, R9",
+                "IADD3 R6, R4, -0xd000000, RZ",
+                "ISETP.GT.U32.AND P0, PT, R6, 0x727fffff, PT",
+            ),
+            False,
+        ),
         # Where data says how long a row is, the loop still counts.
         ((LOADED, "IMAD R6, R2, 0x4, R3", "ISETP.GE.AND P0, PT, R6, R4, PT"), True),
         ((LOADED, "IADD3 R4, R4, 0x1, RZ", "ISETP.GE.AND P0, PT, R4, R9, PT"), True),
