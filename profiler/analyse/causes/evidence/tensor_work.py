@@ -32,17 +32,6 @@ def count_uses(tensor: Iterable[Site], staged: Iterable[Site]) -> float | None:
     return total / (loaded / size) if loaded else None
 
 
-def count_operand_bytes(site: Site) -> float:
-    """Returns how many bytes of shared memory a tensor instruction multiplies itself, without loads of its warps."""
-    product = tensor_product(site.opcode)
-    described = [place for place, one in enumerate(site.instruction.operands) if one.startswith("gdesc")]
-    if product is None or not described:
-        return 0.0
-    # The first factor comes from shared memory too where a descriptor stands in its place; the second always does.
-    values = product.depth * (product.columns + (product.rows if described[0] == 1 else 0))
-    return site.executed / product.warps * values * factor_bits(site.opcode) / 8
-
-
 def avoidable_part(tensor: Iterable[Site], capability: str | None) -> float:
     """Returns the part of the tensor pipe's time that `mma.sync` takes longer than `wgmma` would for the same products."""
     executed: dict[bool, float] = {True: 0.0, False: 0.0}

@@ -36,7 +36,6 @@ _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",),
 # What brings a lane the value of another one that adds up with it, and not of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
 _ADDING_INTEGERS = ("IADD3", "IMAD.IADD", "VIADD", "IMNMX", "VIMNMX")
-_AND = "0xc0"  # the table by which LOP3 computes a & b
 _WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
 
@@ -182,45 +181,6 @@ def _ends_turns(evidence: Evidence, branch: Site) -> bool:
     if target is not None and target <= branch.instruction.offset:
         return True
     return loop is not None and (target is None or not loop.start <= target <= loop.end)
-
-
-def find_part_of_warps(evidence: Evidence, site: Site) -> float:
-    """Returns the part of a block's warps for which the predicate of an instruction may hold, by the bits of the thread's index that it tests.
-
-    `LOP3.LUT P0, RZ, R10, 0x60, RZ, 0xc0, !PT` finds out whether bits 5 and 6 are zero, and `ISETP.LT.AND P3, PT, R4, R9, !P0` asks for
-    that besides a test of its own: so Triton lets one of four warps store what all of them have.
-    """
-    wanted = site.instruction.predicate or ""
-    sites = evidence.by_function[site.function]
-    for before in reversed(sites[: evidence.place(site, sites)]) if wanted else ():
-        if wanted.removeprefix("!") not in before.use.predicates_written:
-            continue
-        if bits := _bits_of_index(evidence, before):
-            return _part_with_bits(evidence, bits, is_zero=wanted.startswith("!"))
-        if wanted.startswith("!") or before.instruction.name != "ISETP" or ".AND" not in before.opcode:
-            break
-        wanted = before.instruction.operands[-1]
-    return 1.0
-
-
-def _bits_of_index(evidence: Evidence, site: Site) -> int:
-    """Returns which bits of a thread's index an instruction finds to be zero or not; 0 if it does something else."""
-    operands = site.instruction.operands
-    if site.instruction.name != "LOP3" or operands[-2:-1] != (_AND,) or not operands[-4].startswith("0x"):
-        return 0
-    written = sources_of(evidence, site)
-    return int(operands[-4], 16) if len(written) == 1 and _IN_X in written[0].instruction.text else 0
-
-
-def _part_with_bits(evidence: Evidence, bits: int, is_zero: bool) -> float:
-    """Returns the part of a block's warps with a thread whose index has only zeros there, or not only zeros."""
-    if evidence.shape is None or evidence.shape.block[0] != evidence.shape.threads:
-        return 1.0
-    warps = range(evidence.shape.warps_of_block)
-    zero = sum(not warp & bits >> _WARP_BITS for warp in warps) / len(warps)
-    if is_zero:
-        return zero
-    return 1.0 if bits % LANES else 1.0 - zero
 
 
 @kept

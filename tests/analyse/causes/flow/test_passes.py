@@ -68,6 +68,13 @@ def test_the_same_address_is_the_same_number_however_it_is_written():
     assert found(SECOND)
 
 
+def test_pointers_that_one_load_brings_are_two():
+    lines = ("LDG.E.128 R4, [R2.64]", "LDG.E R8, [R4.64]", "LDG.E R8, [R6.64]", "CS2R R6, SRZ", "MOV R7, R7")
+    addresses = first_addresses(evidence_of("MOV R2, 0x100", *lines, "LDG.E R8, [R7.64+0x10]").sites)
+    assert len(set(addresses.values())) == 4
+    assert [*addresses.values()][-1] == 0x10  # zero in both registers
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [

@@ -196,7 +196,8 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
         fewer = evidence.without(dict.fromkeys(alike, 1 - 1 / together))
         share = 100 * evidence.share_executed(alike)
         index = f"threadIdx.{axis.lower()}"
-        computing = set(alike) - find_address_work(evidence, loaded) - set(loaded)
+        of_loads = {*find_address_work(evidence, loaded), *loaded}
+        computing = [site for site in alike if site not in of_loads]
         if evidence.share_executed(computing) > share / 200:
             name, weights = "redundant-instructions", {site: site.executed for site in computing}
             what, once = "compute the same values, because these do", "compute these values"

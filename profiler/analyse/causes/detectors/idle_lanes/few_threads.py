@@ -17,7 +17,8 @@ _SHARE = (
     "other."
 )
 _TOGETHER = "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks."
-# The most shared memory of a block, in bytes (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", for 9.0).
+# The most shared memory of a block, in bytes (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", for 9.0), where
+# the GPU's is not recorded.
 _MOST_SHARED = 227 * 1024
 
 
@@ -46,4 +47,5 @@ def share_out(evidence: Evidence) -> str:
     together = LANES / evidence.shape.threads
     shared = (evidence.find("shared_bytes") or 0.0) * together
     warps = evidence.shape.blocks / together
-    return _SHARE if shared > _MOST_SHARED or warps < SCHEDULERS * (evidence.find("sms") or 0.0) else ""
+    most = evidence.find("shared_of_block") or _MOST_SHARED
+    return _SHARE if shared > most or warps < SCHEDULERS * (evidence.find("sms") or 0.0) else ""

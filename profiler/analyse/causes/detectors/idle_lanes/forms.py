@@ -9,7 +9,7 @@ from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turn
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Kind, Site
 from profiler.analyse.causes.flow.dataflow import find_address_work, find_depending, find_processing
-from profiler.analyse.causes.flow.who_stores import is_decided_by_loads
+from profiler.analyse.causes.flow.what_decides import is_decided_by_loads
 from profiler.catalog.metrics import LANES
 
 _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")

@@ -133,7 +133,7 @@ def _wasting(
     lanes = LANES * (1 - sum(weights[site] for site in worst) / sum(site.executed for site in worst))
     return Candidate(
         name,
-        f"{sentence}. Where most is lost, {_acting_text(lanes)}; {whole_percent(wasted)} % of all lanes that are issued do nothing.",
+        f"{sentence}. Where most is lost, {_acting_text(lanes)}; in the whole kernel, {whole_percent(wasted)} % of the lanes do nothing.",
         advice,
         _for_acting_lanes(evidence, fractions),
         weights,
@@ -153,7 +153,7 @@ def _without_serving(evidence: Evidence, fractions: Mapping[Site, float]) -> Map
 
 def _acting_text(lanes: float) -> str:
     if lanes < _HALF_A_LANE:
-        return f"one lane in {1 / lanes:.0f} warps is active" if lanes else "no lane is active"
+        return f"one lane of every {1 / lanes:.0f} warps is active" if lanes else "no lane is active"
     return "one lane of a warp is active" if round(lanes, 1) <= 1 else f"{lanes:.1f} of 32 lanes are active"
 
 
@@ -169,8 +169,8 @@ def _wasting_warps(
         guards[guard] = guards.get(guard, 0.0) + part * site.executed
     return Candidate(
         "idle-lanes",
-        f"Whole warps have nothing to do: {whole_percent(without)} % of those that test whether they have work find none; {whole_percent(wasted)} % of all lanes "
-        "that are issued do nothing.",
+        f"Whole warps have nothing to do: {whole_percent(without)} % of those that test whether they have work find none; in the whole kernel, "
+        f"{whole_percent(wasted)} % of the lanes do nothing.",
         "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
         _for_acting_lanes(evidence, idle),
         guards,
@@ -199,7 +199,7 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
     sentence, advice = say_few_threads(evidence)
     yield Candidate(
         "idle-lanes",
-        f"{sentence}: {whole_percent(100 * idle)} % of all lanes that are issued do nothing.",
+        f"{sentence}: {whole_percent(100 * idle)} % of the lanes do nothing.",
         advice,
         Effect({**effect.resources, LAUNCH: _not_launched(evidence, effect)}, effect.waits),
         evidence={"acting_lanes": lanes, "wasted_lanes_pct": 100 * idle},

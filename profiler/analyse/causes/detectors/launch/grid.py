@@ -22,12 +22,12 @@ from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_inde
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
 from profiler.analyse.causes.flow.lane_values import is_left_early
 from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself
-from profiler.analyse.causes.flow.who_stores import is_decided_by_loads
+from profiler.analyse.causes.flow.what_decides import is_decided_by_loads, may_work_differently
 from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
     count_waves,
     count_working_blocks,
-    find_idle_warps,
+    find_repeating_warps,
     may_be_fewer,
     part_working,
 )
@@ -43,8 +43,8 @@ _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, whi
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 FEWER_WARPS = (
-    "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: a larger BLOCK, several rows at once, "
-    "or a loop over blocks."
+    "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: several rows at once, a loop over "
+    "blocks, or a larger BLOCK where it is not the row itself."
 )
 _LESS_EACH = (
     "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
@@ -203,6 +203,8 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
+    if not may_work_differently(evidence):
+        of_warps = 0.0
     saves = max(of_sms, of_warps)
     # Where SMs execute as much more as they have more blocks, no block differs from another.
     lacking = _lacking_a_block(evidence)
@@ -255,9 +257,10 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     each = evidence.executed / warps
     # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
-    idle = find_idle_warps(evidence)
+    idle = find_repeating_warps(evidence)
     in_shared = {site for site in evidence.sites if site.stores_in_shared}
     for index, blocks in _ways_on(evidence.shape).items():
+        axis = index.removeprefix(OF_BLOCK).removeprefix(".").lower()
         alike = [
             site
             for site in find_block_independent(evidence, index)
@@ -268,23 +271,20 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             alike += evidence.of("barrier")
         # Blocks can do more each until the GPU is filled twice only.
         left = left_of_blocks(evidence, 1 / blocks)
-        kept = dict.fromkeys(evidence.sites, 1 - idle) if idle else {}
-        kept |= dict.fromkeys(alike, (1 - idle) * left)
-        fewer = evidence.without({site: 1 - part for site, part in kept.items()})
+        gone = dict.fromkeys(evidence.sites, idle) if idle else {}
+        fewer = evidence.without(gone | dict.fromkeys(alike, 1 - (1 - idle) * left))
         yield Candidate(
             "too-little-work-a-thread",
             f"A warp executes {each:,.0f} instructions and ends; {whole_percent(100 * evidence.share_executed(alike))} % of them are the same in every block"
-            + (f" along {index.partition('.')[2].lower()}." if "." in index else ".")
-            + (
-                f" {whole_percent(100 * idle)} % of the warps store nothing: they repeat what others do."
-                if round(100 * idle)
-                else ""
-            ),
-            "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
+            f"{f' along {axis}' * bool(axis)}."
+            + f" {whole_percent(100 * idle)} % of the warps store nothing: they repeat what others do."
+            * bool(idle),
+            f"Let each thread take several elements {f'along {axis}, in a loop' if axis else '(a grid-stride loop, or four elements at once)'}, and prepare "
+            "once for all of them.",
             Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, fewer.waits),
             {site: site.executed + evidence.charged[site].total for site in alike},
             {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
-            in_triton=FEWER_WARPS if round(100 * idle) else "",
+            in_triton=FEWER_WARPS if idle else "",
         )
 
 

@@ -67,7 +67,7 @@ class Operations(ABC, Generic[_Number]):
 
     @abstractmethod
     def logic(self, values: Sequence[_Number], table: int) -> _Number:
-        """Returns what LOP3 makes of three numbers: its table holds the result for each combination of three bits."""
+        """Returns what LOP3 makes of three numbers by its table; `by_table` computes it."""
 
     def address(self, access: Site) -> _Number:
         """Returns the address of an access, or its lower half if it has 64 bits: behind the descriptor, which is the same for all threads."""
@@ -130,6 +130,18 @@ def _of_halves(upper: str, lower: str) -> int | None:
         return int.from_bytes(struct.pack(">ee", float(upper), float(lower)), signed=True)
     except (ValueError, OverflowError):
         return None
+
+
+def by_table(numbers: Sequence[int], table: int) -> int:
+    """Returns what LOP3 computes: for each bit, the entry of its table that the bits of the three numbers choose."""
+    result = 0
+    for row in range(8):
+        if table >> row & 1:
+            chosen = -1
+            for place, number in enumerate(numbers):
+                chosen &= number if row >> 2 - place & 1 else ~number
+            result |= chosen
+    return result
 
 
 def step_of(site: Site, register: str) -> int | None:
