@@ -62,15 +62,14 @@ def what_is_idle(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, s
     processing = find_processing(evidence) - find_address_work(evidence)
     work = {site: part for site, part in idle.items() if site.kind in _WORK or site in processing}
     exchanging = _with_loaded_from_shared(evidence) & work.keys()
-    if not _are_most(work, exchanging) or not any(site.kind in SHARED for site in exchanging):
-        return _BY_DATA if _are_most(idle, _find_passed_by(evidence) & idle.keys()) else _NO_WORK
-    of_one = {site for site in exchanging if LANES * (1 - idle[site]) <= _ONE_LANE}
-    by_halves = any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one)
-    if by_halves or not _are_most(work, of_one):
-        return _STEPS
-    return (
-        _ONE_FOR_WARP if any(site.instruction.name == "SHFL" for site in evidence.of("mio")) else _ONE_FOR_ALL
-    )
+    if _are_most(work, exchanging) and any(site.kind in SHARED for site in exchanging):
+        of_one = {site for site in exchanging if LANES * (1 - idle[site]) <= _ONE_LANE}
+        if any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one):
+            return _STEPS
+        if _are_most(work, of_one):
+            shuffles = any(site.instruction.name == "SHFL" for site in evidence.of("mio"))
+            return _ONE_FOR_WARP if shuffles else _ONE_FOR_ALL
+    return _BY_DATA if _are_most(idle, _find_passed_by(evidence) & idle.keys()) else _NO_WORK
 
 
 def _are_most(idle: Mapping[Site, float], some: Set[Site]) -> bool:

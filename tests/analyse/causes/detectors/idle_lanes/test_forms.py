@@ -5,7 +5,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 
-ALL, SOME, ONE = ({"lanes": count, "acting": count} for count in (32.0, 12.0, 1.0))
+ALL, MOST, SOME, ONE = ({"lanes": count, "acting": count} for count in (32.0, 24.0, 12.0, 1.0))
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 
 
@@ -28,6 +28,8 @@ LOADED = [("LDG.E R4, [R2.64]", ALL), ("STS [R3], R4", ALL), (BARRIER, ALL)]
     [
         ([*LOADED, *added_up(ONE)], "One lane works on what all have left", "Let all lanes take part"),
         ([*LOADED, *added_up(SOME), (BARRIER, ALL), *added_up(ONE)], "Values pass through shared memory in steps", "by shuffles"),
+        # The edge of a tile is there for its neighbours.
+        ([*LOADED, *added_up(MOST)], "Lanes have nothing to do", "end the others' warps"),
         (
             [("SHFL.DOWN PT, R5, R4, 0x10, 0x1f", ALL), ("FADD R4, R4, R5", ALL), ("STS [R6], R4", ONE), (BARRIER, ALL)],
             "One lane of each warp takes part where values pass between warps",
