@@ -185,7 +185,17 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     fewer = evidence.without(fractions)
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
     widened = [site for site in converting if site.opcode.startswith(_WIDENED)]
-    mixed = " Values are converted from float for it." if widened else ""
+    # On GPUs for games, the units for doubles convert as well.
+    of_converting = evidence.without(dict.fromkeys(converting, 1.0)).resources.get("xu", 0.0)
+    by_converting = 100 * evidence.model.busy.get("xu", 0.0) * of_converting
+    at_work = (
+        f", which keeps the special-function units busy for {whole_percent(by_converting)} % of the time"
+    )
+    mixed = (
+        f" Values are converted from float for it{at_work if by_converting > busy else ''}."
+        if widened
+        else ""
+    )
     warps = _more_warps(evidence, sites)
     crowded = (
         f" Without pairs of registers, an SM would hold {warps:.2g} times the warps."

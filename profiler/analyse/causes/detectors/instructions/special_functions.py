@@ -80,10 +80,12 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     dropped = _find_dropped(evidence, roots, compared) | {site: one.spared for site, one in powers.items()}
     lines = _find_lines(evidence, dropped, compared)
     fractions = _find_spare_of_floats(lines) | fractions
-    busy = evidence.model.busy.get(_UNIT, 0.0)
     if not any(fractions.values()):
         return
     share = 100 * evidence.share_executed(fractions)
+    # Conversions from and to double precision keep the unit busy as well, and are no part of this.
+    of_these = evidence.without(dict.fromkeys(fractions, 1.0)).resources.get(_UNIT, 0.0)
+    busy = 100 * evidence.model.busy.get(_UNIT, 0.0) * of_these
     spared = {site: part * site.executed for site, part in fractions.items()}
     names, advice = _advice_on(spared)
     of_roots = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in roots.items())
@@ -99,8 +101,8 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         in_triton = powers_in_triton(advice)
     yield Candidate(
         "special-functions",
-        f"{whole_percent(share)} % of the executed instructions evaluate divisions, roots or functions; the special-function units are busy for "
-        f"{whole_percent(100 * busy)} % of the time."
+        f"{whole_percent(share)} % of the executed instructions evaluate divisions, roots or functions, and keep the special-function units "
+        f"busy for {whole_percent(busy)} % of the time."
         + (f" There is no fast form of {names}." if names else ""),
         advice,
         _keep_special(
@@ -110,7 +112,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
             fractions,
         ),
         spared,
-        {"special_pct": share, "special_busy_pct": 100 * busy},
+        {"special_pct": share, "special_busy_pct": busy},
         in_triton=in_triton,
     )
 

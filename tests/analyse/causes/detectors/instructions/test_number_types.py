@@ -186,3 +186,18 @@ def test_a_quotient_by_a_root_is_a_reciprocal_root_and_by_a_sum_with_it_is_none(
     )
     (candidate,) = number_types.detect_fp64(evidence)
     assert ("rsqrt(x)" in candidate.advice) == advised
+
+
+@pytest.mark.parametrize(
+    ("busy", "said"), [({"xu": 0.5, "fp64": 0.1}, True), ({"xu": 0.5, "fp64": 0.6}, False)]
+)
+def test_doubles_say_which_units_conversions_keep_busy_where_these_are_busier(busy, said):
+    lines = (
+        "F2F.F64.F32 R4, R6",
+        "DMUL R4, R4, R8",
+        "F2F.F32.F64 R6, R4",
+        "MUFU.EX2 R9, R9",
+        "MUFU.EX2 R9, R9",
+    )
+    (candidate,) = number_types.detect_fp64(evidence_of(*lines, "EXIT", busy=busy))
+    assert ("keeps the special-function units busy for 25 % of the time" in candidate.sentence) == said

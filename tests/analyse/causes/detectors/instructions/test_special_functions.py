@@ -35,6 +35,15 @@ def test_without_lines_a_function_takes_the_arithmetic_near_it_alone():
     assert candidate.evidence["special_pct"] == 100
 
 
+def test_conversions_of_doubles_are_no_part_of_the_time_that_functions_keep_their_units_busy():
+    evaluating = ["FFMA R2, R1, 1.4426950216293334961, -R3", "FFMA R2, R1, 1.925963033500011079e-08, R2", *["FFMA R2, R1, R3, R2"] * 7, "MUFU.EX2 R2, R2"]  # fmt: skip
+    converting = ["F2F.F64.F32 R4, R6", "F2F.F32.F64 R6, R4"] * 2
+    evidence = evidence_of(*evaluating, *["MOV R9, R8"] * 20, *converting, file=None, busy={"xu": 0.5})
+    (candidate,) = special_functions.detect_special_functions(evidence)
+    assert candidate.evidence["special_busy_pct"] == pytest.approx(10)  # one of five
+    assert "busy for 10 % of the time" in candidate.sentence
+
+
 @pytest.mark.parametrize(
     ("constant", "found"),
     [
