@@ -338,6 +338,8 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
         ((LOAD, "LDG.E R5, [R2.64+0x4]"), {0: APART, 1: APART}, "keep the members of a structure in arrays of their own"),
         ((LOAD, "LDG.E R5, [R2.64+0x4]", "@P0 BRA 0x0"), {0: APART, 1: APART}, "such as a warp for each row"),
         ((LOAD, "LDG.E R5, [R8.64]"), {0: APART, 1: APART}, "exchange the roles of the indices, change the layout"),
+        # One element, on both sides of a branch.
+        ((LOAD, LOAD), {0: APART, 1: APART}, "exchange the roles of the indices, change the layout"),
         ((LOAD, "LDG.E R5, [R2.64+0x4]"), {one: {"sectors": 900.0, "ideal_sectors": 400.0} for one in range(2)}, "Access the neighbouring elements"),
         (GATHER, {0: FULL, 2: APART}, "sort or group the work by that index"),
         (GATHER, {0: APART, 2: APART}, "exchange the roles of the indices"),

@@ -115,7 +115,9 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
     walks = any(evidence.innermost_loop(site) for site in sites)
     costliest = max(sites, key=lambda site: site.excess_sectors)
     size = find_structure(evidence, costliest)
-    if size or (not walks and 2 * len({base_of(site) for site in sites}) <= len(sites)):
+    # The members of a structure lie at several distances from its beginning; both sides of a branch may access one place.
+    members = {(base_of(site), offset_of(site)) for site in sites}
+    if size or (not walks and 2 * len({base for base, _ in members}) <= len(members)):
         apart = f" (here one begins every {size:,} bytes)" if size else ""
         return (
             f"Let neighbouring threads {advice}: keep the members of a structure{apart} in arrays of their own, access what lies together in one "
