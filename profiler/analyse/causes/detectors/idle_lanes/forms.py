@@ -25,10 +25,14 @@ _SHORT_ROWS = (
     "Loads of elements act for {:.0f} of 32 lanes on average, as where rows or lists are shorter than a warp",
     "Let a warp take several rows at once, and give each fewer lanes, such as 8 for a row of 7 elements, or one thread.",
 )
+_ONE_ALONE = (
+    "One lane of a warp does all of its work",
+    "Let all lanes take part: give each its share of the elements, and make one value of theirs by shuffles (`__shfl_down_sync`).",
+)
 _ONE_FOR_ALL = (
     "One lane works on what all have left in shared memory, and the others wait for it",
     "Let all lanes take part: make one value of those of a warp by shuffles (`__shfl_down_sync`), and only of the warps' values through "
-    "shared memory.",
+    "shared memory. If the turns of its loop do not depend on each other, give each lane one of them.",
 )
 _ONE_FOR_WARP = (
     "One lane of each warp takes part where values pass between warps",
@@ -67,8 +71,13 @@ def what_is_idle(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, s
         if any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one):
             return _STEPS
         if _are_most(work, of_one):
-            shuffles = any(site.instruction.name == "SHFL" for site in evidence.of("mio"))
-            return _ONE_FOR_WARP if shuffles else _ONE_FOR_ALL
+            if any(site.instruction.name == "SHFL" for site in evidence.of("mio")):
+                return _ONE_FOR_WARP
+            left_by_all = any(
+                site.stores_in_shared and acting_lanes(site) > _ONE_LANE * site.executed
+                for site in evidence.sites
+            )
+            return _ONE_FOR_ALL if left_by_all else _ONE_ALONE
     return _BY_DATA if _are_most(idle, _find_passed_by(evidence) & idle.keys()) else _NO_WORK
 
 
