@@ -144,7 +144,7 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
             if guard.kind != "control" or not guard.instruction.predicate or guard not in idle:
                 continue
             going_on = max(following.executed, behind[guard])
-            if going_on < guard.executed and not _ends_turns(evidence, guard):
+            if going_on < guard.executed and not ends_turns(evidence, guard):
                 since = stored.get(guard.executed, -1)
                 step = (
                     site
@@ -175,7 +175,7 @@ def _most_behind(sites: Sequence[Site]) -> Mapping[Site, float]:
     return found
 
 
-def _ends_turns(evidence: Evidence, branch: Site) -> bool:
+def ends_turns(evidence: Evidence, branch: Site) -> bool:
     """Returns whether a branch leads back to the next turn of a loop, or out of the loop that it stands in."""
     target, loop = branch.instruction.target, evidence.innermost_loop(branch)
     if target is not None and target <= branch.instruction.offset:

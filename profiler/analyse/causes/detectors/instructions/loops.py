@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
+    choosers_of,
     find_address_work,
     find_writers,
     makers_of_value,
@@ -18,6 +19,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
     written_by_any,
 )
+from profiler.analyse.causes.flow.lane_values import ends_turns
 from profiler.analyse.causes.flow.loop_carried import is_carried, steps_on
 from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.code.loops import Loop, loops_within
@@ -64,7 +66,17 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     is_nest = any(loop[0] in nests for loop in inside)
     in_steps = {site for loop in inside if _goes_in_steps(evidence, loop) for site in loop}
     most_in_steps = 2 * sum(site.executed for site in in_steps) > sum(site.executed for site in sites)
-    advice, in_triton = _ADVICE_ON_NESTS if is_nest else _ADVICE_ON_STEPS if most_in_steps else _ADVICE
+    by_data = sum(site.executed for loop in inside if _ends_by_floats(evidence, loop) for site in loop)
+    most_by_data = 2 * by_data > sum(site.executed for site in sites)
+    advice, in_triton = (
+        _ADVICE_ON_NESTS
+        if is_nest
+        else _ADVICE_ON_STEPS
+        if most_in_steps
+        else _ADVICE_ON_DATA
+        if most_by_data
+        else _ADVICE
+    )
     yield Candidate(
         "loop-overhead",
         f"{whole_percent(share)} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
@@ -79,6 +91,11 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
 
 
 _ADVICE = ("Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.", "")
+_ADVICE_ON_DATA = (
+    "What a turn computes decides whether it is the last, so that the compiler cannot unroll the loop: make four or eight turns between two "
+    "tests, and where the loop has ended within them, go back to where they began and make these one by one.",
+    "",
+)
 _ADVICE_ON_STEPS = (
     "Let the compiler know the number of steps (a template parameter, or a constant), so that it unrolls the whole loop and needs no "
     "counting and no tests. Unrolling spares instructions and no waiting, because each step needs what the one before stored in shared memory.",
@@ -89,6 +106,21 @@ _ADVICE_ON_NESTS = (
     "needs no tests and no indices.",
     "Make the number of turns of the inner loop a `tl.constexpr`, and count it by `tl.static_range`, which unrolls it.",
 )
+
+
+def _ends_by_floats(evidence: Evidence, inside: Sequence[Site]) -> bool:
+    """Returns whether floats that a loop computes decide if a turn is the last, as where an iteration converges or leaves a circle."""
+    ends = (
+        site
+        for site in inside
+        if site.instruction.predicate and site.kind == "control" and ends_turns(evidence, site)
+    )
+    tests = reach(
+        (one for branch in ends for one in choosers_of(evidence, branch)),
+        lambda one: choosers_of(evidence, one),
+    )
+    own = written_by_any(site for site in inside if site.kind in _FLOATS)
+    return any(one.kind in _FLOATS and not own.isdisjoint(one.use.inputs) for one in tests)
 
 
 def _goes_in_steps(evidence: Evidence, inside: Sequence[Site]) -> bool:
