@@ -83,7 +83,9 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     if evidence.atomics_are_contended and 2 * _sampled(evidence, fractions) < waiting:
         sentence += "; the samples at other instructions are of accesses that queue behind these atomics"
     spared = _spared(evidence, fractions)
-    advice, in_triton = _for_type(evidence, _ADVICE[where][updated], sites), ""
+    # A block of one warp has nothing left to add up when its warp has.
+    is_one_warp = updated == "one place" and evidence.shape is not None and evidence.shape.warps_of_block == 1
+    advice, in_triton = _for_type(evidence, _ADVICE["shared" if is_one_warp else where][updated], sites), ""
     if updated == "one place" and all(
         _stays_in_a_loop(evidence, site) for site in sites if site.kind == most
     ):

@@ -413,3 +413,12 @@ def test_where_others_queue_behind_atomics_the_samples_at_other_lines_are_explai
     evidence.charged[evidence.sites[1]].clear()
     (candidate,) = atomics.detect_atomics(replace(evidence, atomics_are_contended=contended))
     assert ("queue behind these atomics" in candidate.sentence) == said
+
+
+@pytest.mark.parametrize(("threads", "in_shared"), [(32, False), (64, True)])
+def test_a_block_of_one_warp_has_no_others_to_add_up_with(threads, in_shared):
+    lines = ("IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5", "EXIT")
+    facts = {1: {"waits": {"lg_throttle": 90}}}
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, block=threads))
+    assert candidate.advice.startswith("Add up inside the warp first")
+    assert ("inside the block in shared memory" in candidate.advice) == in_shared
