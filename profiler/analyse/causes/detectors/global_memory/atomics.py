@@ -24,6 +24,7 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
+    makers_of_value,
     reach,
     sources_of,
 )
@@ -66,7 +67,10 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     blocks = evidence.shape.blocks if evidence.shape else 0
     updates = sum(site.executed * (site.acting or LANES) for site in sites if site.kind == most)
     once_a_block = where == "global" and updates <= blocks
-    apart = where == "global" and not once_a_block and _has_place_for_each_thread(evidence, sites)
+    has_copy = where == "global" and not once_a_block and _adds_copy_of_block(evidence)
+    apart = (
+        where == "global" and not (once_a_block or has_copy) and _has_place_for_each_thread(evidence, sites)
+    )
     sentence = f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics in {where} memory"
     if repeated:
         sentence += ", which are retried in a loop"
@@ -82,6 +86,8 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     advice, in_triton = _for_type(_ADVICE[where][updated], sites), ""
     if once_a_block:
         advice, in_triton = _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
+    elif has_copy:
+        advice, in_triton = _IN_FEWER_COPIES, _IN_FEWER_COPIES_OF_PROGRAMS
     elif apart:
         advice, in_triton = _IN_ONE_THREAD, _IN_ONE_PROGRAM
     # Where atomics cost nothing, larger blocks are another cause's remedy.
@@ -95,7 +101,9 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         _CAUSE,
         f"{sentence}.",
         advice,
-        _with_larger_blocks(evidence, spared) if cost_something and (once_a_block or apart) else spared,
+        _with_larger_blocks(evidence, spared)
+        if cost_something and (once_a_block or has_copy or apart)
+        else spared,
         weights,
         {
             "waiting_pct": waiting,
@@ -130,6 +138,16 @@ def _with_larger_blocks(evidence: Evidence, spared: Effect) -> Effect:
     """Returns the effect of fewer updates where each block has to take more elements for that: fewer blocks are launched, too."""
     launches = spare_launches(evidence, left_of_blocks(evidence, 1 / LANES))
     return replace(spared, resources={**spared.resources, LAUNCH: launches})
+
+
+def _adds_copy_of_block(evidence: Evidence) -> bool:
+    """Returns whether most updates of global memory add what atomics have summed up in shared memory: each block has a copy of its own already."""
+    updates = evidence.of("atomic")
+    of_copy = [
+        site for site in updates if any(one.kind == "shared load" for one in makers_of_value(evidence, site))
+    ]
+    has_summed = bool(evidence.of("shared atomic"))
+    return has_summed and 2 * sum(site.executed for site in of_copy) > sum(site.executed for site in updates)
 
 
 def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> bool:
@@ -224,6 +242,13 @@ _IN_LARGER_PROGRAMS = (
     "There is one update a program already: let each program take more elements before it (a larger BLOCK, or a loop over several), or let it "
     "store its result, and combine the results of all programs in a second kernel."
 )
+
+
+_IN_FEWER_COPIES = (
+    "Each block updates a copy of its own in shared memory already: let each block take more elements before it adds its copy to global memory (fewer "
+    "blocks, each with a grid-stride loop)."
+)
+_IN_FEWER_COPIES_OF_PROGRAMS = "Each program adds up in a copy of its own already: let each take more elements before it adds its copy (a larger BLOCK, or a loop over several)."
 
 
 _IN_ONE_THREAD = (

@@ -109,6 +109,26 @@ def test_who_updates_once_a_block_already_is_told_to_make_blocks_larger(acting, 
     assert ("take more elements before it" in candidate.advice) == once
 
 
+@pytest.mark.parametrize(
+    ("counted", "added", "has_copy"),
+    [
+        ("ATOMS.POPC.INC.32 RZ, [R3+URZ]", "LDS R5, [R2]", True),
+        (
+            "STS [R3], R4",
+            "LDS R5, [R2]",
+            False,
+        ),  # a value that another thread brought: nothing is added up yet
+        ("ATOMS.POPC.INC.32 RZ, [R3+URZ]", "LDG.E R5, [R8.64]", False),
+    ],
+)
+def test_who_adds_a_copy_of_the_block_has_one_already(counted, added, has_copy):
+    lines = ("LDG.E.U8 R4, [R6.64]", "LEA R3, R4, UR4, 0x2", counted, "BAR.SYNC.DEFER_BLOCKING 0x0", added, "LDG.E R7, [R6.64]",
+             "IMAD.WIDE R12, R7, 0x4, R12", "RED.E.ADD [R12.64], R5", "EXIT")  # fmt: skip
+    evidence = evidence_of(*lines, facts={7: {"acting": 32.0, "waits": {"lg_throttle": 200}}}, grid=10)
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert candidate.advice.startswith("Each block updates a copy of its own") == has_copy
+
+
 @pytest.mark.parametrize(("waited", "is_named"), [(20, True), (0, False)])
 def test_larger_blocks_are_no_remedy_for_atomics_that_cost_nothing(waited, is_named):
     """One update a block, of which L2 does next to nothing: what larger blocks save is another cause's."""
