@@ -187,7 +187,14 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     widened = [
         site for site in converting if site.opcode.startswith(_WIDENED) and not _is_of_double(evidence, site)
     ]
-    mixed = " Values are converted from float for it." if widened else ""
+    mixed = " Values are converted from float for it" if widened else ""
+    converted = 100 * _busy_converting(evidence, converting)
+    if mixed:
+        mixed += (
+            f", which keeps the special-function units busy for {whole_percent(converted)} %."
+            if converted > busy
+            else "."
+        )
     warps = _more_warps(evidence, sites)
     crowded = (
         f" Without pairs of registers, an SM would hold {warps:.2g} times the warps."
@@ -206,6 +213,12 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
+
+
+def _busy_converting(evidence: Evidence, converting: Sequence[Site]) -> float:
+    """Returns for which part of the time the special-function units, which convert from and to double precision, do so."""
+    part = evidence.without(dict.fromkeys(converting, 1.0)).resources.get("xu", 0.0)
+    return part * evidence.model.busy.get("xu", 0.0)
 
 
 def _is_of_double(evidence: Evidence, site: Site) -> bool:
