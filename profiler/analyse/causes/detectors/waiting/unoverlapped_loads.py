@@ -35,8 +35,8 @@ _AHEAD = {
     "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
     "branches": "A loop over these loads is unrolled already, but branches stand between its copies, so that each load waits until the one before it has "
     "been used: load all values first, at an index that is always valid or under a condition alone (`x = inside ? p[i] : 0`), and use them after that.",
-    "slow paths": "A loop over these loads is unrolled already, but the branches of precise divisions, roots or functions stand between its copies: with their "
-    "fast forms (`__fdividef`, `rsqrtf`, `__expf`), which have no branches, the loads of all copies are issued together.",
+    "slow paths": "A loop over these loads is unrolled already, but the branches of precise divisions, roots or functions stand between its copies: "
+    "write their fast forms, which have no branches, and the loads of all copies are issued together.",
     "stores": "Load all values before the first store: stores stand between these loads, and the compiler moves no load ahead of one that may change "
     "what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
     "": "Let each thread take several elements, and issue all of their loads before the first use.",
