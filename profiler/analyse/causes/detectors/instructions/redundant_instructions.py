@@ -48,6 +48,8 @@ _GOING_WITH_A_LOOP = ("integer", "control", "global load")
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that loops repeat with the same inputs, and products that the addition after them could include."""
     repeated = find_steady_arithmetic(evidence)
+    # What changes in neither loop belongs before both: no exchange of the loops spares it.
+    in_turns = {site: part for site, part in _find_alike_in_turns(evidence).items() if site not in repeated}
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (
         (repeated, *_say_what_repeats(evidence, repeated), ""),
@@ -59,8 +61,9 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
             "",
         ),
         (
-            _find_alike_in_turns(evidence),
-            "An inner loop computes the same values in each turn of the loop around it, and looks up the same constants.",
+            in_turns,
+            "An inner loop computes the same values in each turn of the loop around it"
+            + (", and looks up the same constants." if any(map(is_indexed, in_turns)) else "."),
             "Exchange the loops, so that what is computed once serves several turns of the outer one (with a sum for each of them in registers), "
             "or compute the values once before both loops and keep them.",
             "",
