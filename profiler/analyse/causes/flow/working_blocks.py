@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Kind, Site
+from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.causes.flow.lane_values import (
     find_chosen_by_warp,
     find_differing_in_block,
@@ -15,6 +17,9 @@ from profiler.analyse.causes.flow.lane_values import (
 )
 from profiler.analyse.causes.flow.who_stores import is_chosen_by_data
 from profiler.catalog.metrics import LANES
+
+_STORES: tuple[Kind, ...] = ("global store", "atomic", "shared atomic")
+_ALWAYS = "PT"
 
 
 @kept
@@ -24,11 +29,66 @@ def find_idle_warps(evidence: Evidence) -> float:
     Triton gives such warps the elements of others, where a block has fewer elements than threads. Warps that end before they access
     memory repeat nothing, and do not count. Neither do those of which a thread stores only what it finds: it has to look first.
     """
-    if not evidence.has_costs or evidence.of(*SHARED, "barrier"):
+    if not evidence.has_costs:
         return 0.0
+    if evidence.of(*SHARED, "barrier"):
+        return max(0.0, 1 - _part_of_first_warps(evidence) / _part_going_on(evidence))
     storing = [site for site in evidence.of("global store", "atomic") if site.acting is not None]
     part = find_part_acting(evidence, storing) / _part_going_on(evidence) if storing else 1.0
     return 0.0 if part >= 1 or is_chosen_by_data(evidence, storing) else 1 - part
+
+
+def _part_of_first_warps(evidence: Evidence) -> float:
+    """Returns the part of a block's warps, from its first thread on, beyond which the thread's index forbids every store, also those to shared memory.
+
+    Other tests may choose other warps for each store, such as those that fill a buffer and those that use it.
+    """
+    threads = evidence.shape.threads if evidence.shape else 0
+    if not threads or evidence.shape is None or evidence.shape.block[0] != threads:
+        return 1.0
+    storing = [site for site in evidence.sites if site.stores_in_shared or site.kind in _STORES]
+    first = max((_count_first_threads(evidence, site, threads) for site in storing), default=threads)
+    return math.ceil(first / LANES) / evidence.shape.warps_of_block
+
+
+def _count_first_threads(evidence: Evidence, store: Site, threads: int) -> int:
+    """Returns how many threads of a block, from the first on, may come to a store; all where their index does not decide it."""
+    before = evidence.by_function[store.function][: store.position]
+    left = [
+        (one, _negated(one.instruction.predicate))
+        for one in before
+        if one.instruction.name == "EXIT" and one.instruction.predicate
+    ]
+    tests = [(store, store.instruction.predicate or _ALWAYS), *left]
+    return min(_count_let_pass(evidence, site, predicate, threads) for site, predicate in tests)
+
+
+def _count_let_pass(evidence: Evidence, site: Site, predicate: str, threads: int) -> int:
+    """Returns how many threads, from the first on, a predicate lets pass: those of `ISETP.LT.U32.AND P0, PT, R3, 0x40, !P1`, with R3 the thread's index, are 64 or fewer."""
+    is_negated = predicate.startswith("!")
+    before = reversed(evidence.by_function[site.function][: site.position])
+    test = next((one for one in before if predicate.removeprefix("!") in one.use.predicates_written), None)
+    if test is None or test.instruction.name != "ISETP" or ".AND" not in test.opcode:
+        return threads
+    *_, index, bound, besides = test.instruction.operands
+    if is_negated and besides != _ALWAYS:
+        return threads
+    ends = test.opcode.startswith("ISETP.GE." if is_negated else "ISETP.LT.")
+    is_bound = ends and bound.startswith("0x") and _is_thread(evidence, test, index, threads)
+    own = int(bound, 16) if is_bound else threads
+    return min(own, threads if besides == _ALWAYS else _count_let_pass(evidence, test, besides, threads))
+
+
+def _is_thread(evidence: Evidence, site: Site, register: str, threads: int) -> bool:
+    """Returns whether a register holds the index of the thread in its block, which Triton cuts off at the block's size once more."""
+    made_by = sources_of(evidence, site, {register})
+    if [hex(threads - 1) in one.instruction.operands for one in made_by] == [True]:
+        made_by = sources_of(evidence, made_by[0])
+    return [one.instruction.operands[1:] for one in made_by] == [("SR_TID.X",)]
+
+
+def _negated(predicate: str) -> str:
+    return predicate.removeprefix("!") if predicate.startswith("!") else f"!{predicate}"
 
 
 def _part_going_on(evidence: Evidence) -> float:

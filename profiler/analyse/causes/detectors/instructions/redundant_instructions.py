@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import product
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.powers import find_powers
@@ -163,12 +164,11 @@ def detect_repeated_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
-    """Names what all blocks along a dimension of the grid compute alike in a loop that is their own work otherwise."""
+    """Names what all blocks along a dimension of the grid compute alike: in a loop that is their own work otherwise, or outside of loops."""
     grid = evidence.shape.grid if evidence.shape else ()
-    for axis, blocks in zip("XYZ", grid, strict=False):
-        if blocks == 1:
-            continue
-        repeated, results = find_repeated_in_blocks(evidence, f"SR_CTAID.{axis}")
+    ways = [(axis, blocks) for axis, blocks in zip("XYZ", grid, strict=False) if blocks > 1]
+    for (axis, blocks), in_loops in product(ways, (True, False)):
+        repeated, results = find_repeated_in_blocks(evidence, f"SR_CTAID.{axis}", in_loops)
         if not repeated:
             continue
         share = 100 * evidence.share_executed(repeated)
@@ -177,8 +177,8 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
         kept, moved = 2 * sum(_count_bytes(evidence, site) for site in results) / blocks, _moved(evidence)
         yield Candidate(
             "redundant-instructions",
-            f"In a loop, the {blocks:,} blocks along {axis.lower()} compute the same values: {whole_percent(share)} % of the executed instructions are "
-            "for these, or for what only they need.",
+            f"{'In a loop, the' if in_loops else 'The'} {blocks:,} blocks along {axis.lower()} compute the same values: {whole_percent(share)} % of the "
+            "executed instructions are for these, or for what only they need.",
             "Compute them once, in a kernel before this one, and load the results; or let a block take more of what needs them.",
             Effect({**fewer.resources, "dram": -kept / moved if moved else 0.0}, fewer.waits),
             {site: site.executed + evidence.charged[site].total for site in repeated},

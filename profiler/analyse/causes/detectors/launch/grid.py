@@ -41,8 +41,8 @@ _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, whi
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 FEWER_WARPS = (
-    "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: a larger BLOCK, several rows at once, "
-    "or a loop over blocks."
+    "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: several rows at once, a loop over "
+    "blocks, or a larger BLOCK where it is not the row itself."
 )
 _LESS_EACH = (
     "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
@@ -253,6 +253,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     idle = find_idle_warps(evidence)
     in_shared = {site for site in evidence.sites if site.stores_in_shared}
     for index, blocks in _ways_on(evidence.shape).items():
+        axis = index.removeprefix(OF_BLOCK).removeprefix(".").lower()
         alike = [
             site
             for site in find_block_independent(evidence, index)
@@ -269,13 +270,14 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             "too-little-work-a-thread",
             f"A warp executes {each:,.0f} instructions and ends; {whole_percent(100 * evidence.share_executed(alike))} % of them are the same in every block"
-            + (f" along {index.partition('.')[2].lower()}." if "." in index else ".")
+            f"{f' along {axis}' * bool(axis)}."
             + (
                 f" {whole_percent(100 * idle)} % of the warps store nothing: they repeat what others do."
                 if round(100 * idle)
                 else ""
             ),
-            "Let each thread take several elements (a grid-stride loop, or four elements at once), and prepare once for all of them.",
+            f"Let each thread take several elements {f'along {axis}, in a loop' if axis else '(a grid-stride loop, or four elements at once)'}, and prepare "
+            "once for all of them.",
             Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, fewer.waits),
             {site: site.executed + evidence.charged[site].total for site in alike},
             {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},

@@ -1,4 +1,4 @@
-"""Finds what the blocks along a dimension of the grid compute alike within a loop that is otherwise each block's own work.
+"""Finds what the blocks along a dimension of the grid compute alike within code that is otherwise each block's own work.
 
 Blocks that compare their own elements with the same table all load the table, and have to. What they compute of the table alone, such
 as the sums of the squares of its rows, each of them computes again.
@@ -38,8 +38,8 @@ class Repeated(NamedTuple):
 _NOTHING = Repeated({}, frozenset())
 
 
-def find_repeated_in_blocks(evidence: Evidence, index: str) -> Repeated:
-    """Returns the arithmetic of loops, with what serves it alone, that every block along an index makes with the same data.
+def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = True) -> Repeated:
+    """Returns the arithmetic of loops, or that outside of them, with what serves it alone, that every block along an index makes with the same data.
 
     A load stays for each result that a block's own work reads, in place of one that goes, or else of what computes it. Where nothing in
     a loop is a block's own, other causes name the loop.
@@ -49,14 +49,20 @@ def find_repeated_in_blocks(evidence: Evidence, index: str) -> Repeated:
     function = evidence.sites[0].function  # the kernel: of what calls are given, nothing is known
     sites = evidence.by_function[function]
     loops = evidence.loops.get(function, [])
-    arithmetic = [site for site in sites if evidence.innermost_loop(site) and _computes(evidence, site)]
+    arithmetic = [
+        site
+        for site in sites
+        if bool(evidence.innermost_loop(site)) == in_loops and _computes(evidence, site)
+    ]
     if not arithmetic:
         return _NOTHING
     depending = _find_depending(evidence, sites, loops, index)
+    outside = [site for site in sites if not evidence.innermost_loop(site)]
+    areas = [evidence.inside(loop) for loop in loops] if in_loops else [outside]
     alike = {
         site
-        for loop in loops
-        if not depending.isdisjoint(inside := evidence.inside(loop))
+        for inside in areas
+        if not depending.isdisjoint(inside)
         for site in inside
         if site not in depending and site.kind not in _STAYS and site.instruction.name not in COPIES_TO_SHARED
     }
@@ -104,9 +110,9 @@ def _find_serving(
 def _is_read_beside(
     evidence: Evidence, site: Site, made: Collection[Site], readers: Mapping[Site, Collection[Site]]
 ) -> bool:
-    """Returns whether a block's own work reads a result in the loop in which it is made; what is read behind the loop is one value."""
+    """Returns whether a block's own work reads a result in the loop in which it is made, if any; what is read behind the loop is one value."""
     loop = evidence.innermost_loop(site)
-    inside = evidence.inside(loop) if loop else ()
+    inside = evidence.inside(loop) if loop else evidence.by_function[site.function]
     return any(one not in made and one in inside for one in readers.get(site, ()))
 
 

@@ -1,4 +1,4 @@
-"""What every block computes again in a loop that is its own work otherwise, and loops in which only loads and addresses are the same."""
+"""What every block computes again within its own work, in a loop or outside of loops, and where only loads and addresses are the same."""
 
 import pytest
 from made_evidence import evidence_of
@@ -125,3 +125,41 @@ def test_loads_and_addresses_alone_are_no_repetition(changed):
 def test_what_a_branch_of_the_block_passes_by_is_its_own_work():
     branch = "ISETP.GT.AND P2, PT, R20, R3, PT; @P2 BRA {end}"
     assert found(other="LDG.E R9, [R4+0x4]; " + branch.format(end="0xd0")) == []
+
+
+# A temperature of each thread, of which all blocks along y make the same logarithm, for a rate of their own.
+RATE = {
+    "index": "S2R R1, SR_CTAID.Y",
+    "load": "LDG.E R8, [R4]",
+    "logarithm": "MUFU.LG2 R9, R8",
+    "in_base": "FMUL R10, R9, 0.69314718246459960938",
+    "rate": "FFMA R12, R10, R1, R3",
+    "store": "STG.E [R6], R12",
+}
+
+
+def along_y(**changed):
+    evidence = evidence_of(
+        *(changed.get(name, line) for name, line in RATE.items()), "EXIT", grid=(8, 100, 1)
+    )
+    return [one for one in detect_computed_by_blocks(evidence) if "blocks along y" in one.sentence]
+
+
+def test_a_logarithm_of_what_all_blocks_along_y_load_is_computed_once():
+    """The load of the temperature becomes one of the result."""
+    (one,) = along_y()
+    assert one.sentence.startswith("The 100 blocks along y compute the same values: 29 %")
+    assert names([one]) == ["MUFU", "FMUL"]
+    assert one.effect.resources["issue"] == pytest.approx(2 / 7 * 0.99)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"index": "S2R R1, SR_CTAID.X"},  # then all of the work is the same along y
+        {"load": "IMAD R8, R1, 0x4, RZ"},  # a value of the block's own
+        {"logarithm": "NOP", "in_base": "IADD3 R10, R8, 0x10, RZ"},  # an address, it may be
+    ],
+)
+def test_what_is_a_block_s_own_is_no_repetition(changed):
+    assert along_y(**changed) == []
