@@ -151,6 +151,11 @@ def counted(count: int, one: str, many: str = "") -> str:
     return f"{count} {one if count == 1 else many or f'{one}s'}"
 
 
+def listed(names: Sequence[str]) -> str:
+    """Returns `a`, `a and b`, or `a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def first_of(texts: Sequence[str], most: int, between: str = ", ") -> str:
     """Returns the first texts, and how many more there are."""
     more = f" and {len(texts) - most} more" if len(texts) > most else ""

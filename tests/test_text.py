@@ -11,6 +11,7 @@ from profiler.text import (
     change_text,
     duration,
     half_width,
+    listed,
     mean_count,
     number,
     printable,
@@ -25,6 +26,14 @@ from profiler.text import (
     unit_for_people,
     whole_percent,
 )
+
+
+@pytest.mark.parametrize(
+    ("names", "text"), [(["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")]
+)
+def test_names_are_listed_as_in_a_sentence(names, text):
+    assert listed(names) == text
+
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))
 

@@ -183,7 +183,7 @@ def reports_meant(source: str, settings: Settings) -> list[str]:
 
 
 def _show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bool) -> RecordingOverview:
-    """Returns the sheets of an open run, with every metric if `full`."""
+    """Returns the sheets of an open run, in the order of their index, with every metric if `full`."""
     if not run.manifest.is_profiled:
         return RecordingOverview(run, [], timing_of(run, settings))
     (kernels,) = choose_kernels([run], kernel_name)
@@ -193,6 +193,7 @@ def _show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bo
             settings.progress(f"examining {len(sheets) + 1} of {len(kernels)} kernels")
         sheets.append(sheet_of(run, kernel, settings, full=full))
     settings.progress("")
+    sheets.sort(key=lambda one: -(one.total_ns or 0.0))
     return RecordingOverview(run, sheets, timing_of(run, settings) if run.table("timings").num_rows else None)
 
 

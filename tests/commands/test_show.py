@@ -260,3 +260,16 @@ def test_the_version_of_ncu_is_said_to_be_unknown_where_a_report_has_none(
 ):
     make_run({"kernel": "k"}, name="old", root=tmp_path, ncu_version=version, cuda_version="11.2")
     assert re.search(rf"^ncu +{said}$", prof_here("--runs", tmp_path, "show", "old").stdout, re.MULTILINE)
+
+
+def test_the_full_answer_shows_kernels_in_the_order_of_their_times(prof_here, make_run, tmp_path):
+    launches = [
+        {"kernel": kernel, "metrics": {"gpu__time_duration.sum": ns}}
+        for kernel, ns in (("fill", 9.0), ("gemm", 90.0), ("scale", 30.0))
+    ]
+    make_run(*launches, name="three", root=tmp_path)
+    show = ("--runs", tmp_path, "show", "three", "--full")
+    page = prof_here(*show).stdout
+    assert re.findall(r"^(\w+) takes", page, re.M) == ["gemm", "scale", "fill"]
+    kernels = json.loads(prof_here(*show, "--format", "json").stdout)["kernels"]
+    assert [one["kernel"] for one in kernels] == ["gemm", "scale", "fill"]

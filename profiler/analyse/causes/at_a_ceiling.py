@@ -14,6 +14,9 @@ from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.together import saved_together
 from profiler.catalog.causes import LAST_WAVE
 
+# Sums of the same parts in another order differ by some 1e-16 of them: that much of a resource's work is none.
+_ROUNDING = 1e-12
+
 
 def find_hidden(
     model: TimeModel,
@@ -64,7 +67,8 @@ def _saves_much(candidate: Candidate, ceiling: Candidate, expected: float) -> bo
 
 
 def _work_spared(candidate: Candidate, resource: str) -> float:
-    return candidate.effect.resources.get(resource, 0.0)
+    spared = candidate.effect.resources.get(resource, 0.0)
+    return 0.0 if abs(spared) < _ROUNDING else spared
 
 
 def _hide_each_other(

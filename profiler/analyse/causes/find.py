@@ -14,7 +14,7 @@ from profiler.analyse.causes.at_a_ceiling import find_hidden, heed_ceilings, hel
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, Seen, where_is
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.every import DETECTORS, WITHOUT_COUNTERS
-from profiler.analyse.causes.detectors.global_memory.atomics import add_retries
+from profiler.analyse.causes.detectors.global_memory.atomics import ATOMIC_CONTENTION, add_retries
 from profiler.analyse.causes.detectors.instructions.compilation import detect_unoptimised
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
@@ -125,10 +125,14 @@ def expect_of_each(evidence: Evidence) -> dict[Candidate, float]:
 
 
 def _expected_of(evidence: Evidence, candidate: Candidate) -> float:
-    """Returns the estimate, which promises no more than the bound does."""
-    if candidate.saves is None:
-        return evidence.model.saved(candidate.effect)
-    return min(candidate.saves, _bound(evidence, candidate)[0])
+    """Returns the estimate, which promises no more than the bound does, nor any of the time that atomics of one place need one after the other."""
+    saved = (
+        evidence.model.saved(candidate.effect)
+        if candidate.saves is None
+        else min(candidate.saves, _bound(evidence, candidate)[0])
+    )
+    queued = evidence.time_of(evidence.of("atomic")) if evidence.atomics_are_contended else 0.0
+    return saved if candidate.name == ATOMIC_CONTENTION or candidate.is_ceiling else min(saved, 1 - queued)
 
 
 def _bound(evidence: Evidence, candidate: Candidate) -> tuple[float, str | None]:

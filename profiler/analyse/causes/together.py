@@ -17,9 +17,12 @@ from profiler.analyse.causes.evidence.time_model import TimeModel
 def saved_together(model: TimeModel, expected: Mapping[Candidate, float]) -> float:
     """Estimates the fraction of the time that the changes of all these candidates save; `expected` says what each saves by itself.
 
-    What the model does not know of is the part of the time that the others leave.
+    A change that includes another stands for both. What the model does not know of is the part of the time that the others leave.
     """
     modelled = [one for one in expected if one.saves is None]
+    for one in tuple(modelled):
+        if any(other.includes == one.name for other in modelled):
+            modelled.remove(one)
     left = 1.0 - model.saved(combine([one.effect for one in modelled]))
     left *= prod(1.0 - saved for one, saved in expected.items() if one.saves is not None)
     return max(1.0 - left, *expected.values())

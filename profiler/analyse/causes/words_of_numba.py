@@ -13,7 +13,7 @@ from __future__ import annotations
 # Causes whose remedy is another one in Numba, whatever the detector says.
 IN_NUMBA = {
     "narrow-accesses": "Let each thread take several elements, and load all of them before the first use. An access is as wide as an element of "
-    "the array: pass `x.view(np.uint64)`, and the kernel loads 8 bytes at once and takes both floats out with shifts and `libdevice.int_as_float`.",
+    "the array: pass `x.view(np.uint64)`, and the kernel loads 8 bytes at once and takes both elements out with shifts (and floats with `libdevice.int_as_float`).",
     "fp64-arithmetic": "Compute in `float32`, if single precision is enough: for arrays, for constants (`np.float32(0.5)`; Python's are doubles), and "
     "for integers before they meet floats (`np.float32(i)`; together they make doubles).",
 }  # fmt: skip

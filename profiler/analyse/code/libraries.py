@@ -14,11 +14,11 @@ from typing import NamedTuple
 from profiler.analyse.code.registers import REGISTER, use_of
 
 # Headers of CUDA and of C++, of the system, and of packages of Python, such as the complex numbers of CuPy; the functions in Python
-# that Triton and the compiler of PyTorch put into a kernel, such as `tl.sum`; and those of Julia, whose own library has no folder in
+# that Triton, Numba and the compiler of PyTorch put into a kernel, such as `tl.sum`; and those of Julia, whose own library has no folder in
 # what it records (`int.jl`), of its packages, and of those that make kernels.
 _LIBRARIES = re.compile(
     r"/cuda[^/]*/(?:[^/]+/)*include/|/nvidia/[^/]+/include/|/include/c\+\+/|^/usr/(?:local/)?include/|/(?:site|dist)-packages/(?:[^/]+/)*include/"
-    r"|/triton/language/|/torch/_inductor/runtime/"
+    r"|/triton/language/|/torch/_inductor/runtime/|/(?:site|dist)-packages/numba(?:_cuda)?/"
     r"|^(?:\./)?\w+\.jl$|/share/julia/|/\.julia/packages/|/(?:CUDA|LLVM|GPUCompiler|GPUArrays|KernelAbstractions)(?:\.jl)?/src/"
 )
 # The CuTe DSL gives some instructions of a kernel, such as atomics, the first line of the function that launches it.
@@ -28,6 +28,8 @@ _OF_LAUNCHER = re.compile(r"\s*@cute\.jit\b")
 _CALLS = re.compile(
     r"[\w)\]]\.(?:sum|max|min|argmax|argmin|xor_sum|reduce_or|cumsum|cumprod|sort|topk|softmax|sigmoid|randn?\w*)\("
 )
+# CUDA's header of atomics, and what calls it. Copies of an unrolled loop stand among code of other lines.
+_OF_ATOMICS, _ATOMIC = re.compile(r"/\w*atomic_functions\.h"), re.compile(r"\batomic\w+\s*\(")
 _PYTHON = ".py"  # a line of C++ may call its own `sum`
 _NEAR = 32  # instructions
 # What brings a value from one register to another, and what brings a parameter, a constant or the index of a thread. The compiler
@@ -41,7 +43,7 @@ _STORES = re.compile(r"STG?\b|RED|ATOMG?\b")
 _ONLY_INDEX = re.compile(
     r"[\w:\s]+=[-+*/%()\s\d]*\b(?:thread|block)(?:Idx|Dim)\.[xyz](?:[-+*/%()\s]|\b\d+\b|\b(?:thread|block|grid)(?:Idx|Dim)\.[xyz])*;\s*(?://.*)?"
 )
-_ACCESSES = re.compile(r"(?:@\S+ )?(?:LDG|STG|LDS|STS|LD|ST|RED\w*|ATOM\w*)\b")
+_ACCESSES = re.compile(r"(?:@\S+ )?(?:LDG|STG|LDS|STS|LDL|STL|LD|ST|RED\w*|ATOM\w*)\b")
 _ADDRESS = re.compile(r"\[([^\[\]]+)\](?=,|$)")  # behind the descriptor of memory as a whole
 
 
@@ -74,7 +76,7 @@ def _is_of_library(file: str) -> bool:
 def find_authors(code: Sequence[Written]) -> list[int]:
     """Returns for each instruction of a function the place of the one whose line stands for it: its own, if no library holds it.
 
-    First comes a line close by that calls a function of Triton; then the author's load or arithmetic whose result the code of
+    First comes a line close by that calls a function of Triton, or an atomic where the code is CUDA's for atomics; then the author's load or arithmetic whose result the code of
     the library works on; then the author's code before it. Where there is none of these, the line remains that of the library.
     """
     if misplaced := {(one.file, one.line) for one in code if _is_misplaced(one)}:
@@ -128,9 +130,14 @@ def _last(made: Mapping[str, int | None], registers: Iterable[str]) -> int | Non
 
 
 def _calling(code: Sequence[Written], here: int) -> Iterator[int]:
-    """Yields the instructions close by, the nearest first, of lines that call such a function of Triton."""
+    """Yields the instructions close by, the nearest first, of lines that call such a function of Triton, or an atomic for the code of one."""
     near = range(max(0, here - _NEAR), min(len(code), here + _NEAR))
-    yield from sorted((place for place in near if _calls(code[place])), key=lambda place: abs(place - here))
+    calls = _calls_atomic if _OF_ATOMICS.search(code[here].file or "") else _calls
+    yield from sorted((place for place in near if calls(code[place])), key=lambda place: abs(place - here))
+
+
+def _calls_atomic(one: Written) -> bool:
+    return one.is_authors and bool(_ATOMIC.search(one.source or ""))
 
 
 def _calls(one: Written) -> bool:

@@ -42,9 +42,9 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         name="redundant-instructions",
         what="The same computation is made again with the same inputs.",
         detected=(
-            "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; loops that all blocks along a dimension of "
-            "the grid run on the same data; what all of these blocks, or all threads of a block, compute alike in a loop that is their own work otherwise; what all threads of the grid compute alike; arithmetic that the rows of a block "
-            "do alike beside loads that are the same for all of them; values, such as powers, that an inner loop computes anew in each turn of an outer one; or random numbers of Philox that are drawn and not used."
+            "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; what all blocks along a dimension of "
+            "the grid, all threads of a block, or all rows of a block, compute alike; what all threads of the grid compute alike; values, such as "
+            "powers, that an inner loop computes anew in each turn of an outer one; or random numbers of Philox that are drawn and not used."
         ),
         example="sin(angle) of a constant angle for every element.",
         remedy="Compute it once, before the loop or on the host, and keep the result.",
@@ -96,7 +96,11 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
     _kind(
         name="idle-lanes",
         what="Lanes have nothing to do while their warp executes.",
-        detected="Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to memory; loops of which all threads of a block make every turn with the same values, or some warps only turns that others store, or that go on after the end of the data; loops in whose turns at most half of the lanes have an element; tiles of which less than half is there, so that nothing is added up or zeros are multiplied; or warps that do not store what they compute from shared memory.",
+        detected=(
+            "Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to "
+            "memory; loops of which all threads of a block make every turn with the same values; or loops in whose turns at most half of the lanes "
+            "have an element."
+        ),
         example="if (tid < s) in a reduction: half of the threads only watch from the first step on.",
         remedy="Give every lane work: let each thread take more elements, and end idle warps early.",
         leaves=("dram", "tensor"),

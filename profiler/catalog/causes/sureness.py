@@ -15,6 +15,7 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta, Struct
 
 RECORD = Path(__file__).with_name("unseen_kernels.csv")
+COLUMNS = ("first", "likely_pct", "kernels", "right_first", "among_three")
 # Percent of the time that the first cause is likely to save: where the bands begin.
 BANDS = (0, 20, 40, 60)
 # A band counts as much as so many kernels beside those of one cause in it, and so do all kernels beside a band. Where each blind test
@@ -33,19 +34,19 @@ class Sureness(Struct, frozen=True):
     ]
 
 
-class Count(NamedTuple):
-    """How many kernels got such an answer, and of how many it was right."""
+class Answers(NamedTuple):
+    """Counts the kernels that got such an answer, and those for which it was right."""
 
     kernels: int
     right_first: int
     among_three: int
 
 
-_NONE = Count(0, 0, 0)
-Record = Mapping[tuple[str, int], Count]
+_NONE = Answers(0, 0, 0)
+AnswersByFirst = Mapping[tuple[str, int], Answers]
 
 
-def how_sure(first: str, expected: float, record: Record | None = None) -> Sureness:
+def how_sure(first: str, expected: float, record: AnswersByFirst | None = None) -> Sureness:
     """Returns how sure an answer is that names `first` before all others and expects to save so much by it, in percent.
 
     It goes by how often that cause was right where it promised about as much, and, the fewer such kernels there are, by how often
@@ -65,21 +66,21 @@ def band_of(expected: float) -> int:
 
 
 @cache
-def read_record() -> Record:
+def read_record() -> AnswersByFirst:
     """Returns the counts of each first cause and band."""
     with RECORD.open(newline="") as file:
         return {
-            (row["first"], int(row["likely_pct"])): Count(*(int(row[name]) for name in Count._fields))
+            (row["first"], int(row["likely_pct"])): Answers(*(int(row[name]) for name in COLUMNS[2:]))
             for row in csv.DictReader(file)
         }
 
 
-def _sum(counts: Iterable[Count]) -> Count:
-    return Count(*map(sum, zip(_NONE, *counts, strict=True)))
+def _sum(counts: Iterable[Answers]) -> Answers:
+    return Answers(*map(sum, zip(_NONE, *counts, strict=True)))
 
 
 def _shares(
-    count: Count, otherwise: tuple[float, float] = (0.0, 0.0), counts_as: int = 0
+    count: Answers, otherwise: tuple[float, float] = (0.0, 0.0), counts_as: int = 0
 ) -> tuple[float, float]:
     """Returns how often answers were right, first and among three; what is known `otherwise` counts as so many kernels."""
     of = count.kernels + counts_as

@@ -44,7 +44,10 @@ _NVTX_WIDTH = 110
 _NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
 _MOST_RULES = 3
 _OTHER_LINE = "{} names {}, where a change begins, although another line is hotter."
-_AT_BRACE = "A closing brace stands for what has no line of its own: functions that the compiler calls, such as `pow` or a division of 64 bits."
+_AT_BRACE = (
+    "A closing brace stands for the end of the kernel, where warps wait for their stores (drain), and for functions that the compiler calls, such "
+    "as `pow` or a division of 64 bits."
+)
 _MOST_REASONS = 2
 _LEAST_WAIT_PCT, _READY_PCT = 1.0, 10.0
 _LINE_COLUMNS = (
@@ -296,9 +299,8 @@ def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause]) 
     blamed = place_text(causes[0].where[0]) if causes and causes[0].where_is == "line" else ""
     hottest = short_place(f"{lines[0].file}:{lines[0].line}")
     other = [doc.Text(_OTHER_LINE.format(causes[0].cause, blamed))] if blamed not in ("", hottest) else []
-    # At the end of a kernel itself, warps wait for their stores alone.
-    calls = any(one.text == "}" and next(iter(one.stalls), "drain") != "drain" for one in lines[: len(rows)])
-    meaning = [SAMPLES_MEANING, *([_AT_BRACE] if calls else [])]
+    at_brace = [_AT_BRACE] if any(one.text == "}" for one in lines[: len(rows)]) else []
+    meaning = [SAMPLES_MEANING, *at_brace]
     return [doc.Heading("Hottest lines"), table, *map(doc.Text, meaning), *other]
 
 

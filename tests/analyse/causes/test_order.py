@@ -1,5 +1,6 @@
 """The order of causes: a fault of the code stands before waiting, unless waiting costs much more."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
 
 DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "causes.md"
-SAID = "Causes that hold for most kernels (here {}) count for less"
+SAID = "{} lower than the savings, because causes that hold for most kernels"
 
 
 def cause(name, saves, **evidence):
@@ -109,14 +110,18 @@ def test_a_pipe_may_idle_because_instructions_are_missing(reason, found):
 
 
 def test_the_documentation_names_the_general_causes():
-    (said,) = [line for line in DOCUMENTATION.read_text().splitlines() if "General causes say" in line]
+    (said,) = [
+        line
+        for line in DOCUMENTATION.read_text().splitlines()
+        if "General causes are true of most kernels" in line
+    ]
     assert {name for name in BY_NAME if f"`{name}`" in said} == GENERAL
 
 
 @pytest.mark.parametrize(("waiting", "is_said"), [(40.0, True), (60.0, False), (30.4, False)])
 def test_the_answer_says_why_a_cause_that_saves_less_stands_first(waiting, is_said):
     causes = in_order([cause("dependent-chain", waiting), cause("bank-conflicts", 30.0)])
-    assert (SAID.format("dependent-chain") in str(cause_blocks(causes, []))) == is_said
+    assert (SAID.format("dependent-chain stands") in str(cause_blocks(causes, []))) == is_said
 
 
 def test_a_ceiling_that_stands_first_needs_no_reason():
@@ -126,10 +131,24 @@ def test_a_ceiling_that_stands_first_needs_no_reason():
     assert ceiling.is_ceiling
     assert "hold for most kernels" not in str(cause_blocks([ceiling, fault], []))
     assert "hold for most kernels" not in str(cause_blocks([ceiling, waiting], []))
-    assert SAID.format("dependent-chain") in str(cause_blocks([ceiling, fault, waiting], []))
+    assert SAID.format("dependent-chain stands") in str(cause_blocks([ceiling, fault, waiting], []))
 
 
 def test_the_order_is_explained_by_all_causes_that_it_put_behind():
     faults = [cause("bank-conflicts", 10.0), cause("type-conversions", 9.0), cause("loop-overhead", 8.0)]
     causes = in_order([*faults, cause("barriers", 12.0), cause("grid-too-small", 9.0)])
-    assert SAID.format("barriers and grid-too-small") in str(cause_blocks(causes, [], full=False))
+    assert SAID.format("barriers and grid-too-small stand") in str(cause_blocks(causes, [], full=False))
+
+
+@pytest.mark.parametrize(("contended", "saves"), [(True, 0.25), (False, 0.6)])
+def test_no_other_change_saves_the_time_that_atomics_of_one_place_need_one_after_the_other(contended, saves):
+    """Warps wait for the atomic for three quarters of their time, and SMs are at work for 40 % of it on average."""
+    facts = {0: {"waits": {"long_scoreboard": 75}, "acting": 32.0}, 2: {"waits": {"wait": 25}}}
+    evidence = evidence_of(
+        "RED.E.ADD.STRONG.GPU [R2.64], R4", "FADD R4, R4, R6", "FADD R5, R5, R6", "EXIT", facts=facts,
+        figures={f"l1tex__cycles_active.{which}": 40.0 for which in ("min", "avg")} | {"l1tex__cycles_active.max": 100.0, "waves": 20.0}, busy=dict.fromkeys(("issue", "dram", "l1", "l2", "lsu", "fma", "alu"), 0.0),
+    )  # fmt: skip
+    evidence = replace(evidence, atomics_are_contended=contended)
+    saved = {one.name: part for one, part in find.expect_of_each(evidence).items()}
+    assert evidence.time_of(evidence.of("atomic")) == pytest.approx(0.75)
+    assert saved["load-imbalance"] == pytest.approx(saves)

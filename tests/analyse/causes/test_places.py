@@ -39,9 +39,11 @@ def test_a_header_is_named_where_there_is_no_other_code():
     [
         "/site-packages/triton/language/standard.py",
         "/site-packages/torch/_inductor/runtime/triton_helpers.py",
+        "/site-packages/numba_cuda/numba/cuda/cpython/numbers.py",
+        "/site-packages/numba/cuda/mathimpl.py",
     ],
 )
-def test_a_function_that_triton_compiles_in_is_placed_where_its_operands_come_from(file):
+def test_a_function_that_a_compiler_of_python_brings_is_placed_where_its_operands_come_from(file):
     assert place_of("FADD R4, R6, R7", "FADD R9, R9, R9", "FMUL R5, R4, R4", last_file=file) == ("made.cu", 1)
 
 

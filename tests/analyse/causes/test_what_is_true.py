@@ -326,6 +326,7 @@ def test_no_shift_aligns_neighbours_that_are_loaded_beside_aligned_elements(sect
 
 
 APART = {"sectors": 3200.0, "ideal_sectors": 400.0}
+STRUCTURE = "IMAD.WIDE R2, R5, 0x1c, R8"
 GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
 
 
@@ -340,6 +341,12 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
         ((LOAD, "LDG.E R5, [R2.64+0x4]"), {one: {"sectors": 900.0, "ideal_sectors": 400.0} for one in range(2)}, "Access the neighbouring elements"),
         (GATHER, {0: FULL, 2: APART}, "sort or group the work by that index"),
         (GATHER, {0: APART, 2: APART}, "exchange the roles of the indices"),
+        ((STRUCTURE, LOAD, "@P0 BRA 0x0"), {1: APART}, "the members of a structure (here one begins every 28 bytes) in arrays"),
+        (("LEA R2, P0, R5, R8, 0x6", LOAD, "@P0 BRA 0x0"), {1: APART}, "(here one begins every 64 bytes)"),
+        (("IMAD.WIDE R2, R5, 0x4, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # elements
+        ((STRUCTURE, "IMAD.WIDE R2, R6, 0x4, R2", LOAD, "@P0 BRA 0x0"), {2: APART}, "such as a warp for each row"),  # of a row
+        ((STRUCTURE, LOAD, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10"), {1: APART}, "such as a warp for each row"),  # through a row
+        (("IMAD R2, R5, 0x1c, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # an index of 32 bits
     ],
 )  # fmt: skip
 def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):

@@ -14,7 +14,6 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory import atomics
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.instructions import integer_overhead
-from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.causes.wording import advise, on_gpu, say_in
@@ -30,7 +29,6 @@ ONLY_IN_CUDA = re.compile(
     r"__|#pragma|float4|cp\.async|nvcc|ptxas|-lineinfo|-use_fast|-fmad|curand|std::|template|vector type|cuda::"
     r"|\b(?:pow|sqrt|exp|fma)f\b|\d\.\d*f\b"
 )
-OWN_WORDS = (grid.FEWER_WARPS,)  # of a detector, for what it found
 NUMBA = "_ZN8__main__4fillB2v1B92cw51cXTLSUwv1sDUaE5ArrayIfLi1E1C7mutable7alignedEf"
 
 
@@ -67,7 +65,7 @@ def advice(runs, name):
 def test_a_kernel_of_triton_is_advised_in_words_of_triton(runs, name):
     found = advice(runs, name)
     assert found
-    of_causes = {cause: text for cause, text in found.items() if cause in IN_TRITON and text not in OWN_WORDS}
+    of_causes = {cause: text for cause, text in found.items() if cause in IN_TRITON}
     assert of_causes == {cause: IN_TRITON[cause] for cause in of_causes}
     assert not any(word in text for text in found.values() for word in OF_CUDA)
 

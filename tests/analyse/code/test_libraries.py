@@ -76,6 +76,16 @@ def test_a_library_without_an_author_keeps_its_own_line():
     ) == [0, 1]
 
 
+@pytest.mark.parametrize(("header", "stands_at"), [("device_atomic_functions.hpp", 0), ("cuComplex.h", 1)])
+def test_an_atomic_of_a_header_stands_where_one_is_called_and_not_at_the_code_before_it(header, stands_at):
+    code = [
+        Written("VOTEU.ANY UR6, UPT, PT", "mine.cu", "auto place = atomicAdd(count, 1);", 40),
+        Written("LDC.64 R2, c[0x0][0x210]", "mine.cu", "to[place] = row;", 41),
+        Written("ATOMG.E.ADD.STRONG.GPU PT, R13, desc[UR4][R12.64], R15", f"/usr/local/cuda/include/{header}", None, 107),
+    ]  # fmt: skip
+    assert find_authors(code)[-1] == stands_at
+
+
 INDEX = "  int const i = blockIdx.x * blockDim.x + threadIdx.x;  // of the element"
 
 
@@ -87,6 +97,7 @@ INDEX = "  int const i = blockIdx.x * blockDim.x + threadIdx.x;  // of the eleme
             "STG.E.U8 [R4.64], R3",
             2,
         ),  # of the loop that the compiler makes of a memcpy, which is on line 2
+        (INDEX, "STL.U8 [R1+0x4], RZ", 2),
         (INDEX, "IADD3 R6, R6, 0x1, RZ", 1),  # an index is computed there, as far as this shows
         ("  int const i = blockIdx.x * size[0] + threadIdx.x;", "STG.E.U8 [R4.64], R3", 1),
         ("  float x = a[threadIdx.x];", "LDG.E R4, [R2.64]", 1),

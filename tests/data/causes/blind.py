@@ -28,7 +28,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2]))
-from profiler.catalog.causes.sureness import RECORD, Count, band_of  # noqa: E402
+from profiler.catalog.causes.sureness import COLUMNS as COUNTED, RECORD, Answers, band_of  # noqa: E402
 
 SCORED = HERE / "blind_pairs.csv"
 WORTH_A_PAIR = 10.0  # percent that the change saves
@@ -121,21 +121,21 @@ def read_scored() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def count_answers(pairs: Iterable[dict[str, str]]) -> dict[tuple[str, int], Count]:
+def count_answers(pairs: Iterable[dict[str, str]]) -> dict[tuple[str, int], Answers]:
     """Counts the pairs, those that are right first and those right among three, by the first cause and by what it is likely to save."""
-    counts: dict[tuple[str, int], Count] = {}
+    counts: dict[tuple[str, int], Answers] = {}
     for pair in pairs:
         like = pair["named_1"], band_of(float(pair["expects_1"] or 0))
-        kernels, right_first, among_three = counts.get(like, Count(0, 0, 0))
+        kernels, right_first, among_three = counts.get(like, Answers(0, 0, 0))
         is_among = bool(pair["rank"]) and int(pair["rank"]) <= NAMED
-        counts[like] = Count(kernels + 1, right_first + (pair["rank"] == "1"), among_three + is_among)
+        counts[like] = Answers(kernels + 1, right_first + (pair["rank"] == "1"), among_three + is_among)
     return dict(sorted(counts.items()))
 
 
-def write_record(counts: dict[tuple[str, int], Count]) -> None:
+def write_record(counts: dict[tuple[str, int], Answers]) -> None:
     with RECORD.open("w", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(("first", "likely_pct", *Count._fields))
+        writer.writerow(COUNTED)
         writer.writerows((*like, *count) for like, count in counts.items())
 
 

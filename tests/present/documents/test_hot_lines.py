@@ -27,12 +27,11 @@ def test_a_first_cause_at_another_line_than_the_hottest_is_explained(first, expl
     ("text", "stalls", "explained"),
     [
         ("}", {"math_pipe_throttle": 33.0, "drain": 2.0}, True),
-        ("}", {"drain": 97.0, "branch_resolving": 2.0}, False),  # stores at the kernel's end
-        ("}", {}, False),
+        ("}", {"drain": 97.0, "branch_resolving": 2.0}, True),  # stores at the kernel's end
         ("x = a[i] / n;", {"math_pipe_throttle": 33.0}, False),
     ],
 )
-def test_a_closing_brace_that_computes_is_explained(text, stalls, explained):
+def test_a_closing_brace_is_explained(text, stalls, explained):
     blocks = hot_line_blocks([HotLine("kernel.cu", 81, 65.0, stalls, text)], [])
     texts = [block.text for block in blocks if isinstance(block, Text)]
     assert any("closing brace" in one for one in texts) is explained

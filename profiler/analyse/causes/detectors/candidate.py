@@ -48,6 +48,7 @@ class Candidate:
     regrouped: Mapping[str, float] = field(default_factory=dict)
     resource: str = ""  # that is at its ceiling
     blames_lines: bool = False  # of a cause of the whole kernel: whether it is known where in it
+    includes: str = ""  # the cause that the same change removes, of which the effect has a part already
     in_triton: str = ""  # the advice in words of Triton, where the cause has several
 
     @property

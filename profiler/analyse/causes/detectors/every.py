@@ -16,9 +16,6 @@ from profiler.analyse.causes.detectors.global_memory import (
 from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
     lanes,
-    masked_tiles,
-    results_not_stored,
-    turns_past_end,
 )
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
@@ -68,7 +65,6 @@ DETECTORS: tuple[Detector, ...] = (
     integer_overhead.detect_integer_overhead,
     idioms.detect_spelled_out,
     redundant_instructions.detect_redundant_instructions,
-    redundant_instructions.detect_repeated_by_blocks,
     redundant_instructions.detect_computed_by_blocks,
     redundant_instructions.detect_computed_by_all,
     random_numbers.detect_unused_numbers,
@@ -81,11 +77,6 @@ DETECTORS: tuple[Detector, ...] = (
     lanes.detect_idle_lanes,
     lanes.detect_lanes_without_thread,
     alike.detect_repeated_by_threads,
-    alike.detect_repeated_by_warps,
-    results_not_stored.detect_results_not_stored,
-    masked_tiles.detect_masked_tiles,
-    masked_tiles.detect_tiles_of_zeros,
-    turns_past_end.detect_turns_past_end,
     unoverlapped_loads.detect_unoverlapped_loads,
     dependent_chains.detect_dependent_chain,
     barriers.detect_barriers,

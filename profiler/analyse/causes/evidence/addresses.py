@@ -24,8 +24,3 @@ def offset_of(site: Site) -> int:
     """Returns the bytes that are added to the registers of an address."""
     found = _ADDED.search(site.instruction.text)
     return int(found.group(1), 16) if found else 0
-
-
-def is_of_one_place(site: Site) -> bool:
-    """Returns whether all lanes of a warp access the same few bytes, such as where a list begins."""
-    return not site.instruction.predicate and site.sectors == site.executed

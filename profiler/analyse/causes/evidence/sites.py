@@ -17,7 +17,7 @@ from profiler.analyse.code.code import NEVER, Instruction, read_instructions
 from profiler.analyse.code.opcodes import width_bits
 from profiler.analyse.code.registers import predicates_in, use_of
 from profiler.analyse.recording.profile import Profile
-from profiler.catalog.metrics import LANES, READY, STALLS_AS_SAMPLED
+from profiler.catalog.metrics import LANES, READY, SECTOR_BYTES, STALLS_AS_SAMPLED
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import labels_of, rows_labelled
 
@@ -195,6 +195,15 @@ class Site:
         self.ideal_sectors: float | None = None
         self.passes: float | None = None
         self.ideal_passes: float | None = None
+
+    @property
+    def bytes_asked(self) -> float:
+        """Returns how many bytes its lanes ask for. Several lanes may ask for the same ones: they fill no more than the fewest sectors that hold them."""
+        of_lanes = self.executed * (LANES if self.acting is None else self.acting) * self.width / 8
+        if self.ideal_sectors is None:
+            return of_lanes
+        filled = self.ideal_sectors * SECTOR_BYTES
+        return min(of_lanes, filled) if self.width else filled
 
     @property
     def stores_in_shared(self) -> bool:

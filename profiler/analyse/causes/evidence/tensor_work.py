@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from profiler.analyse.causes.evidence.sites import SIZE_IS_UNKNOWN, Site
 from profiler.analyse.code.opcodes import factor_bits, tensor_product
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 # Cycles of the tensor pipe of an SM's quarter on compute capability 9.0 for what one `mma.sync` of 16 x 8 x 16 multiplies: the kernel
 # `multiply_fragments` in tests/data/causes keeps the pipe full with one every 6.0 cycles. As a `wgmma`, the same takes 4: 512
@@ -28,25 +27,9 @@ def count_uses(tensor: Iterable[Site], staged: Iterable[Site]) -> float | None:
     if not total or any(site.instruction.name in SIZE_IS_UNKNOWN for site in staged):
         return None
     size = sum(factor_bits(site.opcode) / 8 * part for site, part in work.items()) / total
-    loaded = sum(map(_loaded_bytes, staged))
+    # Less than lanes ask for where a predicate of a copy fills their place with zeros.
+    loaded = sum(site.bytes_asked for site in staged)
     return total / (loaded / size) if loaded else None
-
-
-def _loaded_bytes(site: Site) -> float:
-    """Returns what a load moves: less than its lanes ask for where a predicate of a copy fills their place with zeros."""
-    asked = site.executed * (LANES if site.acting is None else site.acting) * site.width / 8
-    return asked if site.ideal_sectors is None else min(asked, site.ideal_sectors * SECTOR_BYTES)
-
-
-def count_operand_bytes(site: Site) -> float:
-    """Returns how many bytes of shared memory a tensor instruction multiplies itself, without loads of its warps."""
-    product = tensor_product(site.opcode)
-    described = [place for place, one in enumerate(site.instruction.operands) if one.startswith("gdesc")]
-    if product is None or not described:
-        return 0.0
-    # The first factor comes from shared memory too where a descriptor stands in its place; the second always does.
-    values = product.depth * (product.columns + (product.rows if described[0] == 1 else 0))
-    return site.executed / product.warps * values * factor_bits(site.opcode) / 8
 
 
 def avoidable_part(tensor: Iterable[Site], capability: str | None) -> float:

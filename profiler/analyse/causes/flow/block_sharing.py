@@ -2,21 +2,20 @@
 
 Addresses of the same data do not depend on every dimension of the grid.
 In a product, the rows of A depend on one index of the block and the columns of B on the other, so that all blocks along the
-other dimension load the same. So do blocks whose index is divided by a power of two, such as the heads of a group that share keys and
-values.
+other dimension load the same.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import SHARED, SIZE_IS_UNKNOWN, Kind, Site
-from profiler.analyse.causes.evidence.tensor_work import count_operand_bytes
+from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.dataflow import (
     CHANGED_BY_OTHERS,
     COMPUTED,
@@ -24,7 +23,6 @@ from profiler.analyse.causes.flow.dataflow import (
     find_depending,
     find_writers,
 )
-from profiler.catalog.metrics import LANES
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
 _DIMENSIONS = "XYZ"
@@ -39,25 +37,19 @@ _FEW = 0.5
 # elements.
 _STAYS = ("dram", "tensor")
 _Value = tuple[int, str]  # of a register at a place
-_ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
-_SHIFT_RIGHT = re.compile(r"U?SHF\.R\.[US]32\.HI .*, (0x[0-9a-f]+), (U?R\d+)$")
 
 
-def count_blocks_alike(evidence: Evidence, site: Site, through_memory: bool = False) -> int:
-    """Returns how many blocks compute the same addresses for a load; 1 if these depend on the whole index, or on loaded values.
-
-    With `through_memory`, loaded values count as what their own addresses depend on: a table of pages has one entry for all.
-    """
-    if evidence.shape is None or (depends := _bits_dropped(evidence, site, through_memory)) is None:
+def count_blocks_alike(evidence: Evidence, site: Site) -> int:
+    """Returns how many blocks compute the same addresses for a load; 1 if these depend on the whole index, or on loaded values."""
+    if evidence.shape is None or (depends := _find_dimensions(evidence, site)) is None:
         return 1
-    alike = 1
-    for name, blocks in zip(_DIMENSIONS, evidence.shape.grid, strict=True):
-        alike *= min(blocks, 2 ** depends[name]) if name in depends else blocks
-    return alike
+    return math.prod(
+        blocks for name, blocks in zip(_DIMENSIONS, evidence.shape.grid, strict=True) if name not in depends
+    )
 
 
-def _bits_dropped(evidence: Evidence, site: Site, through_memory: bool) -> dict[str, int] | None:
-    """Returns the dimensions of the block's index on which an address depends, and how many of the lowest bits of each do not count.
+def _find_dimensions(evidence: Evidence, site: Site) -> set[str] | None:
+    """Returns the dimensions of the block's index on which an address depends.
 
     It is None if memory holds a part of it, if its writer is unknown, or if no register is known to hold it: coordinates of a
     texture stand in no brackets.
@@ -66,88 +58,39 @@ def _bits_dropped(evidence: Evidence, site: Site, through_memory: bool) -> dict[
     wanted = [(here, register) for register in address_registers(site.instruction)]
     if not wanted:
         return None
-    shifted: dict[str, int] = {}
+    found: set[str] = set()
     seen = set(wanted)
     while wanted:
-        origin = _origin_of(evidence, site.function, *wanted.pop(), through_memory)
+        origin = _origin_of(evidence, site.function, *wanted.pop())
         if origin is None:
             return None
-        for name, bits in origin.shifted:
-            shifted[name] = min(shifted.get(name, bits), bits)
+        found |= origin.dimensions
         new = origin.sources - seen
         seen |= new
         wanted += new
-    return shifted
+    return found
 
 
 class _Origin(NamedTuple):
     """The sources of a register's value: what it is computed from."""
 
-    shifted: list[
-        tuple[str, int]
-    ]  # dimensions of the block's index, and how many of their lowest bits are dropped
+    dimensions: set[str]  # of the block's index
     sources: set[_Value]  # other registers, which have to be looked up in turn
 
 
 @kept
-def _origin_of(
-    evidence: Evidence, function: int, index: int, register: str, through_memory: bool
-) -> _Origin | None:
+def _origin_of(evidence: Evidence, function: int, index: int, register: str) -> _Origin | None:
     """Returns what the value of a register at a place is made of; None if that is unknown. The addresses of many loads have a part in common."""
     sites = evidence.by_function[function]
-    origin = _Origin([], set())
+    origin = _Origin(set(), set())
     writers = find_writers(evidence, sites, index, register)
     for writer in writers:
         one = sites[writer]
-        sources = _sources(sites, writer, through_memory)
-        if sources is None:
+        if one.kind not in COMPUTED:
             return None
-        origin.shifted.extend((name, 0) for name in _BLOCK_INDEX.findall(one.instruction.text))
-        if found := _shifted_index(evidence, sites, writer):
-            origin.shifted.append(found)
-        else:
-            origin.sources.update(sources)
+        origin.dimensions.update(_BLOCK_INDEX.findall(one.instruction.text))
+        origin.sources.update((writer, read) for read in one.use.inputs)
     return origin if writers else None
-
-
-def _shifted_index(evidence: Evidence, sites: Sequence[Site], writer: int) -> tuple[str, int] | None:
-    """Returns the dimension whose index an instruction divides by a power of two, and the exponent."""
-    shift = _SHIFT_RIGHT.search(sites[writer].instruction.text)
-    if not shift:
-        return None
-    read = find_writers(evidence, sites, writer, shift[2])
-    names = {name for one in read for name in _BLOCK_INDEX.findall(sites[one].instruction.text)}
-    return (names.pop(), int(shift[1], 16)) if len(read) == 1 and len(names) == 1 else None
-
-
-def _sources(sites: Sequence[Site], writer: int, through_memory: bool) -> set[_Value] | None:
-    """Returns where the values come from that a result is made of, as places and registers; None if that is unknown."""
-    one = sites[writer]
-    if one.kind in COMPUTED:
-        read = one.use.inputs
-        return {(writer, register) for register in read}
-    if through_memory and one.kind == "global load" and (address := address_registers(one.instruction)):
-        return {(writer, register) for register in address}
-    if through_memory and one.kind == "shared load":
-        return {
-            (place, register)
-            for place in _stores_before(sites, writer)
-            for register in sites[place].use.named - address_registers(sites[place].instruction)
-        } or None
-    return None
-
-
-def _stores_before(sites: Sequence[Site], load: int) -> list[int]:
-    """Returns the stores whose values a load from shared memory may see: those between the last barrier before it and the one before that."""
-    found: list[int] = []
-    barriers = 0
-    for place in range(load - 1, -1, -1):
-        barriers += sites[place].kind == "barrier"
-        if barriers == 2:
-            break
-        if barriers and sites[place].kind == "shared store":
-            found.append(place)
-    return found
 
 
 def count_sharing_blocks(evidence: Evidence, sites: Sequence[Site]) -> float:
@@ -225,55 +168,6 @@ def _find_independent(evidence: Evidence, first: Callable[[Sequence[Site]], set[
     return alike
 
 
-def _naming(sites: Sequence[Site], index: str, known: Collection[Site] = ()) -> set[Site]:
-    """Returns what reads an index, or what memory holds that others change, but for the `known` loads."""
-    return {
-        site
-        for site in sites
-        if (site.kind in CHANGED_BY_OTHERS and site not in known) or index in site.instruction.text
-    }
-
-
-def find_inner_loops_alike(evidence: Evidence, index: str) -> list[list[Site]]:
-    """Returns the loops that all blocks along an index run on the same data, each within a loop that is the block's own work.
-
-    Shared memory that such a loop fills itself holds the same in all of these blocks.
-    """
-    found = []
-    for sites in evidence.by_function.values():
-        loops = evidence.loops.get(sites[0].function, [])
-        inner = [
-            inside
-            for loop in loops
-            if any(other != loop and other.start <= loop.start and loop.end <= other.end for other in loops)
-            and _computes_with_loads(inside := evidence.inside(loop))
-            and _reads_what_it_brings(inside)
-        ]
-        if inner:
-            known = {site for inside in inner for site in inside if site.kind == "shared load"}
-            depending = set(find_depending(sites, loops, _naming(sites, index, known)))
-            alike = set(find_block_independent(evidence, index))
-            found += [inside for inside in inner if depending.isdisjoint(inside) and alike.isdisjoint(inside)]
-    return found
-
-
-def _computes_with_loads(inside: Sequence[Site]) -> bool:
-    kinds = {site.kind for site in inside}
-    return "global load" in kinds and not kinds.isdisjoint(_ARITHMETIC)
-
-
-def _reads_what_it_brings(inside: Sequence[Site]) -> bool:
-    """Returns whether a loop reads no more bytes of shared memory than it brings there, and so none that were there before.
-
-    What it brings and never reads, it need not bring. Copies of unknown size count as none.
-    """
-    read = brought = 0.0
-    for site in inside:
-        moved = site.executed * (LANES if site.acting is None else site.acting) * site.width / 8
-        if site.kind == "shared load":
-            read += moved
-        elif site.stores_in_shared and site.instruction.name not in SIZE_IS_UNKNOWN:
-            brought += moved
-        elif site.kind == "tensor":
-            read += count_operand_bytes(site)
-    return read <= brought
+def _naming(sites: Sequence[Site], index: str) -> set[Site]:
+    """Returns what reads an index, or what memory holds that others change."""
+    return {site for site in sites if site.kind in CHANGED_BY_OTHERS or index in site.instruction.text}

@@ -6,13 +6,18 @@ from collections.abc import Iterable
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
-from profiler.analyse.causes.flow.dataflow import address_registers, find_writers, reach, sources_of
+from profiler.analyse.causes.flow.addresses.structures import scaled_index
+from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
+    find_address_work,
+    find_writers,
+    reach,
+    sources_of,
+)
 from profiler.analyse.causes.flow.loop_carried import is_carried
-from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import SECTOR_BYTES
 
-_OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
-_MOST_SHIFTED = _WORD_BITS = 32
+_WORD_BITS = 32
 
 
 def is_gathered(evidence: Evidence, site: Site) -> bool:
@@ -27,7 +32,7 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
     if _walks(evidence, site, address_registers(site.instruction)):
         return False
     for writer in sources_of(evidence, site):
-        scaled = _scaled_index(writer)
+        scaled = scaled_index(writer)
         if writer.position >= site.position or scaled is None:
             continue
         index, width = scaled
@@ -44,20 +49,16 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
     return False
 
 
-def _scaled_index(site: Site) -> tuple[set[str], int] | None:
-    """Returns the registers of an index, and by how many bytes an instruction multiplies it, if it makes an address of it."""
-    name, operands = site.instruction.name, site.instruction.operands
-    if name == "IADD3":  # a byte lies as far on as its index says
-        return set(REGISTER.findall(", ".join(operands[1:]))), 1
-    # `IMAD.WIDE R2, R4, 0x4, R6` and `LEA R2, P0, R4, R6, 0x2`: the index stands third from the end.
-    if len(operands) <= _OF_AN_ADDRESS or name not in ("IMAD", "LEA"):
-        return None
-    factor = operands[-2] if name == "IMAD" else operands[-1]
-    if not factor.startswith("0x"):
-        return None
-    number = int(factor, 16)
-    width = number if name == "IMAD" else 1 << min(number, _MOST_SHIFTED)
-    return set(REGISTER.findall(operands[-3])), width
+def is_placed_by_data(evidence: Evidence, access: Site) -> bool:
+    """Returns whether the address is computed from a number that was loaded. Pointers that were loaded have 64 bits."""
+    makers = [access, *find_address_work(evidence, [access])]
+    return any(
+        one.kind == "global load" and one.width <= _WORD_BITS
+        for maker in makers
+        for one in sources_of(
+            evidence, maker, address_registers(maker.instruction) if maker is access else None
+        )
+    )
 
 
 def _walks(evidence: Evidence, site: Site, registers: Iterable[str]) -> bool:

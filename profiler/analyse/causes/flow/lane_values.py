@@ -36,7 +36,6 @@ _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",),
 # What brings a lane the value of another one that adds up with it, and not of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
 _ADDING_INTEGERS = ("IADD3", "IMAD.IADD", "VIADD", "IMNMX", "VIMNMX")
-_AND = "0xc0"  # the table by which LOP3 computes a & b
 _WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
 
@@ -126,7 +125,7 @@ def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
 
 
 def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[Site, tuple[float, Site]]:
-    """Returns the part of the warps that execute an instruction before a branch, and not the code and the accesses behind it, with that branch.
+    """Returns the part of the warps that execute an instruction before a branch, and not the code behind it, its accesses and its arithmetic, with that branch.
 
     A warp that leaves a loop has made its turns: the end of a loop is no such branch, whether it stands at the top or at the bottom of it.
     """
@@ -159,11 +158,11 @@ def is_left_early(evidence: Evidence, site: Site) -> bool:
 
 
 def _most_behind(sites: Sequence[Site]) -> Mapping[Site, float]:
-    """Returns for each instruction how often the access behind it ran that ran most."""
+    """Returns for each instruction how often the access or the arithmetic behind it ran that ran most."""
     found, most = {}, 0.0
     for site in reversed(sites):
         found[site] = most
-        if site.kind in ACCESSES:
+        if site.kind in (*ACCESSES, *_ARITHMETIC, "tensor"):
             most = max(most, site.executed)
     return found
 
@@ -174,45 +173,6 @@ def _ends_turns(evidence: Evidence, branch: Site) -> bool:
     if target is not None and target <= branch.instruction.offset:
         return True
     return loop is not None and (target is None or not loop.start <= target <= loop.end)
-
-
-def find_part_of_warps(evidence: Evidence, site: Site) -> float:
-    """Returns the part of a block's warps for which the predicate of an instruction may hold, by the bits of the thread's index that it tests.
-
-    `LOP3.LUT P0, RZ, R10, 0x60, RZ, 0xc0, !PT` finds out whether bits 5 and 6 are zero, and `ISETP.LT.AND P3, PT, R4, R9, !P0` asks for
-    that besides a test of its own: so Triton lets one of four warps store what all of them have.
-    """
-    wanted = site.instruction.predicate or ""
-    sites = evidence.by_function[site.function]
-    for before in reversed(sites[: evidence.place(site, sites)]) if wanted else ():
-        if wanted.removeprefix("!") not in before.use.predicates_written:
-            continue
-        if bits := _bits_of_index(evidence, before):
-            return _part_with_bits(evidence, bits, is_zero=wanted.startswith("!"))
-        if wanted.startswith("!") or before.instruction.name != "ISETP" or ".AND" not in before.opcode:
-            break
-        wanted = before.instruction.operands[-1]
-    return 1.0
-
-
-def _bits_of_index(evidence: Evidence, site: Site) -> int:
-    """Returns which bits of a thread's index an instruction finds to be zero or not; 0 if it does something else."""
-    operands = site.instruction.operands
-    if site.instruction.name != "LOP3" or operands[-2:-1] != (_AND,) or not operands[-4].startswith("0x"):
-        return 0
-    written = sources_of(evidence, site)
-    return int(operands[-4], 16) if len(written) == 1 and _IN_X in written[0].instruction.text else 0
-
-
-def _part_with_bits(evidence: Evidence, bits: int, is_zero: bool) -> float:
-    """Returns the part of a block's warps with a thread whose index has only zeros there, or not only zeros."""
-    if evidence.shape is None or evidence.shape.block[0] != evidence.shape.threads:
-        return 1.0
-    warps = range(evidence.shape.warps_of_block)
-    zero = sum(not warp & bits >> _WARP_BITS for warp in warps) / len(warps)
-    if is_zero:
-        return zero
-    return 1.0 if bits % LANES else 1.0 - zero
 
 
 @kept

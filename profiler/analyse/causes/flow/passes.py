@@ -13,15 +13,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.code.code import Instruction
+from profiler.analyse.causes.flow.addresses.operations import WORD_BITS, Operations, by_table
+from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, is_predicate
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.analyse.code.registers import REGISTER
+from profiler.catalog.metrics import LANES
 
-_BITS = 32
-_WORD = 1 << _BITS
-# Not the descriptor before it.
-_ADDRESS = re.compile(r"\[(U?R\d+)(?:\.64|\.U32)?(?:\+(-?0x[0-9a-f]+))?\](?!\[)")
+_WORD = 1 << WORD_BITS
+_PARAMETER = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+)\]")
 # Loads that begin so few bytes apart read the same array: the turns of an unrolled loop, and the parts of a thread.
 _APART = 2**16
 _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of which may do less
@@ -30,10 +29,9 @@ _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of whic
 _MOST_KEPT_BYTES = 128 * 1024
 # Registers of a thread, in bytes, and shared memory of an SM, which its blocks share (there, for compute capability 9.0).
 _THREAD_BYTES, _SHARED_BYTES = 255 * 4, 227 * 1024
-_COMPUTED = frozenset(
-    {"MOV", "R2UR", "IADD3", "VIADD", "IADD", "IMAD", "LEA", "SHF", "LOP3"}
-)  # in `_compute`
 _ADDING = ("FADD", "FFMA", "FMNMX", "DADD", "DFMA", "HADD2", "HFMA2")
+_LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
+_ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
 _WRITING: tuple[Kind, ...] = ("global store", "atomic", "shared store", "shared atomic")
 
 
@@ -52,7 +50,7 @@ def find_later_passes(evidence: Evidence) -> list[Site]:
                 for before, loaded in loops[:place]
                 if before.end < loop.start
                 and (again := _again(addresses, loaded, loads))
-                and not _is_stored(addresses, _between(sites, before, loop), again)
+                and not _is_stored(addresses, _between(sites, before, loop), again, loop)
                 and (_fits(evidence, before, loop, again) or _both_sum_up(evidence, before, loop))
             )
             found += next(kept, [])
@@ -92,10 +90,19 @@ def _is_near(addresses: Mapping[Site, int], site: Site, others: Iterable[Site]) 
     )
 
 
-def _is_stored(addresses: Mapping[Site, int], between: Iterable[Site], loads: Sequence[Site]) -> bool:
-    """Returns whether the kernel stores where it loads, or at an unknown place."""
+def _is_stored(
+    addresses: Mapping[Site, int], between: Iterable[Site], loads: Sequence[Site], loop: Loop
+) -> bool:
+    """Returns whether the kernel stores where it loads, or at an unknown place, before it loads there.
+
+    A loop that puts back each element which a turn loads, and no other, changes nothing that its later turns load.
+    """
     stores = [one for one in between if one.kind in ("global store", "atomic")]
-    return any(one not in addresses or _is_near(addresses, one, loads) for one in stores)
+    near = [one for one in stores if one not in addresses or _is_near(addresses, one, loads)]
+    puts_back = {addresses.get(one) for one in near} == {addresses[one] for one in loads}
+    return bool(near) and not (
+        puts_back and all(one.kind == "global store" and one.instruction in loop for one in near)
+    )
 
 
 def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -> bool:
@@ -112,7 +119,7 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
     if entering is None or evidence.shape is None:
         return False
     warps = evidence.shape.warps_of_block
-    kept = sum(one.ideal_sectors or 0.0 for one in loads) * SECTOR_BYTES * warps / entering.executed
+    kept = sum(one.bytes_asked for one in loads) * warps / entering.executed
     in_shared = kept * _blocks_at_once(evidence, warps) <= (evidence.find("shared_of_sm") or _SHARED_BYTES)
     return kept <= _MOST_KEPT_BYTES and (in_shared or kept <= _THREAD_BYTES * LANES * warps)
 
@@ -141,88 +148,74 @@ def _blocks_at_once(evidence: Evidence, warps: int) -> float:
 def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:
     """Returns the lower half of each access's address the first time, with made-up numbers for what is not in the code.
 
-    What cannot be computed, such as a loaded value, gets a number that nothing else has. All instructions act, as if all predicates
-    held and no branch were taken: turns that are peeled off a loop end one by one.
+    All instructions act, as if all predicates held and no branch were taken: turns that are peeled off a loop end one by one.
     """
-    registers: dict[str, int] = {}
+    numbers = _MadeUp()
     found: dict[Site, int] = {}
     for site in sites:
-        if address := _ADDRESS.search(site.instruction.text):
-            register, offset = address.groups()
-            if register in registers:
-                found[site] = (registers[register] + int(offset or "0", 16)) % _WORD
-        written = site.use.written
-        values = _results(site.instruction, registers)
-        for place, register in enumerate(written):
-            known = values is not None and place < len(values)
-            registers[register] = (
-                values[place] % _WORD if known and values else _made_up(f"{site.position} {place}")
-            )
+        if site.kind in _ACCESSES and not numbers.by_register.keys().isdisjoint(
+            address_registers(site.instruction)
+        ):
+            found[site] = numbers.address(site)
+        numbers.by_register |= {name: numbers.result(site, name) for name in site.use.written}
     return found
 
 
-def _made_up(name: str) -> int:
+class _MadeUp(Operations[int]):
+    """Follows numbers of 32 bits through the code in the order of its text. What cannot be computed, such as a loaded value, gets one that nothing else has."""
+
+    def __init__(self) -> None:
+        self.by_register: dict[str, int] = {}
+
+    def held(self, site: Site, register: str) -> int:
+        return self.by_register.get(register, _make_up(f"{register} at {site.position}"))
+
+    def constant(self, number: int) -> int:
+        return number % _WORD
+
+    def result(self, site: Site, register: str) -> int:
+        """Returns what an instruction writes to a register. Those behind the first hold upper halves, or what lies behind in memory."""
+        number, place = super().result(site, register), site.use.written.index(register)
+        if not (number and place):
+            return number
+        parameter = site.instruction.name in _LOOKING_UP and _PARAMETER.fullmatch(
+            site.instruction.operands[1]
+        )
+        # The word behind it may be read alone elsewhere.
+        return self.special(_word_of(parameter, place)) if parameter else _make_up(f"{number} {place}")
+
+    def special(self, register: str) -> int:
+        return 0 if register == "SRZ" else _make_up(register)
+
+    def elsewhere(self, operand: str, /) -> int:
+        return self.special(operand)
+
+    def other(self, site: Site, taken: Sequence[int], /) -> int:
+        one = site.instruction
+        if one.name in _LOOKING_UP and not REGISTER.search(one.operands[1]):
+            return taken[0]
+        return _make_up(f"result of {site.position}")
+
+    def sum(self, one: int, other: int) -> int:
+        return (one + other) % _WORD
+
+    def product(self, one: int, other: int) -> int:
+        return one * other % _WORD
+
+    def shifted_left(self, value: int, by: int) -> int:
+        return (value << by) % _WORD if by < WORD_BITS else _make_up(f"{value} << {by}")
+
+    def shifted_right(self, value: int, by: int) -> int:
+        return value >> by if by < WORD_BITS else _make_up(f"{value} >> {by}")
+
+    def logic(self, values: Sequence[int], table: int) -> int:
+        return by_table(values, table) % _WORD
+
+
+def _word_of(parameter: re.Match[str], place: int) -> str:
+    """Returns the name of one of the words of 32 bits that a load takes from this parameter on."""
+    return f"{parameter[1]}[{int(parameter[2], 16) + 4 * place:#x}]"
+
+
+def _make_up(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest())
-
-
-def _results(instruction: Instruction, registers: Mapping[str, int]) -> list[int] | None:
-    """Returns the words that an instruction writes; None for an instruction that makes no addresses."""
-    name, *modifiers = instruction.opcode.removeprefix("U").split(".")
-    operands = [one for one in instruction.operands if not is_predicate(one)][1:]
-    if name in ("S2R", "S2UR", "LDC") and not REGISTER.search(operands[0]):
-        return [_made_up(operands[0]), _made_up(f"{operands[0]} upper")]
-    if name == "CS2R":
-        return [0, 0] if operands[0] == "SRZ" else None
-    if name == "HFMA2":  # how compilers write a zero for another pipe
-        return [0] if operands[-2:] == ["0", "0"] and operands[0].endswith("RZ") else None
-    if name not in _COMPUTED or "HI" in modifiers or "X" in modifiers:
-        return None
-    values = [_value(one, registers) for one in operands]
-    if None in values:
-        return None
-    return _compute(name, modifiers, [one for one in values if one is not None])
-
-
-def _value(operand: str, registers: Mapping[str, int]) -> int | None:
-    sign = -1 if operand.startswith("-") else 1
-    operand = (
-        operand.lstrip("-").partition(".")[0] if operand.lstrip("-")[:1] in "RU" else operand.lstrip("-")
-    )
-    if operand in ("RZ", "URZ"):
-        return 0
-    if REGISTER.fullmatch(operand):
-        known = registers.get(operand)
-        return None if known is None else sign * known
-    if operand.startswith("c["):
-        return sign * _made_up(operand)
-    try:
-        return sign * int(operand, 0)
-    except ValueError:
-        return None
-
-
-def _compute(name: str, modifiers: Sequence[str], values: Sequence[int]) -> list[int] | None:
-    if name in ("MOV", "R2UR") or (name == "IMAD" and modifiers[:1] == ["MOV"]):
-        return [values[-1] if name == "IMAD" else values[0]]
-    if name in ("IADD3", "VIADD", "IADD"):
-        return [sum(values)]
-    if name == "IMAD":
-        product = values[0] * values[1] + values[2]
-        return [product, product // _WORD] if "WIDE" in modifiers else [product]
-    if name == "LEA" and values[2] < _BITS:
-        return [(values[0] << values[2]) + values[1]]
-    if name == "SHF":
-        low = values[0] % _WORD
-        return [low << values[1]] if modifiers[:1] == ["L"] and values[1] < _BITS else None
-    if name == "LOP3":
-        return [_look_up(*values[:4])]
-    return None
-
-
-def _look_up(a: int, b: int, c: int, table: int) -> int:
-    """Returns what LOP3 computes: for each bit, the entry of its table that the three bits choose."""
-    found = 0
-    for index in range(8):
-        if table >> index & 1:
-            found |= (a if index & 4 else ~a) & (b if index & 2 else ~b) & (c if index & 1 else ~c)
-    return found % _WORD

@@ -1,21 +1,15 @@
-"""Knows which blocks end at once, without work, and which warps leave no result."""
+"""Knows which blocks end at once, without work, and which warps repeat what others do."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import pairwise
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import sources_of
-from profiler.analyse.causes.flow.lane_values import (
-    find_chosen_by_warp,
-    find_differing_in_block,
-    find_part_of_warps,
-)
-from profiler.analyse.causes.flow.who_stores import is_chosen_by_data
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.catalog.metrics import LANES
 
 _STORES: tuple[Kind, ...] = ("global store", "atomic", "shared atomic")
@@ -23,32 +17,19 @@ _ALWAYS = "PT"
 
 
 @kept
-def find_idle_warps(evidence: Evidence) -> float:
-    """Returns the part of the warps that leave no result: no store of theirs acts, in global memory or where other warps look.
+def find_repeating_warps(evidence: Evidence) -> float:
+    """Returns the part of the warps of which the thread's index forbids every store, also those to shared memory; the first warps leave all results.
 
-    Triton gives such warps the elements of others, where a block has fewer elements than threads. Warps that end before they access
-    memory repeat nothing, and do not count. Neither do those of which a thread stores only what it finds: it has to look first.
-    """
-    if not evidence.has_costs:
-        return 0.0
-    if evidence.of(*SHARED, "barrier"):
-        return max(0.0, 1 - _part_of_first_warps(evidence) / _part_going_on(evidence))
-    storing = [site for site in evidence.of("global store", "atomic") if site.acting is not None]
-    part = find_part_acting(evidence, storing) / _part_going_on(evidence) if storing else 1.0
-    return 0.0 if part >= 1 or is_chosen_by_data(evidence, storing) else 1 - part
-
-
-def _part_of_first_warps(evidence: Evidence) -> float:
-    """Returns the part of a block's warps, from its first thread on, beyond which the thread's index forbids every store, also those to shared memory.
-
-    Other tests may choose other warps for each store, such as those that fill a buffer and those that use it.
+    Triton gives such warps the elements of others, where a row is shorter than the block. Other tests may choose other warps for each store,
+    such as those that fill a buffer and those that use it. Warps that end before they access memory repeat nothing, and do not count.
     """
     threads = evidence.shape.threads if evidence.shape else 0
     if not threads or evidence.shape is None or evidence.shape.block[0] != threads:
-        return 1.0
+        return 0.0
     storing = [site for site in evidence.sites if site.stores_in_shared or site.kind in _STORES]
     first = max((_count_first_threads(evidence, site, threads) for site in storing), default=threads)
-    return math.ceil(first / LANES) / evidence.shape.warps_of_block
+    left = math.ceil(first / LANES) / evidence.shape.warps_of_block
+    return max(0.0, 1 - left / _part_going_on(evidence))
 
 
 def _count_first_threads(evidence: Evidence, store: Site, threads: int) -> int:
@@ -100,26 +81,6 @@ def _part_going_on(evidence: Evidence) -> float:
         if before.instruction.name == "EXIT":
             left = min(left, site.executed)
     return left / launched
-
-
-def find_part_acting(evidence: Evidence, accesses: Sequence[Site]) -> float:
-    """Returns the part of the warps for which the access acts that does for most; all of them if there is none."""
-    if not accesses:
-        return 1.0
-    launched = evidence.sites[0].executed
-    if any(site.executed >= launched and not site.instruction.predicate for site in accesses):
-        return 1.0
-    chosen = find_chosen_by_warp(evidence)
-    return max(_part_acting(evidence, site, site in chosen) for site in accesses)
-
-
-def _part_acting(evidence: Evidence, site: Site, is_chosen_by_warp: bool) -> float:
-    """Returns the part of the warps for which an access acts. In a loop, it may be others in each turn, unless the thread's index decides."""
-    runs = site.executed / evidence.sites[0].executed
-    part = find_part_of_warps(evidence, site)
-    if is_chosen_by_warp and runs <= 1:
-        part = min(part, (site.acting or 0.0) / (site.lanes or LANES))
-    return part * min(1.0, runs)
 
 
 def count_waves(evidence: Evidence) -> float:

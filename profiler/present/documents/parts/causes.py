@@ -24,12 +24,12 @@ from profiler.catalog.causes import GENERAL
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
-from profiler.text import counted, is_cupy_source, saving, whole_percent
+from profiler.text import counted, is_cupy_source, listed, saving, whole_percent
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
-_ORDER = "Causes that hold for most kernels (here {}) count for less in this order, since they were right less often."
+_ORDER = "{} {} lower than the savings, because causes that hold for most kernels were right less often."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string, and from no file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
@@ -167,7 +167,7 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
             later.append(one.cause)
         elif one.cause not in GENERAL and not one.is_ceiling:
             least = min(least, saves)
-    return [_ORDER.format(" and ".join(later))] if later else []
+    return [_ORDER.format(listed(later), "stands" if len(later) == 1 else "stand")] if later else []
 
 
 def _not_recorded(
@@ -264,7 +264,7 @@ def _shared_bounds(causes: Sequence[Cause]) -> dict[_Bound, str]:
     counts = Counter(bound for one in causes if (bound := _bound_of(one)))
     named = {bound: [one.cause for one in causes if _bound_of(one) == bound] for bound in counts}
     return {
-        bound: f"{', '.join(names[:-1])} and {names[-1]} each save {bound[0]} % at most: "
+        bound: f"{listed(names)} each save {bound[0]} % at most: "
         f"{_RESOURCES[bound[1]]} would still need {100 - bound[0]} % of the time{_LESS if bound[1] == 'dram' else ''}."
         for bound, names in named.items()
         if len(names) > 1

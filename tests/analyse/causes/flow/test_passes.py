@@ -26,10 +26,11 @@ def passes(
     count=4000.0,
     sectors=4000.0,
     moved=0.0,
-    what=SUM,
+    what=(SUM,),
+    before=FIRST,
 ):
-    """Two loops of ten turns, entered by 400 warps: 50 blocks of 256 threads. Each loads a value and adds it up."""
-    lines = [(one, 400.0) for one in START + FIRST]
+    """Two loops of ten turns, entered by 400 warps: 50 blocks of 256 threads. Each loads a value and adds it up, or the second does something else."""
+    lines = [(one, 400.0) for one in (*START, *before)]
     loads = [len(lines)]
     lines += [
         ("LDG.E R10, [R8.64]", 4000.0),
@@ -41,7 +42,7 @@ def passes(
     loads.append(len(lines))
     lines += [
         ("LDG.E R10, [R8.64]", count),
-        (what, count),
+        *((one, count) for one in what),
         ("IADD3 R8, R8, 0x400, RZ", count),
         (f"@P0 BRA {16 * loads[1]:#x}", count),
     ]
@@ -67,6 +68,13 @@ def test_the_same_address_is_the_same_number_however_it_is_written():
     assert found(SECOND)
 
 
+def test_pointers_that_one_load_brings_are_two():
+    lines = ("LDG.E.128 R4, [R2.64]", "LDG.E R8, [R4.64]", "LDG.E R8, [R6.64]", "CS2R R6, SRZ", "MOV R7, R7")
+    addresses = first_addresses(evidence_of("MOV R2, 0x100", *lines, "LDG.E R8, [R7.64+0x10]").sites)
+    assert len(set(addresses.values())) == 4
+    assert [*addresses.values()][-1] == 0x10  # zero in both registers
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -83,6 +91,30 @@ def test_a_loop_that_reads_elsewhere_is_no_second_pass(old, new):
     changed = [line.replace(old, new) for line in SECOND]
     assert changed != SECOND
     assert not found(changed)
+
+
+@pytest.mark.parametrize(("parameter", "is_again"), [("0x214", True), ("0x21c", False)])
+def test_a_parameter_is_the_same_whether_it_is_read_alone_or_with_the_one_before_it(parameter, is_again):
+    first = [*FIRST[:2], "IMAD R8, R0, 0x1000, R3", FIRST[3]]
+    alone = [f"ULDC UR4, c[0x0][{parameter}]", "IMAD R8, R0, 0x1000, UR4", "LEA R8, R1, R8, 0x2"]
+    evidence, _ = passes(alone, before=first)
+    assert bool(find_later_passes(evidence)) == is_again
+
+
+IN_PLACE = ("FMUL R10, R10, R20", "STG.E [R8.64], R10")
+
+
+@pytest.mark.parametrize(
+    ("what", "is_again"),
+    [
+        (IN_PLACE, True),
+        (("STG.E [R8.64+0x4], R10",), False),  # the next turn loads what this one stores
+        (("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R8.64], R10",), False),
+        (("STG.E [R12.64], R10",), False),  # nobody knows where
+    ],
+)
+def test_a_loop_that_puts_back_each_element_has_loaded_what_it_loads_before_it_stores_it(what, is_again):
+    assert found(SECOND, what=what) == is_again
 
 
 def test_a_loop_that_reads_another_part_is_no_second_pass():
@@ -112,10 +144,11 @@ def test_what_was_stored_in_between_is_read_on_purpose():
     ],
 )
 def test_a_block_that_cannot_keep_its_data_sums_up_in_one_loop_what_two_loops_sum_up(what, is_one_sum):
-    evidence, _ = passes(SECOND, what=what)
+    evidence, _ = passes(SECOND, what=(what,))
     assert bool(find_later_passes(evidence))
     for site in evidence.of("global load"):
         site.ideal_sectors = 50 * 129 * 1024 / 32  # 129 KiB for each of 50 blocks
+        site.executed = site.ideal_sectors / 4
     assert bool(find_later_passes(evidence)) == is_one_sum
 
 
@@ -137,6 +170,7 @@ def test_what_all_blocks_load_alike_needs_one_trip_and_leaves_the_rest_to_the_se
     evidence, _ = passes(SECOND, weights, moved=192_000.0)
     (site,) = [one for one in evidence.of("global load") if one.instruction.operands[0] == "R14"]
     site.sectors = site.ideal_sectors = 2000.0
+    site.width = 160  # 64,000 bytes by 400 warps
     candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)))
     assert candidate.effect.resources["dram"] == pytest.approx(saved)
 
@@ -176,7 +210,9 @@ def planes(apart, bytes_of_a_block, threads=256, figures=None):
         ]
     lines.append((f"@P0 BRA {16 * outer:#x}", warps * IMAGES))
     sectors = bytes_of_a_block * warps / per_block / 32
-    facts = {place: {"sectors": sectors, "ideal_sectors": sectors} for place in loads}
+    facts = {
+        place: {"sectors": sectors, "ideal_sectors": sectors, "executed": sectors / 4} for place in loads
+    }
     return evidence_of(*lines, facts=facts, figures=figures, grid=50, block=threads), loads
 
 

@@ -24,10 +24,12 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
+    makers_of_value,
     reach,
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
@@ -36,8 +38,9 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
-_CAUSE = "atomic-contention"
+ATOMIC_CONTENTION = "atomic-contention"
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
+_SIGN = "0x1f"  # a shift by 31 bits makes the upper half of an index of 64 bits, beside the lower one
 
 
 def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
@@ -66,6 +69,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     blocks = evidence.shape.blocks if evidence.shape else 0
     updates = sum(site.executed * (site.acting or LANES) for site in sites if site.kind == most)
     once_a_block = where == "global" and updates <= blocks
+    has_copy = where == "global" and not once_a_block and _adds_copies_of_blocks(evidence, sites)
     apart = where == "global" and not once_a_block and _has_place_for_each_thread(evidence, sites)
     sentence = f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics in {where} memory"
     if repeated:
@@ -79,9 +83,15 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     if evidence.atomics_are_contended and 2 * _sampled(evidence, fractions) < waiting:
         sentence += "; the samples at other instructions are of accesses that queue behind these atomics"
     spared = _spared(evidence, fractions)
-    advice, in_triton = _for_type(_ADVICE[where][updated], sites), ""
+    advice, in_triton = _for_type(evidence, _ADVICE[where][updated], sites), ""
+    if updated == "one place" and all(
+        _stays_in_a_loop(evidence, site) for site in sites if site.kind == most
+    ):
+        advice = advice.replace(_WARPS_FIRST, _THREADS_FIRST)
     if once_a_block:
         advice, in_triton = _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
+    elif has_copy:
+        advice, in_triton = _WITH_LARGER_COPIES, _IN_ONE_PROGRAM
     elif apart:
         advice, in_triton = _IN_ONE_THREAD, _IN_ONE_PROGRAM
     # Where atomics cost nothing, larger blocks are another cause's remedy.
@@ -90,12 +100,14 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     # and those of 4M places 291 and 181 us (Triton on an H200).
     if _is_seen(evidence, ordering) and not repeated and not evidence.atomics_are_contended:
         advice += _WITHOUT_FENCES
-        in_triton = (in_triton or IN_TRITON[_CAUSE]) + _WITHOUT_FENCES_IN_TRITON
+        in_triton = (in_triton or IN_TRITON[ATOMIC_CONTENTION]) + _WITHOUT_FENCES_IN_TRITON
     yield Candidate(
-        _CAUSE,
+        ATOMIC_CONTENTION,
         f"{sentence}.",
         advice,
-        _with_larger_blocks(evidence, spared) if cost_something and (once_a_block or apart) else spared,
+        _with_larger_blocks(evidence, spared)
+        if cost_something and (once_a_block or has_copy or apart)
+        else spared,
         weights,
         {
             "waiting_pct": waiting,
@@ -132,6 +144,14 @@ def _with_larger_blocks(evidence: Evidence, spared: Effect) -> Effect:
     return replace(spared, resources={**spared.resources, LAUNCH: launches})
 
 
+def _adds_copies_of_blocks(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether each block counts in a copy of its own in shared memory already, and adds this to the others' in global memory."""
+    updating = [site for site in sites if site.kind == "atomic"]
+    return any(site.kind == "shared atomic" for site in sites) and all(
+        any(one.kind == "shared load" for one in makers_of_value(evidence, site)) for site in updating
+    )
+
+
 def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> bool:
     """Returns whether a thread makes its updates at places of its own in the block, once, so that no other of its block could add to what it has.
 
@@ -155,6 +175,8 @@ def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> boo
 
 def _drops_part_of_index(shape: LaunchShape, site: Site) -> bool:
     """Returns whether an instruction may give two threads of a block the same value: what is read from memory, quotients, and remainders."""
+    if site.opcode.startswith("SHF.R.S32") and site.instruction.operands[2] == _SIGN:
+        return False
     if site.kind in (*ACCESSES, "special", "conversion") or site.opcode.startswith(_QUOTIENTS):
         return True
     masks = [int(one, 16) for one in site.instruction.operands[1:4] if one.startswith("0x")]
@@ -173,6 +195,10 @@ _WITHOUT_FENCES_IN_TRITON = (
 _COPIES_OF_LANES = (
     "Let each warp, or each few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
     "place before it updates."
+)
+_WARPS_FIRST = "Add up inside the warp first"
+_THREADS_FIRST = (
+    "Let each thread add up in a register over its loop, and behind the loop add up inside the warp"
 )
 _IN_REGISTER = (
     "The lanes of a warp update places of their own, so that they cannot add up for each other: let each thread take several elements for its place, "
@@ -211,14 +237,31 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
 _NOT_REDUCED = re.compile(r"\.(?:B?F\d|64)")  # `__reduce_add_sync` takes integers of 32 bits
 
 
-def _for_type(advice: str, sites: Sequence[Site]) -> str:
-    others = any(_NOT_REDUCED.search(site.opcode) for site in sites)
+def _for_type(evidence: Evidence, advice: str, sites: Iterable[Site]) -> str:
+    others = any(_NOT_REDUCED.search(site.opcode) or _swaps_in_float(evidence, site) for site in sites)
     return advice.replace("(`__reduce_add_sync`, shuffles)", "(`__shfl_down_sync`)") if others else advice
+
+
+def _swaps_in_float(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a loop adds to a float in shared memory, which has no instruction for that: it swaps the sum in."""
+    return is_swap(site) and any(one.kind in ("fp32", "fp64") for one in makers_of_value(evidence, site))
+
+
+def _stays_in_a_loop(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the turns of a loop update one place, beside the loop that repeats an update until it succeeds."""
+    around = [loop for loop in evidence.loops.get(site.function, ()) if site.instruction in loop]
+    makers = reach(finding_place(evidence, site), lambda one: sources_of(evidence, one))
+    moves = any(one.kind in ACCESSES or is_carried(evidence, one) for one in makers)
+    return len(around) > int(is_swap(site)) and not moves
 
 
 _IN_LARGER_BLOCKS = (
     "There is one update a block already: let each block take more elements before it (a grid-stride loop), or let it store its result, and "
     "combine the results of all blocks in a second launch."
+)
+_WITH_LARGER_COPIES = (
+    "Each block updates a copy of its own in shared memory already: let it take more elements before it adds its copy to the others' in global "
+    "memory (a grid-stride loop, and fewer blocks), and leave out what is zero."
 )
 _IN_LARGER_PROGRAMS = (
     "There is one update a program already: let each program take more elements before it (a larger BLOCK, or a loop over several), or let it "

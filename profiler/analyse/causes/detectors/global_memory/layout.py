@@ -11,10 +11,11 @@ from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
+from profiler.analyse.causes.flow.addresses.structures import find_structure
+from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
-from profiler.analyse.causes.flow.gathered import is_gathered
+from profiler.analyse.causes.flow.gathered import is_gathered, is_placed_by_data
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
@@ -33,13 +34,16 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
     )
     found = {kind: _find_apart(evidence, kind) for kind, *_ in variants}
     together = [site for sites in found.values() for site in sites]
+    by_data = {is_placed_by_data(evidence, site) for site in together}
     costs = {kind: _cost(evidence, sites) for kind, sites in found.items()}
     for kind, name, verb, others, advice in variants:
         if not (sites := found[kind]):
             continue
         request, needed = _per_request(sites)
         # If loads and stores lie apart in the same way, the same index causes both, and one change corrects both: of those that cost most.
-        mended = together if 2 * costs[kind] >= sum(costs.values()) else sites
+        # An index that was loaded is another one than that of a thread.
+        is_most = 2 * costs[kind] >= sum(costs.values())
+        mended = together if is_most and len(by_data) == 1 else sites
         effect, at_most = cheaper_accesses(evidence, mended), None
         # Nobody lets a block take the work of others for the sake of accesses that no warp waits for.
         if (blocks := count_sharing_blocks(evidence, mended)) > 1 and _is_waited_for(evidence, mended):
@@ -51,7 +55,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
             name,
-            f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {needed:.3g} would hold its data: {lanes} "
+            f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {_sectors_text(needed)} would hold its data: {lanes} "
             f"use {used} % of what is moved.{both if len(mended) > len(sites) else ''}",
             _advice_apart(evidence, sites, advice),
             effect,
@@ -64,6 +68,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             | ({"bytes_apart": apart} if apart else {}),
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
+            includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
         )
 
 
@@ -89,6 +94,11 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
             f"Data says where each lane goes: sort or group the work by that index, so that neighbouring threads {advice}, or keep the "
             "table in shared memory if it fits."
         )
+    if columns := _columns_of_pieces(evidence, sites):
+        return (
+            f"Make the block wider in x: it is {columns} threads wide, so that a warp takes pieces of {columns * sites[0].width // 8} bytes of "
+            "several rows. 32 threads take one piece of one row."
+        )
     if all(_takes_pieces(evidence, site) and site.excess_sectors <= site.executed for site in sites):
         return (
             f"Let neighbouring threads {advice}: a warp takes short pieces of several rows. Let a block take whole rows, or more columns of "
@@ -103,13 +113,28 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
             f"{advice}."
         )
     walks = any(evidence.innermost_loop(site) for site in sites)
-    if not walks and 2 * len({base_of(site) for site in sites}) <= len(sites):
+    costliest = max(sites, key=lambda site: site.excess_sectors)
+    size = find_structure(evidence, costliest)
+    if size or (not walks and 2 * len({base_of(site) for site in sites}) <= len(sites)):
+        apart = f" (here one begins every {size:,} bytes)" if size else ""
         return (
-            f"Let neighbouring threads {advice}: keep the members of a structure in arrays of their own, access what lies together in one thread "
-            "at once (up to 16 bytes, a vector type), or pass a tile through shared memory."
+            f"Let neighbouring threads {advice}: keep the members of a structure{apart} in arrays of their own, access what lies together in one "
+            "thread at once (up to 16 bytes, a vector type), or pass a tile through shared memory."
         )
     of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
     return f"Let neighbouring threads {advice}: exchange the roles of the indices{of_rows}, change the layout, or pass a tile through shared memory."
+
+
+def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:
+    """Returns how many threads wide a block is whose rows fill less than a sector each, and lie apart; 0 for other accesses."""
+    columns = evidence.shape.block[0] if evidence.shape else LANES
+    for site in sites:
+        width = site.width // 8
+        offsets = (offsets_of_threads(evidence, site) or ())[:LANES]
+        row = tuple(range(0, columns * width, width)) if width else ()
+        if len(offsets) < LANES or columns * width >= SECTOR_BYTES or offsets[:columns] != row:
+            return 0
+    return columns if len({site.width for site in sites}) == 1 and columns > 1 else 0
 
 
 def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
@@ -205,6 +230,11 @@ def _rows(evidence: Evidence, site: Site) -> int:
     if LANES % columns or columns * site.width / 8 < 2 * SECTOR_BYTES:
         return 1
     return min(LANES // columns, math.prod(others))
+
+
+def _sectors_text(needed: float) -> str:
+    """Returns how many sectors would do; where some requests touch none, their mean is less than one."""
+    return "less than one" if float(f"{needed:.3g}") < 1 else f"{needed:.3g}"
 
 
 def _per_request(sites: Sequence[Site]) -> tuple[float, float]:

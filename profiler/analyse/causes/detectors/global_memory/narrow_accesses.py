@@ -89,6 +89,7 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
     Without a loop, a thread takes the place of several, and the number of all their instructions falls with it, except for accesses
     that cannot be wider until their lanes are neighbours. So it does in a loop that strides across the grid, if blocks are so many
     that each thread makes one turn: with fewer elements of 16 bytes, fewer threads are launched. In any other loop, a turn takes the place of several, and there are fewer addresses.
+    What every block prepares alike, and not for an address, is left to `too-little-work-a-thread`: the width of an access does not change it.
     A block that has a row needs fewer warps for it, and one at least; but there are as many rows, so that as many blocks are launched.
     """
     gain = 1 - _mean_width(sites) / WIDEST_BITS
@@ -100,11 +101,15 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
     if has_row and evidence.shape:
         gain = min(gain, 1 - 1 / math.ceil(math.prod(evidence.shape.block) / LANES))
     for_each = {*find_processing(evidence), *evidence.lookups_apart, *find_ordering(evidence)}
+    alike = find_block_independent(evidence, OF_BLOCK)
+    prepared = {site for site in alike if site.use.written and site.kind not in ACCESSES}
+    prepared -= find_address_work(evidence)
     of_fewer_threads = [
         site
         for site in evidence.sites
         if site.kind not in _FOR_EACH_ELEMENT
         and site not in for_each
+        and site not in prepared
         and (base_of(site) in bases or not (lies_apart(evidence, site) or is_misaligned(evidence, site)))
     ]
     addresses = _find_addresses_in_loops(evidence, sites) if keeps_threads else []

@@ -142,12 +142,11 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         return
     fewer = without_loads(evidence, dict.fromkeys(later, 1.0))
     again, others = (
-        sum(site.ideal_sectors or 0.0 for site in evidence.of("global load") if (site in later) == is_later)
-        * SECTOR_BYTES
+        sum(site.bytes_asked for site in evidence.of("global load") if (site in later) == is_later)
         for is_later in (True, False)
     )
     different = sum(
-        (site.ideal_sectors or 0.0) * SECTOR_BYTES / count_blocks_alike(evidence, site)
+        site.bytes_asked / count_blocks_alike(evidence, site)
         for site in evidence.of("global load")
         if site not in later
     )
@@ -195,7 +194,8 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
         fewer = evidence.without(dict.fromkeys(alike, 1 - 1 / together))
         share = 100 * evidence.share_executed(alike)
         index = f"threadIdx.{axis.lower()}"
-        computing = set(alike) - find_address_work(evidence, loaded) - set(loaded)
+        of_loads = {*find_address_work(evidence, loaded), *loaded}
+        computing = [site for site in alike if site not in of_loads]
         if evidence.share_executed(computing) > share / 200:
             name, weights = "redundant-instructions", {site: site.executed for site in computing}
             what, once = "compute the same values, because these do", "compute these values"
@@ -238,7 +238,7 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterabl
     shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
     if not shared:
         return
-    different = sum((site.ideal_sectors or 0.0) / count for site, count in shared.items()) * SECTOR_BYTES
+    different = sum(site.bytes_asked / count for site, count in shared.items())
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
     delivered = evidence.delivered_to(shared)
     # Less than most of it is within what others may have fetched twice.
@@ -341,7 +341,7 @@ def count_times_requested(
     asked: dict[object, float] = {}
     for site in evidence.of("global load"):
         if site not in leave_out and not feeds_shared_memory(evidence, site):
-            base, sectors = base_of(site), site.ideal_sectors or 0.0
-            asked[base] = max(asked.get(base, 0.0), sectors) if together else asked.get(base, 0.0) + sectors
+            base, size = base_of(site), site.bytes_asked
+            asked[base] = max(asked.get(base, 0.0), size) if together else asked.get(base, 0.0) + size
     delivered = evidence.find("dram_bytes_read")
-    return sum(asked.values()) * SECTOR_BYTES / delivered if delivered else 0.0
+    return sum(asked.values()) / delivered if delivered else 0.0

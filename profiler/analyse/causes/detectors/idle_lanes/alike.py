@@ -1,4 +1,4 @@
-"""Detects loops in which all threads of a block, or some of its warps, do what others do, with the same values."""
+"""Detects loops in which all threads of a block do what one of them could, with the same values."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.loop_carried import is_carried, resident_without
-from profiler.analyse.causes.flow.working_blocks import find_idle_warps
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -50,35 +49,6 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         {"repeated_instructions_pct": share},
         in_triton="Let the program load, compute and store a block of elements (`tl.arange`) instead of one element in each turn of a loop: "
         "all threads of a program compute alike what has only one element.",
-    )
-
-
-def detect_repeated_by_warps(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loops that some warps of a block run without an element of their own: what they load and compute, other warps store.
-
-    The loads of the others bring the same bytes from L2, and the stores act for no lane of these warps.
-    """
-    idle = find_idle_warps(evidence)
-    repeated = {site: idle for site in evidence.sites if evidence.innermost_loop(site)}
-    if idle < 1 / LANES or not repeated:
-        return
-    share = idle * evidence.share_executed(repeated)
-    effect = evidence.without(repeated)
-    not_stored = {site: part for site, part in repeated.items() if site.kind != "global store"}
-    yield Candidate(
-        "idle-lanes",
-        f"{whole_percent(100 * idle)} % of the warps store nothing: a turn of the loop has fewer elements than the block has threads, so that they load and "
-        "compute what others do.",
-        "Give each thread elements of its own: let the block take more of them in each turn, or launch fewer threads.",
-        Effect(
-            {**effect.resources, "l1": evidence.part_of_l1(not_stored), "l2": 0.0, LAUNCH: 0.0},
-            evidence.waiting_for(not_stored),
-            warps=resident_without(evidence, idle),
-        ),
-        {site: part * site.executed for site, part in repeated.items()},
-        {"idle_warps_pct": 100 * idle, "repeated_instructions_pct": 100 * share},
-        in_triton="Give each thread an element: let each turn of the loop take a block of at least 32 x `num_warps` elements, or use fewer "
-        "`num_warps`.",
     )
 
 

@@ -9,6 +9,7 @@ from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turn
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Kind, Site
 from profiler.analyse.causes.flow.dataflow import find_address_work, find_depending, find_processing
+from profiler.analyse.causes.flow.what_decides import is_decided_by_loads
 from profiler.catalog.metrics import LANES
 
 _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
@@ -39,6 +40,11 @@ _STEPS = (
     "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory. Where threads take part by "
     "halves, such as in pairs, launch half as many.",
 )
+_BY_DATA = (
+    "A test of data sends lanes past what others of their warp do",
+    "Find out first for which elements the test holds, such as the neighbours within reach, and let the lanes of a warp take one of these each; or "
+    "sort the data, so that neighbours decide alike.",
+)
 _NO_WORK = (
     "Lanes have nothing to do while their warp executes",
     "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more elements.",
@@ -57,7 +63,7 @@ def what_is_idle(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, s
     work = {site: part for site, part in idle.items() if site.kind in _WORK or site in processing}
     exchanging = _with_loaded_from_shared(evidence) & work.keys()
     if not _are_most(work, exchanging) or not any(site.kind in SHARED for site in exchanging):
-        return _NO_WORK
+        return _BY_DATA if _are_most(idle, _find_passed_by(evidence) & idle.keys()) else _NO_WORK
     of_one = {site for site in exchanging if LANES * (1 - idle[site]) <= _ONE_LANE}
     by_halves = any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one)
     if by_halves or not _are_most(work, of_one):
@@ -71,6 +77,18 @@ def _are_most(idle: Mapping[Site, float], some: Set[Site]) -> bool:
     """Returns whether most of the idle lanes are in some of the instructions."""
     wasted = {site: share * site.executed for site, share in idle.items()}
     return sum(wasted[site] for site in some) > sum(wasted.values()) / 2
+
+
+def _find_passed_by(evidence: Evidence) -> set[Site]:
+    """Returns what a branch sends some lanes of a warp past, because of what each of them has loaded."""
+    return {
+        site
+        for branch in evidence.of("control")
+        if branch.leads_to and branch.instruction.predicate and is_decided_by_loads(evidence, branch)
+        for site in evidence.by_function[branch.function]
+        if branch.instruction.offset < site.instruction.offset < branch.leads_to
+        and (site.lanes or 0.0) < (branch.lanes or 0.0)
+    }
 
 
 def _lanes_of_elements(evidence: Evidence) -> float:

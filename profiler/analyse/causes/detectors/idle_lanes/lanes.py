@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.idle_lanes.few_threads import say_few_threads
 from profiler.analyse.causes.detectors.idle_lanes.forms import what_is_idle
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
     LANE_MISSING,
@@ -17,6 +18,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
+from profiler.analyse.causes.flow.addresses.walks import find_walking
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 from profiler.analyse.causes.flow.lane_values import (
@@ -26,8 +28,8 @@ from profiler.analyse.causes.flow.lane_values import (
 from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.causes.places import find_heaviest
 from profiler.analyse.code.math_functions.sizes import is_tested
-from profiler.catalog.metrics import LANES
-from profiler.text import counted, whole_percent
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.text import whole_percent
 
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
 _PASSED_BY = 1 - 1 / LANES
@@ -43,11 +45,11 @@ _SIDES = (
     "Branches split warps, whose sides are executed one after the other",
     "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
 )
-_TURNS = (
-    "Lanes leave a loop before others of their warp do, which go on without them",
+SHARE_TURNS = (
     "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
-    "as many turns.",
+    "as many turns."
 )
+_TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
 
 
 def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
@@ -67,7 +69,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
         yield _wasting_warps(evidence, idle, warps)
     elif idle and not _are_of_an_edge(evidence, idle):
         without_thread = (1 - _lanes_of_block(evidence) / LANES) * sum(site.executed for site in idle)
-        said = _no_threads(evidence) if 2 * without_thread > wasted else what_is_idle(evidence, idle)
+        said = say_few_threads(evidence) if 2 * without_thread > wasted else what_is_idle(evidence, idle)
         in_triton = _EXCHANGE_IN_TRITON if _only_exchange(idle) else ""
         yield _wasting("idle-lanes", evidence, idle, *said, in_triton=in_triton)
 
@@ -128,7 +130,7 @@ def _wasting(
     lanes = LANES * (1 - sum(weights[site] for site in worst) / sum(site.executed for site in worst))
     return Candidate(
         name,
-        f"{sentence}. Where most is lost, {_acting_text(lanes)}; {whole_percent(wasted)} % of all lanes that are issued do nothing.",
+        f"{sentence}. Where most is lost, {_acting_text(lanes)}; in the whole kernel, {whole_percent(wasted)} % of the lanes do nothing.",
         advice,
         _for_acting_lanes(evidence, fractions),
         weights,
@@ -148,7 +150,7 @@ def _without_serving(evidence: Evidence, fractions: Mapping[Site, float]) -> Map
 
 def _acting_text(lanes: float) -> str:
     if lanes < _HALF_A_LANE:
-        return f"one lane in {1 / lanes:.0f} warps is active" if lanes else "no lane is active"
+        return f"one lane of every {1 / lanes:.0f} warps is active" if lanes else "no lane is active"
     return "one lane of a warp is active" if round(lanes, 1) <= 1 else f"{lanes:.1f} of 32 lanes are active"
 
 
@@ -164,8 +166,8 @@ def _wasting_warps(
         guards[guard] = guards.get(guard, 0.0) + part * site.executed
     return Candidate(
         "idle-lanes",
-        f"Whole warps have nothing to do: {whole_percent(without)} % of those that test whether they have work find none; {whole_percent(wasted)} % of all lanes "
-        "that are issued do nothing.",
+        f"Whole warps have nothing to do: {whole_percent(without)} % of those that test whether they have work find none; in the whole kernel, "
+        f"{whole_percent(wasted)} % of the lanes do nothing.",
         "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
         _for_acting_lanes(evidence, idle),
         guards,
@@ -191,10 +193,10 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
         {unit: idle for unit in evidence.model.busy if unit not in _FOR_EACH_LANE},
         {reason: idle for reason in evidence.model.waits if reason != NO_WARP},
     )
-    sentence, advice = _no_threads(evidence)
+    sentence, advice = say_few_threads(evidence)
     yield Candidate(
         "idle-lanes",
-        f"{sentence}: {whole_percent(100 * idle)} % of all lanes that are issued do nothing.",
+        f"{sentence}: {whole_percent(100 * idle)} % of the lanes do nothing.",
         advice,
         Effect({**effect.resources, LAUNCH: _not_launched(evidence, effect)}, effect.waits),
         evidence={"acting_lanes": lanes, "wasted_lanes_pct": 100 * idle},
@@ -246,7 +248,7 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     """Returns the effect of issuing only for lanes that act.
 
     L1 and L2 work only for the lanes that act, so their work stays; but a pass through shared memory is made for any number of
-    lanes. An instruction that conflicts, and so needs two passes or more, keeps them: fewer instructions touch the same words.
+    lanes, and a lane that walks alone through neighbours takes a sector for each, which lanes side by side share. An instruction that conflicts, and so needs two passes or more, keeps them: fewer instructions touch the same words.
     Atomics are served lane by lane, so that idle lanes cost nothing, and fences wait for memory as long for one lane as for
     all. Where lanes are not counted for each instruction, a
     predicate may keep whole warps from it, which then wait for nothing.
@@ -264,7 +266,14 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
         for site, part in fractions.items()
         if site.passes and site.ideal_passes
     }
-    kept = {"l2": 0.0, "l1": evidence.part_of_l1(alone_in_a_pass)}
+    walking = {
+        site: 1 - site.bytes_asked / (site.sectors * SECTOR_BYTES)
+        for site in find_walking(evidence) & fractions.keys()
+        if site.sectors and site.sectors <= site.executed
+    }
+    # What is loaded of a sector that L1 holds is no work of L2.
+    stored = {site: part for site, part in walking.items() if site.kind == "global store"}
+    kept = {"l2": evidence.part_of_l2(stored), "l1": evidence.part_of_l1(alone_in_a_pass | walking)}
     alone = _waited_for_at_barriers(evidence, fractions)
     return Effect(
         {**effect.resources, **kept, LAUNCH: _not_launched(evidence, effect)},
@@ -299,14 +308,6 @@ def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float])
 
 def _lanes_of_block(evidence: Evidence) -> float:
     return evidence.shape.lanes_of_warp if evidence.shape else LANES
-
-
-def _no_threads(evidence: Evidence) -> tuple[str, str]:
-    threads = evidence.shape.threads if evidence.shape else LANES
-    return (
-        f"Blocks of {counted(threads, 'thread', 'threads')} fill {_lanes_of_block(evidence):.3g} of the 32 lanes of a warp",
-        "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks.",
-    )
 
 
 def _wasted(fractions: Mapping[Site, float]) -> float:

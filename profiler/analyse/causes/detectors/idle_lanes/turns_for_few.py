@@ -11,7 +11,7 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import find_depending, readers_behind
-from profiler.analyse.causes.flow.lane_values import find_differing
+from profiler.analyse.causes.flow.lane_values import find_differing, is_left_early
 from profiler.analyse.causes.flow.loop_carried import find_halves, is_carried
 from profiler.catalog.metrics import LANES
 
@@ -50,7 +50,7 @@ def find_turns_for_few(evidence: Evidence) -> dict[Site, float]:
 
 
 def _find_turns(evidence: Evidence) -> list[_Turns]:
-    """Returns the loops that load and compute."""
+    """Returns the loops that load and compute, and that all lanes of a warp leave together: who has left does not compute."""
     found = []
     unconcerned = find_unconcerned(evidence)
     dividing = set(find_dividing(evidence))
@@ -63,7 +63,7 @@ def _find_turns(evidence: Evidence) -> list[_Turns]:
         ]
         loads = {site for site in accesses if site.kind == "global load"}
         results = {site for site in own if site.kind in _RESULTS and site not in dividing}
-        if loads and results:
+        if loads and results and not is_left_early(evidence, own[-1]):
             part = max(map(acting_lanes, accesses)) / (loop.iterations * LANES)
             found.append(_Turns(own, loads, results, part))
     return found

@@ -92,7 +92,7 @@ def _changes_nothing(instruction: Instruction) -> bool:
 _TABLE = "Let the table lie in shared or global memory, since it never changes, or compute what it holds."
 _ARRAY = (
     "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, "
-    "keep them in shared memory."
+    "use each as it is made, without an array, or keep them in shared memory."
 )
 
 
@@ -104,6 +104,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     share = 100 * evidence.share_executed(sites)
     registers = evidence.find("registers")
     spilled = has_spills(evidence)
+    placed = [site for site in sites if not address_registers(site.instruction) <= STACK]
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     with_registers = f", with {registers:.0f} registers a thread." if registers else "."
     yield Candidate(
@@ -114,7 +115,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         if spilled
         else (_TABLE if _is_table(evidence, sites) else _ARRAY),
         Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
-        {site: site.executed for site in sites},
+        {site: site.executed for site in placed or sites},  # registers could hold the rest
         {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
     )
 

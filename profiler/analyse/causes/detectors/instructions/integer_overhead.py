@@ -12,11 +12,13 @@ from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_call
 from profiler.analyse.causes.flow.arithmetic.divisions import (
     OF_A_DIVISION,
     find_dividing,
+    find_dividing_64_bits,
     find_turn_counts,
     find_users_of_quotients,
 )
 from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
-from profiler.analyse.causes.flow.who_stores import compares_data
+from profiler.analyse.causes.flow.what_decides import compares_data
+from profiler.analyse.code.math_functions.sizes import is_tested
 from profiler.text import whole_percent
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
@@ -40,16 +42,18 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     also_divides = not divides and evidence.share_executed(dividing) >= WORTH_A_CHANGE
     users = find_users_of_quotients(evidence)
     of_64_bits = [site for site in dividing if site in users]
-    about_divisions = ""
+    about_divisions, wide = "", ""
     if divides and _are_most(spared, find_turn_counts(evidence)):
         about_divisions, advice, in_triton = _COUNTS_TURNS, _KNOWN_STEP, _KNOWN_STEP_IN_TRITON
     elif divides and _are_most(spared, of_64_bits):
         about_divisions, advice = _LOST.format(_line_of(of_64_bits)), _IN_32_BITS + advice
+    elif divides and _are_most(spared, find_dividing_64_bits(evidence)):
+        wide, advice = " of 64 bits", _IN_32_BITS + advice
     yield Candidate(
         "integer-overhead",
         f"{whole_percent(share)} % of the executed instructions "
         + (
-            "divide integers, compute addresses or test bounds."
+            f"divide integers{wide}, compute addresses or test bounds."
             if divides
             else f"compute addresses{', test bounds or divide integers' if also_divides else ' and test bounds'}."
         )
@@ -159,9 +163,14 @@ def _find_hashing(evidence: Evidence) -> Set[Site]:
 
 
 def _tests(evidence: Evidence) -> list[Site]:
-    """Returns the comparisons of integers: tests of bounds and of the loop's end. Minima may be the result itself, as in a network that sorts."""
+    """Returns the comparisons of integers: tests of bounds and of the loop's end.
+
+    Minima may be the result itself, as in a network that sorts. A precise root tests the bits of its argument.
+    """
     return [
         site
         for site in evidence.of("integer")
-        if site.instruction.name == "ISETP" and not compares_data(evidence, site)
+        if site.instruction.name == "ISETP"
+        and not compares_data(evidence, site)
+        and not any(is_tested(one.instruction) for one in sources_of(evidence, site))
     ]

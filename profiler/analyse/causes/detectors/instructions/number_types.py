@@ -192,9 +192,16 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         if warps >= _WORTH_SAYING
         else ""
     )
+    going = 100 * fewer.resources.get(ISSUE, 0.0)
+    with_others = (
+        f"; without doubles, {whole_percent(going)} % of all instructions would go, such as those of conversions and divisions"
+        if going >= 2 * share
+        else ""
+    )
     yield Candidate(
         "fp64-arithmetic",
-        f"{whole_percent(share)} % of the executed instructions work in double precision and keep its units busy for {whole_percent(busy)} % of the time.{mixed}{crowded}",
+        f"{whole_percent(share)} % of the executed instructions work in double precision, and keep the units for doubles busy for {whole_percent(busy)} % of the "
+        f"time{with_others}.{mixed}{crowded}",
         _advice_on_doubles(evidence, sites, widened),
         Effect(
             {**fewer.resources, "fp64": 1.0},
@@ -245,7 +252,7 @@ def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
     if busy > _MOST and busy == max(units.values()):
         yield Candidate(
             "fp64-arithmetic",
-            f"Double precision keeps its units busy for {whole_percent(100 * busy)} % of the time.",
+            f"Double precision keeps the units for doubles busy for {whole_percent(100 * busy)} % of the time.",
             "Look for doubles, such as literals without an f (0.5), and compute in float instead, if single precision is enough.",
             Effect({"fp64": 1.0}),
             evidence={"fp64_busy_pct": 100 * busy},

@@ -17,9 +17,7 @@ from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.repeated_in_blocks import find_repeated_in_blocks
 from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC, find_steady_arithmetic
 from profiler.analyse.causes.flow.block_sharing import (
-    count_blocks_alike,
     find_grid_independent,
-    find_inner_loops_alike,
 )
 from profiler.analyse.causes.flow.constant_lookups import is_indexed
 from profiler.analyse.causes.flow.dataflow import (
@@ -33,7 +31,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.code.loops import loops_within
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
 _ADDITIONS = {
@@ -125,43 +123,6 @@ def _say_what_repeats(evidence: Evidence, repeated: Mapping[Site, float]) -> tup
         "A part of what a loop computes there is the same in every iteration, because its inputs do not change.",
         "Compute this part once before the loop.",
     )
-
-
-def detect_repeated_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loops that all blocks along a dimension of the grid run on the same data, for what each makes of the result.
-
-    Where such a loop is in no other, a thread that goes on along this dimension runs it once: `too-little-work-a-thread` names that.
-    """
-    grid = evidence.shape.grid if evidence.shape else ()
-    for axis, blocks in zip("XYZ", grid, strict=False):
-        loops = find_inner_loops_alike(evidence, f"SR_CTAID.{axis}") if blocks > 1 else []
-        if not loops:
-            continue
-        alike = [site for inside in loops for site in inside]
-        share = 100 * evidence.share_executed(alike)
-        fewer = evidence.without(dict.fromkeys(alike, 1 - 1 / blocks))
-        # The first turns of a loop may load before it.
-        loads = [
-            site
-            for site in evidence.of("global load")
-            if site in alike or count_blocks_alike(evidence, site, through_memory=True) >= blocks
-        ]
-        once = sum((site.ideal_sectors or 0.0) / blocks for site in loads) * SECTOR_BYTES
-        moved = _moved(evidence) or 1.0
-        delivered = max(0.0, evidence.delivered_to(loads))
-        yield Candidate(
-            "redundant-instructions",
-            f"The {blocks:,} blocks along {axis.lower()} run a loop on the same data, and get the same result: {whole_percent(share)} % of the executed "
-            "instructions.",
-            "Compute it once, in a kernel before this one, and load the result; or let a block take more of what needs it.",
-            Effect({**fewer.resources, "dram": max(0.0, delivered - once) / moved}, fewer.waits),
-            {site: site.executed + evidence.charged[site].total for site in alike},
-            {"blocks_alike": float(blocks), "same_in_every_block_pct": share},
-            # Where another kernel has the result already, the loop goes altogether.
-            regrouped={**evidence.without(dict.fromkeys(alike, 1.0)).resources, "dram": delivered / moved},
-            in_triton="Compute it once, in a kernel before this one, and load the result; or let a program take more of what needs it (a larger "
-            "block along this axis).",
-        )
 
 
 def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.idle_lanes.lanes import SHARE_TURNS
 from profiler.analyse.causes.evidence.blocks_of_sm import (
     find_occupancy_limits,
     left_of_blocks,
@@ -19,13 +20,14 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
+from profiler.analyse.causes.flow.lane_values import is_left_early
 from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself
-from profiler.analyse.causes.flow.who_stores import is_decided_by_loads
+from profiler.analyse.causes.flow.what_decides import is_decided_by_loads, may_work_differently
 from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
     count_waves,
     count_working_blocks,
-    find_idle_warps,
+    find_repeating_warps,
     may_be_fewer,
     part_working,
 )
@@ -201,6 +203,8 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     of_sms, of_warps = (between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
+    if not may_work_differently(evidence):
+        of_warps = 0.0
     saves = max(of_sms, of_warps)
     # Where SMs execute as much more as they have more blocks, no block differs from another.
     lacking = _lacking_a_block(evidence)
@@ -214,6 +218,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         "some have a block more than others" if by_a_block else "some blocks take much longer than the rest"
     )
     if saves > 0:
+        uneven = _find_uneven_loops(evidence)
         yield Candidate(
             "load-imbalance",
             f"{which}: {longer}."
@@ -221,8 +226,10 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
             else f"On average, an SM holds {whole_percent(100 * (1 - missing))} % of the warps that fit: some warps work much longer than those beside them.",
             _AS_MANY_BLOCKS.format(sms, "blocks")
             if by_a_block
+            else f"{SHARE_TURNS} Split what is longer still."
+            if _are_left_early(evidence, uneven)
             else "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
-            weights=(uneven := _find_uneven_loops(evidence)) or _busiest_code(evidence),
+            weights=uneven or _busiest_code(evidence),
             evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
             saves=saves,
             blames_lines=bool(uneven),
@@ -250,7 +257,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     each = evidence.executed / warps
     # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
-    idle = find_idle_warps(evidence)
+    idle = find_repeating_warps(evidence)
     in_shared = {site for site in evidence.sites if site.stores_in_shared}
     for index, blocks in _ways_on(evidence.shape).items():
         axis = index.removeprefix(OF_BLOCK).removeprefix(".").lower()
@@ -264,24 +271,20 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             alike += evidence.of("barrier")
         # Blocks can do more each until the GPU is filled twice only.
         left = left_of_blocks(evidence, 1 / blocks)
-        kept = dict.fromkeys(evidence.sites, 1 - idle) if idle else {}
-        kept |= dict.fromkeys(alike, (1 - idle) * left)
-        fewer = evidence.without({site: 1 - part for site, part in kept.items()})
+        gone = dict.fromkeys(evidence.sites, idle) if idle else {}
+        fewer = evidence.without(gone | dict.fromkeys(alike, 1 - (1 - idle) * left))
         yield Candidate(
             "too-little-work-a-thread",
             f"A warp executes {each:,.0f} instructions and ends; {whole_percent(100 * evidence.share_executed(alike))} % of them are the same in every block"
             f"{f' along {axis}' * bool(axis)}."
-            + (
-                f" {whole_percent(100 * idle)} % of the warps store nothing: they repeat what others do."
-                if round(100 * idle)
-                else ""
-            ),
+            + f" {whole_percent(100 * idle)} % of the warps store nothing: they repeat what others do."
+            * bool(idle),
             f"Let each thread take several elements {f'along {axis}, in a loop' if axis else '(a grid-stride loop, or four elements at once)'}, and prepare "
             "once for all of them.",
             Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, fewer.waits),
             {site: site.executed + evidence.charged[site].total for site in alike},
             {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
-            in_triton=FEWER_WARPS if round(100 * idle) else "",
+            in_triton=FEWER_WARPS if idle else "",
         )
 
 
@@ -348,6 +351,12 @@ def _find_uneven_loops(evidence: Evidence) -> dict[Site, float]:
         if is_decided_by_loads(evidence, inside[-1]):
             found |= {site: times[site] for site in inside}
     return found if 2 * sum(found.values()) > sum(times.values()) else {}
+
+
+def _are_left_early(evidence: Evidence, uneven: Mapping[Site, float]) -> bool:
+    """Returns whether most of this time is in loops that lanes leave before others of their warp: what evens out their turns helps both."""
+    early = sum(time for site, time in uneven.items() if is_left_early(evidence, site))
+    return 2 * early > sum(uneven.values())
 
 
 def _named_blocks(evidence: Evidence) -> str:

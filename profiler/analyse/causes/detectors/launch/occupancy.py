@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
+from profiler.analyse.causes.detectors.idle_lanes.few_threads import share_out
 from profiler.analyse.causes.detectors.instructions.compilation import detect_spills, has_spills
 from profiler.analyse.causes.evidence.blocks_of_sm import (
     MOST_REGISTERS,
@@ -53,9 +54,11 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         name,
         f"With {_limit_text(evidence, name)}, an SM holds {whole_percent(limit)} % of the warps that it could.",
-        _SEVERAL_PIECES if name == "block-too-small" and has_own_piece(evidence) else _LIMIT_ADVICE[name],
+        _advise(evidence, name),
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
+        # Blocks of a few threads become warps whose lanes are all there.
+        regrouped=evidence.without_idle_lanes() if name == "block-too-small" else {},
     )
 
 
@@ -155,6 +158,12 @@ _SEVERAL_PIECES = (
     "Let a block take several of the pieces of work (rows, tiles) of which it takes one now, such as one for each of 4 to 8 warps. More "
     "threads for the same piece may have nothing to do."
 )
+
+
+def _advise(evidence: Evidence, name: str) -> str:
+    if name != "block-too-small":
+        return _LIMIT_ADVICE[name]
+    return share_out(evidence) or (_SEVERAL_PIECES if has_own_piece(evidence) else _LIMIT_ADVICE[name])
 
 
 def _limit_figure(evidence: Evidence, name: str) -> dict[str, float]:

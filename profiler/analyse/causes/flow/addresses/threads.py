@@ -12,7 +12,7 @@ from typing import NamedTuple
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.operations import WORD_BITS, Operations
+from profiler.analyse.causes.flow.addresses.operations import WORD_BITS, Operations, by_table
 from profiler.analyse.causes.flow.addresses.paths import is_in_each_turn, writers_before
 from profiler.analyse.causes.flow.lane_values import NOT_REPEATED
 from profiler.catalog.metrics import LANES
@@ -159,19 +159,8 @@ class _Threads(Operations[_InThreads]):
     def logic(self, values: Sequence[_InThreads], table: int) -> _InThreads:
         exact = [one.exact for one in values]
         if all(exact):
-            return _InThreads(tuple(_by_table(bits, table) for bits in zip(*exact, strict=True)))
+            return _InThreads(tuple(by_table(bits, table) for bits in zip(*exact, strict=True)))
         return self._alike if all(one.is_alike for one in values) else _UNKNOWN
-
-
-def _by_table(numbers: Sequence[int], table: int) -> int:
-    result = 0
-    for row in range(8):
-        if table >> row & 1:
-            chosen = -1
-            for place, number in enumerate(numbers):
-                chosen &= number if row >> 2 - place & 1 else ~number
-            result |= chosen
-    return result
 
 
 def _from_first(numbers: tuple[int, ...]) -> tuple[int, ...]:

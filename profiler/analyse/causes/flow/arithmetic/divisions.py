@@ -9,7 +9,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
-from profiler.analyse.causes.flow.dataflow import find_depending
+from profiler.analyse.causes.flow.dataflow import choosers_of, find_depending, sources_of
 
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
@@ -96,6 +96,17 @@ def divides_integers(function: Sequence[Site]) -> bool:
     return any(_DIVISION.match(site.opcode) for site in function) or all(
         any(site.opcode.startswith(part) for site in function) for part in _NARROW_DIVISION
     )
+
+
+def find_dividing_64_bits(evidence: Evidence) -> list[Site]:
+    """Returns the instructions that divide integers on lines where a branch tests whether the upper words of both numbers are zero."""
+    testing = {
+        branch.instruction.place
+        for branch in evidence.of("control")
+        for test in choosers_of(evidence, branch)
+        if any(_EITHER in one.instruction.operands for one in sources_of(evidence, test))
+    }
+    return [site for site in find_dividing(evidence) if site.instruction.place in testing - {None}]
 
 
 @kept

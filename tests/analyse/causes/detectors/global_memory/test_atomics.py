@@ -148,6 +148,12 @@ NEIGHBOURS, SAME_WORDS = 400.0, 100.0  # sectors of 100 requests
         ({}, SAME_WORDS, False),  # lanes of a warp can add up
         ({1: "LDG.E R0, [R4.64]"}, 3200.0, False),  # another row for each thread, as in a histogram
         ({0: "S2R R7, SR_TID.X", 1: "LOP3.LUT R4, R7, 0x1f, RZ, 0xc0, !PT"}, NEIGHBOURS, False),  # warps can
+        (
+            {2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R3, RZ, 0x1f, R4"},
+            NEIGHBOURS,
+            True,
+        ),  # the sign of an index
+        ({2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R2, RZ, 0x1, R4"}, NEIGHBOURS, False),  # half of it
         ({5: ("@P0 BRA 0x30", 100.0)}, NEIGHBOURS, False),  # a thread that updates again can
     ],
 )
@@ -158,6 +164,25 @@ def test_where_only_a_thread_can_add_up_what_it_adds_fewer_blocks_are_launched(r
     (candidate,) = atomics.detect_atomics(evidence)
     assert ("The threads of a block update places of their own" in candidate.advice) == larger
     assert ("launch" in candidate.effect.resources) == larger
+
+
+COUNTED_IN_BLOCK = ("ATOMS.POPC.INC.32 RZ, [R3+URZ]", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R5, [R2]", "REDG.E.ADD.STRONG.GPU desc[UR6][R8.64], R5")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("replaced", "has_copy"),
+    [
+        ({}, True),
+        ({0: "STS [R3], R4"}, False),  # values that only pass through shared memory
+        ({2: "LDG.E R5, [R2.64]"}, False),  # what is added was not counted in the block
+    ],
+)
+def test_a_block_that_has_a_copy_already_is_told_to_take_more_elements_for_it(replaced, has_copy):
+    lines = [replaced.get(place, line) for place, line in enumerate(COUNTED_IN_BLOCK)]
+    facts = {3: {"acting": 32.0, "waits": {"lg_throttle": 900}}}
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, "EXIT", facts=facts, figures={"waves": 1e9}))
+    assert candidate.advice.startswith("Each block updates a copy of its own") == has_copy
+    assert ("launch" in candidate.effect.resources) == has_copy
 
 
 @pytest.mark.parametrize(
@@ -255,6 +280,34 @@ def test_only_integers_of_32_bits_are_added_up_in_a_warp_by_one_instruction(atom
     assert {word for word in ("__reduce_add_sync", "__shfl_down_sync") if word in candidate.advice} == {said}
 
 
+@pytest.mark.parametrize(("made", "said"), [("FADD", "__shfl_down_sync"), ("IADD3", "__reduce_add_sync")])
+def test_a_float_that_a_loop_swaps_in_is_no_integer(made, said):
+    lines = [line.replace("FADD", made) for line in UPDATE]
+    (candidate,) = atomics.detect_atomics(
+        evidence_of("MOV R8, R9", *((line, 400.0) for line in lines), "EXIT")
+    )
+    assert said in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("place", "update", "over_the_loop"),
+    [
+        ("MOV R8, 0x400", UPDATE, True),  # a place for the whole block
+        ("IADD3 R8, R8, 0x4, RZ", UPDATE, False),  # another one in each turn
+        ("LDG.E R8, [R12.64]", UPDATE, False),  # that of a loaded index
+        (None, UPDATE, False),  # nothing but the loop that retries
+        ("MOV R8, 0x400", ("ATOMS.ADD RZ, [R8], R4",), True),
+        (None, ("ATOMS.ADD RZ, [R8], R4",), False),
+    ],
+)
+def test_a_thread_adds_up_over_a_loop_that_updates_one_place(place, update, over_the_loop):
+    """The update begins at 0x10, where the loop that retries it begins."""
+    around = ["IADD3 R7, R7, -0x1, RZ", "ISETP.NE.AND P1, PT, R7, RZ, PT", "@P1 BRA 0x0"] if place else []
+    lines = [(line, 400.0) for line in (place or "NOP", *update, *around)]
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, "EXIT"))
+    assert ("in a register over its loop" in candidate.advice) == over_the_loop
+
+
 SUMMED, SCATTERED = "[R6.64]", "[R10.64]"  # the second one where loaded data says
 FOR_TWO_PLACES = (
     *(LOAD, "IMAD.WIDE R10, R4, 0x4, R12"),
@@ -280,8 +333,8 @@ def test_the_updates_that_cost_most_decide_what_is_advised(blamed, said):
 @pytest.mark.parametrize(
     ("sectors", "said"),
     [
-        (100.0, "Add up inside the warp first"),  # 8 words for 32 lanes
-        (300.0, "Add up inside the warp first"),
+        (100.0, "Let each thread add up in a register"),  # 8 words for 32 lanes
+        (300.0, "Let each thread add up in a register"),
         (400.0, "The lanes of a warp update places of their own"),
         (3_200.0, "The lanes of a warp update places of their own"),
     ],

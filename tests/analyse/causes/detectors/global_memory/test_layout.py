@@ -4,6 +4,7 @@ import pytest
 from made_evidence import LOAD, evidence_of, load_with, names
 
 from profiler.analyse.causes.detectors.global_memory import layout
+from profiler.analyse.causes.together import saved_together
 
 
 @pytest.mark.parametrize(
@@ -66,8 +67,35 @@ def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored
     assert all(
         "stores lie apart too" not in one.sentence or "includes theirs" in one.sentence for one in found
     )
+    for one in found:
+        assert bool(one.includes) == (one.name in joint)
+    each = {one: evidence.model.saved(one.effect) for one in found}
+    assert not joint or saved_together(evidence.model, each) == max(each.values())
     if len(joint) == 2:
         assert found[0].effect == found[1].effect
+
+
+@pytest.mark.parametrize(
+    ("load", "index", "joint"),
+    [
+        ("LDG.E R4, [R2.64]", "R6", True),  # both go by the same thread's index
+        ("LDG.E R4, [R2.64]", "R4", False),  # each thread stores where the loaded cell is
+        ("LDG.E.64 R4, [R2.64]", "R4", True),  # what was loaded is a pointer
+    ],
+)
+def test_no_change_of_one_index_corrects_loads_by_the_thread_and_stores_by_data(load, index, joint):
+    apart = {"sectors": 3200.0, "ideal_sectors": 400.0}
+    lines = (load, f"IMAD.WIDE R8, {index}, 0x40, R10", "STG.E [R8.64], R7")
+    evidence = evidence_of(*lines, facts={0: apart, 2: apart})
+    found = list(layout.detect_uncoalesced(evidence))
+    assert [("at once, and includes" in one.sentence) for one in found] == [joint, joint]
+
+
+@pytest.mark.parametrize(("ideal", "said"), [(99.2, "less than one"), (99.96, "1"), (100.0, "1")])
+def test_of_a_sector_no_request_has_a_part(ideal, said):
+    evidence = evidence_of(LOAD, facts={0: {"sectors": 3200.0, "ideal_sectors": ideal}})
+    (candidate,) = layout.detect_uncoalesced(evidence)
+    assert f"a request where {said} would hold its data" in candidate.sentence
 
 
 def test_what_lanes_use_of_a_request_has_no_more_digits_than_its_sectors():

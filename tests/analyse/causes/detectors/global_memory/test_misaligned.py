@@ -30,3 +30,29 @@ def test_each_row_of_a_block_may_start_inside_a_sector(sectors, is_apart):
     facts = {0: {"sectors": sectors, "ideal_sectors": 400.0, "acting": 32.0}}
     evidence = evidence_of("LDG.E R4, desc[UR6][R24.64]", "EXIT", facts=facts, block=(16, 16, 1))
     assert bool(list(layout.detect_uncoalesced(evidence))) == is_apart
+
+
+@pytest.mark.parametrize(
+    ("block", "scale", "is_wider"),
+    [
+        ((4, 64, 1), "0x4", True),  # 16 bytes of each of eight rows
+        ((7, 32, 1), "0x4", True),
+        ((8, 32, 1), "0x4", False),  # a whole sector of each row: something else sets them apart
+        ((4, 64, 1), "0x8", False),  # the threads of a row lie apart themselves
+        ((1, 256, 1), "0x4", False),  # no row to take more of
+    ],
+)
+def test_a_narrow_block_takes_a_piece_of_a_sector_of_each_row(block, scale, is_wider):
+    facts = {4: {"sectors": 800.0, "ideal_sectors": 400.0, "acting": 32.0}}
+    evidence = evidence_of(
+        "S2R R4, SR_TID.X",
+        "S2R R5, SR_TID.Y",
+        "IMAD R6, R5, 0x100, R4",
+        f"IMAD.WIDE R2, R6, {scale}, c[0x0][0x160]",
+        "LDG.E R9, desc[UR6][R2.64]",
+        "EXIT",
+        facts=facts,
+        block=block,
+    )
+    (candidate,) = layout.detect_uncoalesced(evidence)
+    assert ("Make the block wider in x" in candidate.advice) == is_wider

@@ -133,6 +133,21 @@ def test_without_a_loop_a_thread_takes_the_place_of_several_so_that_fewer_blocks
     assert candidate.effect.resources.get("launch", 0.0) == launched
 
 
+@pytest.mark.parametrize(
+    ("before", "spared"),
+    [
+        ("LDC R9, c[0x0][0x220]", 1),  # every block prepares it for its arithmetic
+        ("S2R R2, SR_TID.X", 2),  # the address is made of it
+        ("IMAD R9, R1, UR4, RZ", 2),  # another number in each block
+    ],
+)
+def test_a_wider_access_does_not_save_what_every_block_prepares(before, spared):
+    lines = ("S2R R1, SR_CTAID.X", before, "LDG.E R4, [R2.64]", "FADD R5, R4, R9")
+    facts = {2: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources["issue"] == pytest.approx(0.75 * (1 + spared) / 4)
+
+
 def test_a_wider_access_saves_addresses_and_no_arithmetic():
     facts = {1: {"sectors": 400.0, "ideal_sectors": 400.0}}
     (few,) = narrow_accesses.detect_narrow(evidence_of("IADD3 R2, R2, R8, RZ", LOAD, facts=facts))

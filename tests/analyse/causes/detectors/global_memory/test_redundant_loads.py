@@ -116,6 +116,22 @@ def test_loads_are_redundant_if_caches_serve_each_byte_more_than_twice(delivered
     assert names(redundant_loads.detect_redundant_loads, evidence) == ["redundant-global-loads"] * found
 
 
+@pytest.mark.parametrize(
+    ("acting", "times"),
+    [
+        (1.0, 2.0),  # as often as each element is loaded, whatever else its sector holds
+        (2.0, 4.0),
+        (32.0, 16.0),  # one address for all lanes: no more than the sector
+    ],
+)
+def test_what_lanes_without_an_element_do_not_ask_for_is_no_data_that_is_loaded_again(acting, times):
+    """100 loads of 4 bytes a lane, all from one sector, where device memory delivers 200 bytes."""
+    facts = {0: {"sectors": 100.0, "ideal_sectors": 100.0, "acting": acting}}
+    evidence = evidence_of(LOAD, "EXIT", facts=facts, figures={"dram_bytes_read": 200.0, "l1_hit_pct": 90.0})
+    assert redundant_loads.count_times_requested(evidence) == times
+    assert names(redundant_loads.detect_redundant_loads, evidence) == ["redundant-global-loads"] * (times > 2)
+
+
 @pytest.mark.parametrize(("delivered", "saved"), [(3200.0, 3 / 4), (1600.0, 7 / 8), (100.0, 7 / 8)])
 def test_a_tile_of_eight_results_loads_a_value_once_in_place_of_eight_times(delivered, saved):
     """100 loads of 128 bytes ask four times for what was delivered, eight times, or 128 times."""

@@ -5,7 +5,6 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.idle_lanes.alike import (
     detect_repeated_by_threads,
-    detect_repeated_by_warps,
 )
 
 THREAD = "S2R R0, SR_TID.X"
@@ -95,69 +94,3 @@ def test_what_threads_store_of_their_own_none_clears_for_others(replaced):
 
 def test_one_thread_that_makes_all_turns_repeats_none():
     assert parts_in(lanes=1.0) == [0.0] * len(ELEMENT_BY_ELEMENT)
-
-
-TURN = (
-    "LDG.E.U8 R8, [R6.64]",
-    "FMUL R9, R8, R8",
-    "@!P1 STG.E [R4.64], R9",
-    "IADD3 R10, R10, 0x1, RZ",
-    "ISETP.LT.AND P2, PT, R10, R3, PT",
-    "@P2 BRA 0x20",
-)
-
-
-def repeated_by_warps(test="LOP3.LUT P1, RZ, R0, 0x60, RZ, 0xc0, !PT", turns=6400.0, more=()):
-    lines = [
-        (THREAD, 100.0),
-        (test, 100.0),
-        *((line, turns) for line in (*TURN[:3], *more, *TURN[3:])),
-        "EXIT",
-    ]
-    facts = {
-        2: {
-            "acting": 32.0,
-            "lanes": 32.0,
-            "sectors": turns,
-            "ideal_sectors": turns,
-            "waits": {"lg_throttle": 9},
-        },
-        4: {
-            "acting": 8.0,
-            "lanes": 32.0,
-            "sectors": turns,
-            "ideal_sectors": turns,
-            "waits": {"lg_throttle": 9},
-        },
-    }
-    facts |= {place: {"acting": 32.0, "lanes": 32.0} for place in range(5, 5 + len(more))}
-    return list(detect_repeated_by_warps(evidence_of(*lines, facts=facts, block=128)))
-
-
-def test_warps_that_store_nothing_in_a_loop_repeat_what_others_do():
-    (candidate,) = repeated_by_warps()
-    assert candidate.sentence.startswith("75 % of the warps store nothing")
-    assert {site.position for site in candidate.weights} == set(range(2, 8))
-    assert candidate.effect.resources["issue"] == pytest.approx(0.75, abs=0.01)
-    assert candidate.effect.resources["l1"] == pytest.approx(0.75 / 2)  # the loads, and not what others store
-    assert candidate.effect.resources["l2"] == 0.0
-    assert candidate.effect.waits["lg_throttle"] == pytest.approx(0.75 / 2)
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        {"test": "LOP3.LUT P1, RZ, R0, 0x1f, RZ, 0xc0, !PT"},  # one lane of each warp stores
-        {"more": ("STS [R11], R9",)},  # others may read what these warps leave
-        {"more": ("STG.E [R12.64], R9",)},
-    ],
-)
-def test_warps_that_leave_something_repeat_nothing(made):
-    assert not repeated_by_warps(**made)
-
-
-def test_warps_without_a_loop_have_too_little_to_do():
-    """What is executed once is the preparation of a thread, and a cause of its own."""
-    lines = [THREAD, "LOP3.LUT P1, RZ, R0, 0x60, RZ, 0xc0, !PT", *TURN[:3], "EXIT"]
-    facts = {4: {"acting": 8.0, "lanes": 32.0}}
-    assert not list(detect_repeated_by_warps(evidence_of(*lines, facts=facts, block=128)))

@@ -43,6 +43,27 @@ def test_each_form_has_a_remedy_of_its_own(lines, says, advises):
     assert advises in found.advice
 
 
+@pytest.mark.parametrize(
+    ("place", "target", "says"),
+    [
+        ("S2R R2, SR_TID.X", "0x60", "A test of data sends lanes past"),
+        ("MOV R2, c[0x0][0x160]", "0x60", "Lanes have nothing to do"),  # one value for all of them
+        ("S2R R2, SR_TID.X", "0x40", "Lanes have nothing to do"),  # it passes nothing by that counts
+    ],
+)
+def test_a_test_of_data_is_told_from_one_of_an_index(place, target, says):
+    found = named(
+        (place, ALL),
+        ("LDG.E R4, [R2.64]", ALL),
+        ("FSETP.GT.AND P0, PT, R4, R5, PT", ALL),
+        (f"@P0 BRA {target}", ALL),
+        ("FMUL R6, R4, R4", SOME),
+        ("FMUL R6, R6, R4", SOME),
+        ("EXIT", ALL),
+    )
+    assert found.sentence.startswith(says)
+
+
 def test_lanes_that_leave_by_what_they_loaded_had_an_element():
     """The first load of the loop is for all lanes, and the second one only for those that go on."""
     found = named(("LDG.E R4, [R2.64]", ALL), ("LDG.E R5, [R2.64+0x4]", SOME), ("FADD R4, R4, R5", SOME))

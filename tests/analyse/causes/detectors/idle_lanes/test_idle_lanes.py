@@ -71,9 +71,9 @@ def test_a_division_that_chooses_the_lanes_is_no_result_of_theirs(back, idle):
 @pytest.mark.parametrize(
     ("acting", "said"),
     [
-        (0.0, "no lane is active; 100 % of all lanes that are issued do nothing."),
-        (0.04, "one lane in 25 warps is active; > 99 % of all lanes that are issued do nothing."),
-        (1.0, "one lane of a warp is active; 97 % of all lanes that are issued do nothing."),
+        (0.0, "no lane is active; in the whole kernel, 100 % of the lanes do nothing."),
+        (0.04, "one lane of every 25 warps is active; in the whole kernel, > 99 % of the lanes do nothing."),
+        (1.0, "one lane of a warp is active; in the whole kernel, 97 % of the lanes do nothing."),
     ],
 )
 def test_no_part_of_a_lane_acts(acting, said):
@@ -127,8 +127,8 @@ def test_the_slow_path_of_a_division_leaves_no_lane_without_work(test, idle):
 @pytest.mark.parametrize(
     ("warps", "lanes_of_them", "said"),
     [
-        (12.5, 32.0, "Whole warps have nothing to do: 88 % of those that test whether they have work find none; 62 % of all lanes that are issued do nothing."),
-        (100.0, 4.0, "Loads of elements act for 4 of 32 lanes on average, as where rows or lists are shorter than a warp. Where most is lost, 4.0 of 32 lanes are active; 73 % of all lanes that are issued do nothing."),
+        (12.5, 32.0, "Whole warps have nothing to do: 88 % of those that test whether they have work find none; in the whole kernel, 62 % of the lanes do nothing."),
+        (100.0, 4.0, "Loads of elements act for 4 of 32 lanes on average, as where rows or lists are shorter than a warp. Where most is lost, 4.0 of 32 lanes are active; in the whole kernel, 73 % of the lanes do nothing."),
     ],
 )  # fmt: skip
 def test_warps_without_work_are_no_lanes_that_watch_their_warp(warps, lanes_of_them, said):
@@ -183,3 +183,15 @@ def test_what_stands_behind_a_test_asks_for_no_work_by_it():
     warps = find_warps_without_work(evidence, set(evidence.sites))
     assert set(warps) == {evidence.sites[0], evidence.sites[1]}
     assert warps[evidence.sites[0]] == (pytest.approx(0.6), evidence.sites[1])
+
+
+@pytest.mark.parametrize(
+    ("behind", "found"),
+    [("FFMA R8, R8, R4, R5", False), ("MUFU.RCP R8, R5", False), ("IADD3 R8, R8, 0x1, RZ", True)],
+)
+def test_warps_that_compute_behind_a_branch_have_work(behind, found):
+    """As behind the slow path of a division that few warps need."""
+    few = {"lanes": 8.0, "acting": 8.0}
+    lines = ["ISETP.GE.AND P0, PT, R5, R6, PT", "@P0 BRA 0x30", ("LDG.E R4, [R2.64]", 40.0), behind, "EXIT"]
+    evidence = evidence_of(*lines, facts=dict.fromkeys(range(5), few))
+    assert bool(find_warps_without_work(evidence, set(evidence.sites))) == found

@@ -53,6 +53,14 @@ def test_lanes_without_an_element_compute_for_nothing():
     assert candidate.sentence.startswith("In each turn of a loop, at most half of the lanes have an element")
 
 
+@pytest.mark.parametrize(("still_there", "found"), [(ALL, True), (HALF, False)])
+def test_lanes_that_have_left_a_loop_compute_nothing(still_there, found):
+    evidence = made()
+    for site in evidence.sites[len(START) : -1]:
+        site.lanes = still_there
+    assert bool(parts(evidence)) == found
+
+
 @pytest.mark.parametrize(
     "changed",
     [

@@ -127,6 +127,13 @@ def test_local_memory_is_a_spill_whether_registers_or_an_array_went_there():
     assert names(compilation.detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []
 
 
+def test_an_array_in_local_memory_is_where_its_elements_are_chosen():
+    """At constant places, registers could hold them."""
+    evidence = evidence_of(("STL [R1+0x4], RZ", 900.0), "LDL R4, [R9]", "EXIT")
+    (candidate,) = compilation.detect_spills(evidence)
+    assert [site.opcode for site in candidate.weights] == ["LDL"]
+
+
 def register_conflicts(*lines, **facts):
     return list(
         compilation.detect_register_banks(evidence_of(*lines, facts={0: facts or {"waits": {"dispatch": 9}}}))

@@ -52,6 +52,13 @@ def test_a_fast_form_needs_the_special_function_unit_itself(function, removed):
     assert candidate.effect.resources["xu"] == pytest.approx(removed / on_unit)
 
 
+@pytest.mark.parametrize("executed", [100.0, 0.7, 33.3, 123_456.7])
+def test_what_is_left_as_it_was_is_not_spared_by_a_rounding(executed):
+    """At the ceiling of the unit, a change that spares any of its work would be named, however little."""
+    lines = [(line, executed) for line in (*SINE, "MUFU.RCP R20, R20")]
+    assert found_in(*lines, of_function=len(SINE)).effect.resources["xu"] == 0
+
+
 @pytest.mark.parametrize(
     ("function", "copies", "shared"),
     [

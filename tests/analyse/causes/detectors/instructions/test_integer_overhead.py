@@ -62,6 +62,23 @@ def test_quotients_are_blamed_where_most_of_the_saving_is_theirs_and_named_where
 
 
 @pytest.mark.parametrize(
+    ("either", "is_wide"),
+    [
+        ("ULOP3.LUT UR4, UR7, UR5, URZ, 0xfc, !UPT", True),
+        ("LOP3.LUT R4, R7, R5, RZ, 0xfc, !PT", True),
+        ("LOP3.LUT R4, R7, R5, RZ, 0xc0, !PT", False),  # bits that both have
+    ],
+)
+def test_a_division_that_tests_the_upper_words_is_of_64_bits(either, is_wide):
+    """The branch goes to the division of the lower words."""
+    tested = either.split(", ")[0].split()[-1]
+    lines = (either, f"ISETP.NE.U32.AND P0, PT, RZ, {tested}, PT", "@!P0 BRA 0x40", "NOP", *DIVISION)
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*lines, "LDG.E R6, [R30]", line=1))
+    assert ("divide integers of 64 bits," in candidate.sentence) == is_wide
+    assert candidate.advice.startswith("Divide in 32 bits where the numbers fit.") == is_wide
+
+
+@pytest.mark.parametrize(
     ("conversion", "divides"), [("I2F.U16 R3, UR6", True), ("I2FP.F32.U32 R3, R6", False)]
 )
 def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion, divides):
@@ -86,6 +103,15 @@ LOADED = "LDG.E R4, [R10.64]"
         (("IADD3 R6, R6, 0x1, RZ", "ISETP.GE.AND P0, PT, R6, R9, PT"), True),
         ((LOADED, "ISETP.NE.AND P0, PT, R4, RZ, PT"), False),  # is anything left of a word?
         ((LOADED, "SHF.R.U32.HI R4, RZ, 0x1, R4", "ISETP.NE.AND P0, PT, R4, RZ, PT"), False),
+        # Whether the slow form of a root is needed.
+        (
+            (
+                "FADD R4, R9, R9",
+                "IADD3 R6, R4, -0xd000000, RZ",
+                "ISETP.GT.U32.AND P0, PT, R6, 0x727fffff, PT",
+            ),
+            False,
+        ),
         # Where data says how long a row is, the loop still counts.
         ((LOADED, "IMAD R6, R2, 0x4, R3", "ISETP.GE.AND P0, PT, R6, R4, PT"), True),
         ((LOADED, "IADD3 R4, R4, 0x1, RZ", "ISETP.GE.AND P0, PT, R4, R9, PT"), True),

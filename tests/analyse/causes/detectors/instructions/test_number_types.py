@@ -49,6 +49,14 @@ def test_bytes_that_are_taken_out_of_a_loaded_word_were_loaded():
     assert candidate.effect.resources["issue"] == pytest.approx(1 / 4)
 
 
+@pytest.mark.parametrize(("moves", "said"), [(1, ""), (2, "; without doubles, 50 % of all instructions")])
+def test_where_others_are_most_of_what_goes_with_doubles_the_answer_says_how_many_go(moves, said):
+    """A constant of 64 bits takes two moves, which an operand in single precision has no need of."""
+    lines = ("MOV R4, 0x55555555", "MOV R5, 0x3fd55555")[:moves]
+    (candidate,) = number_types.detect_fp64(evidence_of(*lines, "DADD R8, R6, R4", "EXIT"))
+    assert (said or "of the time.") in candidate.sentence
+
+
 ON_ONE_LINE = (
     "FMUL R6, R0, 0.63661974668502807617",
     "FFMA R9, R4, R5, -0.0013887860113754868507",

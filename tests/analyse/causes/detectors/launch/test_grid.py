@@ -8,6 +8,9 @@ from made_evidence import BUSY, FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, 
 from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.evidence.latency import UNNAMED, Places
 
+# The length of each list decides how often a warp passes a branch.
+BY_DATA = ("LDG.E R3, [R6.64]", "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x0")
+
 
 @pytest.mark.parametrize(("duration", "found"), [(9_999.0, ["launch-too-short"]), (10_000.0, [])])
 def test_a_launch_below_10_us_is_short(duration, found):
@@ -110,11 +113,30 @@ def test_warps_between_blocks_queue_for_memory_but_hide_its_latency(latency, wor
     assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.9)
 
 
+@pytest.mark.parametrize(
+    ("length", "may_differ"),
+    [
+        ("LDG.E R3, [R6.64]", True),
+        ("LDS R3, [R6]", True),
+        ("S2R R3, SR_CTAID.X", True),  # a triangle
+        ("MOV R3, c[0x0][0x160]", False),  # as many turns for all
+    ],
+)
+def test_warps_that_make_as_many_turns_as_all_others_do_not_work_longer(length, may_differ):
+    """Half of the warps are missing on average, as where a queue serves one after the other."""
+    figures = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
+    turn = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x20")
+    lines = ("MOV R2, RZ", length, *((line, 1e9) for line in turn), "EXIT")
+    evidence = evidence_of(*lines, figures=figures, waits={"long_scoreboard": 1.0})
+    assert bool(names(grid.detect_imbalance, evidence)) == may_differ
+
+
 @pytest.mark.parametrize(("launching", "saves"), [(0.0, 0.5), (0.5, 0.25), (1.0, None)])
 def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
     """Blocks loop, so that they are not short-lived. The GPU launches all that it can, in this part of the time."""
     figures = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
     evidence = evidence_of(
+        *BY_DATA,
         (LOAD, 1e9),
         figures=figures,
         busy=dict.fromkeys(BUSY, 0.0),
@@ -205,7 +227,9 @@ def test_sms_that_work_equally_long_are_in_balance():
 def test_a_whole_number_of_blocks_all_the_time_is_a_limit_and_no_imbalance(held, empty, found):
     figures = {"occupancy_pct": 100 * held / 12, "occupancy_limit_pct": 100.0, "blocks_by_registers": 12.0,
                "launch__occupancy_limit_blocks": 16.0, "waves": 1.5}  # fmt: skip
-    evidence = evidence_of((LOAD, 1e9), figures=figures, waits={"no_warp": empty, "wait": 1 - empty})
+    evidence = evidence_of(
+        *BY_DATA, (LOAD, 1e9), figures=figures, waits={"no_warp": empty, "wait": 1 - empty}
+    )
     assert names(grid.detect_imbalance, evidence) + names(grid.detect_last_wave, evidence) == found
 
 
@@ -312,6 +336,13 @@ def test_an_sm_with_a_block_more_has_no_longer_block(blocks, waves, executed, sa
 def test_an_imbalance_is_at_the_loop_whose_turns_data_decide_if_warps_are_there_for_most_of_the_time(
     place, length, samples, blamed
 ):
+    candidate, behind = uneven(place, length, samples)
+    assert candidate.blames_lines == blamed
+    assert (behind in candidate.weights) != blamed
+
+
+def uneven(place, length, samples, lanes=32.0):
+    """Returns the cause that a loop is of so many turns as `length` says, with the instruction behind it; `lanes` are left in a turn."""
     figures = {"waves": 20.0, "sms": 132.0, "l1tex__cycles_active.min": 60.0,
                "l1tex__cycles_active.avg": 60.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
     turn = ("FADD R5, R5, R4", "IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x30")
@@ -319,8 +350,15 @@ def test_an_imbalance_is_at_the_loop_whose_turns_data_decide_if_warps_are_there_
         "MOV R2, RZ", place, length, *((line, 900) for line in turn), "EXIT", figures=figures
     )
     for site in evidence.sites:
+        site.lanes = lanes if site.instruction.text in turn else 32.0
         here = samples // len(turn) if site.instruction.text in turn else (100 - samples) // 4
         site.instruction = replace(site.instruction, samples=here)
     (candidate,) = grid.detect_imbalance(evidence)
-    assert candidate.blames_lines == blamed
-    assert (evidence.sites[-1] in candidate.weights) != blamed
+    return candidate, evidence.sites[-1]
+
+
+@pytest.mark.parametrize(
+    ("lanes", "advice"), [(3.2, "a warp for each row"), (32.0, "Share the work out evenly")]
+)
+def test_turns_of_which_lanes_make_more_than_others_are_shared_out_in_their_warp(lanes, advice):
+    assert advice in uneven("S2R R6, SR_TID.X", "LDG.E R3, [R6.64]", 60, lanes)[0].advice

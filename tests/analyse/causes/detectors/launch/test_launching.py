@@ -5,7 +5,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.evidence.latency import Places
-from profiler.analyse.causes.flow.working_blocks import find_idle_warps
+from profiler.analyse.causes.flow.working_blocks import find_repeating_warps
 
 
 @pytest.mark.parametrize(
@@ -29,127 +29,6 @@ def test_fewer_blocks_are_worth_what_they_queue_for_being_launched(empty, refill
     )
     (candidate,) = grid.detect_little_work(evidence)
     assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.99)
-
-
-WARP = ("S2R R4, SR_TID.X", "SHF.R.U32.HI R5, RZ, 0x5, R4", "ISETP.NE.U32.AND P1, PT, R5, RZ, PT")
-LANE = ("S2R R4, SR_TID.X", "LOP3.LUT R5, R4, 0x18, RZ, 0xc0, !PT", "ISETP.NE.U32.AND P1, PT, R5, RZ, PT")
-STORE = "@!P1 STG.E [R6.64], R8"
-
-
-@pytest.mark.parametrize(
-    ("lines", "acting", "idle"),
-    [
-        ((*WARP, STORE), 8.0, 0.75),  # one warp of four stores
-        ((*WARP, STORE), 32.0, 0.0),
-        ((*LANE, STORE), 8.0, 0.0),  # eight lanes of each warp
-        ((*WARP, STORE, "STG.E [R8.64], R8"), 8.0, 0.0),  # all of them store something else
-        ((*WARP, STORE, "RED.E.ADD [R8.64], R8"), 8.0, 0.0),
-        ((*WARP, STORE, "STS [R9], R8"), 8.0, 0.0),  # for others of the block
-        (WARP, 8.0, 0.0),  # nobody stores: not counted, or nothing is known of it
-    ],
-)
-def test_warps_that_store_nothing_repeat_what_others_do(lines, acting, idle):
-    facts = {place: {"acting": 32.0, "lanes": 32.0} for place in range(len(lines))}
-    if STORE in lines:
-        facts[lines.index(STORE)]["acting"] = acting
-    evidence = evidence_of(*lines, "EXIT", facts=facts, figures={"waves": 1e9}, block=128)
-    (candidate,) = grid.detect_little_work(evidence)
-    assert ("75 % of the warps store nothing" in candidate.sentence) == (idle > 0)
-    assert ("fewer `num_warps`" in candidate.in_triton) == (idle > 0)
-    assert find_idle_warps(evidence) == pytest.approx(idle)
-
-
-BITS, MASKED = "LOP3.LUT P1, RZ, R4, 0x60, RZ, 0xc0, !PT", "ISETP.LT.AND P0, PT, R9, R10, !P1"
-
-
-@pytest.mark.parametrize(
-    ("lines", "block", "idle"),
-    [
-        ((BITS, STORE), 128, 0.75),  # of four warps, the one whose threads have neither bit 5 nor bit 6
-        ((BITS, STORE), 256, 0.75),
-        ((BITS, STORE), 96, 2 / 3),
-        ((BITS, STORE), (32, 4, 1), 0.0),  # the index has no such bits
-        ((BITS, "@P1 STG.E [R6.64], R8"), 128, 0.25),  # the three others
-        ((BITS, MASKED, "@P0 STG.E [R6.64], R8"), 128, 0.75),  # of elements that are there
-        ((BITS, MASKED, "@!P0 STG.E [R6.64], R8"), 128, 0.0),
-        ((BITS, MASKED.replace("AND", "OR"), "@P0 STG.E [R6.64], R8"), 128, 0.0),
-        ((BITS.replace("0x60", "0x70"), STORE), 128, 0.75),  # and of that warp, only half of the lanes
-        ((BITS.replace("0x60", "0x70"), "@P1 STG.E [R6.64], R8"), 128, 0.0),
-        ((BITS.replace("0xc0", "0xfc"), STORE), 128, 0.0),  # no test of bits
-        (("MOV R4, R3", BITS, STORE), 128, 0.0),  # of something else
-        ((BITS, "ISETP.NE.AND P1, PT, R3, RZ, PT", STORE), 128, 0.0),
-    ],
-)
-@pytest.mark.parametrize("turns", [1, 50])
-def test_bits_of_the_index_say_which_warps_store(lines, block, idle, turns):
-    """They say it in every turn of a loop as well."""
-    lines = ("S2R R4, SR_TID.X", *lines)
-    facts = {place: {"acting": 32.0, "lanes": 32.0} for place in range(len(lines))}
-    evidence = evidence_of(*lines[:-1], (lines[-1], 100.0 * turns), "EXIT", facts=facts, block=block)
-    assert find_idle_warps(evidence) == pytest.approx(idle)
-
-
-# Rows of 64 elements in blocks of 128 threads: only the first two warps leave their sum in shared memory, and their result.
-FIRST, OF_LANE = "ISETP.LT.U32.AND P0, PT, R3, 0x40, PT", "LOP3.LUT P2, RZ, R4, 0x1f, RZ, 0xc0, !PT"
-BEYOND, IN_ROW = "ISETP.GE.U32.AND P1, PT, R3, 0x40, PT", "ISETP.LT.AND P1, PT, R9, UR10, !P1"
-INDEX, SUM, LEAVE, RESULT = (
-    "LOP3.LUT R3, R4, 0x7f, RZ, 0xc0, !PT",
-    "@P0 STS [R5], R8",
-    "@!P1 EXIT",
-    "STG.E [R6.64], R8",
-)
-
-
-@pytest.mark.parametrize(
-    ("changed", "idle"),
-    [
-        ({}, 0.5),
-        ({FIRST: FIRST.removesuffix("PT") + "!P2"}, 0.5),  # and of them one lane each
-        ({INDEX: "MOV R3, R4"}, 0.0),  # the index of something else, as far as is known
-        ({INDEX: "LOP3.LUT R3, R4, 0x3f, RZ, 0xc0, !PT"}, 0.0),  # counted anew every 64 threads
-        ({FIRST: FIRST.replace("0x40", "0x60")}, 0.25),  # a third warp leaves its sum
-        ({FIRST: FIRST.replace("LT", "GE")}, 0.0),  # the others fill the buffer
-        ({FIRST: FIRST.replace("AND", "OR").removesuffix("PT") + "P2"}, 0.0),
-        ({SUM: "STS [R5], R8"}, 0.0),
-        ({SUM: "@P0 ATOMS.ADD [R5], R8"}, 0.5),
-        ({LEAVE: "@P1 EXIT"}, 0.0),  # what goes on may be past the end of the row, or beyond
-        ({LEAVE: "NOP"}, 0.0),
-        ({RESULT: "@P0 STG.E [R6.64], R8", LEAVE: "NOP"}, 0.5),
-        ({FIRST: FIRST.replace("R3", "R4"), BEYOND: BEYOND.replace("R3", "R4")}, 0.5),
-    ],
-)
-def test_warps_that_store_nothing_even_for_their_block_repeat_what_others_do(changed, idle):
-    lines = ("S2R R4, SR_TID.X", INDEX, OF_LANE, FIRST, SUM, "BAR.SYNC 0x0", BEYOND, IN_ROW, LEAVE, RESULT)
-    evidence = evidence_of(*(changed.get(line, line) for line in lines), "EXIT", block=128)
-    assert find_idle_warps(evidence) == pytest.approx(idle)
-    ended = evidence_of(("@P3 EXIT", 200.0), *(changed.get(line, line) for line in lines), "EXIT", block=128)
-    assert find_idle_warps(ended) == pytest.approx(0.0)  # half of the warps do nothing at all
-
-
-def test_other_warps_may_store_in_each_turn_of_a_loop():
-    """What chooses the warp may change in a loop: only how many store in one turn is counted."""
-    lines = (*WARP, (STORE, 5_000.0), "EXIT")
-    facts = {len(WARP): {"acting": 8.0, "lanes": 32.0}}
-    assert find_idle_warps(evidence_of(*lines, facts=facts, block=128)) == 0.0
-
-
-@pytest.mark.parametrize(("leaving", "idle"), [(2, 0.5), (1, 0.0)])
-def test_warps_that_end_before_they_load_repeat_nothing(leaving, idle):
-    """Of 100 warps 50 store: all have loaded, or only these, because the other 50 had ended."""
-    lines = [("MOV R2, R3", 100.0), ("LDG.E R4, [R2.64]", 100.0)]
-    lines[leaving:leaving] = [("@P0 EXIT", 100.0)]
-    lines[leaving + 1 :] = [(line, 50.0) for line, _ in lines[leaving + 1 :]]
-    lines += [("STG.E [R2.64], R4", 50.0), ("EXIT", 50.0)]
-    evidence = evidence_of(*lines, facts={3: {"acting": 32.0, "lanes": 32.0}}, block=128)
-    assert find_idle_warps(evidence) == pytest.approx(idle)
-
-
-@pytest.mark.parametrize(("acting", "said"), [(31.9, False), (31.0, True)])
-def test_warps_that_are_too_few_to_show_are_not_spoken_of(acting, said):
-    facts = {len(WARP): {"acting": acting, "lanes": 32.0}}
-    evidence = evidence_of(*WARP, STORE, "EXIT", facts=facts, figures={"waves": 1e9}, block=128)
-    (candidate,) = grid.detect_little_work(evidence)
-    assert ("of the warps store nothing" in candidate.sentence) == said
 
 
 @pytest.mark.parametrize("registers", [1.0, 2.0])
@@ -196,3 +75,45 @@ def test_a_thread_goes_on_as_far_as_the_row_goes():
     evidence = evidence_of(*ROW, *COLUMN, grid=(4, 1000, 1), figures={"waves": 1e9})
     launched = [one.effect.resources["launch"] for one in grid.detect_little_work(evidence)]
     assert launched == pytest.approx([1 - 1 / 4000, 1 - 1 / 4, 1 - 1 / 1000])
+
+
+# Rows of 64 elements in blocks of 128 threads: only the first two warps leave their sum in shared memory, and their result.
+FIRST, OF_LANE = "ISETP.LT.U32.AND P0, PT, R3, 0x40, PT", "LOP3.LUT P2, RZ, R4, 0x1f, RZ, 0xc0, !PT"
+BEYOND, IN_ROW = "ISETP.GE.U32.AND P1, PT, R3, 0x40, PT", "ISETP.LT.AND P1, PT, R9, UR10, !P1"
+INDEX, SUM, LEAVE, RESULT = (
+    "LOP3.LUT R3, R4, 0x7f, RZ, 0xc0, !PT",
+    "@P0 STS [R5], R8",
+    "@!P1 EXIT",
+    "STG.E [R6.64], R8",
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "idle"),
+    [
+        ({}, 0.5),
+        ({FIRST: FIRST.removesuffix("PT") + "!P2"}, 0.5),  # and of them one lane each
+        ({INDEX: "MOV R3, R4"}, 0.0),  # the index of something else, as far as is known
+        ({INDEX: "LOP3.LUT R3, R4, 0x3f, RZ, 0xc0, !PT"}, 0.0),  # counted anew every 64 threads
+        ({FIRST: FIRST.replace("0x40", "0x60")}, 0.25),  # a third warp leaves its sum
+        ({FIRST: FIRST.replace("LT", "GE")}, 0.0),  # the others fill the buffer
+        ({FIRST: FIRST.replace("AND", "OR").removesuffix("PT") + "P2"}, 0.0),
+        ({SUM: "STS [R5], R8"}, 0.0),
+        ({SUM: "@P0 ATOMS.ADD [R5], R8"}, 0.5),
+        ({LEAVE: "@P1 EXIT"}, 0.0),  # what goes on may be past the end of the row, or beyond
+        ({LEAVE: "NOP"}, 0.0),
+        ({RESULT: "@P0 STG.E [R6.64], R8", LEAVE: "NOP"}, 0.5),
+        ({FIRST: FIRST.replace("R3", "R4"), BEYOND: BEYOND.replace("R3", "R4")}, 0.5),
+    ],
+)
+def test_warps_that_store_nothing_even_for_their_block_repeat_what_others_do(changed, idle):
+    lines = ("S2R R4, SR_TID.X", INDEX, OF_LANE, FIRST, SUM, "BAR.SYNC 0x0", BEYOND, IN_ROW, LEAVE, RESULT)
+    evidence = evidence_of(
+        *(changed.get(line, line) for line in lines), "EXIT", figures={"waves": 1e9}, block=128
+    )
+    (candidate,) = grid.detect_little_work(evidence)
+    assert ("50 % of the warps store nothing" in candidate.sentence) == (idle == 0.5)
+    assert ("fewer `num_warps`" in candidate.in_triton) == (idle > 0)
+    assert find_repeating_warps(evidence) == pytest.approx(idle)
+    ended = evidence_of(("@P3 EXIT", 200.0), *(changed.get(line, line) for line in lines), "EXIT", block=128)
+    assert find_repeating_warps(ended) == pytest.approx(0.0)  # half of the warps do nothing at all

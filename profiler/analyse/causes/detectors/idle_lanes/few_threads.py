@@ -1,0 +1,51 @@
+"""Says what to do about blocks of fewer threads than a warp has lanes: several of them in one, or one of them for all lanes."""
+
+from __future__ import annotations
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import SCHEDULERS
+from profiler.analyse.causes.flow.addresses.walks import find_walking
+from profiler.catalog.metrics import LANES
+from profiler.text import counted
+
+_WALK = (
+    "Let 32 threads or more share the work of one block out: each takes neighbouring elements in turn (from `threadIdx.x` on, in steps of "
+    "`blockDim.x`), and shuffles add up what all need."
+)
+_SHARE = (
+    "Let the 32 threads of a warp share the work of one block out, such as the elements of a row or of a diagonal that do not depend on each "
+    "other."
+)
+_TOGETHER = "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks."
+# The most shared memory of a block, in bytes (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", for 9.0), where
+# the GPU's is not recorded.
+_MOST_SHARED = 227 * 1024
+
+
+def say_few_threads(evidence: Evidence) -> tuple[str, str]:
+    """Returns the sentence and the advice for blocks that leave lanes without a thread."""
+    threads = evidence.shape.threads if evidence.shape else LANES
+    lanes = evidence.shape.lanes_of_warp if evidence.shape else LANES
+    return (
+        f"Blocks of {counted(threads, 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp",
+        share_out(evidence) or _TOGETHER,
+    )
+
+
+def share_out(evidence: Evidence) -> str:
+    """Returns how to share the work of a block out among the lanes of a warp, if that is better than several blocks in one; else nothing.
+
+    A thread that walks through neighbours leaves them to its lanes. And several blocks do not go together where shared memory does not
+    hold 32 pieces, or where so few warps are left that a scheduler has none.
+    """
+    if evidence.shape is None or evidence.shape.threads >= LANES:
+        return ""
+    accesses = evidence.of("global load", "global store")
+    walking = find_walking(evidence).intersection(accesses)
+    if 2 * sum(site.executed for site in walking) > sum(site.executed for site in accesses):
+        return _WALK
+    together = LANES / evidence.shape.threads
+    shared = (evidence.find("shared_bytes") or 0.0) * together
+    warps = evidence.shape.blocks / together
+    most = evidence.find("shared_of_block") or _MOST_SHARED
+    return _SHARE if shared > most or warps < SCHEDULERS * (evidence.find("sms") or 0.0) else ""

@@ -1,0 +1,106 @@
+"""Finds out what decides a test or a branch: indices and sizes, which are known before a thread starts, or what it has read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.dataflow import (
+    STACK,
+    address_registers,
+    choosers_of,
+    find_processing,
+    reach,
+    sources_of,
+)
+from profiler.analyse.code.registers import predicates_in
+
+# What threads leave there, they have computed; except for spilled registers in local memory.
+_COMPUTED: tuple[Kind, ...] = ("shared load", "atomic", "shared atomic")
+# By these, a loop counts, or moves a result on.
+_ADDING = ("IADD", "IADD3", "UIADD3", "VIADD", "MOV", "UMOV")
+_ADDING_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV")
+_INDICES = ("SR_CTAID", "SR_TID", "SR_LANEID")
+# A division of integers of 64 bits takes some 80 instructions, and one of 32 bits some 20: the index of an element is found with fewer.
+_MOST_OF_AN_INDEX = 256
+
+
+def compares_data(evidence: Evidence, test: Site) -> bool:
+    """Returns whether a comparison looks at what was loaded, or made of it, and not at how far an index or a counter has come.
+
+    Where data says at which element a loop begins or ends, the loop counts from there, by additions.
+    """
+    processing = find_processing(evidence)
+    return test in processing and not any(
+        one.kind == "integer" and (one not in processing or _adds(one)) for one in sources_of(evidence, test)
+    )
+
+
+def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
+    """Returns whether what a block or thread loads of its own decides on a branch, such as the length of its row on the end of a loop.
+
+    What all load from one place in global memory, such as a size, is the same for all of them.
+    """
+    feeding = reach(choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
+    return any(one.kind == "global load" and _has_own_place(evidence, one) for one in feeding)
+
+
+def may_work_differently(evidence: Evidence) -> bool:
+    """Returns whether some warps may have more to do than others: indices, or what they load or work out, decide on a branch.
+
+    Where parameters and counters alone decide, all warps that go on past the test for the end make as many turns.
+    """
+    return not evidence.sites or any(
+        one.kind in (*_COMPUTED, "global load") or any(index in one.instruction.text for index in _INDICES)
+        for branch in evidence.sites
+        if branch.instruction.name == "BRA" and _is_conditional(branch)
+        for one in reach(
+            choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX
+        )
+    )
+
+
+def _has_own_place(evidence: Evidence, load: Site) -> bool:
+    """Returns whether an address comes from an index of the block or thread, or from what threads may have left in memory."""
+    makers = reach(
+        sources_of(evidence, load, address_registers(load.instruction)),
+        lambda one: _made_of(evidence, one),
+    )
+    return any(
+        one.kind in _COMPUTED or any(index in one.instruction.text for index in _INDICES) for one in makers
+    )
+
+
+def _adds(site: Site) -> bool:
+    return site.instruction.name in _ADDING or site.opcode.startswith(_ADDING_BY_PRODUCT)
+
+
+def _feeding(evidence: Evidence, site: Site) -> Iterable[Site]:
+    return [*sources_of(evidence, site), *choosers_of(evidence, site), *_spills_of(evidence, site)]
+
+
+def _made_of(evidence: Evidence, site: Site) -> Iterable[Site]:
+    return [*sources_of(evidence, site), *_spills_of(evidence, site)]
+
+
+def _spills_of(evidence: Evidence, load: Site) -> list[Site]:
+    """Returns the stores of the register that is loaded again from its place on the stack, if an instruction does that.
+
+    Where an array is indexed at run time, any store may have been to that place.
+    """
+    if load.instruction.name != "LDL":
+        return []
+    stores = [site for site in evidence.by_function[load.function] if site.instruction.name == "STL"]
+    if any(not address_registers(site.instruction) <= STACK for site in (load, *stores)):
+        return []
+    return [
+        site
+        for site in stores
+        if site.instruction.operands[0] == load.instruction.operands[-1]
+        and site.opcode.partition(".")[2] == load.opcode.partition(".")[2]
+    ]
+
+
+def _is_conditional(site: Site) -> bool:
+    return bool(site.instruction.predicate or predicates_in(site.instruction.text))

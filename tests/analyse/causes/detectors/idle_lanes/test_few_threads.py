@@ -1,0 +1,57 @@
+"""Blocks of fewer threads than a warp has lanes: several go together, or the lanes share one out."""
+
+import pytest
+from made_evidence import LOAD, LOOP, evidence_of
+
+from profiler.analyse.causes.detectors.idle_lanes import lanes
+from profiler.analyse.causes.detectors.idle_lanes.few_threads import share_out
+from profiler.analyse.causes.detectors.launch import occupancy
+
+# One lane of each warp goes through a row, and through a column.
+ROW, COLUMN = "IADD3 R2, R2, 0x4, RZ", "IADD3 R2, R2, 0x400, RZ"
+OF_ONE = {"lanes": 1.0, "acting": 1.0, "sectors": 100.0, "ideal_sectors": 100.0}
+
+
+def few(further=COLUMN, block=1, grid=100_000, figures=None):
+    facts = {1: OF_ONE} | {place: {"lanes": 1.0, "acting": 1.0} for place in (0, 2, 3, 4)}
+    return evidence_of("NOP", LOAD, further, LOOP, "EXIT", facts=facts, block=block, grid=grid,
+                       figures={"sms": 132.0, "shared_bytes": 1024.0} | (figures or {}))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kernel", "advice"),
+    [
+        (few(ROW), "in steps of `blockDim.x`"),
+        (few(COLUMN), ""),
+        (few(ROW, block=32), ""),  # all lanes have a thread
+        (
+            few(figures={"shared_bytes": 7265.0}),
+            "of a row or of a diagonal",
+        ),  # 32 of them need 227 KiB and more
+        (few(figures={"shared_bytes": 7264.0}), ""),
+        (few(block=16, figures={"shared_bytes": 7265.0}), ""),  # only two of them
+        (
+            few(grid=32 * 4 * 132 - 1),
+            "of a row or of a diagonal",
+        ),  # less than a warp for each of 528 schedulers
+        (few(grid=32 * 4 * 132), ""),
+    ],
+)
+def test_lanes_share_a_block_out_where_it_is_a_row_or_where_several_do_not_go_together(kernel, advice):
+    assert advice in share_out(kernel)
+    assert bool(share_out(kernel)) == bool(advice)
+
+
+def test_idle_lanes_and_small_blocks_are_advised_alike():
+    limits = {"launch__occupancy_limit_blocks": 32.0, "occupancy_limit_pct": 50.0, "waves": 9.0}
+    kernel = few(ROW, figures=limits)
+    (idle,) = lanes.detect_idle_lanes(kernel)
+    (small,) = occupancy.detect_occupancy(kernel)
+    assert idle.advice == small.advice == share_out(kernel)
+    assert small.regrouped["issue"] == pytest.approx(31 / 32)  # no bound counts the lanes that are not there
+
+
+@pytest.mark.parametrize(("further", "spared"), [(ROW, 7 / 8), (COLUMN, 0.0)])
+def test_lanes_side_by_side_share_the_sectors_that_one_takes_one_by_one(further, spared):
+    (candidate,) = lanes.detect_idle_lanes(few(further))
+    assert candidate.effect.resources["l1"] == pytest.approx(spared)
