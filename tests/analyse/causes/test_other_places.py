@@ -195,12 +195,13 @@ def test_warps_that_wait_for_memory_would_wait_no_less_in_the_places_between_blo
 @pytest.mark.parametrize(
     ("counting", "spared"),
     [
-        ("LOP3.LUT R5, R4, 0x1, RZ, 0xc0, !PT", 3 / 4 * 5 / 45),  # of the loaded value: for each element
-        ("LOP3.LUT R5, R7, 0x1, RZ, 0xc0, !PT", 3 / 4 * 45 / 45),
+        ("LOP3.LUT R5, R4, 0x1, RZ, 0xc0, !PT", 3 / 4 * 6 / 46),  # of the loaded value: for each element
+        ("LOP3.LUT R5, R7, 0x1, RZ, 0xc0, !PT", 3 / 4 * 46 / 46),
     ],
 )
 def test_a_wider_access_saves_nothing_of_what_is_computed_from_each_element(counting, spared):
     lines = (
+        "S2R R7, SR_CTAID.X",
         "IMAD.WIDE R2, R7, 0x4, R2",
         LOAD,
         *[counting] * 40,
@@ -209,7 +210,7 @@ def test_a_wider_access_saves_nothing_of_what_is_computed_from_each_element(coun
         "EXIT",
     )
     whole = {"sectors": 400.0, "ideal_sectors": 400.0}
-    facts = {1: {**whole, "waits": {"long_scoreboard": 9}}, len(lines) - 2: whole}
+    facts = {2: {**whole, "waits": {"long_scoreboard": 9}}, len(lines) - 2: whole}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources["issue"] == pytest.approx(spared)
 

@@ -81,6 +81,7 @@ DETECTORS: tuple[Detector, ...] = (
     dependent_chains.detect_dependent_chain,
     barriers.detect_barriers,
     trees.detect_trees_in_turns,
+    trees.detect_sums_for_all,
     compilation.detect_register_banks,
     instruction_cache.detect_instruction_cache,
     grid.detect_short_launch,

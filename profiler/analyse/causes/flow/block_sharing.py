@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -154,6 +154,19 @@ def find_grid_independent(evidence: Evidence) -> list[Site]:
         return found | _naming(sites, OF_BLOCK)
 
     return _find_independent(evidence, first)
+
+
+@kept
+def find_single_values(evidence: Evidence) -> Set[Site]:
+    """Returns the loads by which all threads of the grid look up one value, such as an entry of a table: it is no data, however often it is loaded.
+
+    Only a load of which it is known what its address is made of can be one.
+    """
+    return {
+        site
+        for site in find_grid_independent(evidence)
+        if site.kind == "global load" and _find_dimensions(evidence, site) is not None
+    }
 
 
 def _find_independent(evidence: Evidence, first: Callable[[Sequence[Site]], set[Site]]) -> list[Site]:

@@ -103,7 +103,7 @@ def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register
     loop = evidence.innermost_loop(sites[index])
     inside = evidence.inside(loop) if loop else []
     first, last = (
-        (evidence.place(one, sites) for one in (inside[0], inside[-1])) if inside else (index, index)
+        (evidence.place(one, sites) for one in (inside[0], inside[-1])) if inside else (index, index - 1)
     )
     found: list[int] = []
     writer = nearest(index, register)

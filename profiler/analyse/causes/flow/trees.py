@@ -11,11 +11,13 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, Kin
 from profiler.analyse.causes.flow.addresses.spans import is_apart
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
+    choosers_of,
     find_pointers,
     makers_of_value,
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
 from profiler.analyse.code.loops import Loop, loops_within
@@ -24,6 +26,7 @@ from profiler.catalog.metrics import LANES
 # Each step of a tree joins two halves of what is left.
 _HALF = 1 / 2
 _BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
+_TURNS_AT_ONCE = 8  # as many values as a tile of results keeps in registers for each that is loaded
 _VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found
 _FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
 _MEETING = ("BSSY", "BSYNC", "WARPSYNC")
@@ -40,8 +43,69 @@ class Tree:
 
 @kept
 def find_in_trees(evidence: Evidence) -> frozenset[Site]:
-    """Returns the instructions of the trees in the turns of loops."""
-    return frozenset(site for tree in find_trees(evidence) for site in tree.parts)
+    """Returns the instructions of the trees in the turns of loops, and of sums for all threads."""
+    trees = (*find_trees(evidence), *find_sums_for_all(evidence))
+    return frozenset(site for tree in trees for site in tree.parts)
+
+
+@kept
+def find_sums_for_all(evidence: Evidence) -> list[Tree]:
+    """Returns the loops in each turn of which warps add up by shuffles, and leave their sums in shared memory, of which all threads load what these make.
+
+    No turn starts from the sum of the one before: so a block can take several turns at once, whose sums it exchanges between the same barriers.
+    Eight are assumed.
+    """
+    meeting, trees = _own_barriers(evidence), {tree.loop for tree in find_trees(evidence)}
+    found = []
+    for loop, barrier in meeting.items():
+        turns = evidence.turns(barrier, loop)
+        if loop in trees or turns < TURNS_WORTH_IT:
+            continue
+        if exchanging := _exchanging_sums(evidence, loop, meeting):
+            spared = 1 - 1 / min(turns, _TURNS_AT_ONCE)
+            found.append(
+                Tree(loop, turns, {site: spared for site in evidence.inside(loop) if site in exchanging})
+            )
+    return found
+
+
+def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site]) -> Set[Site]:
+    """Returns the barriers, the shuffles with the arithmetic between them, and the accesses to shared memory, if these exchange nothing but sums; else nothing."""
+    inside = evidence.inside(loop)
+    stores = [site for site in inside if site.stores_in_shared]
+    loads = {site for site in inside if site.kind == "shared load" and not is_apart(evidence, site, stores)}
+    shuffles = {site for site in inside if site.opcode.startswith(SUMMING)}
+    # One lane stores for its warp.
+    is_left_by_few = all(_part_acting(evidence, meeting, site) <= _HALF for site in stores)
+    if not (stores and loads and shuffles and is_left_by_few):
+        return set()
+    if any(site.opcode.startswith(_VOTES) or site.kind == "shared atomic" for site in inside):
+        return set()
+    of_others = _made_of(inside, loads)
+    sums = _made_of(inside, loads | shuffles)
+    stored = {one for site in stores for one in _makers_in_turn(evidence, site)}
+    own: list[Site] = [one for site in shuffles - of_others for one in sources_of(evidence, site)]
+    deciding = [one for site in inside if site.kind == "control" for one in choosers_of(evidence, site)]
+    of_turn = reach([*own, *deciding], lambda one: sources_of(evidence, one))
+    if not shuffles & stored or not loads.isdisjoint(of_turn) or _hands_on(evidence, inside):
+        return set()
+    barriers = {site for site in inside if site.kind == "barrier"}
+    return {*barriers, *stores, *loads, *shuffles, *(stored & sums)}
+
+
+def _made_of(inside: Sequence[Site], first: Set[Site]) -> Set[Site]:
+    """Returns what is made of the results of these instructions in one turn of a loop."""
+    found: set[Site] = set()
+    registers: set[str] = set()
+    for site in inside:
+        is_made = not registers.isdisjoint(site.use.inputs)
+        if is_made:
+            found.add(site)
+        if is_made or site in first:
+            registers.update(site.use.written)
+        else:
+            registers.difference_update(site.use.written)
+    return found
 
 
 @kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -34,10 +35,9 @@ def find_repeating_warps(evidence: Evidence) -> float:
 
 def _count_first_threads(evidence: Evidence, store: Site, threads: int) -> int:
     """Returns how many threads of a block, from the first on, may come to a store; all where their index does not decide it."""
-    before = evidence.by_function[store.function][: store.position]
     left = [
         (one, _negated(one.instruction.predicate))
-        for one in before
+        for one in _before(evidence, store)
         if one.instruction.name == "EXIT" and one.instruction.predicate
     ]
     tests = [(store, store.instruction.predicate or _ALWAYS), *left]
@@ -47,7 +47,7 @@ def _count_first_threads(evidence: Evidence, store: Site, threads: int) -> int:
 def _count_let_pass(evidence: Evidence, site: Site, predicate: str, threads: int) -> int:
     """Returns how many threads, from the first on, a predicate lets pass: those of `ISETP.LT.U32.AND P0, PT, R3, 0x40, !P1`, with R3 the thread's index, are 64 or fewer."""
     is_negated = predicate.startswith("!")
-    before = reversed(evidence.by_function[site.function][: site.position])
+    before = reversed(_before(evidence, site))
     test = next((one for one in before if predicate.removeprefix("!") in one.use.predicates_written), None)
     if test is None or test.instruction.name != "ISETP" or ".AND" not in test.opcode:
         return threads
@@ -58,6 +58,11 @@ def _count_let_pass(evidence: Evidence, site: Site, predicate: str, threads: int
     is_bound = ends and bound.startswith("0x") and _is_thread(evidence, test, index, threads)
     own = int(bound, 16) if is_bound else threads
     return min(own, threads if besides == _ALWAYS else _count_let_pass(evidence, test, besides, threads))
+
+
+def _before(evidence: Evidence, site: Site) -> Sequence[Site]:
+    sites = evidence.by_function[site.function]
+    return sites[: evidence.place(site, sites)]
 
 
 def _is_thread(evidence: Evidence, site: Site, register: str, threads: int) -> bool:

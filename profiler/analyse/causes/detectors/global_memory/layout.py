@@ -15,6 +15,7 @@ from profiler.analyse.causes.flow.addresses.structures import find_structure
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
+from profiler.analyse.causes.flow.dataflow import reach, sources_of
 from profiler.analyse.causes.flow.gathered import is_gathered, is_placed_by_data
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
@@ -277,6 +278,26 @@ def bytes_of(site: Site) -> float:
     return site.executed * (site.acting or LANES) * site.width / 8
 
 
+_FOR_INDICES = (
+    "Put the table into shared memory, or into global memory where neighbouring lanes read neighbouring elements "
+    "(`const … * __restrict__`), or let all lanes of a warp look at the same place."
+)
+_FOR_DATA = "Put the table into shared memory; where data sends many lanes to the same banks, give each few lanes a copy of their own, as far as copies fit."
+
+
+def _says_data_where(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether loaded values say where most of these lookups go: no other order of the lanes would bring them together."""
+    by_data = [
+        site
+        for site in sites
+        if any(
+            one.kind in ("global load", "shared load")
+            for one in reach([site], lambda one: sources_of(evidence, one))
+        )
+    ]
+    return 2 * sum(site.executed for site in by_data) > sum(site.executed for site in sites)
+
+
 def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
     """Names lookups in constant memory whose address depends on the lane."""
     sites = evidence.lookups_apart
@@ -293,8 +314,7 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
             else f": that keeps the cache of constants busy for about {whole_percent(busy)} % of the time, and warps spend {whole_percent(waiting)} % of theirs waiting "
             "for it."
         ),
-        "Put the table into shared memory, or into global memory where neighbouring lanes read neighbouring elements "
-        "(`const … * __restrict__`), or let all lanes of a warp look at the same place.",
+        _FOR_DATA if _says_data_where(evidence, sites) else _FOR_INDICES,
         # There are as many lookups as before, and each is less work.
         Effect(
             {CONSTANTS: _SPARED_IN_SHARED_MEMORY},

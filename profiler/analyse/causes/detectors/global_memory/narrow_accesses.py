@@ -18,7 +18,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, TEXTURE_FETCHES, Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
-from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
+from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent, find_single_values
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_address_work,
@@ -60,7 +60,8 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     ]
     # Accesses of one base become part of the same wide access, aligned or not.
     bases = {base_of(site) for site in sites}
-    total = sum(bytes_of(site) for site in accesses)
+    single = find_single_values(evidence)
+    total = sum(bytes_of(site) for site in accesses if site not in single)
     moved = sum(bytes_of(site) for site in accesses if base_of(site) in bases)
     if not sites or 2 * moved < total or count_times_requested(evidence, together=True) > OFTEN:
         return

@@ -15,7 +15,11 @@ from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_o
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_own_part
 from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
-from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
+from profiler.analyse.causes.flow.block_sharing import (
+    count_blocks_alike,
+    find_block_independent,
+    find_single_values,
+)
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     find_address_work,
@@ -338,11 +342,12 @@ def count_times_requested(
 ) -> float:
     """Returns how often loads that do not fill shared memory, but those to `leave_out`, ask for each byte that device memory delivers.
 
-    With `together`, loads of one base count as one.
+    With `together`, loads of one base count as one. Single values count as none.
     """
     asked: dict[object, float] = {}
+    left_out = {*leave_out, *find_single_values(evidence)}
     for site in evidence.of("global load"):
-        if site not in leave_out and not feeds_shared_memory(evidence, site):
+        if site not in left_out and not feeds_shared_memory(evidence, site):
             base, size = base_of(site), site.bytes_asked
             asked[base] = max(asked.get(base, 0.0), size) if together else asked.get(base, 0.0) + size
     delivered = evidence.find("dram_bytes_read")

@@ -14,7 +14,7 @@ from profiler.analyse.causes.detectors.instructions.special_functions import EVA
 from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with, find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import NEAR, reach, sources_of
 from profiler.analyse.code.math_functions.sizes import TESTED_RECIPROCAL, TESTED_ROOT
@@ -26,7 +26,7 @@ _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
 _FROM_REDUCED = "I2F.F64.S64"
 _FROM_INTEGER = ("I2F.", "I2FP.")
 # From single precision. Functions of doubles convert to integers and back by themselves.
-_WIDENED = "F2F.F64.F32"
+_WIDENED, _FROM_DOUBLE = "F2F.F64.F32", "F2F.F32.F64"
 _NARROWING = ("F2FP.", "F2F.F16.F32", "F2F.BF16.F32")  # floats to halves, in pairs or one by one
 _SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
 _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
@@ -184,18 +184,17 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in spare.items()}
     fewer = evidence.without(fractions)
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
-    widened = [site for site in converting if site.opcode.startswith(_WIDENED)]
-    # On GPUs for games, the units for doubles convert as well.
-    of_converting = evidence.without(dict.fromkeys(converting, 1.0)).resources.get("xu", 0.0)
-    by_converting = 100 * evidence.model.busy.get("xu", 0.0) * of_converting
-    at_work = (
-        f", which keeps the special-function units busy for {whole_percent(by_converting)} % of the time"
-    )
-    mixed = (
-        f" Values are converted from float for it{at_work if by_converting > busy else ''}."
-        if widened
-        else ""
-    )
+    widened = [
+        site for site in converting if site.opcode.startswith(_WIDENED) and not _is_of_double(evidence, site)
+    ]
+    mixed = " Values are converted from float for it" if widened else ""
+    converted = 100 * _busy_converting(evidence, converting)
+    if mixed:
+        mixed += (
+            f", which keeps the special-function units busy for {whole_percent(converted)} %."
+            if converted > busy
+            else "."
+        )
     warps = _more_warps(evidence, sites)
     crowded = (
         f" Without pairs of registers, an SM would hold {warps:.2g} times the warps."
@@ -221,6 +220,23 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
+
+
+def _busy_converting(evidence: Evidence, converting: Sequence[Site]) -> float:
+    """Returns for which part of the time the special-function units, which convert from and to double precision, do so."""
+    part = evidence.without(dict.fromkeys(converting, 1.0)).resources.get("xu", 0.0)
+    return part * evidence.model.busy.get("xu", 0.0)
+
+
+def _is_of_double(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the float that becomes a double was made of one, as inside the exponential that erf of doubles takes."""
+
+    def makers(one: Site) -> list[Site]:
+        return (
+            [] if one.kind in ACCESSES or one.opcode.startswith(_FROM_DOUBLE) else sources_of(evidence, one)
+        )
+
+    return any(one.opcode.startswith(_FROM_DOUBLE) for one in reach([site], makers))
 
 
 def _advice_on_doubles(evidence: Evidence, sites: Sequence[Site], widened: Sequence[Site]) -> str:

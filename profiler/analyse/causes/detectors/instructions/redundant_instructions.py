@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import product
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.detectors.instructions.powers import find_powers
+from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
@@ -48,6 +49,8 @@ _GOING_WITH_A_LOOP = ("integer", "control", "global load")
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that loops repeat with the same inputs, and products that the addition after them could include."""
     repeated = find_steady_arithmetic(evidence)
+    # What changes in neither loop belongs before both: no exchange of the loops spares it.
+    in_turns = {site: part for site, part in _find_alike_in_turns(evidence).items() if site not in repeated}
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (
         (repeated, *_say_what_repeats(evidence, repeated), ""),
@@ -59,8 +62,9 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
             "",
         ),
         (
-            _find_alike_in_turns(evidence),
-            "An inner loop computes the same values in each turn of the loop around it, and looks up the same constants.",
+            in_turns,
+            "An inner loop computes the same values in each turn of the loop around it"
+            + (", and looks up the same constants." if any(map(is_indexed, in_turns)) else "."),
             "Exchange the loops, so that what is computed once serves several turns of the outer one (with a sum for each of them in registers), "
             "or compute the values once before both loops and keep them.",
             "",
@@ -125,28 +129,44 @@ def _say_what_repeats(evidence: Evidence, repeated: Mapping[Site, float]) -> tup
 
 
 def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
-    """Names what all blocks along a dimension of the grid compute alike: in a loop that is their own work otherwise, or outside of loops."""
+    """Names what all blocks along a dimension of the grid compute alike: in a loop that is their own work otherwise, or outside of loops.
+
+    It can be computed in a kernel before; or what is unpacked, by fewer blocks, each of which does the work of several with it.
+    """
     grid = evidence.shape.grid if evidence.shape else ()
     ways = [(axis, blocks) for axis, blocks in zip("XYZ", grid, strict=False) if blocks > 1]
     for (axis, blocks), in_loops in product(ways, (True, False)):
-        repeated, results = find_repeated_in_blocks(evidence, f"SR_CTAID.{axis}", in_loops)
-        if not repeated:
-            continue
-        share = 100 * evidence.share_executed(repeated)
-        fewer = evidence.without({site: part * (1 - 1 / blocks) for site, part in repeated.items()})
+        spared, results, unpacking = find_repeated_in_blocks(evidence, f"SR_CTAID.{axis}", in_loops)
+        fewer = evidence.without({site: part * (1 - 1 / blocks) for site, part in spared.items()})
         # The results are stored once, and loaded again.
-        kept, moved = 2 * sum(_count_bytes(evidence, site) for site in results) / blocks, _moved(evidence)
-        yield Candidate(
-            "redundant-instructions",
-            f"{'In a loop, the' if in_loops else 'The'} {blocks:,} blocks along {axis.lower()} compute the same values: {whole_percent(share)} % of the "
-            "executed instructions are for these, or for what only they need.",
-            "Compute them once, in a kernel before this one, and load the results; or let a block take more of what needs them.",
-            Effect({**fewer.resources, "dram": -kept / moved if moved else 0.0}, fewer.waits),
-            {site: site.executed + evidence.charged[site].total for site in repeated},
-            {"blocks_alike": float(blocks), "same_in_every_block_pct": share},
-            in_triton="Compute them once, in a kernel before this one, and load the results; or let a program take more of what needs them (a larger "
-            "block along this axis).",
-        )
+        stored, moved = 2 * sum(_count_bytes(evidence, site) for site in results) / blocks, _moved(evidence)
+        several = min(EIGHTFOLD, 1 - left_of_blocks(evidence, 1 / blocks))
+        in_fewer = evidence.without(dict.fromkeys(unpacking, several))
+        for sites, effect, advice in (
+            (
+                spared.keys(),
+                Effect({**fewer.resources, "dram": -stored / moved if moved else 0.0}, fewer.waits),
+                "Compute them once, in a kernel before this one, and load the results; or let a {} take more of what needs them{}.",
+            ),
+            (
+                unpacking,
+                in_fewer,
+                "Let a {} take more of what needs them{}; or compute them once, in a kernel before this one, and load the results.",
+            ),
+        ):
+            if not sites:
+                continue
+            share = 100 * evidence.share_executed(sites)
+            yield Candidate(
+                "redundant-instructions",
+                f"{'In a loop, the' if in_loops else 'The'} {blocks:,} blocks along {axis.lower()} compute the same values: {whole_percent(share)} % of the "
+                "executed instructions are for these, or for what only they need.",
+                advice.format("block", ""),
+                effect,
+                {site: site.executed + evidence.charged[site].total for site in sites},
+                {"blocks_alike": float(blocks), "same_in_every_block_pct": share},
+                in_triton=advice.format("program", " (a larger block along this axis)"),
+            )
 
 
 def detect_computed_by_all(evidence: Evidence) -> Iterable[Candidate]:

@@ -26,6 +26,7 @@ from profiler.analyse.causes.flow.arithmetic.roots import (
     is_reciprocal_of,
     part_only_compared,
 )
+from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
 from profiler.analyse.causes.flow.dataflow import changed_in
 from profiler.analyse.code.math_functions.compared import compared_function
 from profiler.analyse.code.math_functions.lasting import is_of_remainder, lasting_function
@@ -64,7 +65,7 @@ _OF_A_REMAINDER = Size(inf, 7)
 # Of a fast division (see FCHK in sizes.py), all but one multiplication, if the reciprocal of the divisor is there.
 _BY_RECIPROCAL = Size(0, 4, 1)
 _COPIES = 3 / 4  # of what an unrolled loop of four copies needs only once
-_UNIT = "xu"
+_UNIT, _LOADS = "xu", "long_scoreboard"
 _DIGITS = 9
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 _RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
@@ -105,12 +106,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         f"busy for {whole_percent(busy)} % of the time."
         + (f" There is no fast form of {names}." if names else ""),
         advice,
-        _keep_special(
-            evidence,
-            evidence.without(fractions | _find_shared_by_copies(evidence, fractions)),
-            lines,
-            fractions,
-        ),
+        _keep_special(evidence, _effect_of(evidence, fractions), lines, fractions),
         spared,
         {"special_pct": share, "special_busy_pct": busy},
         in_triton=in_triton,
@@ -233,6 +229,14 @@ def _find_spare_of_floats(lines: Sequence[_Line]) -> dict[Site, float]:
         spare += line.spare
         found |= dict.fromkeys(line.sites, spare / line.whole)
     return found
+
+
+def _effect_of(evidence: Evidence, fractions: dict[Site, float]) -> Effect:
+    """Returns the effect of fast forms, which have no branches: without these, loops are unrolled, and loads are issued together."""
+    fewer = evidence.without(fractions | _find_shared_by_copies(evidence, fractions))
+    apart = find_loads_between_slow_paths(evidence)
+    waiting = fewer.waits.get(_LOADS, 0.0) + evidence.waiting_for(apart, _LOADS).get(_LOADS, 0.0)
+    return replace(fewer, waits={**fewer.waits, _LOADS: waiting})
 
 
 def _find_shared_by_copies(evidence: Evidence, fractions: Mapping[Site, float]) -> dict[Site, float]:

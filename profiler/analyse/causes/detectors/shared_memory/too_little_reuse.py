@@ -21,6 +21,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.causes.flow.working_blocks import count_working_blocks
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
@@ -56,7 +57,8 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     """Names shared loads, or staged tiles, that feed little arithmetic each."""
     pairs = count_pairs(evidence)
     used = _find_used(evidence, pairs)
-    loads = [site for site in evidence.of("shared load") if site in used]
+    exchanged = find_in_trees(evidence)  # sums of other threads, and no operands
+    loads = [site for site in evidence.of("shared load") if site in used and site not in exchanged]
     loads = [site for site in loads if evidence.innermost_loop(site)] or loads  # a loop may be unrolled whole
     stretches = {evidence.innermost_loop(site) for site in loads}
     adding = [

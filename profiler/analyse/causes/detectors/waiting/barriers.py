@@ -20,6 +20,8 @@ _FEWEST_STORES, _MOST_STORES = 1 / 2.5, 1.5
 _MOST_READERS = 3.5
 _CONFLICTING = 2.0  # passes for each that is needed
 _SEVERAL = 1.5  # loads for each store
+_OFTEN = "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks."
+_ONCE = "Use smaller blocks, of which others work while one waits: each warp meets a single barrier, once."
 _FEWER_REDUCTIONS_IN_TRITON = (
     "Reduce less often: add up element by element in the loop and call `tl.sum` or `tl.max` once after it. Fewer `num_warps` wait for fewer "
     "others, and one warp for none."
@@ -39,13 +41,14 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
         return
     fractions = {site: EIGHTFOLD * part for site, part in find_own_part(evidence).items()}
     kept_apart = dict.fromkeys(find_loads_kept_apart(evidence), EIGHTFOLD)
-    going = fractions | kept_apart | _exchanging(evidence, apart)
+    exchanging = _exchanging(evidence, apart)
+    going = fractions | kept_apart | exchanging
     fewer = evidence.without({site: part for site, part in going.items() if site not in apart})
     weights = {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites}
     yield Candidate(
         "barriers",
         f"Warps spend {whole_percent(100 * waiting)} % of their time at barriers, waiting for the others of their block.",
-        "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks.",
+        _OFTEN if exchanging or len(sites) > 1 or evidence.loops_around(sites) else _ONCE,
         fewer,
         weights,
         {"waiting_pct": 100 * waiting},

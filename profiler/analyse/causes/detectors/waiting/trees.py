@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.instructions.sums_across_threads import detect_sums_across_threads
 from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.flow.trees import find_trees
+from profiler.analyse.causes.flow.trees import find_sums_for_all, find_trees
 from profiler.text import whole_percent
 
 
@@ -45,6 +46,31 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
             if site.kind == "barrier" or site.kind in SHARED
         },
         {**as_figure(_most(turns)), "waiting_pct": 100 * waiting},
+    )
+
+
+def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
+    """Names sums that a block makes in each turn of a loop for all of its threads, where one exchange could serve several turns.
+
+    Sums that are only added up need no exchange in a turn at all: `redundant-shared-accesses` names these.
+    """
+    only_added = {site for one in detect_sums_across_threads(evidence) for site in one.weights}
+    sums = [one for one in find_sums_for_all(evidence) if only_added.isdisjoint(one.parts)]
+    if not sums:
+        return
+    parts = {site: part for one in sums for site, part in one.parts.items()}
+    turns = [known_turns(evidence, one.loop, one.turns) for one in sums]
+    yield Candidate(
+        "barriers",
+        f"In {_named_turns(turns)}, a block adds up one value over its threads, by shuffles and through shared memory: "
+        f"{whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions.",
+        "Take several turns at once, such as eight rows: their sums pass through shared memory between the same barriers. Or let a warp take "
+        "each turn, whose lanes exchange values without barriers.",
+        evidence.without(parts),
+        {site: evidence.charged[site].total or site.executed for site in parts},
+        as_figure(_most(turns)),
+        in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
+        "that one exchange serves them all. Or use `num_warps=1`, which needs no barriers.",
     )
 
 

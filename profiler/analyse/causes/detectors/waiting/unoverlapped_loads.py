@@ -13,6 +13,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_when_used, find_loads_beside
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
+from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
 from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
@@ -24,7 +25,7 @@ from profiler.text import counted, whole_percent
 # have a warp, such as for sixteen loads of 16 bytes.
 _REGISTERS_FOR_LOADS = 64
 # How to have more loads under way, by where those are that warps wait for: loads of tiles, which a loop passes on through registers;
-# copies of tiles; loads in another loop; or in none. Branches or stores may keep loads apart in these two.
+# copies of tiles; loads in another loop; or in none. Branches, slow paths or stores may keep loads apart in these two.
 _AHEAD = {
     "turns": "Load the next tile while this one is used: into registers, or by asynchronous copies (cp.async) into a second buffer in shared "
     "memory.",
@@ -34,6 +35,8 @@ _AHEAD = {
     "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
     "branches": "A loop over these loads is unrolled already, but branches stand between its copies, so that each load waits until the one before it has "
     "been used: load all values first, at an index that is always valid or under a condition alone (`x = inside ? p[i] : 0`), and use them after that.",
+    "slow paths": "A loop over these loads is unrolled already, but the branches of precise divisions, roots or functions stand between its copies: "
+    "write their fast forms, which have no branches, and the loads of all copies are issued together.",
     "stores": "Load all values before the first store: stores stand between these loads, and the compiler moves no load ahead of one that may change "
     "what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
     "": "Let each thread take several elements, and issue all of their loads before the first use.",
@@ -144,6 +147,9 @@ def _how_to_load_ahead(evidence: Evidence, where: str, loads: Sequence[Site], ti
         return "full turns"
     if where in ("loop", "") and _are_copies_apart(evidence, loads):
         return "branches"
+    apart = find_loads_between_slow_paths(evidence)
+    if 2 * evidence.time_of(apart, "long_scoreboard") > evidence.time_of(loads, "long_scoreboard"):
+        return "slow paths"
     return "stores" if where in ("loop", "") and _are_behind_stores(evidence, loads) else where
 
 

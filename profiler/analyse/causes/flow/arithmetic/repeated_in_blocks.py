@@ -13,7 +13,7 @@ from typing import NamedTuple
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, SIZE_IS_UNKNOWN, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC
-from profiler.analyse.causes.flow.dataflow import find_depending, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import find_depending, find_processing, reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import find_halves
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
@@ -29,13 +29,18 @@ _DIVISOR = re.compile(r"I2F(\.\w+)*\.RP")
 
 
 class Repeated(NamedTuple):
-    """Holds by instruction the part that is spared if the results are loaded, and the instructions that make these results."""
+    """Holds by instruction the part that is spared if the results are loaded, and the instructions that make these results.
+
+    Results that are more than the data of which they are made, as where that is unpacked, are longer to load: `unpacking` holds all that
+    makes such results, from the loads on, which a block can do once for the work of several.
+    """
 
     spared: Mapping[Site, float]
     results: Set[Site]
+    unpacking: Set[Site]
 
 
-_NOTHING = Repeated({}, frozenset())
+_NOTHING = Repeated({}, frozenset(), frozenset())
 
 
 def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = True) -> Repeated:
@@ -52,7 +57,8 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = Tru
     arithmetic = [
         site
         for site in sites
-        if bool(evidence.innermost_loop(site)) == in_loops and _computes(evidence, site)
+        if bool(evidence.innermost_loop(site)) == in_loops
+        and (_computes(evidence, site) or _decodes(evidence, site))
     ]
     if not arithmetic:
         return _NOTHING
@@ -80,7 +86,8 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = Tru
     of_results = min(1.0, loaded / needed) if needed else 1.0
     parts = {site: of_results if site in results else 1.0 for site in (*made, *serving)}
     parts |= dict.fromkeys(loads, of_loads)
-    return Repeated({site: part for site in sites if (part := parts.get(site, 0.0)) > 0}, results)
+    spared = {site: part for site in sites if (part := parts.get(site, 0.0)) > 0}
+    return Repeated(spared, results, frozenset(parts) if needed > loaded > 0 else frozenset())
 
 
 def _computes(evidence: Evidence, site: Site) -> bool:
@@ -90,6 +97,17 @@ def _computes(evidence: Evidence, site: Site) -> bool:
     if "-RZ" in site.instruction.operands[1:2]:
         return False
     return not any(_DIVISOR.match(one.opcode) for one in sources_of(evidence, site))
+
+
+def _decodes(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a number is made of bits that were taken out of loaded data: the last step of unpacking it.
+
+    A number that was loaded whole is no such one: converted, it would only be longer to load.
+    """
+    if not site.instruction.name.startswith("I2F") or _DIVISOR.match(site.opcode):
+        return False
+    processing = find_processing(evidence)
+    return any(one.kind == "integer" and one in processing for one in sources_of(evidence, site))
 
 
 def _find_serving(

@@ -189,3 +189,16 @@ def test_what_lies_apart_may_be_as_narrow_as_what_lies_side_by_side(apart, is_sa
     evidence = evidence_of(LOAD, apart, "EXIT", facts=dict(enumerate(counts)))
     (found,) = narrow_accesses.detect_narrow(evidence)
     assert ("accesses of neighbouring lanes, 4 bytes a thread, " in found.sentence) == is_said
+
+
+@pytest.mark.parametrize(
+    ("index", "found"), [("LDC.64 R8, c[0x0][0x220]", ["narrow-accesses"]), ("S2R R8, SR_CTAID.Y", [])]
+)
+@pytest.mark.parametrize("delivered", [None, 3200.0])
+def test_what_all_threads_of_the_grid_look_up_alike_is_no_data(index, found, delivered):
+    """Each lane asks for four bytes of it, and each warp for a sector. A block's own value is data, as a row of a product is."""
+    lines = ("S2R R2, SR_TID.X", "LDG.E.U8 R6, [R2.64]", index, "LDG.E R9, [R8.64]", "STG.E.U8 [R2.64], R6")
+    a_sector_each = {place: {"sectors": 100.0, "ideal_sectors": 100.0} for place in (1, 3, 4)}
+    figures = {"dram_bytes_read": delivered} if delivered else {}
+    evidence = evidence_of(*lines, facts=a_sector_each, figures=figures)
+    assert names(narrow_accesses.detect_narrow, evidence) == found

@@ -127,6 +127,38 @@ def test_what_a_branch_of_the_block_passes_by_is_its_own_work():
     assert found(other="LDG.E R9, [R4+0x4]; " + branch.format(end="0xd0")) == []
 
 
+# Two numbers of four bits in each word, of which blocks along x make sums with factors of their own.
+PACKED = {
+    "other": "NOP",
+    "square": "LOP3.LUT R9, R8, 0xf, RZ, 0xc0, !PT; SHF.R.U32.HI R10, RZ, 0x4, R8",
+    "sum": "I2FP.F32.U32 R9, R9; I2FP.F32.U32 R10, R10",
+    "product": "FFMA R12, R9, R20, RZ",
+}
+
+
+@pytest.mark.parametrize(("waves", "goes"), [(4.0, 1 / 2), (100.0, 7 / 8), (2.0, 0.0)])
+def test_numbers_are_unpacked_once_for_several_blocks(waves, goes):
+    """Unpacked, they are twice as long to load; so a block may unpack them for others, as long as the GPU stays filled twice."""
+    before, within = found(figures={"waves": waves}, **PACKED)
+    assert before.advice.startswith("Compute them once, in a kernel before")
+    assert within.advice.startswith("Let a block take more of what needs them")
+    assert sorted(set(names([within]))) == ["I2FP", "LDG", "LOP3", "SHF"]
+    assert within.effect.resources["alu"] == pytest.approx(goes * 4 / 5, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("changed", "ways"),
+    [
+        ({"square": "LOP3.LUT R10, R8, 0xf, RZ, 0xc0, !PT", "sum": "I2FP.F32.U32 R10, R10"}, 1),  # as long
+        ({"square": "NOP", "sum": "I2FP.F32.U32 R9, R8; I2FP.F32.U32 R10, R8"}, 0),  # nothing is packed
+        ({"square": "MOV R9, R3; MOV R10, R3"}, 0),  # no loaded data
+        ({"load": "IMAD R8, R20, 0x3, RZ"}, 0),  # each block's own
+    ],
+)
+def test_only_what_is_unpacked_alike_is_unpacked_for_several(changed, ways):
+    assert len(found(figures={"waves": 100.0}, **(PACKED | changed))) == ways
+
+
 # A temperature of each thread, of which all blocks along y make the same logarithm, for a rate of their own.
 RATE = {
     "index": "S2R R1, SR_CTAID.Y",

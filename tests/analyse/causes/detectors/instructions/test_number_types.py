@@ -174,6 +174,24 @@ def test_only_floats_that_are_widened_are_said_to_be_converted(converted, said, 
 
 
 @pytest.mark.parametrize(
+    ("made", "said"), [("F2F.F32.F64 R6, R10", False), ("LDG.E R6, [R2.64]", True), ("MOV R6, R7", True)]
+)
+def test_a_float_that_is_made_of_a_double_on_the_way_is_no_data_of_floats(made, said):
+    """As inside erf of doubles, which takes an exponential of floats."""
+    lines = (made, "MUFU.EX2 R6, R6", "F2F.F64.F32 R4, R6", "DMUL R4, R4, R8", "EXIT")
+    (candidate,) = number_types.detect_fp64(evidence_of(*lines))
+    assert ("Values are converted from float" in candidate.sentence) == said
+
+
+@pytest.mark.parametrize(("special", "said"), [(0.91, True), (0.1, False)])
+def test_the_unit_that_converts_is_named_where_it_is_busier_than_that_of_doubles(special, said):
+    lines = ("LDG.E R6, [R2.64]", "F2F.F64.F32 R4, R6", "DMUL R4, R4, R8", "EXIT")
+    (candidate,) = number_types.detect_fp64(evidence_of(*lines, busy={"xu": special, "fp64": 0.15}))
+    assert ("which keeps the special-function units busy for 91 %." in candidate.sentence) == said
+    assert "Values are converted from float for it" in candidate.sentence
+
+
+@pytest.mark.parametrize(
     ("divisor", "advised"),
     [
         ("DMUL R6, R4, R4", True),  # as in 1 / (r * r)
@@ -186,18 +204,3 @@ def test_a_quotient_by_a_root_is_a_reciprocal_root_and_by_a_sum_with_it_is_none(
     )
     (candidate,) = number_types.detect_fp64(evidence)
     assert ("rsqrt(x)" in candidate.advice) == advised
-
-
-@pytest.mark.parametrize(
-    ("busy", "said"), [({"xu": 0.5, "fp64": 0.1}, True), ({"xu": 0.5, "fp64": 0.6}, False)]
-)
-def test_doubles_say_which_units_conversions_keep_busy_where_these_are_busier(busy, said):
-    lines = (
-        "F2F.F64.F32 R4, R6",
-        "DMUL R4, R4, R8",
-        "F2F.F32.F64 R6, R4",
-        "MUFU.EX2 R9, R9",
-        "MUFU.EX2 R9, R9",
-    )
-    (candidate,) = number_types.detect_fp64(evidence_of(*lines, "EXIT", busy=busy))
-    assert ("keeps the special-function units busy for 25 % of the time" in candidate.sentence) == said

@@ -63,3 +63,28 @@ def test_what_the_outer_loop_brings_or_memory_holds_may_change(changed):
 
 def test_a_sum_over_all_turns_is_not_alike():
     assert "scale" not in found(scale="FFMA R6, R5, R2, R6")[0]
+
+
+@pytest.mark.parametrize(
+    ("scale", "named"),
+    [
+        ("FMUL R6, R5, R2", {"look up", "scale"}),
+        ("FMUL R6, R2, R2", {"look up"}),  # which changes in neither loop, and belongs before both
+    ],
+)
+def test_what_changes_in_neither_loop_is_not_for_their_exchange(scale, named):
+    names, _ = found(scale=scale)
+    assert names == named
+
+
+@pytest.mark.parametrize(("look_up", "said"), [("LDC R5, c[0x3][R4]", True), ("I2FP.F32.S32 R5, R4", False)])
+def test_constants_are_said_to_be_looked_up_only_where_they_are(look_up, said):
+    lines = [
+        (line, TURNS * EACH if name in INNER else TURNS)
+        for name, line in {**NEST, "look up": look_up}.items()
+    ]
+    evidence = evidence_of(("MOV R3, UR7", 1.0), *lines, ("EXIT", 1.0))
+    (sentence,) = (
+        one.sentence for one in detect_redundant_instructions(evidence) if "inner loop" in one.sentence
+    )
+    assert ("looks up the same constants" in sentence) == said

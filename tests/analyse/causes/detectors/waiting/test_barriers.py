@@ -71,3 +71,24 @@ def test_a_barrier_alone_makes_a_thread_load_from_shared_memory_what_it_holds_al
         evidence_of(*lines, facts=facts, figures={"shared_of_l1_pct": 100.0})
     )
     assert candidate.effect.resources["l1"] == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(
+    ("barriers_met", "loads", "end", "less_often"),
+    [
+        (1, 400, "EXIT", False),  # a tile that the whole block needs: nothing could be rarer
+        (1, 400, "@P0 BRA 0x0", True),
+        (2, 400, "EXIT", True),
+        (1, 100, "EXIT", True),  # a shuffle brings the one value of another thread
+    ],
+)
+def test_a_barrier_that_each_warp_meets_once_cannot_be_met_less_often(barriers_met, loads, end, less_often):
+    lines = [
+        "STS [R8], R4",
+        *["BAR.SYNC.DEFER_BLOCKING 0x0"] * barriers_met,
+        ("LDS R6, [R8+0x4]", loads),
+        end,
+    ]
+    evidence = evidence_of(*lines, facts={len(lines) - 2: {"waits": {"barrier": 10}}})
+    (candidate,) = barriers.detect_barriers(evidence)
+    assert candidate.advice.startswith("Synchronise less often" if less_often else "Use smaller blocks")

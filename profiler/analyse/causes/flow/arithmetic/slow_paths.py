@@ -1,0 +1,74 @@
+"""Finds loads that the slow paths of functions keep apart: no load is issued before the branch around such a path has been taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
+from profiler.analyse.code.math_functions.sizes import has_branches, is_tested
+
+_BRANCHES = frozenset({"BRA", "BRX", "CALL", "EXIT"})
+
+
+@kept
+def find_loads_between_slow_paths(evidence: Evidence) -> dict[Site, float]:
+    """Returns the part of the waiting for loads that ends with the branches of precise divisions, roots and functions.
+
+    In an unrolled loop, the loads of each copy stand behind the branches of the copy before. Without these, the loads of all copies are
+    issued together, and a warp waits no longer than for those of one copy. What another branch, a barrier or a store keeps apart stays apart.
+    """
+    found: dict[Site, float] = {}
+    for groups in _runs_of_groups(evidence):
+        loads = [load for group in groups for load in group]
+        waits = [sum(evidence.charged[load]["long_scoreboard"] for load in group) for group in groups]
+        if len(groups) > 1 and any(waits) and not any(_comes_of(evidence, load, loads) for load in loads):
+            found |= dict.fromkeys(loads, 1 - max(waits) / sum(waits))
+    return found
+
+
+def _runs_of_groups(evidence: Evidence) -> Iterator[list[list[Site]]]:
+    """Yields the loads of each stretch of a loop that only branches around slow paths divide, by the parts between these."""
+    around_slow_paths = _find_branches(evidence)
+    for loop in evidence.loops_around(evidence.of("global load")):
+        groups: list[list[Site]] = [[]]
+        for site in evidence.inside(loop):
+            if site in around_slow_paths:
+                groups.append([])
+            elif evidence.innermost_loop(site) != loop or _ends_run(site):
+                yield list(filter(None, groups))
+                groups = [[]]
+            elif site.kind == "global load":
+                groups[-1].append(site)
+        yield list(filter(None, groups))
+
+
+def _find_branches(evidence: Evidence) -> Set[Site]:
+    """Returns the branches on lines that evaluate a function which has a slow path."""
+    lines = {
+        (site.function, site.instruction.place)
+        for site in evidence.sites
+        if site.instruction.place and _has_slow_path(site)
+    }
+    return {
+        site
+        for site in evidence.of("control")
+        if site.instruction.name == "BRA" and (site.function, site.instruction.place) in lines
+    }
+
+
+def _has_slow_path(site: Site) -> bool:
+    one = site.instruction
+    return one.name == "FCHK" or is_tested(one) or has_branches(one)
+
+
+def _ends_run(site: Site) -> bool:
+    return site.instruction.name in _BRANCHES or site.kind in ("barrier", "global store", "atomic")
+
+
+def _comes_of(evidence: Evidence, load: Site, loads: list[Site]) -> bool:
+    """Returns whether a load's address comes of one of these loads, for which it waits anyway."""
+    makers = sources_of(evidence, load, address_registers(load.instruction))
+    return not reach(makers, lambda site: sources_of(evidence, site)).isdisjoint(loads)

@@ -1,0 +1,73 @@
+"""A sum over a block in each turn of a loop, with which all threads go on: several turns could share its barriers, but for those that need the sum before."""
+
+import pytest
+from made_evidence import evidence_of
+
+from profiler.analyse.causes.detectors.shared_memory.too_little_reuse import detect_too_little_reuse
+from profiler.analyse.causes.detectors.waiting.trees import detect_sums_for_all
+
+BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
+ALL, ONE_OF_A_WARP = 32.0, 1.0
+# Each turn multiplies a row with what the threads hold in R20, and weighs another row by the exponential of the sum.
+TURN = {
+    "load": ("LDG.E R8, [R2]", ALL),
+    "product": ("FMUL R9, R8, R20", ALL),
+    "shuffle": ("SHFL.BFLY PT, R10, R9, 0x1, 0x1f", ALL),
+    "add": ("FADD R9, R9, R10", ALL),
+    "leave": ("@P1 STS [R12], R9", ONE_OF_A_WARP),
+    "meet": (BARRIER, ALL),
+    "sums": ("LDS R13, [UR6]", ALL),
+    "weight": ("MUFU.EX2 R14, R13", ALL),
+    "other": ("LDG.E R15, [R4]", ALL),
+    "use": ("FFMA R16, R14, R15, R16", ALL),
+    "again": (BARRIER, ALL),
+    "next": ("IADD3 R2, R2, 0x80, RZ", ALL),
+    "end": ("@P0 BRA 0x10", ALL),
+}
+
+
+def made(turns=64, **changed):
+    lines = [line for line in (TURN | changed).values() if line]
+    facts = {place: {"acting": acting, "lanes": 32.0} for place, (_, acting) in enumerate(lines, 1)}
+    executed = [(line, 100.0 * turns) for line, _ in lines]
+    return evidence_of("MOV R4, RZ", *executed, "EXIT", facts=facts, block=128)
+
+
+def found(**changed):
+    return list(detect_sums_for_all(made(**changed)))
+
+
+def test_several_turns_can_share_the_barriers_of_one():
+    (one,) = found()
+    assert one.name == "barriers"
+    assert one.sentence.startswith(
+        "In each of 64 turns of a loop, a block adds up one value over its threads"
+    )
+    assert [site.instruction.name for site in one.weights] == ["SHFL", "FADD", "STS", "BAR", "LDS", "BAR"]
+    assert one.effect.resources["fma"] == pytest.approx(7 / 8 * 1 / 3, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"product": ("FMUL R9, R8, R14", ALL)},  # the row is multiplied with what was made of the sum before
+        {"use": ("FFMA R20, R14, R15, R20", ALL)},  # or what is held is changed by it
+        {"next": ("IMAD R2, R13, 0x80, R2", ALL)},  # or it says where the next row lies
+        {"next": ("FSETP.GT.AND P0, PT, R13, R21, PT", ALL)},  # or whether there is one
+        {"leave": ("STS [R12], R9", ALL)},  # all threads share what they hold
+        {"shuffle": ("SHFL.IDX PT, R10, R9, 0x1, 0x1f", ALL)},  # no sum
+        {"meet": ("BAR.RED.POPC.DEFER_BLOCKING 0x0, P3", ALL)},
+        {"leave": ("@P1 ATOMS.ADD RZ, [R12], R9", ONE_OF_A_WARP)},
+        {"other": ("STG.E [R2], R14", ALL)},  # the next turn may load it
+        {"weight": None, "other": None, "use": ("FADD R16, R13, R16", ALL)},  # sums that are only added up
+        {"turns": 1},
+    ],
+)
+def test_a_turn_that_needs_the_one_before_cannot_share(changed):
+    assert found(**changed) == []
+
+
+def test_the_sums_of_others_are_no_operands_of_a_tile():
+    assert list(detect_too_little_reuse(made())) == []
+    loaded = list(detect_too_little_reuse(made(shuffle=("SHFL.IDX PT, R10, R9, 0x1, 0x1f", ALL))))
+    assert [one.name for one in loaded] == ["too-little-reuse"]
