@@ -73,13 +73,15 @@ def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site
     """Returns the barriers, the shuffles with the arithmetic between them, and the accesses to shared memory, if these exchange nothing but sums; else nothing."""
     inside = evidence.inside(loop)
     stores = [site for site in inside if site.stores_in_shared]
-    loads = {site for site in inside if site.kind == "shared load" and not is_apart(evidence, site, stores)}
     shuffles = {site for site in inside if site.opcode.startswith(SUMMING)}
     # One lane stores for its warp.
     is_left_by_few = all(_part_acting(evidence, meeting, site) <= _HALF for site in stores)
-    if not (stores and loads and shuffles and is_left_by_few):
+    if not (stores and shuffles and is_left_by_few):
         return set()
     if any(site.opcode.startswith(_VOTES) or site.kind == "shared atomic" for site in inside):
+        return set()
+    loads = {site for site in inside if site.kind == "shared load" and not is_apart(evidence, site, stores)}
+    if not loads:
         return set()
     of_others = _made_of(inside, loads)
     sums = _made_of(inside, loads | shuffles)
