@@ -80,7 +80,7 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
     _kind(
         name="special-functions",
         what="Divisions, roots, exponentials or trigonometric functions dominate.",
-        detected="Executed instructions of the special-function unit, and those of the source lines that need it.",
+        detected="Executed instructions of the special-function unit, those of the source lines that need it, and loads that the slow paths of precise forms keep apart.",
         example="powf(x, 2.0f), or a precise division in the inner loop.",
         remedy="Use the fast forms (`__expf`, `__fdividef`, `rsqrtf`, multiplication instead of powf), or a table.",
         leaves=("dram", "tensor"),
@@ -98,8 +98,8 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         what="Lanes have nothing to do while their warp executes.",
         detected=(
             "Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to "
-            "memory; loops of which all threads of a block make every turn with the same values; or loops in whose turns at most half of the lanes "
-            "have an element."
+            "memory; whole warps that a test sends away; lanes that a test of data sends past work; loops of which all threads of a block make every "
+            "turn with the same values; or loops in whose turns at most half of the lanes have an element."
         ),
         example="if (tid < s) in a reduction: half of the threads only watch from the first step on.",
         remedy="Give every lane work: let each thread take more elements, and end idle warps early.",

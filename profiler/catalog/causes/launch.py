@@ -12,7 +12,7 @@ LAUNCH: tuple[CauseKind, ...] = (
     _kind(
         name="grid-too-small",
         what="The grid has too few blocks to keep every SM busy.",
-        detected="Blocks against SMs and against the blocks that fit on them.",
+        detected="Blocks against SMs and against the blocks that fit on them. Where each result is made from the one before, a thread that makes several such rows of results side by side leaves some for other blocks.",
         example="64 blocks on 132 SMs.",
         remedy="Split the work into more blocks, such as along the summed dimension.",
         leaves=(*LOCAL, "l1", "l2", "lsu"),
@@ -36,7 +36,7 @@ LAUNCH: tuple[CauseKind, ...] = (
     _kind(
         name="too-little-work-a-thread",
         what="Each thread does so little that starting it, its block and its addresses is most of the work.",
-        detected="Instructions for each warp, the part that only prepares, and how long blocks queue to be launched.",
+        detected="Instructions for each warp, the part that only prepares, warps whose index keeps them from every store, and how long blocks queue to be launched.",
         example="One addition a thread over a large array.",
         remedy="Let each thread take several elements (a grid-stride loop or wider accesses).",
         leaves=("dram", "tensor", "fp64"),

@@ -30,7 +30,7 @@ WAITING: tuple[CauseKind, ...] = (
         what="Warps wait at barriers for others.",
         detected=(
             "Waiting at a barrier that is not explained by the loads before it; or a loop in each turn of which a block makes one value of what its "
-            "threads hold, step by step, for a single thread or warp. The idle lanes, the accesses to shared memory and the loop of these steps "
+            "threads hold, step by step, for a single thread or warp, or by shuffles for all of them. The idle lanes, the accesses to shared memory and the loop of these steps "
             "count as a part of it."
         ),
         example="__syncthreads() after each of many short steps.",

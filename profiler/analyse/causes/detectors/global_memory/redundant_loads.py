@@ -106,7 +106,7 @@ def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate
         of_sum = (address_of(site), evidence.innermost_loop(site)) in places
         (sums if of_sum else others)[site] = part
     of_sums, of_others = (without_loads(evidence, some) for some in (sums, others))
-    if evidence.model.saved(of_sums) >= evidence.model.saved(of_others):
+    if sums and evidence.model.saved(of_sums) >= evidence.model.saved(of_others):
         tile_first = tile and evidence.model.saved(tile.effect) > evidence.model.saved(of_sums)
         return Candidate(
             "redundant-global-stores" if tile_first else "redundant-global-loads",

@@ -12,10 +12,7 @@ _WALK = (
     "Let 32 threads or more share the work of one block out: each takes neighbouring elements in turn (from `threadIdx.x` on, in steps of "
     "`blockDim.x`), and shuffles add up what all need."
 )
-_SHARE = (
-    "Let the 32 threads of a warp share the work of one block out, such as the elements of a row or of a diagonal that do not depend on each "
-    "other."
-)
+_SHARE = "Let the 32 threads of a warp share out those parts of the work of one block that do not depend on each other, such as the elements of a row."
 _TOGETHER = "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks."
 # The most shared memory of a block, in bytes (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", for 9.0), where
 # the GPU's is not recorded.
@@ -36,7 +33,7 @@ def share_out(evidence: Evidence) -> str:
     """Returns how to share the work of a block out among the lanes of a warp, if that is better than several blocks in one; else nothing.
 
     A thread that walks through neighbours leaves them to its lanes. And several blocks do not go together where shared memory does not
-    hold 32 pieces, or where so few warps are left that a scheduler has none.
+    hold those of all of them, or where so few warps are left that a scheduler has none.
     """
     if evidence.shape is None or evidence.shape.threads >= LANES:
         return ""

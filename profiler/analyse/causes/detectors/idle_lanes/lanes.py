@@ -47,7 +47,7 @@ _SIDES = (
 )
 SHARE_TURNS = (
     "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
-    "as many turns."
+    "equally many turns."
 )
 _TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
 

@@ -106,6 +106,8 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     spilled = has_spills(evidence)
     placed = [site for site in sites if not address_registers(site.instruction) <= STACK]
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
+    # Registers could hold those elements of an array whose places are known.
+    weights = {site: site.executed for site in ([] if spilled else placed) or sites}
     with_registers = f", with {registers:.0f} registers a thread." if registers else "."
     yield Candidate(
         "register-spills",
@@ -115,7 +117,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         if spilled
         else (_TABLE if _is_table(evidence, sites) else _ARRAY),
         Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
-        {site: site.executed for site in placed or sites},  # registers could hold the rest
+        weights,
         {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
     )
 

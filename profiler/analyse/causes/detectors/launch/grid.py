@@ -226,7 +226,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
             else f"On average, an SM holds {whole_percent(100 * (1 - missing))} % of the warps that fit: some warps work much longer than those beside them.",
             _AS_MANY_BLOCKS.format(sms, "blocks")
             if by_a_block
-            else f"{SHARE_TURNS} Split what is longer still."
+            else f"{SHARE_TURNS} Split a list that is still longer than the others."
             if _are_left_early(evidence, uneven)
             else "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
             weights=uneven or _busiest_code(evidence),

@@ -21,7 +21,7 @@ _MOST_READERS = 3.5
 _CONFLICTING = 2.0  # passes for each that is needed
 _SEVERAL = 1.5  # loads for each store
 _OFTEN = "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks."
-_ONCE = "Use smaller blocks, of which others work while one waits: each warp meets a single barrier, once."
+_ONCE = "Each warp meets a single barrier, once: use smaller blocks, so that others work while one waits."
 _FEWER_REDUCTIONS_IN_TRITON = (
     "Reduce less often: add up element by element in the loop and call `tl.sum` or `tl.max` once after it. Fewer `num_warps` wait for fewer "
     "others, and one warp for none."

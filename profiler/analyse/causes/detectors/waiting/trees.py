@@ -50,7 +50,7 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
-    """Names sums that a block makes in each turn of a loop for all of its threads, where one exchange could serve several turns.
+    """Names sums, or other values of all threads, that a block makes in each turn of a loop, where one exchange could serve several turns.
 
     Sums that are only added up need no exchange in a turn at all: `redundant-shared-accesses` names these.
     """
@@ -62,9 +62,9 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     turns = [known_turns(evidence, one.loop, one.turns) for one in sums]
     yield Candidate(
         "barriers",
-        f"In {_named_turns(turns)}, a block adds up one value over its threads, by shuffles and through shared memory: "
+        f"In {_named_turns(turns)}, a block makes one value of what its threads hold, by shuffles and through shared memory: "
         f"{whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions.",
-        "Take several turns at once, such as eight rows: their sums pass through shared memory between the same barriers. Or let a warp take "
+        "Take several turns at once, such as eight rows: their values pass through shared memory between the same barriers. Or let a warp take "
         "each turn, whose lanes exchange values without barriers.",
         evidence.without(parts),
         {site: evidence.charged[site].total or site.executed for site in parts},

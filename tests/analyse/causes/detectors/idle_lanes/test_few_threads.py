@@ -26,13 +26,13 @@ def few(further=COLUMN, block=1, grid=100_000, figures=None):
         (few(ROW, block=32), ""),  # all lanes have a thread
         (
             few(figures={"shared_bytes": 7265.0}),
-            "of a row or of a diagonal",
+            "such as the elements of a row",
         ),  # 32 of them need 227 KiB and more
         (few(figures={"shared_bytes": 7264.0}), ""),
         (few(block=16, figures={"shared_bytes": 7265.0}), ""),  # only two of them
         (
             few(grid=32 * 4 * 132 - 1),
-            "of a row or of a diagonal",
+            "such as the elements of a row",
         ),  # less than a warp for each of 528 schedulers
         (few(grid=32 * 4 * 132), ""),
     ],

@@ -41,7 +41,7 @@ def test_several_turns_can_share_the_barriers_of_one():
     (one,) = found()
     assert one.name == "barriers"
     assert one.sentence.startswith(
-        "In each of 64 turns of a loop, a block adds up one value over its threads"
+        "In each of 64 turns of a loop, a block makes one value of what its threads hold"
     )
     assert [site.instruction.name for site in one.weights] == ["SHFL", "FADD", "STS", "BAR", "LDS", "BAR"]
     assert one.effect.resources["fma"] == pytest.approx(7 / 8 * 1 / 3, abs=0.01)
