@@ -14,6 +14,8 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 
+from profiler.catalog.causes.ceilings import CEILINGS
+
 RECORD = Path(__file__).with_name("unseen_kernels.csv")
 COLUMNS = ("first", "likely_pct", "kernels", "right_first", "among_three")
 # Percent of the time that the first cause is likely to save: where the bands begin.
@@ -43,6 +45,7 @@ class Answers(NamedTuple):
 
 
 _NONE = Answers(0, 0, 0)
+_CEILINGS = {kind.name for kind in CEILINGS}
 AnswersByFirst = Mapping[tuple[str, int], Answers]
 
 
@@ -54,9 +57,11 @@ def how_sure(first: str, expected: float, record: AnswersByFirst | None = None) 
     """
     record = record or read_record()
     band = band_of(expected)
-    of_band = _sum(count for (_, its_band), count in record.items() if its_band == band)
+    # Of kernels with nothing to gain, too few were tried, and they say nothing of others.
+    faults = {like: count for like, count in record.items() if like[0] not in _CEILINGS}
+    of_band = _sum(count for (_, its_band), count in faults.items() if its_band == band)
     of_cause = record.get((first, band), _NONE)
-    in_all = _shares(_sum(record.values()))
+    in_all = _shares(_sum(faults.values()))
     first_share, three_share = _shares(of_cause, _shares(of_band, in_all, _COUNTS_AS), _COUNTS_AS)
     return Sureness(100 * first_share, 100 * three_share)
 

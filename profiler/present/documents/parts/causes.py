@@ -42,7 +42,7 @@ _LESS = ", even at the highest rate that kernels reach, and if it moved no data 
 _ALL = 100.0  # percent
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
-_SURE_PCT = 60  # A wrong guess costs a reader more than a second look.
+_SURE_PCT = 60  # Where two of five such answers named a wrong cause first, a second look costs less than the wrong change.
 _SAVING_WIDTH = len("> 99 %")
 # The most that is saved in percent, and the resource that needs the rest of the time.
 _Bound = tuple[int, str]

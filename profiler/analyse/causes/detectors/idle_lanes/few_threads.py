@@ -9,7 +9,7 @@ from profiler.catalog.metrics import LANES
 from profiler.text import counted
 
 _WALK = (
-    "Let 32 threads or more share the work of one block out: each takes neighbouring elements in turn (from `threadIdx.x` on, in steps of "
+    "Let 32 threads or more share the work of one thread out: each takes neighbouring elements in turn (from `threadIdx.x` on, in steps of "
     "`blockDim.x`), and shuffles add up what all need."
 )
 _SHARE = "Let the 32 threads of a warp share out those parts of the work of one block that do not depend on each other, such as the elements of a row."
@@ -38,7 +38,13 @@ def share_out(evidence: Evidence) -> str:
     if evidence.shape is None or evidence.shape.threads >= LANES:
         return ""
     accesses = evidence.of("global load", "global store")
-    walking = find_walking(evidence).intersection(accesses)
+    is_alone = evidence.shape.threads == 1
+    # What all threads of a block walk through together is no work of one of them.
+    walking = {
+        site
+        for site in find_walking(evidence).intersection(accesses)
+        if is_alone or (site.sectors or 0.0) > site.executed
+    }
     if 2 * sum(site.executed for site in walking) > sum(site.executed for site in accesses):
         return _WALK
     together = LANES / evidence.shape.threads

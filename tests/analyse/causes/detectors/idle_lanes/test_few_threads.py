@@ -12,8 +12,10 @@ ROW, COLUMN = "IADD3 R2, R2, 0x4, RZ", "IADD3 R2, R2, 0x400, RZ"
 OF_ONE = {"lanes": 1.0, "acting": 1.0, "sectors": 100.0, "ideal_sectors": 100.0}
 
 
-def few(further=COLUMN, block=1, grid=100_000, figures=None):
-    facts = {1: OF_ONE} | {place: {"lanes": 1.0, "acting": 1.0} for place in (0, 2, 3, 4)}
+def few(further=COLUMN, block=1, grid=100_000, figures=None, sectors=100.0):
+    facts = {1: OF_ONE | {"sectors": sectors}} | {
+        place: {"lanes": 1.0, "acting": 1.0} for place in (0, 2, 3, 4)
+    }
     return evidence_of("NOP", LOAD, further, LOOP, "EXIT", facts=facts, block=block, grid=grid,
                        figures={"sms": 132.0, "shared_bytes": 1024.0} | (figures or {}))  # fmt: skip
 
@@ -24,6 +26,8 @@ def few(further=COLUMN, block=1, grid=100_000, figures=None):
         (few(ROW), "in steps of `blockDim.x`"),
         (few(COLUMN), ""),
         (few(ROW, block=32), ""),  # all lanes have a thread
+        (few(ROW, block=16), ""),  # 16 threads walk through one table together
+        (few(ROW, block=16, sectors=1600.0), "in steps of `blockDim.x`"),  # each through a row of its own
         (
             few(figures={"shared_bytes": 7265.0}),
             "such as the elements of a row",

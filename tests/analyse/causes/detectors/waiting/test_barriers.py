@@ -91,4 +91,6 @@ def test_a_barrier_that_each_warp_meets_once_cannot_be_met_less_often(barriers_m
     ]
     evidence = evidence_of(*lines, facts={len(lines) - 2: {"waits": {"barrier": 10}}})
     (candidate,) = barriers.detect_barriers(evidence)
-    assert candidate.advice.startswith("Synchronise less often" if less_often else "Each warp meets a single barrier")
+    assert candidate.advice.startswith(
+        "Synchronise less often" if less_often else "Each warp meets a single barrier"
+    )
