@@ -266,10 +266,12 @@ def report(
     nvtx: str | None = None,
     launch: int | str | None = None,
     force: bool = False,
+    overwrite: bool = False,
 ) -> Path:
     """Writes a page to send to somebody, one HTML file with everything in it, and returns its path.
 
-    It shows the recordings, or those of a list or a folder, each compared with the one before.
+    It shows the recordings, or those of a list or a folder, each compared with the one before. It writes over an older page, and over
+    another file only to `overwrite` it.
     """
     from profiler.ask.named.settings import Settings
     from profiler.python.named import each_of, reference_of
@@ -277,7 +279,9 @@ def report(
 
     given = [reference_of(one) for one in each_of((recording, *others))]
     settings = Settings(nvtx=nvtx, launch=launch)
-    return write_page(given, output, settings, title=title, kernel_name=kernel_name, force=force)
+    return write_page(
+        given, output, settings, title=title, kernel_name=kernel_name, force=force, overwrite=overwrite
+    )
 
 
 @advised()

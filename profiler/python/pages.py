@@ -24,6 +24,7 @@ def write_page(
     title: str | None,
     kernel_name: str | None,
     force: bool,
+    overwrite: bool,
 ) -> Path:
     """Writes a page about the recordings, each compared with the one before, and returns its path.
 
@@ -35,7 +36,7 @@ def write_page(
             f"{path}: a page should end in .html",
             remedy="Name the file as `output`, such as output='pair.html'.",
         )
-    if not force:
+    if not overwrite:
         spare_foreign_file(path)
     found, _, html = make_page(
         lambda: report_named(references, settings, title, kernel_name=kernel_name, force=force),

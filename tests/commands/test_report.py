@@ -384,10 +384,10 @@ def test_a_page_replaces_an_older_page_but_no_file_of_another_origin(report, tmp
     assert refused.returncode == 82
     assert page.endswith("My notes</title>")
     assert "exists already, and prof did not write it" in refused.stderr
-    assert "Name another file with --output, or write over this one with --force." in " ".join(
+    assert "Name another file with --output, or write over this one with --overwrite." in " ".join(
         refused.stderr.replace("`", "").split()
     )
-    _, page = report("gemm-6-timed", "--force")
+    _, page = report("gemm-6-timed", "--overwrite")
     assert "My notes" not in page
     again, _ = report("gemm-6-timed")
     assert again.returncode == 0
@@ -401,7 +401,7 @@ def test_python_spares_the_same_files(reports, tmp_path):
     mine.write_text("my notes")
     with pytest.raises(OutputNotWritable) as refused:
         profiler.report(reports / "gemm_6.ncu-rep", output=mine)
-    assert "`output`, or write over this one with `force=True`" in str(refused.value.remedy)
+    assert "`output`, or write over this one with `overwrite=True`" in str(refused.value.remedy)
     assert mine.read_text() == "my notes"
 
 

@@ -43,12 +43,9 @@ def report(
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,
     launch: options.LaunchOption = None,
-    force: Annotated[
-        bool,
-        Option(
-            "--force",
-            help="Compare even recordings that were measured differently, and write over any file.",
-        ),
+    force: options.ForceComparisonOption = False,
+    overwrite: Annotated[
+        bool, Option("--overwrite", help="Write over a file that prof did not write.")
     ] = False,
     settings: options.FileSettings,
 ) -> None:
@@ -75,7 +72,7 @@ def report(
         raise Misuse("name the recordings that -k, --nvtx or --launch choose from; a ladder is shown whole")
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
-    if not force:
+    if not overwrite:
         spare_foreign_file(output)
 
     def find() -> PageFindings:

@@ -29,7 +29,7 @@ def spare_foreign_file(path: Path) -> None:
     if head and SIGNATURE.encode() not in head:
         raise OutputNotWritable(
             f"{path}: exists already, and prof did not write it; its content would be lost",
-            remedy="Name another file with `--output`, or write over this one with `--force`.",
+            remedy="Name another file with `--output`, or write over this one with `--overwrite`.",
         )
 
 
