@@ -221,10 +221,11 @@ def test_who_divides_64_bits_is_told_that_the_lines_are_those_of_the_results():
         "LOP3.LUT R6, R3, R11, RZ, 0xfc, !PT",
         "BSSY B1, 0x80",
         "ISETP.NE.U32.AND P0, PT, R6, RZ, PT",
-        "@!P0 BRA 0x30",
+        "@!P0 BRA 0x50",
+        ("CALL.REL.NOINC 0x100", 0.0),
     )
     evidence = evidence_of(*halves, *DIVISION, "BSYNC B1", "I2F.U64 R4, R4", LOAD)
-    for site in evidence.sites[:10]:
+    for site in evidence.sites[:11]:
         site.instruction = replace(site.instruction, line=7)
     (candidate,) = integer_overhead.detect_integer_overhead(evidence)
     assert (

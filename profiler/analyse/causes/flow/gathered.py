@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
@@ -40,24 +40,30 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
             continue
         if width % max(1, site.width // 8) or not 0 < width <= SECTOR_BYTES:
             continue
-        if any(
-            one.kind == "global load"
-            and (width > 1 or one.width <= _WORD_BITS)  # a base that was loaded has 64 bits
-            for one in sources_of(evidence, writer, index)
-        ):
+        if _is_loaded_index(evidence, writer, index, width):
             return True
     return False
 
 
 def is_placed_by_data(evidence: Evidence, access: Site) -> bool:
-    """Returns whether the address is computed from a number that was loaded. Pointers that were loaded have 64 bits."""
-    makers = [access, *find_address_work(evidence, [access])]
+    """Returns whether the address is computed from an index that was loaded."""
+    if _is_loaded_index(evidence, access, address_registers(access.instruction)):
+        return True
     return any(
-        one.kind == "global load" and one.width <= _WORD_BITS
-        for maker in makers
-        for one in sources_of(
-            evidence, maker, address_registers(maker.instruction) if maker is access else None
-        )
+        _is_loaded_index(evidence, maker, maker.use.inputs)
+        or ((scaled := scaled_index(maker)) is not None and _is_loaded_index(evidence, maker, *scaled))
+        for maker in find_address_work(evidence, [access])
+    )
+
+
+def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:
+    """Returns whether one of these registers, which the instruction multiplies by a width, may hold an index that was loaded.
+
+    What has 64 bits may be a pointer as well, unless it is multiplied.
+    """
+    return any(
+        one.kind == "global load" and (width > 1 or one.width <= _WORD_BITS)
+        for one in sources_of(evidence, site, registers)
     )
 
 

@@ -35,7 +35,8 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
     )
     found = {kind: _find_apart(evidence, kind) for kind, *_ in variants}
     together = [site for sites in found.values() for site in sites]
-    by_data = {is_placed_by_data(evidence, site) for site in together}
+    costliest = [max(sites, key=lambda site: site.excess_sectors) for sites in found.values() if sites]
+    by_data = {is_placed_by_data(evidence, site) for site in costliest}
     costs = {kind: _cost(evidence, sites) for kind, sites in found.items()}
     for kind, name, verb, others, advice in variants:
         if not (sites := found[kind]):

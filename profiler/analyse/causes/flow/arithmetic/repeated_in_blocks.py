@@ -13,6 +13,7 @@ from typing import NamedTuple
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, SIZE_IS_UNKNOWN, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC
+from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import find_depending, find_processing, reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import find_halves
 from profiler.analyse.code.loops import Loop
@@ -47,17 +48,20 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = Tru
     """Returns the arithmetic of loops, or that outside of them, with what serves it alone, that every block along an index makes with the same data.
 
     A load stays for each result that a block's own work reads, in place of one that goes, or else of what computes it. Where nothing in
-    a loop is a block's own, other causes name the loop.
+    a loop is a block's own, other causes name the loop. Outside of loops, what no thread makes of anything of its own is left out: the host
+    can compute it, without a kernel before this one.
     """
     if not evidence.sites:
         return _NOTHING
     function = evidence.sites[0].function  # the kernel: of what calls are given, nothing is known
     sites = evidence.by_function[function]
     loops = evidence.loops.get(function, [])
+    of_all = set() if in_loops else set(find_grid_independent(evidence))
     arithmetic = [
         site
         for site in sites
         if bool(evidence.innermost_loop(site)) == in_loops
+        and site not in of_all
         and (_computes(evidence, site) or _decodes(evidence, site))
     ]
     if not arithmetic:

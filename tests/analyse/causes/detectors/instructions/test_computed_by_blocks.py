@@ -3,7 +3,10 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.instructions.redundant_instructions import detect_computed_by_blocks
+from profiler.analyse.causes.detectors.instructions.redundant_instructions import (
+    detect_computed_by_all,
+    detect_computed_by_blocks,
+)
 
 # Blocks along x hold points of their own in R20 and R21, and compare them with the same table: the squares of a row, less a product.
 BEFORE = {
@@ -162,27 +165,37 @@ def test_only_what_is_unpacked_alike_is_unpacked_for_several(changed, ways):
 # A temperature of each thread, of which all blocks along y make the same logarithm, for a rate of their own.
 RATE = {
     "index": "S2R R1, SR_CTAID.Y",
+    "thread": "S2R R4, SR_TID.X",
     "load": "LDG.E R8, [R4]",
     "logarithm": "MUFU.LG2 R9, R8",
     "in_base": "FMUL R10, R9, 0.69314718246459960938",
-    "rate": "FFMA R12, R10, R1, R3",
+    "rate": "FFMA R12, R10, R1, R4",
     "store": "STG.E [R6], R12",
 }
 
 
+def rates(**changed):
+    return evidence_of(*(changed.get(name, line) for name, line in RATE.items()), "EXIT", grid=(8, 100, 1))
+
+
 def along_y(**changed):
-    evidence = evidence_of(
-        *(changed.get(name, line) for name, line in RATE.items()), "EXIT", grid=(8, 100, 1)
-    )
-    return [one for one in detect_computed_by_blocks(evidence) if "blocks along y" in one.sentence]
+    candidates = detect_computed_by_blocks(rates(**changed))
+    return [one for one in candidates if "blocks along y" in one.sentence]
 
 
 def test_a_logarithm_of_what_all_blocks_along_y_load_is_computed_once():
     """The load of the temperature becomes one of the result."""
     (one,) = along_y()
-    assert one.sentence.startswith("The 100 blocks along y compute the same values: 29 %")
+    assert one.sentence.startswith("The 100 blocks along y compute the same values: 25 %")
     assert names([one]) == ["MUFU", "FMUL"]
-    assert one.effect.resources["issue"] == pytest.approx(2 / 7 * 0.99)
+    assert one.effect.resources["issue"] == pytest.approx(2 / 8 * 0.99)
+
+
+@pytest.mark.parametrize(("temperature", "by_all"), [("S2R R4, SR_TID.X", False), ("MOV R4, R2", True)])
+def test_a_logarithm_that_all_threads_make_is_one_for_the_host_alone(temperature, by_all):
+    """Its temperature stands at one place, or at a place of each thread."""
+    assert bool(list(detect_computed_by_all(rates(thread=temperature)))) == by_all
+    assert bool(along_y(thread=temperature)) != by_all
 
 
 @pytest.mark.parametrize(
