@@ -47,18 +47,26 @@ def is_decided_by_loads(evidence: Evidence, branch: Site) -> bool:
 
 
 def may_work_differently(evidence: Evidence) -> bool:
-    """Returns whether some warps may have more to do than others: indices, or what they load or work out, decide on a branch.
+    """Returns whether some warps may have more to do than others: indices, or what they load or work out, decide on a branch, or data decides which of them end.
 
-    Where parameters and counters alone decide, all warps that go on past the test for the end make as many turns.
+    An index decides only where the elements end. Where parameters and counters alone decide, all warps that go on make as many turns.
     """
     return not evidence.sites or any(
-        one.kind in (*_COMPUTED, "global load") or any(index in one.instruction.text for index in _INDICES)
-        for branch in evidence.sites
-        if branch.instruction.name == "BRA" and _is_conditional(branch)
-        for one in reach(
-            choosers_of(evidence, branch), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX
-        )
+        _differs_by_data(evidence, one)
+        or (site.instruction.name == "BRA" and (one.kind == "global load" or _names_index(one)))
+        for site in evidence.sites
+        if site.instruction.name in ("BRA", "EXIT") and _is_conditional(site)
+        for one in reach(choosers_of(evidence, site), lambda one: _feeding(evidence, one), _MOST_OF_AN_INDEX)
     )
+
+
+def _differs_by_data(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction reads what differs between threads: what they have computed, or loads from places of their own."""
+    return site.kind in _COMPUTED or (site.kind == "global load" and _has_own_place(evidence, site))
+
+
+def _names_index(site: Site) -> bool:
+    return any(index in site.instruction.text for index in _INDICES)
 
 
 def _has_own_place(evidence: Evidence, load: Site) -> bool:
@@ -67,9 +75,7 @@ def _has_own_place(evidence: Evidence, load: Site) -> bool:
         sources_of(evidence, load, address_registers(load.instruction)),
         lambda one: _made_of(evidence, one),
     )
-    return any(
-        one.kind in _COMPUTED or any(index in one.instruction.text for index in _INDICES) for one in makers
-    )
+    return any(one.kind in _COMPUTED or _names_index(one) for one in makers)
 
 
 def _adds(site: Site) -> bool:

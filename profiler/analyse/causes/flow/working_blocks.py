@@ -11,6 +11,8 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.trees import VOTES
+from profiler.analyse.code.registers import opposite_of
 from profiler.catalog.metrics import LANES
 
 _STORES: tuple[Kind, ...] = ("global store", "atomic", "shared atomic")
@@ -19,7 +21,7 @@ _ALWAYS = "PT"
 
 @kept
 def find_repeating_warps(evidence: Evidence) -> float:
-    """Returns the part of the warps of which the thread's index forbids every store, also those to shared memory; the first warps leave all results.
+    """Returns the part of the warps of which the thread's index forbids every store, also those to shared memory, and every vote; the first warps leave all results.
 
     Triton gives such warps the elements of others, where a row is shorter than the block. Other tests may choose other warps for each store,
     such as those that fill a buffer and those that use it. Warps that end before they access memory repeat nothing, and do not count.
@@ -27,7 +29,11 @@ def find_repeating_warps(evidence: Evidence) -> float:
     threads = evidence.shape.threads if evidence.shape else 0
     if not threads or evidence.shape is None or evidence.shape.block[0] != threads:
         return 0.0
-    storing = [site for site in evidence.sites if site.stores_in_shared or site.kind in _STORES]
+    storing = [
+        site
+        for site in evidence.sites
+        if site.stores_in_shared or site.kind in _STORES or site.opcode.startswith(VOTES)
+    ]
     first = max((_count_first_threads(evidence, site, threads) for site in storing), default=threads)
     left = math.ceil(first / LANES) / evidence.shape.warps_of_block
     return max(0.0, 1 - left / _part_going_on(evidence))
@@ -36,7 +42,7 @@ def find_repeating_warps(evidence: Evidence) -> float:
 def _count_first_threads(evidence: Evidence, store: Site, threads: int) -> int:
     """Returns how many threads of a block, from the first on, may come to a store; all where their index does not decide it."""
     left = [
-        (one, _negated(one.instruction.predicate))
+        (one, opposite_of(one.instruction.predicate))
         for one in _before(evidence, store)
         if one.instruction.name == "EXIT" and one.instruction.predicate
     ]
@@ -45,13 +51,18 @@ def _count_first_threads(evidence: Evidence, store: Site, threads: int) -> int:
 
 
 def _count_let_pass(evidence: Evidence, site: Site, predicate: str, threads: int) -> int:
-    """Returns how many threads, from the first on, a predicate lets pass: those of `ISETP.LT.U32.AND P0, PT, R3, 0x40, !P1`, with R3 the thread's index, are 64 or fewer."""
+    """Returns how many threads, from the first on, a predicate lets pass: those of `ISETP.LT.U32.AND P0, PT, R3, 0x40, !P1`, with R3 the thread's index, are 64 or fewer.
+
+    Its second result, here PT, is the opposite; and a test that has a predicate of its own may leave the result of one before.
+    """
     is_negated = predicate.startswith("!")
     before = reversed(_before(evidence, site))
     test = next((one for one in before if predicate.removeprefix("!") in one.use.predicates_written), None)
     if test is None or test.instruction.name != "ISETP" or ".AND" not in test.opcode:
         return threads
-    *_, index, bound, besides = test.instruction.operands
+    result, *_, index, bound, besides = test.instruction.operands
+    if result != predicate.removeprefix("!") or test.instruction.predicate:
+        return threads
     if is_negated and besides != _ALWAYS:
         return threads
     ends = test.opcode.startswith("ISETP.GE." if is_negated else "ISETP.LT.")
@@ -71,10 +82,6 @@ def _is_thread(evidence: Evidence, site: Site, register: str, threads: int) -> b
     if [hex(threads - 1) in one.instruction.operands for one in made_by] == [True]:
         made_by = sources_of(evidence, made_by[0])
     return [one.instruction.operands[1:] for one in made_by] == [("SR_TID.X",)]
-
-
-def _negated(predicate: str) -> str:
-    return predicate.removeprefix("!") if predicate.startswith("!") else f"!{predicate}"
 
 
 def _part_going_on(evidence: Evidence) -> float:

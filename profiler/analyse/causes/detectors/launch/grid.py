@@ -277,7 +277,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             "too-little-work-a-thread",
             f"A warp executes {each:,.0f} instructions and ends; {whole_percent(100 * evidence.share_executed(alike))} % of them are the same in every block"
             f"{f' along {axis}' * bool(axis)}."
-            + f" {whole_percent(100 * idle)} % of the warps store nothing: they repeat what others do."
+            + f" {whole_percent(100 * idle)} % of the warps store nothing: what they do others do too, or it is lost."
             * bool(idle),
             f"Let each thread take several elements {f'along {axis}, in a loop' if axis else '(a grid-stride loop, or four elements at once)'}, and prepare "
             "once for all of them.",

@@ -7,6 +7,7 @@ from made_evidence import BUSY, FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, 
 
 from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.evidence.latency import UNNAMED, Places
+from profiler.analyse.causes.flow.what_decides import may_work_differently
 
 # The length of each list decides how often a warp passes a branch.
 BY_DATA = ("LDG.E R3, [R6.64]", "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x0")
@@ -129,6 +130,20 @@ def test_warps_that_make_as_many_turns_as_all_others_do_not_work_longer(length, 
     lines = ("MOV R2, RZ", length, *((line, 1e9) for line in turn), "EXIT")
     evidence = evidence_of(*lines, figures=figures, waits={"long_scoreboard": 1.0})
     assert bool(names(grid.detect_imbalance, evidence)) == may_differ
+
+
+@pytest.mark.parametrize(
+    ("flag", "may_differ"),
+    [
+        (("S2R R6, SR_TID.X", "LDG.E R3, [R6.64]"), True),
+        (("LDS R3, [R6]",), True),
+        (("S2R R3, SR_TID.X",), False),  # those past the last element
+        (("MOV R6, c[0x0][0x160]", "LDG.E R3, [R6.64]"), False),  # one number for all
+    ],
+)
+def test_where_data_decides_which_threads_end_some_warps_work_longer(flag, may_differ):
+    evidence = evidence_of(*flag, "ISETP.NE.AND P0, PT, R3, R5, PT", "@P0 EXIT", LOAD, "EXIT")
+    assert may_work_differently(evidence) == may_differ
 
 
 @pytest.mark.parametrize(("launching", "saves"), [(0.0, 0.5), (0.5, 0.25), (1.0, None)])

@@ -80,9 +80,10 @@ def test_a_thread_goes_on_as_far_as_the_row_goes():
 # Rows of 64 elements in blocks of 128 threads: only the first two warps leave their sum in shared memory, and their result.
 FIRST, OF_LANE = "ISETP.LT.U32.AND P0, PT, R3, 0x40, PT", "LOP3.LUT P2, RZ, R4, 0x1f, RZ, 0xc0, !PT"
 BEYOND, IN_ROW = "ISETP.GE.U32.AND P1, PT, R3, 0x40, PT", "ISETP.LT.AND P1, PT, R9, UR10, !P1"
-INDEX, SUM, LEAVE, RESULT = (
+INDEX, SUM, SYNC, LEAVE, RESULT = (
     "LOP3.LUT R3, R4, 0x7f, RZ, 0xc0, !PT",
     "@P0 STS [R5], R8",
+    "BAR.SYNC 0x0",
     "@!P1 EXIT",
     "STG.E [R6.64], R8",
 )
@@ -103,11 +104,14 @@ INDEX, SUM, LEAVE, RESULT = (
         ({LEAVE: "@P1 EXIT"}, 0.0),  # what goes on may be past the end of the row, or beyond
         ({LEAVE: "NOP"}, 0.0),
         ({RESULT: "@P0 STG.E [R6.64], R8", LEAVE: "NOP"}, 0.5),
+        ({FIRST: FIRST.replace("P0, PT,", "P3, P0,")}, 0.0),  # the opposite of the test
+        ({FIRST: "@P3 " + FIRST}, 0.0),  # where P3 does not hold, P0 is as it was
+        ({SYNC: "BAR.RED.OR.DEFER_BLOCKING 0x0, P4"}, 0.0),  # each thread leaves its vote
         ({FIRST: FIRST.replace("R3", "R4"), BEYOND: BEYOND.replace("R3", "R4")}, 0.5),
     ],
 )
 def test_warps_that_store_nothing_even_for_their_block_repeat_what_others_do(changed, idle):
-    lines = ("S2R R4, SR_TID.X", INDEX, OF_LANE, FIRST, SUM, "BAR.SYNC 0x0", BEYOND, IN_ROW, LEAVE, RESULT)
+    lines = ("S2R R4, SR_TID.X", INDEX, OF_LANE, FIRST, SUM, SYNC, BEYOND, IN_ROW, LEAVE, RESULT)
     evidence = evidence_of(
         *(changed.get(line, line) for line in lines), "EXIT", figures={"waves": 1e9}, block=128
     )

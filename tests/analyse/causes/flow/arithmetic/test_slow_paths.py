@@ -16,6 +16,7 @@ ROOT = (
     "MUFU.RSQ R6, R4", "IADD3 R7, R4, -0xd000000, RZ", "ISETP.GT.U32.AND P1, PT, R7, 0x727fffff, PT", "@!P1 BRA {0:#x}", "FMUL.FTZ R7, R4, R6",
     "FMUL.FTZ R6, R6, 0.5", "FFMA R8, -R7, R7, R4", "FFMA R7, R8, R6, R7", "FADD R9, R9, R7",
 )  # fmt: skip
+OF_IF = "@P2 BRA {0:#x}"
 
 
 def unrolled(copies, load=LOAD, function=ROOT, first="MOV R20, R21"):
@@ -48,10 +49,25 @@ def test_without_slow_paths_a_warp_waits_once_for_the_loads_of_all_copies(copies
         {"first": "STG.E [R10.64], R9"},
         {"first": "ATOMG.E.ADD.STRONG.GPU PT, R0, [R10.64], R5"},
         {"first": "BAR.SYNC.DEFER_BLOCKING 0x0"},
-        {"first": "@P2 BRA {0:#x}"},  # of an `if` in the source
+        {"first": OF_IF},  # of an `if` in the source
+        {"function": (*ROOT, "FSETP.GT.AND P2, PT, R7, R12, PT", OF_IF)},  # of one on the line of the root
         {"load": "LDG.E R4, [R4.64+{0:#x}]"},  # at the place that the value before names
         {"function": ("MUFU.RSQ R6, R4", "FADD R9, R9, R6")},  # which has no slow path
     ],
 )
 def test_what_something_else_keeps_apart_stays_apart(between):
     assert not find_loads_between_slow_paths(unrolled(2, **between))
+
+
+def test_a_slow_path_that_some_numbers_take_keeps_loads_apart_all_the_same():
+    taken = ("CALL.REL.NOINC 0x1000", "BRA {0:#x}")
+    assert find_loads_between_slow_paths(unrolled(2, function=(*ROOT[:4], *taken, *ROOT[4:])))
+
+
+def test_a_reciprocal_tests_a_part_of_the_bits_of_its_argument():
+    tested = (
+        "VIADD R6, R4, 0x1800000",
+        "LOP3.LUT R6, R6, 0x7f800000, RZ, 0xc0, !PT",
+        "ISETP.GT.U32.AND P1, PT, R6, 0x1ffffff, PT",
+    )
+    assert find_loads_between_slow_paths(unrolled(2, function=(*tested, *ROOT[3:])))
