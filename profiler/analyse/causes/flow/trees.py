@@ -26,7 +26,7 @@ from profiler.catalog.metrics import LANES
 # Each step of a tree joins two halves of what is left.
 _HALF = 1 / 2
 _BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
-_TURNS_AT_ONCE = 8  # as many values as a tile of results keeps in registers for each that is loaded
+_TURNS_AT_ONCE = 8  # assumed, as for loops that are unrolled: the values of eight turns find room in registers and in shared memory
 VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found
 _FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
 _MEETING = ("BSSY", "BSYNC", "WARPSYNC")

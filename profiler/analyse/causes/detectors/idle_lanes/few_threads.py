@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import SCHEDULERS
 from profiler.analyse.causes.flow.addresses.walks import find_walking
@@ -14,9 +16,6 @@ _WALK = (
 )
 _SHARE = "Let the 32 threads of a warp share out those parts of the work of one block that do not depend on each other, such as the elements of a row."
 _TOGETHER = "Use blocks of a multiple of 32 threads, such as 256, and let each do the work of several of these blocks."
-# The most shared memory of a block, in bytes (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability", for 9.0), where
-# the GPU's is not recorded.
-_MOST_SHARED = 227 * 1024
 
 
 def say_few_threads(evidence: Evidence) -> tuple[str, str]:
@@ -50,5 +49,5 @@ def share_out(evidence: Evidence) -> str:
     together = LANES / evidence.shape.threads
     shared = (evidence.find("shared_bytes") or 0.0) * together
     warps = evidence.shape.blocks / together
-    most = evidence.find("shared_of_block") or _MOST_SHARED
+    most = evidence.find("shared_of_block") or math.inf
     return _SHARE if shared > most or warps < SCHEDULERS * (evidence.find("sms") or 0.0) else ""

@@ -17,7 +17,7 @@ def few(further=COLUMN, block=1, grid=100_000, figures=None, sectors=100.0):
         place: {"lanes": 1.0, "acting": 1.0} for place in (0, 2, 3, 4)
     }
     return evidence_of("NOP", LOAD, further, LOOP, "EXIT", facts=facts, block=block, grid=grid,
-                       figures={"sms": 132.0, "shared_bytes": 1024.0} | (figures or {}))  # fmt: skip
+                       figures={"sms": 132.0, "shared_bytes": 1024.0, "shared_of_block": 227 * 1024.0} | (figures or {}))  # fmt: skip
 
 
 @pytest.mark.parametrize(
