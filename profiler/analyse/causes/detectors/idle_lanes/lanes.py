@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.idle_lanes.few_threads import say_few_threads
 from profiler.analyse.causes.detectors.idle_lanes.forms import what_is_idle
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
     LANE_MISSING,
@@ -14,6 +13,7 @@ from profiler.analyse.causes.detectors.idle_lanes.steps import (
     is_whole,
 )
 from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
+from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS, say_few_threads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
@@ -44,10 +44,6 @@ _EXCHANGE_IN_TRITON = (
 _SIDES = (
     "Branches split warps, whose sides are executed one after the other",
     "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
-)
-SHARE_TURNS = (
-    "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
-    "equally many turns."
 )
 _TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.idle_lanes.lanes import SHARE_TURNS
+from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS
 from profiler.analyse.causes.evidence.blocks_of_sm import (
     find_occupancy_limits,
     left_of_blocks,
