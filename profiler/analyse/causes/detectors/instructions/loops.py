@@ -65,18 +65,13 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     size, longest = min(map(len, inside)), max(map(len, inside))
     is_nest = any(loop[0] in nests for loop in inside)
     in_steps = {site for loop in inside if _goes_in_steps(evidence, loop) for site in loop}
-    most_in_steps = 2 * sum(site.executed for site in in_steps) > sum(site.executed for site in sites)
-    by_data = sum(site.executed for loop in inside if _ends_by_floats(evidence, loop) for site in loop)
-    most_by_data = 2 * by_data > sum(site.executed for site in sites)
-    advice, in_triton = (
-        _ADVICE_ON_NESTS
-        if is_nest
-        else _ADVICE_ON_STEPS
-        if most_in_steps
-        else _ADVICE_ON_DATA
-        if most_by_data
-        else _ADVICE
-    )
+    by_data = {site for loop in inside if _ends_by_floats(evidence, loop) for site in loop}
+    if is_nest:
+        advice = _KNOWN_NUMBER
+    elif _are_most(in_steps, sites):
+        advice = _KNOWN_STEPS
+    else:
+        advice = _TESTS_APART if _are_most(by_data, sites) else _UNROLL
     yield Candidate(
         "loop-overhead",
         f"{whole_percent(share)} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
@@ -86,26 +81,28 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
         _unrolled(evidence, sites, keeping, in_steps),
         {site: site.executed for site in keeping},
         {"loops": len(inside), "loop_instructions": size, "loop_overhead_pct": share},
-        in_triton=in_triton,
+        in_triton=_KNOWN_NUMBER_IN_TRITON if is_nest else "",
     )
 
 
-_ADVICE = ("Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.", "")
-_ADVICE_ON_DATA = (
+_UNROLL = "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies."
+_TESTS_APART = (
     "What a turn computes decides whether it is the last, so that the compiler cannot unroll the loop: make four or eight turns between two "
-    "tests, and where the loop has ended within them, go back to where they began and make these one by one.",
-    "",
+    "tests, and where the loop has ended within them, go back to where they began and make these one by one."
 )
-_ADVICE_ON_STEPS = (
+_KNOWN_STEPS = (
     "Let the compiler know the number of steps (a template parameter, or a constant), so that it unrolls the whole loop and needs no "
-    "counting and no tests. Unrolling spares instructions and no waiting, because each step needs what the one before stored in shared memory.",
-    "",
+    "counting and no tests. Unrolling spares instructions and no waiting, because each step needs what the one before stored in shared memory."
 )
-_ADVICE_ON_NESTS = (
+_KNOWN_NUMBER = (
     "Let the compiler know how many turns the inner loop makes (a template parameter, or a constant), so that it unrolls the whole loop and "
-    "needs no tests and no indices.",
-    "Make the number of turns of the inner loop a `tl.constexpr`, and count it by `tl.static_range`, which unrolls it.",
+    "needs no tests and no indices."
 )
+_KNOWN_NUMBER_IN_TRITON = "Make the number of turns of the inner loop a `tl.constexpr`, and count it by `tl.static_range`, which unrolls it."
+
+
+def _are_most(some: Iterable[Site], sites: Iterable[Site]) -> bool:
+    return 2 * sum(site.executed for site in some) > sum(site.executed for site in sites)
 
 
 def _ends_by_floats(evidence: Evidence, inside: Sequence[Site]) -> bool:
