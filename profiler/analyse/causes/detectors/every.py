@@ -33,7 +33,6 @@ from profiler.analyse.causes.detectors.shared_memory import (
     bank_conflicts,
     narrow_loads,
     own_values,
-    picked_values,
     redundant_accesses,
     too_little_reuse,
 )
@@ -70,7 +69,6 @@ DETECTORS: tuple[Detector, ...] = (
     random_numbers.detect_unused_numbers,
     loops.detect_loop_overhead,
     sums_across_threads.detect_sums_across_threads,
-    picked_values.detect_picked_values,
     number_types.detect_conversions,
     number_types.detect_fp64,
     special_functions.detect_special_functions,
