@@ -31,7 +31,6 @@ JULIA_SAYS = {
     "(such as a warp for each row, instead of a thread)": "(such as a warp for each column, instead of a thread)",
     "pass a tile through shared memory": "pass a tile through shared memory (`CuStaticSharedArray`)",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`count_ones(x)`",
-    " (`curandStatePhilox4_32_10_t`)": "",
     "(a template parameter, or a constant)": "(`Val(n)`, or a constant)",
     "(`#pragma unroll`)": "(`@unroll` of KernelAbstractions.Extras)",
     "(`#pragma unroll 4`)": "(give loops a number of turns that is an argument, and no constant)",

@@ -9,7 +9,6 @@ from profiler.analyse.causes.detectors.global_memory import (
     in_place,
     layout,
     narrow_accesses,
-    random_sequences,
     redundant_loads,
     redundant_stores,
 )
@@ -51,7 +50,6 @@ DETECTORS: tuple[Detector, ...] = (
     narrow_accesses.detect_narrow,
     redundant_loads.detect_redundant_loads,
     in_place.detect_in_place,
-    random_sequences.detect_skipping_ahead,
     redundant_stores.detect_redundant_stores,
     compilation.detect_spills,
     atomics.detect_atomics,
