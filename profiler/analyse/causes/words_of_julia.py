@@ -15,7 +15,6 @@ IN_JULIA = {
 
 # The words of CUDA C++ in advice, and what CUDA.jl has instead.
 JULIA_SAYS = {
-    " (`#pragma unroll 1`)": "",
     " (`cuda::memory_order_relaxed`)": "",
     " (`curand_uniform4`)": "",
     "(`__reduce_add_sync`, shuffles)": "(`shfl_down_sync`)",

@@ -20,7 +20,6 @@ IN_NUMBA = {
 
 # The words of CUDA C++ in advice, and what Numba has instead.
 NUMBA_SAYS = {
-    " (`#pragma unroll 1`)": "",
     " (`cuda::memory_order_relaxed`)": "",
     " (`curand_uniform4`)": "",
     "(`__reduce_add_sync`, shuffles)": "(`cuda.shfl_down_sync`)",

@@ -95,11 +95,6 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
             f"Make the block wider in x: it is {columns} threads wide, so that a warp takes pieces of {columns * sites[0].width // 8} bytes of "
             "several rows. 32 threads take one piece of one row."
         )
-    if all(_takes_pieces(evidence, site) and site.excess_sectors <= site.executed for site in sites):
-        return (
-            f"Let neighbouring threads {advice}: a warp takes short pieces of several rows. Let a block take whole rows, or more columns of "
-            "them, and a thread up to 16 bytes at once."
-        )
     side_by_side = find_side_by_side(evidence)
     if 2 * sum(site.excess_sectors for site in sites if site in side_by_side) > sum(
         site.excess_sectors for site in sites

@@ -13,7 +13,6 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     OF_A_DIVISION,
     find_dividing,
     find_dividing_64_bits,
-    find_turn_counts,
     find_users_of_quotients,
 )
 from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
@@ -43,7 +42,6 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         if sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
         else _say_addresses(evidence, spared, dividing)
     )
-    in_triton = _DIVIDE_ONCE_IN_TRITON if _costs_most(spared, dividing) else _COUNT_UP_IN_TRITON
     yield Candidate(
         "integer-overhead",
         f"{whole_percent(share)} % of the executed instructions {what}.{each}{more}",
@@ -51,14 +49,12 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         evidence.without(fractions),
         spared,
         figures,
-        in_triton=_KNOWN_STEP_IN_TRITON if advice == _KNOWN_STEP else in_triton,
+        in_triton=_DIVIDE_ONCE_IN_TRITON if _costs_most(spared, dividing) else _COUNT_UP_IN_TRITON,
     )
 
 
 def _say_divisions(evidence: Evidence, spared: Mapping[Site, float]) -> tuple[str, str, str]:
     """Returns what most of the instructions do, where they divide, what else to say of that, and the advice."""
-    if _are_most(spared, find_turn_counts(evidence)):
-        return _DIVIDE.format(""), _COUNTS_TURNS, _KNOWN_STEP
     advice = _DIVIDE_ONCE if _are_in_turns(evidence, spared) else _NO_DIVISION
     users = find_users_of_quotients(evidence)
     of_64_bits = [site for site in spared if site in users]
@@ -101,15 +97,6 @@ _LOST = (
     " The compiler keeps no source line of a division of 64 bits{}: the lines that are named use its result."
 )
 _IN_32_BITS = "Divide in 32 bits where the numbers fit. "
-_COUNTS_TURNS = " The divisions only count the turns of loops: a compiler adds such divisions where it unrolls a loop whose step it does not know."
-_KNOWN_STEP = (
-    "Make the step of the loop a constant, such as a block size that is known when the kernel is compiled, or do not let the loop be "
-    "unrolled (`#pragma unroll 1`)."
-)
-_KNOWN_STEP_IN_TRITON = (
-    "Make the step of the loop `tl.constexpr`: a block size, or the number of programs, as an argument of the kernel instead of "
-    "`tl.num_programs`."
-)
 _DIVIDE_ONCE_IN_TRITON = (
     "Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
     "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice."
