@@ -147,6 +147,3 @@ def test_the_address_of_a_word_that_is_rotated_is_an_address():
     evidence = evidence_of(*addresses, "LDG.E R6, [R2]", "SHF.L.W.U32.HI R7, R6, 0x7, R6", "STG.E [R8], R7")
     found = list(integer_overhead.find_spare_addresses(evidence))
     assert found == evidence.of("integer")[:4]
-
-
-TESTED = "ISETP.GE.U32.AND P0, PT, R5, R6, PT"
