@@ -32,7 +32,7 @@ SHARED_MEMORY: tuple[CauseKind, ...] = (
         name="redundant-shared-accesses",
         what="Values go through shared memory that a register or a shuffle could carry.",
         detected=(
-            "Accesses whose address does not change in the loop that repeats them; loads of what the same thread stored; or a loop that adds up "
+            "Accesses whose address does not change in the loop that repeats them; or a loop that adds up "
             "over the threads in each turn, only to add to a sum."
         ),
         example="An accumulator in shared memory: s[t] += x in a loop.",

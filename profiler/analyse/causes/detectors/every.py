@@ -31,7 +31,6 @@ from profiler.analyse.causes.detectors.launch import grid, occupancy
 from profiler.analyse.causes.detectors.shared_memory import (
     bank_conflicts,
     narrow_loads,
-    own_values,
     redundant_accesses,
     too_little_reuse,
 )
@@ -58,7 +57,6 @@ DETECTORS: tuple[Detector, ...] = (
     narrow_loads.detect_narrow_shared,
     too_little_reuse.detect_too_little_reuse,
     redundant_accesses.detect_redundant_shared,
-    own_values.detect_own_values,
     integer_overhead.detect_integer_overhead,
     idioms.detect_spelled_out,
     redundant_instructions.detect_redundant_instructions,
