@@ -15,6 +15,7 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import REGISTER, opposite_of, predicates_in, use_of, written_registers
@@ -45,7 +46,7 @@ def follows_itself(evidence: Evidence) -> bool:
     """Returns whether warps spend most of the time in a loop that makes each result from the one before, as a filter or a recurrent net does.
 
     It stores the result of each turn, so that the turns cannot be shared out and added up as those of a sum can: more blocks
-    would have no work.
+    would have no work, unless a thread makes several such results.
     """
     loops = {loop for _, loop in _stores_of_chains(evidence)}
     inside = dict.fromkeys(
@@ -53,6 +54,14 @@ def follows_itself(evidence: Evidence) -> bool:
     )  # one loop may be in another
     waiting = sum(evidence.charged[site].total for site in inside)
     return waiting > sum(evidence.waits_by_reason.values()) / 2
+
+
+def count_chains(evidence: Evidence) -> int:
+    """Returns how many chains, each of which follows itself, a thread makes side by side at least: other threads could have some of them.
+
+    They are those whose results one wide store takes: neighbours, each made of nothing that another one is made of.
+    """
+    return min((_count_apart(evidence, *one) for one in _stores_of_chains(evidence)), default=1)
 
 
 def _stores_of_chains(evidence: Evidence) -> list[tuple[Site, Loop]]:
@@ -64,6 +73,23 @@ def _stores_of_chains(evidence: Evidence) -> list[tuple[Site, Loop]]:
         and has_fixed_address(evidence, store) == 0
         and _stores_what_it_carries(evidence, store, loop)
     ]
+
+
+def _count_apart(evidence: Evidence, store: Site, loop: Loop) -> int:
+    """Returns how many values a store takes, if none of them is made of a result that another is made of; else 1."""
+    taken: set[Site] = set()
+    registers = stored_registers(store.instruction)
+    for register in registers:
+        makers = _within(evidence, loop, sources_of(evidence, store, {register}))
+        carried = {
+            one
+            for one in reach(makers, lambda one: _within(evidence, loop, sources_of(evidence, one)))
+            if one.kind in _RESULTS and is_carried(evidence, one)
+        }
+        if not carried or carried & taken:
+            return 1
+        taken |= carried
+    return len(registers)
 
 
 def _within(evidence: Evidence, loop: Loop, sites: Iterable[Site]) -> list[Site]:

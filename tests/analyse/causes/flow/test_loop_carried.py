@@ -7,6 +7,7 @@ from made_evidence import code_of, evidence_of
 
 from profiler.analyse.causes.detectors.waiting.dependent_chains import detect_dependent_chain
 from profiler.analyse.causes.flow.loop_carried import (
+    count_chains,
     follows_itself,
     is_carried,
     left_over,
@@ -276,3 +277,37 @@ def test_a_store_of_16_bits_takes_half_of_its_value(store, left):
 )
 def test_a_half_that_is_taken_is_handed_on(line, by):
     assert follows([by if one == line else one for one in HALVES])
+
+
+# Four filters side by side, whose results one store takes.
+FOUR_FILTERS = (
+    "LDG.E.128 R24, desc[UR4][R2.64]",
+    "FFMA R12, R12, R20, R24",
+    "FFMA R13, R13, R20, R25",
+    "FFMA R14, R14, R20, R26",
+    "FFMA R15, R15, R20, R27",
+    "STG.E.128 desc[UR4][R10.64], R12",
+    "IADD3 R2, R2, 0x10, RZ",
+    "IADD3 R10, R10, 0x10, RZ",
+    "@P0 BRA 0x10",
+)
+
+
+def chains(lines, **changed):
+    return count_chains(loop_of([changed.get(one.partition(" ")[2].partition(",")[0], one) for one in lines]))
+
+
+def test_filters_side_by_side_are_chains_that_threads_could_share_out():
+    assert chains(FOUR_FILTERS) == 4
+    assert chains(FILTER) == 1
+
+
+def test_steps_of_one_filter_that_are_stored_together_are_one_chain():
+    one_after_the_other = {
+        f"R{to}": f"FFMA R{to}, R{of}, R20, R{to + 12}" for to, of in ((12, 15), (13, 12), (14, 13), (15, 14))
+    }
+    assert chains(FOUR_FILTERS, **one_after_the_other) == 1
+
+
+def test_filters_of_which_one_takes_the_result_of_another_are_not_shared_out():
+    assert chains(FOUR_FILTERS, R15="FFMA R15, R15, R12, R27") == 1

@@ -21,7 +21,7 @@ from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
 from profiler.analyse.causes.flow.lane_values import is_left_early
-from profiler.analyse.causes.flow.loop_carried import follows_itself
+from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself
 from profiler.analyse.causes.flow.what_decides import is_decided_by_loads, may_work_differently
 from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
@@ -51,6 +51,14 @@ _LESS_EACH = (
     "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
     "blocks that share one result and add up their parts."
 )
+_FEWER_CHAINS = (
+    "Each result is made from the one before, and a thread makes {} such rows of results or more side by side: let each thread make fewer "
+    "of them, and launch more blocks."
+)
+_FEWER_ELEMENTS = (
+    "Each result is made from the one before, for several elements side by side: let each program take fewer elements (a smaller BLOCK), "
+    "and launch more programs."
+)
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
 
@@ -75,18 +83,28 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting.
 
-    Where each turn of a loop starts from the one before, more blocks would have nothing to do.
+    Where each turn of a loop starts from the one before, more blocks have work only if a thread makes several chains of such turns.
+    What it waits for in each turn stays then, except for its arithmetic on the others.
     """
     blocks, sms, waves = count_working_blocks(evidence), evidence.find("sms"), count_waves(evidence)
-    if not blocks or not sms or not waves or waves >= 1.0 or follows_itself(evidence):
+    if not blocks or not sms or not waves or waves >= 1.0:
+        return
+    chains = count_chains(evidence) if follows_itself(evidence) else math.inf
+    of_others = 1 - 1 / chains
+    if chains < math.inf:
+        of_others *= 1 - evidence.model.life_share("long_scoreboard")
+    if not of_others:
         return
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
     empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")
+    advice, in_triton = (_MORE_BLOCKS if blocks == count_blocks(evidence) else _LESS_EACH), ""
+    if chains < math.inf:
+        advice, in_triton = _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
     yield Candidate(
         "grid-too-small",
         f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: {whole_percent(100 * empty[0])} % of {empty[1]}.",
-        _MORE_BLOCKS if blocks == count_blocks(evidence) else _LESS_EACH,
+        advice,
         weights=_busiest_code(evidence),
         evidence={
             "blocks": blocks,
@@ -97,7 +115,10 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             "empty_places_pct": 100 * (1 - waves),
         },
         # This part of the time depends on the grid: starting and ending a launch takes as long with any grid.
-        saves=(1 - evidence.model.starting) * max(idle, latency) * (1 - _served_alone(evidence)),
+        saves=(1 - evidence.model.starting)
+        * min(max(idle, latency), of_others)
+        * (1 - _served_alone(evidence)),
+        in_triton=in_triton,
     )
 
 

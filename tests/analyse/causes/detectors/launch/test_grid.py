@@ -56,6 +56,26 @@ def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks
     assert names(grid.detect_small_grid, evidence) == found
 
 
+def test_chains_that_a_thread_makes_side_by_side_are_work_for_more_blocks():
+    """A warp waits for loads for half of its time; of the other half, a quarter stays with each of four threads."""
+    filters = [f"FFMA R{one}, R{one}, R20, R{one + 12}" for one in range(12, 16)]
+    lines = [
+        ("NOP", 1.0),
+        "LDG.E.128 R24, desc[UR4][R2.64]",
+        *filters,
+        "STG.E.128 desc[UR4][R10.64], R12",
+        FORWARD,
+        LOOP,
+    ]
+    waits = {"long_scoreboard": 0.4, "wait": 0.4}
+    figures = {"waves": 0.05, "sms": 132.0}
+    evidence = evidence_of(*lines, facts={2: {"waits": {"wait": 90}}}, grid=8, waits=waits, figures=figures)
+    (candidate,) = grid.detect_small_grid(evidence)
+    waiting = evidence.model.life_share("long_scoreboard")
+    assert candidate.saves == pytest.approx((1 - waiting) * 3 / 4)
+    assert "4 such rows" in candidate.advice
+
+
 @pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])
 def test_a_larger_grid_saves_nothing_of_what_starting_and_ending_the_launch_takes(starting, saved):
     evidence = evidence_of(LOAD, grid=66, figures={"waves": 0.5, "sms": 132.0})
