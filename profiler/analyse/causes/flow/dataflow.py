@@ -32,6 +32,11 @@ NEAR = 24
 COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
 # A value that was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
+INDICES = (
+    "SR_TID",
+    "SR_CTAID",
+    "SR_LANEID",
+)  # special registers: of a thread in its block, of a block, and of a lane
 STACK = frozenset({"R1"})  # the pointer of the stack, from which spilled registers have constant distances
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.

@@ -15,9 +15,8 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import SECTOR_BYTES
-
-_WORD_BITS = 32
 
 
 def is_gathered(evidence: Evidence, site: Site) -> bool:
@@ -62,7 +61,7 @@ def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width:
     What has 64 bits may be a pointer as well, unless it is multiplied.
     """
     return any(
-        one.kind == "global load" and (width > 1 or one.width <= _WORD_BITS)
+        one.kind == "global load" and (width > 1 or one.width <= WORD_BITS)
         for one in sources_of(evidence, site, registers)
     )
 

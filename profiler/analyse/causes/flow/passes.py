@@ -10,12 +10,14 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS, shared_of_sm
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.addresses.operations import WORD_BITS, Operations, by_table
+from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
 from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import LANES
 
@@ -27,8 +29,7 @@ _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of whic
 # Of a block, to read it once: half of the 256 KiB of registers of an SM (CUDA C++ Programming Guide, "Technical Specifications per
 # Compute Capability").
 _MOST_KEPT_BYTES = 128 * 1024
-# Registers of a thread, in bytes, and shared memory of an SM, which its blocks share (there, for compute capability 9.0).
-_THREAD_BYTES, _SHARED_BYTES = 255 * 4, 227 * 1024
+_THREAD_BYTES = MOST_REGISTERS * WORD_BITS // 8
 _ADDING = ("FADD", "FFMA", "FMNMX", "DADD", "DFMA", "HADD2", "HFMA2")
 _LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
 _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
@@ -120,7 +121,7 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
         return False
     warps = evidence.shape.warps_of_block
     kept = sum(one.bytes_asked for one in loads) * warps / entering.executed
-    in_shared = kept * _blocks_at_once(evidence, warps) <= (evidence.find("shared_of_sm") or _SHARED_BYTES)
+    in_shared = kept * _blocks_at_once(evidence, warps) <= shared_of_sm(evidence)
     return kept <= _MOST_KEPT_BYTES and (in_shared or kept <= _THREAD_BYTES * LANES * warps)
 
 

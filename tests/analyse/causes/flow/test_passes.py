@@ -230,7 +230,7 @@ def planes(apart, bytes_of_a_block, threads=256, figures=None):
 def test_a_block_keeps_what_its_registers_or_its_part_of_shared_memory_hold(
     kibibytes, threads, waves, is_kept
 ):
-    figures = {"occupancy_limit_pct": 50.0, "waves": waves}
+    figures = {"occupancy_limit_pct": 50.0, "waves": waves, "shared_of_sm": 227 * 1024.0}
     evidence, (_, second) = planes(True, kibibytes * 1024.0, threads, figures)
     assert find_later_passes(evidence) == ([evidence.sites[second]] if is_kept else [])
 

@@ -212,7 +212,7 @@ def _takes_pieces(evidence: Evidence, site: Site) -> bool:
     """
     if not evidence.has_costs or site.acting is None or not site.excess_sectors:
         return False
-    of_runs = site.executed * _rows(evidence, site) + bytes_of(site) / SECTOR_BYTES
+    of_runs = site.executed * _rows(evidence, site) + site.bytes_of_lanes / SECTOR_BYTES
     return (site.sectors or 0.0) > of_runs
 
 
@@ -273,10 +273,6 @@ def cheaper_accesses(evidence: Evidence, sites: Sequence[Site]) -> Effect:
 
 def _part(some: float, rest: float) -> float:
     return some / (some + rest) if some else 0.0
-
-
-def bytes_of(site: Site) -> float:
-    return site.executed * (site.acting or LANES) * site.width / 8
 
 
 _FOR_INDICES = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from profiler.analyse.causes.detectors.idle_lanes.steps import acting_lanes, find_unconcerned, is_broadcast
+from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
@@ -64,7 +64,7 @@ def _find_turns(evidence: Evidence) -> list[_Turns]:
         loads = {site for site in accesses if site.kind == "global load"}
         results = {site for site in own if site.kind in _RESULTS and site not in dividing}
         if loads and results and not is_left_early(evidence, own[-1]):
-            part = max(map(acting_lanes, accesses)) / (loop.iterations * LANES)
+            part = max(site.lane_executions for site in accesses) / (loop.iterations * LANES)
             found.append(_Turns(own, loads, results, part))
     return found
 

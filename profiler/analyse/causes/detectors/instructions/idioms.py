@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried, steps_on
+from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
@@ -28,7 +29,6 @@ _MOVES = ("MOV", "UMOV", "IMAD.MOV", "NOP")
 # of a byte, or of more of them, needs no mask once it is shifted.
 _FEWEST_BITS = 8
 _HIGHEST_BITS = {"0x19": "0x7", "0x11": "0xf", "0x1": "0x1f"}
-_WORD_BITS = 32
 
 
 def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
@@ -245,4 +245,4 @@ def _adds_one(adder: Site, taking: Site) -> bool:
     bit = _bit_of_mask(taking.instruction.operands[2]) if taking.instruction.name == "LOP3" else 0
     if not bit:
         return True
-    return adder.opcode.startswith("LEA.HI") and adder.instruction.operands[-1] == hex(_WORD_BITS - bit)
+    return adder.opcode.startswith("LEA.HI") and adder.instruction.operands[-1] == hex(WORD_BITS - bit)

@@ -16,7 +16,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import MEETINGS, Site
 from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.causes.flow.trees import find_in_trees
-from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
 _Place = tuple[str, int]  # an address, while its registers stay, and how many bits lie there
@@ -112,6 +111,4 @@ def _place_of(site: Site) -> _Place:
 
 def _acts_wherever(store: Site, load: Site) -> bool:
     """Returns whether every lane that loads has stored: of a branch that some lanes take, only what stands within is certain."""
-    lanes = (LANES if site.acting is None else site.acting for site in (store, load))
-    stored, loaded = (site.executed * acting for site, acting in zip((store, load), lanes, strict=True))
-    return store.executed >= load.executed and stored >= loaded
+    return store.executed >= load.executed and store.lane_executions >= load.lane_executions

@@ -76,7 +76,7 @@ def _exchanging(evidence: Evidence, apart: Set[Site]) -> dict[Site, float]:
     if any(_meets_in_banks(site) for site in (*loads, *stores)):
         return {}
     read, written, met = (sum(site.executed for site in sites) for sites in (loads, stores, barriers))
-    by_all = sum(site.executed * (site.acting or LANES) / LANES for site in stores)
+    by_all = sum(site.lane_executions / LANES for site in stores)
     if not read or read > _MOST_READERS * written or written > _MOST_STORES * met:
         return {}
     if by_all < _FEWEST_STORES * met:

@@ -13,7 +13,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.opcodes import is_move
+from profiler.analyse.code.opcodes import WORD_BITS, is_move
 from profiler.analyse.code.registers import is_predicate
 
 _PARTS = re.compile(r"(?:^|\+)([^+]+)")
@@ -23,7 +23,6 @@ _SUMS = ("IADD3", "UIADD3", "VIADD")
 _CARRY = "IMAD.X"  # of a sum of 64 bits into its upper half, as a product with zero
 _SHIFTS_RIGHT, _SHIFTS_LEFT = ("SHF.R", "USHF.R"), ("SHF.L", "USHF.L")
 _OF_HALVES = frozenset({"HI", "X", "U64"})  # their results are the upper half of 64 bits, or all of them
-WORD_BITS = 32
 NEGATIVE = 1 << WORD_BITS - 1
 _WORD = 1 << WORD_BITS
 AND = 0xC0  # the table by which LOP3 computes a & b

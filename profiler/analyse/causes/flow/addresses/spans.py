@@ -15,16 +15,17 @@ from typing import NamedTuple
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.operations import AND, NEGATIVE, WORD_BITS, Operations, step_of
+from profiler.analyse.causes.flow.addresses.operations import AND, NEGATIVE, Operations, step_of
 from profiler.analyse.causes.flow.addresses.paths import (
     is_in_each_turn,
     writers_before,
     writers_before_loop,
 )
+from profiler.analyse.causes.flow.dataflow import INDICES
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.opcodes import WORD_BITS
 
 _IN_BLOCK = {"SR_TID.X": 0, "SR_TID.Y": 1, "SR_TID.Z": 2}
-_INDICES = ("SR_TID", "SR_CTAID", "SR_LANEID")
 # The number of a block in its cluster becomes the upper bits of an address, which say whose shared memory it is.
 _OF_CLUSTER = "SR_CgaCtaId"
 _COMPARED = re.compile(r"ISETP\.(NE|LT|EQ|GE)(?:\.U32)?\.AND P\d, PT, (R\d+), (0x[0-9a-f]+), PT")
@@ -71,7 +72,7 @@ class _Spans(Operations[Between]):
             return _ZERO
         if register in _IN_BLOCK and self.evidence.shape:
             return Between(0, self.evidence.shape.block[_IN_BLOCK[register]] - 1)
-        return Between(0, math.inf) if register.startswith(_INDICES) else _ANY
+        return Between(0, math.inf) if register.startswith(INDICES) else _ANY
 
     def elsewhere(self, _operand: str, /) -> Between:
         return _ANY
