@@ -7,7 +7,6 @@ parameters, lies before or behind all that the loop stores.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,20 +14,16 @@ from typing import NamedTuple
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.operations import AND, NEGATIVE, Operations, step_of
+from profiler.analyse.causes.flow.addresses.operations import AND, Operations, step_of
 from profiler.analyse.causes.flow.addresses.paths import (
-    is_in_each_turn,
     writers_before,
-    writers_before_loop,
 )
 from profiler.analyse.causes.flow.dataflow import INDICES
-from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import WORD_BITS
 
 _IN_BLOCK = {"SR_TID.X": 0, "SR_TID.Y": 1, "SR_TID.Z": 2}
 # The number of a block in its cluster becomes the upper bits of an address, which say whose shared memory it is.
 _OF_CLUSTER = "SR_CgaCtaId"
-_COMPARED = re.compile(r"ISETP\.(NE|LT|EQ|GE)(?:\.U32)?\.AND P\d, PT, (R\d+), (0x[0-9a-f]+), PT")
 _MOST_STEPS = 12  # from an address back to the index of the thread, as a bound of the search
 
 
@@ -110,62 +105,15 @@ def _is_shift(by: Between) -> bool:
 
 @kept
 def _held(evidence: Evidence, site: Site, register: str, steps: int) -> Between:
-    """Returns what a register may hold when an instruction reads it. A counter goes up in each turn of its loop, by one step."""
+    """Returns what a register may hold when an instruction reads it. A counter goes up, and nobody knows how far."""
     writers = writers_before(evidence, site, register)
     others = writers - {site}
     if not others or not steps:
         return _ANY
-
-    def is_of_turn_before(one: Site) -> bool:
-        loop = evidence.innermost_loop(one)
-        return one.position > site.position and loop is not None and site.instruction in loop
-
     made = _Spans(evidence, steps - 1)
-    spans = [
-        # In the turn before, a counter became what it counts on from now.
-        made.held(one, register)
-        if is_of_turn_before(one) and step_of(one, register) is not None
-        else made.result(one, register)
-        for one in others
-    ]
+    spans = [made.result(one, register) for one in others]
     least, most = min(one.least for one in spans), max(one.most for one in spans)
     if site not in writers:
         return Between(least, most)
-    step, loop = step_of(site, register), evidence.innermost_loop(site)
-    if step is None or loop is None:
-        return _ANY
-    if site in writers_before_loop(evidence, loop, site.function, register):
-        return Between(least, math.inf)  # it counts on when the loop starts again
-    return Between(least, most + _product(step, _most_turns(evidence, loop, site.function, steps - 1) - 1))
-
-
-@kept
-def _most_turns(evidence: Evidence, loop: Loop, function: int, steps: int) -> float:
-    """Returns how many turns a loop makes at most, where it ends when a counter reaches a constant.
-
-    How often its instructions ran does not say so: some warps may make more turns than others.
-    """
-    inside = evidence.inside(loop)
-    last = inside[-1]
-    tests = writers_before(evidence, last, (last.instruction.predicate or "").removeprefix("!"))
-    test = next(iter(tests)) if len(tests) == 1 else None
-    compared = test and _COMPARED.fullmatch(test.instruction.text)
-    if not (test and compared and steps):
-        return math.inf
-    comparison, register, bound = compared[1], compared[2], int(compared[3], 16)
-    counters = [one for one in inside if register in one.use.results]
-    step = step_of(counters[0], register) if len(counters) == 1 else None
-    entering = writers_before_loop(evidence, loop, function, register)
-    first = [_Spans(evidence, steps - 1).result(one, register) for one in entering]
-    if not step or len(first) != 1 or not 0 <= first[0].least == first[0].most or bound >= NEGATIVE:
-        return math.inf  # also where the counter goes on as the loop starts again
-    if not all(is_in_each_turn(evidence, loop, one) for one in (test, *counters)):
-        return math.inf
-    turns = (bound - first[0].least) / step
-    ends_where_it_holds = (last.instruction.predicate or "").startswith("!")
-    if ends_where_it_holds != (comparison in ("EQ", "GE")) or turns <= 0:
-        return math.inf
-    if comparison in ("NE", "EQ") and turns % 1:
-        return math.inf  # it never is the bound
-    # A test before the counter goes up finds the bound a turn later.
-    return math.ceil(turns) + (test.position < counters[0].position)
+    step = step_of(site, register)
+    return _ANY if step is None else Between(least, math.inf)
