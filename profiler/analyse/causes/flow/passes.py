@@ -10,16 +10,13 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS, shared_of_sm
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
 from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER
-from profiler.catalog.metrics import LANES
 
 _WORD = 1 << WORD_BITS
 _PARAMETER = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+)\]")
@@ -29,7 +26,6 @@ _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of whic
 # Of a block, to read it once: half of the 256 KiB of registers of an SM (CUDA C++ Programming Guide, "Technical Specifications per
 # Compute Capability").
 _MOST_KEPT_BYTES = 128 * 1024
-_THREAD_BYTES = MOST_REGISTERS * WORD_BITS // 8
 _ADDING = ("FADD", "FFMA", "FMNMX", "DADD", "DFMA", "HADD2", "HFMA2")
 _LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
 _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
@@ -107,7 +103,7 @@ def _is_stored(
 
 
 def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -> bool:
-    """Returns whether a block could keep what it loads in the loop until then, since the loop before: in its registers, or in shared memory beside the other blocks of its SM.
+    """Returns whether a block could keep what it loads in the loop until then, since the loop before, in registers or in shared memory.
 
     If a loop around this one does not hold the one before, all of its turns are read anew.
     """
@@ -119,10 +115,8 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
     entering = evidence.last_before(loads[0].function, min(around, key=lambda one: one.start))
     if entering is None or evidence.shape is None:
         return False
-    warps = evidence.shape.warps_of_block
-    kept = sum(one.bytes_asked for one in loads) * warps / entering.executed
-    in_shared = kept * _blocks_at_once(evidence, warps) <= shared_of_sm(evidence)
-    return kept <= _MOST_KEPT_BYTES and (in_shared or kept <= _THREAD_BYTES * LANES * warps)
+    kept = sum(one.bytes_asked for one in loads) * evidence.shape.warps_of_block / entering.executed
+    return kept <= _MOST_KEPT_BYTES
 
 
 def _both_sum_up(evidence: Evidence, before: Loop, loop: Loop) -> bool:
@@ -137,13 +131,6 @@ def _both_sum_up(evidence: Evidence, before: Loop, loop: Loop) -> bool:
         and not any(site.kind in _WRITING for site in sites)
         for sites in (evidence.inside(before), evidence.inside(loop))
     )
-
-
-def _blocks_at_once(evidence: Evidence, warps: int) -> float:
-    """Returns how many blocks an SM holds at once, as far as the grid has them; none if that is not recorded."""
-    limit, waves = evidence.find("occupancy_limit_pct") or 0.0, evidence.find("waves") or 0.0
-    held = evidence.find("warps_of_sm") or Places.warps
-    return limit / 100 * held / warps * min(1.0, waves)
 
 
 def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:
