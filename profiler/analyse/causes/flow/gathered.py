@@ -6,11 +6,11 @@ from collections.abc import Iterable, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.flow.addresses.paths import writers_before
 from profiler.analyse.causes.flow.addresses.structures import scaled_index
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_address_work,
-    find_writers,
     reach,
     sources_of,
 )
@@ -84,8 +84,5 @@ def _walks(evidence: Evidence, site: Site, registers: Iterable[str]) -> bool:
 
 def _computed_from(evidence: Evidence, site: Site, registers: Iterable[str]) -> list[Site]:
     """Returns the instructions of a loop, other than loads, whose results these registers may hold."""
-    sites = evidence.by_function[site.function]
-    here = evidence.place(site, sites)
-    writers = {writer for name in registers for writer in find_writers(evidence, sites, here, name)}
-    found = [sites[writer] for writer in sorted(writers)]
-    return [one for one in found if one.kind not in ACCESSES and evidence.innermost_loop(one)]
+    writers = {writer for name in registers for writer in writers_before(evidence, site, name)}
+    return [one for one in writers if one.kind not in ACCESSES and evidence.innermost_loop(one)]
