@@ -16,13 +16,13 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.flow.addresses.paths import writers_before
 from profiler.analyse.causes.flow.dataflow import (
     CHANGED_BY_OTHERS,
     COMPUTED,
     address_registers,
     find_depending,
 )
+from profiler.analyse.causes.flow.possible_writers import writers_before
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
 _DIMENSIONS = "XYZ"

@@ -7,13 +7,13 @@ from functools import lru_cache
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
-from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
 from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
     makers_of_value,
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop

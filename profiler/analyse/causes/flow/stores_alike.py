@@ -14,10 +14,10 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import ONE_SLICE
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.catalog.metrics import SECTOR_BYTES
 
 # L2's cycles for a sector: `scaled_by_all` of one_place.cu in tests/data/causes, which does little else, takes as many on an H200. At its peak, a

@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import shared_of_block
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.dataflow import find_pointers
-from profiler.analyse.causes.flow.overwriting import is_read_past_barrier
+from profiler.analyse.causes.flow.repeated_stores import is_read_past_barrier
 from profiler.catalog.metrics import SECTOR_BYTES
 
 # By which blocks of a grid or of a cluster wait for each other, or order what others read, beside atomics and loads that no cache serves.

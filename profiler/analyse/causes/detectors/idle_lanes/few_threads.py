@@ -5,7 +5,7 @@ from __future__ import annotations
 from profiler.analyse.causes.evidence.blocks_of_sm import shared_of_block
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import SCHEDULERS
-from profiler.analyse.causes.flow.addresses.walks import find_walking
+from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.catalog.metrics import LANES
 from profiler.text import counted
 

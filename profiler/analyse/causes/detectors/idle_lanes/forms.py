@@ -8,8 +8,8 @@ from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned,
 from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
+from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import find_address_work, find_depending, find_processing
-from profiler.analyse.causes.flow.what_decides import is_decided_by_loads
 from profiler.catalog.metrics import LANES
 
 _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")

@@ -11,11 +11,10 @@ from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.fixed import may_change
 from profiler.analyse.causes.flow.arithmetic.alike_in_block import find_alike_in_block
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.repeated_in_blocks import find_repeated_in_blocks
-from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC, find_steady_arithmetic
+from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import ARITHMETIC, find_steady_arithmetic
 from profiler.analyse.causes.flow.block_sharing import (
     find_grid_independent,
 )
@@ -30,6 +29,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.same_in_turns import may_change
 from profiler.analyse.code.loops import loops_within
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent

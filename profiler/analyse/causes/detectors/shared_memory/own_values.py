@@ -15,7 +15,7 @@ from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import MEETINGS, Site
 from profiler.analyse.causes.flow.dataflow import address_registers
-from profiler.analyse.causes.flow.trees import find_in_trees
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.text import whole_percent
 
 _Place = tuple[str, int]  # an address, while its registers stay, and how many bits lie there

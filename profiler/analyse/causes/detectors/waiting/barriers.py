@@ -9,7 +9,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering, find_own_part
 from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart
-from profiler.analyse.causes.flow.trees import find_in_trees
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 

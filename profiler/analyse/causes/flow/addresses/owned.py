@@ -8,10 +8,10 @@ from itertools import pairwise
 from profiler.analyse.causes.evidence.addresses import address_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
-from profiler.analyse.causes.flow.addresses.spans import is_apart
+from profiler.analyse.causes.flow.addresses.shared_places import is_apart
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.causes.flow.dataflow import address_registers
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.loops import Loop
 
 

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
-from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC
+from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import ARITHMETIC
 from profiler.analyse.causes.flow.dataflow import find_depending, readers_behind
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.catalog.metrics import LANES
 
 _LOADS: tuple[Kind, ...] = ("global load", "shared load")

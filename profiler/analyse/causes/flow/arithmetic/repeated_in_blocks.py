@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, SIZE_IS_UNKNOWN, Kind, Site
-from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC
+from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import ARITHMETIC
 from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import find_depending, find_processing, reach, sources_of
 from profiler.analyse.code.loops import Loop

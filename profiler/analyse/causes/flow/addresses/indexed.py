@@ -6,7 +6,6 @@ from collections.abc import Iterable, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
-from profiler.analyse.causes.flow.addresses.paths import writers_before
 from profiler.analyse.causes.flow.addresses.structures import scaled_index
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
@@ -15,6 +14,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import SECTOR_BYTES
 

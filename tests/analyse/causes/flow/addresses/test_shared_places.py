@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.flow.addresses.spans import is_apart
+from profiler.analyse.causes.flow.addresses.shared_places import is_apart
 
 BASE = ("S2R R5, SR_TID.X", "S2UR UR6, SR_CgaCtaId", "UMOV UR4, 0x400", "ULEA UR4, UR6, UR4, 0x18")
 EACH = (*BASE, "LEA R23, R5, UR4, 0x2")  # 64 threads store four bytes each, from 0x400 to 0x4ff

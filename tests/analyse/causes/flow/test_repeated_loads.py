@@ -4,7 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
-from profiler.analyse.causes.flow.passes import find_later_passes, first_addresses
+from profiler.analyse.causes.flow.repeated_loads import find_later_passes, first_addresses
 
 SUM = "FADD R20, R20, R10"
 START = ["S2R R0, SR_CTAID.X", "S2R R1, SR_TID.X", "LDC.64 R2, c[0x0][0x210]", "LDC.64 R4, c[0x0][0x218]"]

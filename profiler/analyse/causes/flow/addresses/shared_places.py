@@ -15,10 +15,10 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.operations import AND, Operations, step_of
-from profiler.analyse.causes.flow.addresses.paths import (
+from profiler.analyse.causes.flow.dataflow import INDICES
+from profiler.analyse.causes.flow.possible_writers import (
     writers_before,
 )
-from profiler.analyse.causes.flow.dataflow import INDICES
 from profiler.analyse.code.opcodes import WORD_BITS
 
 _IN_BLOCK = {"SR_TID.X": 0, "SR_TID.Y": 1, "SR_TID.Z": 2}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_pointers,
 )
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.catalog.metrics import LANES
 
 
