@@ -23,7 +23,7 @@ from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.arrays import add_arrays
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
-from profiler.analyse.causes.flow.stores_alike import add_stores_alike
+from profiler.analyse.causes.flow.repeated_stores import add_stores_alike
 from profiler.analyse.causes.from_counters import what_counters_show
 from profiler.analyse.causes.nvidia_rules import find_estimates
 from profiler.analyse.causes.order import in_order

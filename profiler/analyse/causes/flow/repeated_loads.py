@@ -1,7 +1,8 @@
-"""Finds loops that read again what a loop before them has read, as when a row is summed in one pass and normalised in the next.
+"""Finds loads that bring again what was loaded before, and the work on addresses that goes with loads.
 
-Compilers write the same address in many ways. So addresses are computed: with made-up numbers for parameters and indices, in one turn
-of each loop. Two loads whose addresses begin at the same number read from the same place on.
+A loop may read again what a loop before it has read, as when a row is summed in one pass and normalised in the next. Compilers write the
+same address in many ways. So addresses are computed: with made-up numbers for parameters and indices, in one turn of each loop. Two loads
+whose addresses begin at the same number read from the same place on.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
-from profiler.analyse.causes.flow.dataflow import address_registers
+from profiler.analyse.causes.flow.dataflow import address_registers, find_address_work, sources_of
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER
@@ -30,6 +33,39 @@ _ADDING = ("FADD", "FFMA", "FMNMX", "DADD", "DFMA", "HADD2", "HFMA2")
 _LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
 _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
 _WRITING: tuple[Kind, ...] = ("global store", "atomic", "shared store", "shared atomic")
+
+
+def find_repeated_loads(evidence: Evidence) -> list[Site]:
+    """Returns the loads from global memory whose address an earlier load had too, as unrolled loops repeat them."""
+    return _repeated(evidence, "global load")
+
+
+def find_loads_kept_apart(evidence: Evidence) -> list[Site]:
+    """Returns the loads from shared memory that repeat an earlier one, without a store between them.
+
+    The compiler keeps what is loaded in a register; but past a barrier, others may have stored there, and it loads again.
+    """
+    return _repeated(evidence, "shared load", unless_stored=True)
+
+
+def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> list[Site]:
+    repeated = []
+    for sites in evidence.by_function.values():
+        last: dict[str, Site] = {}  # by register, what wrote it in this turn of the code
+        seen: set[object] = set()
+        for site in sites:
+            if unless_stored and site.stores_in_shared:
+                seen.clear()
+            registers = sorted(address_registers(site.instruction))
+            if site.kind == kind and registers and ".STRONG" not in site.opcode:
+                # A place that was loaded before a loop may have been stored to in an earlier turn of it.
+                loop = evidence.innermost_loop(site) if unless_stored else None
+                place = (address_of(site), *map(last.get, registers), site.instruction.predicate, loop)
+                if place in seen:
+                    repeated.append(site)
+                seen.add(place)
+            last |= dict.fromkeys(site.use.written, site)
+    return repeated
 
 
 def find_later_passes(evidence: Evidence) -> list[Site]:
@@ -207,3 +243,53 @@ def _word_of(parameter: re.Match[str], place: int) -> str:
 
 def _make_up(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest())
+
+
+def find_addresses_gone(evidence: Evidence, fractions: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns the part of the work on addresses that is no longer needed without these parts of the loads.
+
+    Which executions of a load stay is not known, but each of them needs as much work on its address as today. What is computed outside
+    of the innermost loop around a load is computed once for many of them, and stays.
+    """
+    served: dict[Site, float] = {}
+    gone: dict[Site, float] = {}
+    outside: set[Site] = set()
+    for load, part in fractions.items():
+        loop = evidence.innermost_loop(load)
+        for site in find_address_work(evidence, [load]):
+            served[site] = served.get(site, 0.0) + load.executed
+            gone[site] = gone.get(site, 0.0) + part * load.executed
+            if evidence.innermost_loop(site) != loop:
+                outside.add(site)
+    serving = (site for site in _serving_only(evidence, fractions) if site not in outside and served[site])
+    return {site: gone[site] / served[site] for site in serving}
+
+
+def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
+    """Returns the work on addresses whose results reach nothing but these loads, in the order of the code.
+
+    An index that is also counted, compared or stored stays, and so does all that it is computed from.
+    """
+    work = set(find_address_work(evidence, loads))
+    readers = {function: _readers_in(evidence, function) for function in {site.function for site in work}}
+    shared = [
+        site
+        for site in work
+        if any(one not in work and one not in loads for one in readers[site.function].get(site, ()))
+    ]
+    while shared:
+        site = shared.pop()
+        if site in work:
+            work.remove(site)
+            shared += [one for one in sources_of(evidence, site) if one in work]
+    return [site for site in evidence.sites if site in work]
+
+
+@kept
+def _readers_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
+    """Returns by instruction what reads its result next, in one walk through a function."""
+    found: dict[Site, list[Site]] = {}
+    for site in evidence.by_function[function]:
+        for source in sources_of(evidence, site):
+            found.setdefault(source, []).append(site)
+    return found

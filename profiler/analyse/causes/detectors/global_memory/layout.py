@@ -11,8 +11,7 @@ from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.addresses.indexed import is_gathered, is_placed_by_data
-from profiler.analyse.causes.flow.addresses.structures import find_structure
+from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_gathered, is_placed_by_data
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache

@@ -22,12 +22,14 @@ from profiler.analyse.causes.flow.block_sharing import (
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     find_address_work,
+)
+from profiler.analyse.causes.flow.repeated_loads import (
+    find_addresses_gone,
+    find_later_passes,
     find_repeated_loads,
 )
-from profiler.analyse.causes.flow.repeated_loads import find_later_passes
 from profiler.analyse.causes.flow.repeated_stores import is_read_past_barrier, part_overwritten
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
-from profiler.analyse.causes.flow.served_loads import find_addresses_gone
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import SECTOR_BYTES
 from profiler.text import whole_percent

@@ -16,11 +16,12 @@ from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.repeated_stores import (
     count_copies,
     find_other_loads,
+    find_stores_alike,
     is_read_past_barrier,
     part_overwritten,
+    sectors_by_place,
 )
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
-from profiler.analyse.causes.flow.stores_alike import find_stores_alike, sectors_by_place
 
 _UNROLLED = 4.0  # turns of a loop by the compiler
 

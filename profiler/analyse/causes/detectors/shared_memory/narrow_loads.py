@@ -16,7 +16,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.operations import step_in_loop
+from profiler.analyse.causes.flow.addresses.strides import step_in_loop
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import LANES

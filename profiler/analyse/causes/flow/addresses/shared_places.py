@@ -1,7 +1,7 @@
-"""Finds out which bytes of shared memory an access may touch, as far as its address follows from the thread's index and from constants.
+"""Finds out which bytes of shared memory an access may touch, and to which places only one thread of a block comes.
 
-An array that is declared begins at a constant, and each thread adds a part of its index. What a loop only reads there, as a block's
-parameters, lies before or behind all that the loop stores.
+That follows from the thread's index and from constants: an array that is declared begins at a constant, and each thread adds a part of
+its index. What a loop only reads there, as a block's parameters, lies before or behind all that the loop stores.
 """
 
 from __future__ import annotations
@@ -9,16 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
+from profiler.analyse.causes.evidence.addresses import address_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.operations import AND, Operations, step_of
-from profiler.analyse.causes.flow.dataflow import INDICES
+from profiler.analyse.causes.flow.addresses.operations import AND, Operations
+from profiler.analyse.causes.flow.addresses.strides import step_of
+from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
+from profiler.analyse.causes.flow.dataflow import INDICES, address_registers
 from profiler.analyse.causes.flow.possible_writers import (
     writers_before,
 )
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
+from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import WORD_BITS
 
 _IN_BLOCK = {"SR_TID.X": 0, "SR_TID.Y": 1, "SR_TID.Z": 2}
@@ -117,3 +123,38 @@ def _held(evidence: Evidence, site: Site, register: str, steps: int) -> Between:
         return Between(least, most)
     step = step_of(site, register)
     return _ANY if step is None else Between(least, math.inf)
+
+
+def find_owned(evidence: Evidence, loop: Loop) -> list[Site]:
+    """Returns the loads and stores of a loop at a place that stays, and to which only the same thread comes in this loop, barriers or not."""
+    accesses = [site for site in evidence.inside(loop) if site.kind == "shared load" or site.stores_in_shared]
+    together: dict[frozenset[str], list[Site]] = {}
+    for site in accesses:
+        together.setdefault(address_registers(site.instruction), []).append(site)
+    found: list[Site] = []
+    for some in together.values():
+        loaded, stored = (
+            {address_of(site) for site in some if site.kind == kind}
+            for kind in ("shared load", "shared store")
+        )
+        others = [site for site in accesses if site not in some]
+        if (
+            loaded & stored
+            and all(site.kind in ("shared load", "shared store") for site in some)
+            and all(has_fixed_address(evidence, site) > 0 for site in some)
+            and _are_apart_in_threads(evidence, some)
+            and all(is_apart(evidence, site, others) for site in some)
+        ):
+            found += (site for site in some if address_of(site) in loaded & stored)
+    return found
+
+
+def _are_apart_in_threads(evidence: Evidence, some: Sequence[Site]) -> bool:
+    """Returns whether no two threads of a block come to the same bytes, by any of these accesses from the same registers on."""
+    threads = offsets_of_threads(evidence, some[0])
+    sizes: dict[int, int] = {}
+    for site in some:
+        offset = offset_of(site)
+        sizes[offset] = max(sizes.get(offset, 0), site.width // 8)
+    places = sorted((one + offset, size) for one in threads or () for offset, size in sizes.items())
+    return bool(places) and all(first + size <= second for (first, size), (second, _) in pairwise(places))
