@@ -18,12 +18,12 @@ from profiler.analyse.causes.detectors.global_memory.atomics import ATOMIC_CONTE
 from profiler.analyse.causes.detectors.instructions.compilation import detect_unoptimised
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.latency import UNNAMED
+from profiler.analyse.causes.evidence.latency import UNNAMED, Effect
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.arrays import add_arrays
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
-from profiler.analyse.causes.flow.stores_alike import add_stores_alike
+from profiler.analyse.causes.flow.repeated_stores import add_stores_alike
 from profiler.analyse.causes.from_counters import what_counters_show
 from profiler.analyse.causes.nvidia_rules import find_estimates
 from profiler.analyse.causes.order import in_order
@@ -125,27 +125,40 @@ def expect_of_each(evidence: Evidence) -> dict[Candidate, float]:
 
 
 def _expected_of(evidence: Evidence, candidate: Candidate) -> float:
-    """Returns the estimate, which promises no more than the bound does, nor any of the time that atomics of one place need one after the other."""
-    saved = (
-        evidence.model.saved(candidate.effect)
-        if candidate.saves is None
-        else min(candidate.saves, _bound(evidence, candidate)[0])
-    )
-    queued = evidence.time_of(evidence.of("atomic")) if evidence.atomics_are_contended else 0.0
-    return saved if candidate.name == ATOMIC_CONTENTION or candidate.is_ceiling else min(saved, 1 - queued)
+    """Returns the estimate, which promises no more than the bound does."""
+    saved = evidence.model.saved(candidate.effect) if candidate.saves is None else candidate.saves
+    return min(saved, bound_of(evidence, candidate)[0])
 
 
-def _bound(evidence: Evidence, candidate: Candidate) -> tuple[float, str | None]:
-    """Returns the most that the change could save, and the resource that needs the rest of the time."""
+def bound_of(evidence: Evidence, candidate: Candidate) -> tuple[float, str | None]:
+    """Returns the most that the change could save, and the resource that needs the rest of the time.
+
+    Atomics of one place need their time one after the other, as far as the change leaves them.
+    """
     if candidate.at_most is not None:
-        return candidate.at_most, candidate.resource or None
-    return evidence.model.bound(candidate.effect, BY_NAME[candidate.name].leaves, candidate.regrouped)
+        most, resource = candidate.at_most, candidate.resource or None
+    else:
+        most, resource = evidence.model.bound(
+            candidate.effect, BY_NAME[candidate.name].leaves, candidate.regrouped
+        )
+    if evidence.atomics_are_contended and not (candidate.name == ATOMIC_CONTENTION or candidate.is_ceiling):
+        beside_atomics = 1 - _left_of_atomics(evidence, candidate.effect)
+        if beside_atomics < most:
+            return beside_atomics, None
+    return most, resource
+
+
+def _left_of_atomics(evidence: Evidence, effect: Effect) -> float:
+    """Returns the part of the time in which warps wait for atomics with a change."""
+    parts = evidence.waiting_for(dict.fromkeys(evidence.of("atomic"), 1.0))
+    left = {reason: max(0.0, part - effect.waits.get(reason, 0.0)) for reason, part in parts.items()}
+    return sum(evidence.model.life_share(reason) * part for reason, part in left.items())
 
 
 def _cause(
     evidence: Evidence, candidate: Candidate, expected: float, estimates: Mapping[str, float]
 ) -> Cause:
-    at_most, limit = _bound(evidence, candidate)
+    at_most, limit = bound_of(evidence, candidate)
     where = find_places(evidence, candidate.weights)
     if not where and BY_NAME[candidate.name].group == "launch":
         where = find_signature(evidence)
@@ -153,7 +166,7 @@ def _cause(
         cause=candidate.name,
         sentence=candidate.sentence,
         try_=advise(evidence, candidate),
-        saves_pct=Savings(round(100 * expected, 1), round(100 * max(expected, at_most), 1), limit),
+        saves_pct=Savings(round(100 * expected, 1), round(100 * at_most, 1), limit),
         where=where,
         evidence={
             **candidate.evidence,

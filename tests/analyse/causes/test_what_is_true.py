@@ -19,7 +19,7 @@ from profiler.analyse.causes.detectors.shared_memory import (
     too_little_reuse,
 )
 from profiler.analyse.causes.detectors.waiting import dependent_chains, unoverlapped_loads
-from profiler.analyse.causes.flow.gathered import is_gathered
+from profiler.analyse.causes.flow.addresses.indexed import is_gathered
 
 FULL = {"sectors": 400.0, "ideal_sectors": 400.0}
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
+from profiler.analyse.causes.evidence.blocks_of_sm import shared_of_block
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import SCHEDULERS
-from profiler.analyse.causes.flow.addresses.walks import find_walking
+from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.catalog.metrics import LANES
 from profiler.text import counted
 
@@ -53,5 +52,5 @@ def share_out(evidence: Evidence) -> str:
     together = LANES / evidence.shape.threads
     shared = (evidence.find("shared_bytes") or 0.0) * together
     warps = evidence.shape.blocks / together
-    most = evidence.find("shared_of_block") or math.inf
+    most = shared_of_block(evidence)
     return _SHARE if shared > most or warps < SCHEDULERS * (evidence.find("sms") or 0.0) else ""

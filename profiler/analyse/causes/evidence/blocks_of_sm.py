@@ -13,6 +13,8 @@ from profiler.catalog.metrics import LANES
 # Specifications per Compute Capability").
 MOST_REGISTERS = 255
 _REGISTERS_OF_SM, REGISTERS_AT_ONCE = 65_536, 8
+# Bytes of shared memory that any block can have, and any SM has (there).
+_SHARED_BYTES = 48 * 1024
 _FOR_MEMORY = ("long_scoreboard", "lg_throttle", "drain")
 
 
@@ -29,8 +31,18 @@ def find_occupancy_limits(evidence: Evidence) -> dict[str, float]:
     # has room for. Where another limit allows no more blocks, a division with room for more would have been of no use.
     shared = known.pop("shared-memory-limits-occupancy", 0.0)
     if shared >= min(known.values(), default=math.inf) and (each := evidence.find("shared_bytes")):
-        shared = max(shared, (evidence.find("shared_of_sm") or 0.0) // each)
+        shared = max(shared, shared_of_sm(evidence) // each)
     return {**known, "shared-memory-limits-occupancy": shared} if shared else known
+
+
+def shared_of_block(evidence: Evidence) -> float:
+    """Returns the bytes of shared memory that a block can have: of this GPU, or else of any."""
+    return evidence.find("shared_of_block") or _SHARED_BYTES
+
+
+def shared_of_sm(evidence: Evidence) -> float:
+    """Returns the bytes of shared memory that an SM has: of this GPU, or else of any."""
+    return evidence.find("shared_of_sm") or _SHARED_BYTES
 
 
 def blocks_with(registers: float, shape: LaunchShape) -> int:

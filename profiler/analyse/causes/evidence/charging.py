@@ -168,7 +168,7 @@ def _charge_atomics(charged: Mapping[Site, Waits]) -> None:
 def _global_cost(site: Site) -> float:
     """Returns the cycles in L1, or the number of lanes for atomics, because lanes with one address are served one after the other."""
     if site.kind == "atomic":
-        return site.executed * (site.acting or LANES)
+        return site.lane_executions
     return find_cost_in_queue(site)
 
 

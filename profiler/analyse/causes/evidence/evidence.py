@@ -262,11 +262,9 @@ class Evidence:
         Nothing else requests more of L2 than all accesses touch.
         """
         more = {
-            site: lanes - site.sectors
+            site: site.lane_executions - site.sectors
             for site in self.of("atomic")
-            if site.sectors
-            and (lanes := site.executed * (site.acting or LANES)) * site.width / 8
-            > SECTOR_BYTES * site.sectors
+            if site.sectors and site.bytes_of_lanes > SECTOR_BYTES * site.sectors
         }
         beyond = max(0.0, self.figures.get("l2_sectors", 0.0) - self.sectors)
         part = min(1.0, beyond / sum(more.values())) if more else 0.0

@@ -87,6 +87,8 @@ _ON_LSU = ("SHFL",)
 # Lanes of an SM for double precision, by compute capability; GPUs for games have two (CUDA C++ Programming Guide,
 # "Arithmetic Instructions", results per clock cycle and SM).
 FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
+# The most lanes, on average, that act where one lane of each warp does something, such as store the warp's sum; two share it out already.
+ONE_LANE = 1.5
 _FOR_WHOLE_WARPS = "U"  # runs beside both pipes
 # Conversions that pack, or that stay within 32 bits and signs, run beside the special-function unit; those from and to double
 # precision run on it, as the first guesses of double roots and quotients do.
@@ -197,13 +199,27 @@ class Site:
         self.ideal_passes: float | None = None
 
     @property
+    def acting_lanes(self) -> float:
+        """Returns how many lanes act at each execution: all where that was not counted."""
+        return LANES if self.acting is None else self.acting
+
+    @property
+    def lane_executions(self) -> float:
+        """Returns how often a lane acts: the sum over all executions."""
+        return self.executed * self.acting_lanes
+
+    @property
+    def bytes_of_lanes(self) -> float:
+        """Returns how many bytes its lanes ask for, each for its own."""
+        return self.lane_executions * self.width / 8
+
+    @property
     def bytes_asked(self) -> float:
-        """Returns how many bytes its lanes ask for. Several lanes may ask for the same ones: they fill no more than the fewest sectors that hold them."""
-        of_lanes = self.executed * (LANES if self.acting is None else self.acting) * self.width / 8
+        """Returns how many different bytes its lanes ask for at most. Several may ask for the same ones: they fill no more than the fewest sectors that hold them."""
         if self.ideal_sectors is None:
-            return of_lanes
+            return self.bytes_of_lanes
         filled = self.ideal_sectors * SECTOR_BYTES
-        return min(of_lanes, filled) if self.width else filled
+        return min(self.bytes_of_lanes, filled) if self.width else filled
 
     @property
     def stores_in_shared(self) -> bool:

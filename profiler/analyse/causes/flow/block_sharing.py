@@ -21,8 +21,8 @@ from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     address_registers,
     find_depending,
-    find_writers,
 )
+from profiler.analyse.causes.flow.possible_writers import writers_before
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
 _DIMENSIONS = "XYZ"
@@ -36,7 +36,7 @@ _FEW = 0.5
 # Work that is left when blocks are merged. Arithmetic may not be, because a block may compute once what serves all of its
 # elements.
 _STAYS = ("dram", "tensor")
-_Value = tuple[int, str]  # of a register at a place
+_Value = tuple[Site, str]  # of a register, when an instruction reads it
 
 
 def count_blocks_alike(evidence: Evidence, site: Site) -> int:
@@ -54,14 +54,13 @@ def _find_dimensions(evidence: Evidence, site: Site) -> set[str] | None:
     It is None if memory holds a part of it, if its writer is unknown, or if no register is known to hold it: coordinates of a
     texture stand in no brackets.
     """
-    here = evidence.place(site, evidence.by_function[site.function])
-    wanted = [(here, register) for register in address_registers(site.instruction)]
+    wanted = [(site, register) for register in address_registers(site.instruction)]
     if not wanted:
         return None
     found: set[str] = set()
     seen = set(wanted)
     while wanted:
-        origin = _origin_of(evidence, site.function, *wanted.pop())
+        origin = _origin_of(evidence, *wanted.pop())
         if origin is None:
             return None
         found |= origin.dimensions
@@ -79,17 +78,15 @@ class _Origin(NamedTuple):
 
 
 @kept
-def _origin_of(evidence: Evidence, function: int, index: int, register: str) -> _Origin | None:
-    """Returns what the value of a register at a place is made of; None if that is unknown. The addresses of many loads have a part in common."""
-    sites = evidence.by_function[function]
+def _origin_of(evidence: Evidence, reader: Site, register: str) -> _Origin | None:
+    """Returns what the value of a register is made of; None if that is unknown. The addresses of many loads have a part in common."""
     origin = _Origin(set(), set())
-    writers = find_writers(evidence, sites, index, register)
-    for writer in writers:
-        one = sites[writer]
+    writers = writers_before(evidence, reader, register)
+    for one in writers:
         if one.kind not in COMPUTED:
             return None
         origin.dimensions.update(_BLOCK_INDEX.findall(one.instruction.text))
-        origin.sources.update((writer, read) for read in one.use.inputs)
+        origin.sources.update((one, read) for read in one.use.inputs)
     return origin if writers else None
 
 

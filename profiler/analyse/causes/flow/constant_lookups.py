@@ -17,7 +17,6 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing
 from profiler.analyse.code.opcodes import JUMPS_BY_REGISTER
-from profiler.catalog.metrics import LANES
 
 # Cycles of an SM for each address: `tone_constant` of tables.cu in tests/data/causes looks at 30 addresses in each lookup, and
 # keeps the unit for it 98 % busy with 0.49 of them a cycle (an H200).
@@ -69,7 +68,7 @@ def is_indexed(site: Site) -> bool:
 
 def _most_cycles(site: Site) -> float:
     """Returns for how long the cache serves a lookup, if each lane looks at another address."""
-    return site.executed * (site.acting or LANES) * _CYCLES_AN_ADDRESS
+    return site.lane_executions * _CYCLES_AN_ADDRESS
 
 
 def are_beyond_the_cache(evidence: Evidence) -> bool:

@@ -32,49 +32,15 @@ NEAR = 24
 COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
 # A value that was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
+INDICES = (
+    "SR_TID",
+    "SR_CTAID",
+    "SR_LANEID",
+)  # special registers: of a thread in its block, of a block, and of a lane
 STACK = frozenset({"R1"})  # the pointer of the stack, from which spilled registers have constant distances
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
-
-
-def find_repeated_loads(evidence: Evidence) -> list[Site]:
-    """Returns the loads from global memory whose address an earlier load had too, as unrolled loops repeat them."""
-    return _repeated(evidence, "global load")
-
-
-def find_loads_kept_apart(evidence: Evidence) -> list[Site]:
-    """Returns the loads from shared memory that repeat an earlier one, without a store between them.
-
-    The compiler keeps what is loaded in a register; but past a barrier, others may have stored there, and it loads again.
-    """
-    return _repeated(evidence, "shared load", unless_stored=True)
-
-
-def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> list[Site]:
-    repeated = []
-    for sites in evidence.by_function.values():
-        writers = _writers_in(evidence, sites[0].function)
-        seen: set[object] = set()
-        for index, site in enumerate(sites):
-            if unless_stored and site.stores_in_shared:
-                seen.clear()
-            if site.kind != kind or ".STRONG" in site.opcode:
-                continue
-            registers = sorted(address_registers(site.instruction))
-            written = tuple((name, _before(index, writers(index, name))) for name in registers)
-            place = (tuple(_ADDRESS.findall(site.instruction.text)), written, site.instruction.predicate)
-            # A place that was loaded before a loop may have been stored to in an earlier turn of it.
-            key = (place, evidence.innermost_loop(site) if unless_stored else None)
-            if registers and key in seen:
-                repeated.append(site)
-            seen.add(key)
-    return repeated
-
-
-def _before(index: int, writer: int | None) -> int | None:
-    """Returns the instruction that wrote a register in this turn of the code; None if the turn before wrote it."""
-    return writer if writer is not None and writer < index else None
 
 
 @lru_cache(maxsize=64)

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
-from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
 from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
     makers_of_value,
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, opposite_of, predicates_in, use_of, written_registers
+from profiler.analyse.code.registers import REGISTER, opposite_of, predicates_in, use_of
 
 _RESULTS = ("fp32", "fp64")
 _MULTIPLY = ("FFMA", "FMUL", "DFMA", "DMUL")
-# These write 16 bits, and keep the other half of the register as it was: `PRMT R4, R8, 0x7632, R4` takes the upper half of R8.
-_KEEP_UPPER_HALF = ("0x7610", "0x7632")
-# A bfloat16 becomes a float, or stands alone in a register.
-_TAKE_LOWER_HALF = (("SHF.L.U32", "0x10"), ("IMAD.U32", "0x10000"), ("LOP3.LUT", "0xffff"))
-_LOWER_HALF = ".H0_H0"
-_UPPER_BYTES = (
-    set("23"),
-    set("67"),
-)  # by which PRMT chooses the upper half of its first value, and of its second
-_STORES = ("STS", "STG", "ST")
 _Positions = frozenset[int]
 _NOTHING: _Positions = frozenset()
 
@@ -142,7 +131,7 @@ def find_sources(loop: Loop) -> tuple[_Positions, ...]:
 
     An instruction that a branch may pass by acts if the branch is not taken. A branch out of the loop ends it, and chooses
     nothing within. An instruction under a predicate reads what was written under the same one; it reads what a register held
-    before only where the predicate did not hold. What stays in the half of a register that nothing takes is not read.
+    before only where the predicate did not hold.
     """
     body, held = loop.body, _Held()
     passed_by = _branches_around(body)
@@ -152,8 +141,8 @@ def find_sources(loop: Loop) -> tuple[_Positions, ...]:
         for one, use in zip(body, uses, strict=True)
     ]
     flow = [
-        (one.predicate or "", use.inputs - left_over(body, place) | chosen, use.results)
-        for place, (one, use, chosen) in enumerate(zip(body, uses, chosen_by, strict=True))
+        (one.predicate or "", use.inputs | chosen, use.results)
+        for one, use, chosen in zip(body, uses, chosen_by, strict=True)
     ]
     # One turn fills the registers, and the next one counts.
     for position, (guard, _, results) in enumerate(flow):
@@ -163,59 +152,6 @@ def find_sources(loop: Loop) -> tuple[_Positions, ...]:
         found.append(passed_by[position].union(*held.read(read, guard)))
         held.write(results, guard, position)
     return tuple(found)
-
-
-def find_halves(evidence: Evidence, sites: Iterable[Site]) -> dict[Site, frozenset[str]]:
-    """Returns the instructions of loops that write half of a register beside one that nothing takes, with the registers that count."""
-    found = {}
-    for site in sites:
-        if site.instruction.name == "PRMT" and (loop := evidence.innermost_loop(site)):
-            place = bisect_left(loop.body, site.instruction.offset, key=lambda one: one.offset)
-            if left := left_over(loop.body, place):
-                found[site] = site.use.inputs - left
-    return found
-
-
-def left_over(body: Sequence[Instruction], place: int) -> frozenset[str]:
-    """Returns the register of which an instruction keeps a half, if nothing in the loop takes that half before all of it is replaced.
-
-    Compilers take single values of 16 bits out of a register so, into one whose other half holds what was there before.
-    """
-    if not _keeps_upper_half(body[place]):
-        return frozenset()
-    register = body[place].operands[0]
-    for one in (*body[place + 1 :], *body[:place]):
-        if _keeps_upper_half(one) and one.operands[0] == register:
-            continue
-        if register in use_of(one.text).inputs and not _takes_lower_half(one, register):
-            return frozenset()
-        if register in written_registers(one) and one.predicate is None:
-            break
-    return frozenset({register})
-
-
-def _keeps_upper_half(one: Instruction) -> bool:
-    operands = one.operands
-    return (
-        one.name == "PRMT" and operands[0] == operands[3] != operands[1] and operands[2] in _KEEP_UPPER_HALF
-    )
-
-
-def _takes_lower_half(one: Instruction, register: str) -> bool:
-    """Returns whether an instruction takes only the lower half of a register."""
-    operands = one.operands
-    if (one.opcode, *operands[2:3]) in _TAKE_LOWER_HALF:
-        return register not in operands[3:]
-    if one.name == "PRMT" and operands[2].startswith("0x"):
-        chosen = set(operands[2].removeprefix("0x").zfill(4))
-        return not any(
-            value == register and chosen & upper
-            for value, upper in zip(operands[1::2], _UPPER_BYTES, strict=True)
-        )
-    if one.name in _STORES and ".U16" in one.opcode:
-        return operands[-1] == register
-    named = [operand for operand in operands[1:] if register in REGISTER.findall(operand)]
-    return bool(named) and all(operand.endswith(register + _LOWER_HALF) for operand in named)
 
 
 def _branches_around(body: Sequence[Instruction]) -> list[_Positions]:

@@ -11,7 +11,7 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.trees import VOTES
+from profiler.analyse.causes.flow.reduction_trees import VOTES
 from profiler.analyse.code.registers import opposite_of
 from profiler.catalog.metrics import LANES
 

@@ -7,9 +7,9 @@ from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_inde
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
     find_depending,
-    find_repeated_loads,
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 
 LIST = (("MOV R2, R8", 10), ("LDG.E.64 R2, [R2.64]", 1000), ("ISETP.NE.AND P0, PT, R2, RZ, PT", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip
 ARRAY = (("MOV R2, R8", 10), ("LDG.E R4, [R2.64]", 1000), ("IADD3 R2, R2, 0x4, RZ", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip

@@ -3,14 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import code_of, evidence_of
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.waiting.dependent_chains import detect_dependent_chain
 from profiler.analyse.causes.flow.loop_carried import (
     count_chains,
     follows_itself,
     is_carried,
-    left_over,
     resident_without,
 )
 
@@ -213,70 +212,6 @@ def test_one_filter_within_another_is_counted_once(waits_inside, does):
         facts={place: {"waits": {"long_scoreboard": count}} for place, count in waits.items()},
     )
     assert follows_itself(evidence) is does
-
-
-# As Triton 3.6 writes a row of bfloat16: what it takes the upper of two values into keeps half of what it was used for last, here a
-# result of the turn before.
-HALVES = (
-    "LDG.E R12, desc[UR4][R2.64]",
-    "PRMT R40, R12, 0x7632, R40",
-    "IMAD.U32 R13, R12, 0x10000, RZ",
-    "SHF.L.U32 R14, R40, 0x10, RZ",
-    "FMUL R13, R13, R20",
-    "FMUL R40, R14, R20",
-    "FMUL R40, R40, R20",
-    "F2FP.BF16.F32.PACK_AB R15, R40, R13",
-    "STG.E desc[UR4][R10.64], R15",
-    "IADD3 R2, R2, 0x4, RZ",
-    "IADD3 R10, R10, 0x4, RZ",
-    "@P0 BRA 0x10",
-)
-
-
-def test_the_half_of_a_register_that_nothing_takes_hands_nothing_on_to_the_next_turn():
-    assert not follows(HALVES)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "LOP3.LUT R14, R40, 0xffff, RZ, 0xc0, !PT",
-        "HADD2 R14, R40.H0_H0, R21.H0_H0",
-        "PRMT R14, R21, 0x5410, R40",
-    ],
-)
-def test_what_takes_the_lower_half_alone_does_not_hand_the_other_on(line):
-    assert not follows([line if one.startswith("SHF.L") else one for one in HALVES])
-
-
-@pytest.mark.parametrize(
-    ("store", "left"),
-    [
-        ("STS.U16 [R21], R40", {"R40"}),
-        ("STS [R21], R40", set()),
-        ("STS.64 [R21], R39", set()),  # R39 and R40
-        ("STS.U16 [R40], R21", set()),
-    ],
-)
-def test_a_store_of_16_bits_takes_half_of_its_value(store, left):
-    assert left_over(code_of("PRMT R40, R12, 0x7632, R40", store, "@P0 BRA 0x0").functions[0], 0) == left
-
-
-@pytest.mark.parametrize(
-    ("line", "by"),
-    [
-        ("SHF.L.U32 R14, R40, 0x10, RZ", "HADD2 R14, R40.H0_H0, R40.H1_H1"),
-        ("SHF.L.U32 R14, R40, 0x10, RZ", "PRMT R14, R21, 0x7610, R40"),
-        # Both halves are multiplied.
-        ("SHF.L.U32 R14, R40, 0x10, RZ", "HMUL2.BF16_V2 R14, R40, R21"),
-        # The upper half becomes a float.
-        ("SHF.L.U32 R14, R40, 0x10, RZ", "LOP3.LUT R14, R40, 0xffff0000, RZ, 0xc0, !PT"),
-        # The instruction takes its lower half, and not what was there before.
-        ("PRMT R40, R12, 0x7632, R40", "PRMT R40, R12, 0x5410, R40"),
-    ],
-)
-def test_a_half_that_is_taken_is_handed_on(line, by):
-    assert follows([by if one == line else one for one in HALVES])
 
 
 # Four filters side by side, whose results one store takes.

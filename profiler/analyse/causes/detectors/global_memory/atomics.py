@@ -67,7 +67,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     where = "shared" if most == "shared atomic" else "global"
     updated = find_updated(evidence, {site: weights[site] for site in sites if site.kind == most})
     blocks = evidence.shape.blocks if evidence.shape else 0
-    updates = sum(site.executed * (site.acting or LANES) for site in sites if site.kind == most)
+    updates = sum(site.lane_executions for site in sites if site.kind == most)
     once_a_block = where == "global" and updates <= blocks
     has_copy = where == "global" and not once_a_block and _adds_copies_of_blocks(evidence, sites)
     apart = where == "global" and not once_a_block and _has_place_for_each_thread(evidence, sites)
@@ -162,11 +162,11 @@ def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> boo
     """
     if not evidence.has_costs or evidence.shape is None or evidence.shape.block[0] < evidence.shape.threads:
         return False
-    updating = [site for site in sites if site.kind == "atomic" and (site.acting or LANES) > 1]
+    updating = [site for site in sites if site.kind == "atomic" and site.acting_lanes > 1]
     differing = find_differing_in_block(evidence)
     return bool(updating) and not any(
         evidence.innermost_loop(site)
-        or (site.acting or LANES) * site.executed * site.width / 8 > SECTOR_BYTES * (site.sectors or 0.0)
+        or site.bytes_of_lanes > SECTOR_BYTES * (site.sectors or 0.0)
         or any(
             one in differing and _drops_part_of_index(evidence.shape, one)
             for one in reach(finding_place(evidence, site), lambda one: sources_of(evidence, one))

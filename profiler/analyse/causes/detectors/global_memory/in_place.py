@@ -6,14 +6,13 @@ from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN
+from profiler.analyse.causes.evidence.blocks_of_sm import shared_of_block
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.dataflow import find_pointers
-from profiler.analyse.causes.flow.overwriting import is_read_past_barrier
+from profiler.analyse.causes.flow.repeated_stores import is_read_past_barrier
 from profiler.catalog.metrics import SECTOR_BYTES
 
-# That any block can have (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
-_SHARED_BYTES = 48 * 1024
 # By which blocks of a grid or of a cluster wait for each other, or order what others read, beside atomics and loads that no cache serves.
 _BETWEEN_BLOCKS = (*FENCES, "UCGABAR_ARV", "UCGABAR_WAIT")
 
@@ -80,4 +79,4 @@ def _stored_in_turn(evidence: Evidence, store: Site) -> float:
 def _shared_left(evidence: Evidence) -> float:
     """Returns the bytes of shared memory that a block of this GPU can have beside those that it has."""
     used = evidence.shape.shared_bytes if evidence.shape else None
-    return (evidence.find("shared_of_block") or _SHARED_BYTES) - (used or 0)
+    return shared_of_block(evidence) - (used or 0)

@@ -11,11 +11,10 @@ from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.addresses.structures import find_structure
+from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_gathered, is_placed_by_data
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
-from profiler.analyse.causes.flow.gathered import is_gathered, is_placed_by_data
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
@@ -201,7 +200,7 @@ def _takes_pieces(evidence: Evidence, site: Site) -> bool:
     """
     if not evidence.has_costs or site.acting is None or not site.excess_sectors:
         return False
-    of_runs = site.executed * _rows(evidence, site) + bytes_of(site) / SECTOR_BYTES
+    of_runs = site.executed * _rows(evidence, site) + site.bytes_of_lanes / SECTOR_BYTES
     return (site.sectors or 0.0) > of_runs
 
 
@@ -262,10 +261,6 @@ def cheaper_accesses(evidence: Evidence, sites: Sequence[Site]) -> Effect:
 
 def _part(some: float, rest: float) -> float:
     return some / (some + rest) if some else 0.0
-
-
-def bytes_of(site: Site) -> float:
-    return site.executed * (site.acting or LANES) * site.width / 8
 
 
 _TABLE_ELSEWHERE = (

@@ -13,7 +13,6 @@ from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import GLOBAL, Site
 from profiler.analyse.causes.flow.dataflow import sources_of
-from profiler.catalog.metrics import LANES
 
 # A store takes a cycle for each sector, and two if its lanes lie apart: copies of 16 bytes a lane keep L1 busy for as many cycles as they
 # store sectors, and transposes that store columns for 64 cycles a request (`transpose_rows` in tests/data/causes).
@@ -69,4 +68,4 @@ def _cycles_again(site: Site) -> float:
         return 0.0
     touched = site.sectors or 0.0
     parts = max(1, site.width // _BITS_AT_ONCE)
-    return max(0.0, min(site.executed * (site.acting or LANES), parts * touched) - touched)
+    return max(0.0, min(site.lane_executions, parts * touched) - touched)

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.layout import (
-    bytes_of,
     find_side_by_side,
     is_misaligned,
     lies_apart,
@@ -16,7 +15,7 @@ from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTE
 from profiler.analyse.causes.evidence.addresses import base_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, TEXTURE_FETCHES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, TEXTURE_FETCHES, Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent, find_single_values
 from profiler.analyse.causes.flow.dataflow import (
@@ -39,8 +38,6 @@ _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", 
 # What works for each element, or for each sector, has as much to do as before.
 _AS_MUCH_TO_MOVE = ("l2",)
 _AS_MUCH_WORK = (*_AS_MUCH_TO_MOVE, "fma", "alu", "fp64", "xu", "tensor")
-# The most lanes of an access that one lane of each warp makes, such as that of the warp's sum; two lanes are an exchange already.
-_ONE_LANE = 1.5
 
 
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
@@ -61,8 +58,8 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     # Accesses of one base become part of the same wide access, aligned or not.
     bases = {base_of(site) for site in sites}
     single = find_single_values(evidence)
-    total = sum(bytes_of(site) for site in accesses if site not in single)
-    moved = sum(bytes_of(site) for site in accesses if base_of(site) in bases)
+    total = sum(site.bytes_of_lanes for site in accesses if site not in single)
+    moved = sum(site.bytes_of_lanes for site in accesses if base_of(site) in bases)
     if not sites or 2 * moved < total or count_times_requested(evidence, together=True) > OFTEN:
         return
     if evidence.waits_by_reason and evidence.time_of(accesses) < WORTH_A_CHANGE:
@@ -79,7 +76,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
         f"{_widths_text(widths)} a thread, {request:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
         f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
         _widened(evidence, sites, bases),
-        {site: bytes_of(site) for site in sites},
+        {site: site.bytes_of_lanes for site in sites},
         {"access_bytes": width / 8, "request_bytes": request, "moved_so_pct": 100 * moved / total},
     )
 
@@ -168,7 +165,7 @@ def _has_row_each_turn(evidence: Evidence, sites: Sequence[Site]) -> bool:
 
 
 def _stores_of_elements(evidence: Evidence) -> list[Site]:
-    return [site for site in evidence.of("global store") if (site.acting or LANES) > _ONE_LANE]
+    return [site for site in evidence.of("global store") if site.acting_lanes > ONE_LANE]
 
 
 def _find_exchanged(evidence: Evidence, stores: Iterable[Site]) -> list[Site]:
@@ -204,7 +201,7 @@ def _exchanges_elements(evidence: Evidence) -> bool:
     thread takes more elements, fewer warps have such a result.
     """
     return any(
-        site.kind == "shared atomic" or site.acting is None or site.acting > _ONE_LANE
+        site.kind == "shared atomic" or site.acting_lanes > ONE_LANE
         for site in evidence.of(*SHARED)
         if site.kind == "shared atomic" or site.stores_in_shared
     )
@@ -227,7 +224,7 @@ def _is_alone(evidence: Evidence, site: Site) -> bool:
     """
     lanes = evidence.by_function[site.function][0].lanes or LANES
     acting = site.acting if evidence.has_costs and site.acting is not None else LANES
-    return acting <= _ONE_LANE < lanes and not evidence.innermost_loop(site)
+    return acting <= ONE_LANE < lanes and not evidence.innermost_loop(site)
 
 
 def _is_contiguous(evidence: Evidence, site: Site) -> bool:

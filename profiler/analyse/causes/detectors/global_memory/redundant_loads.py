@@ -13,7 +13,6 @@ from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_own_part
-from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
 from profiler.analyse.causes.flow.block_sharing import (
     count_blocks_alike,
     find_block_independent,
@@ -22,11 +21,14 @@ from profiler.analyse.causes.flow.block_sharing import (
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     find_address_work,
+)
+from profiler.analyse.causes.flow.repeated_loads import (
+    find_addresses_gone,
+    find_later_passes,
     find_repeated_loads,
 )
-from profiler.analyse.causes.flow.overwriting import is_read_past_barrier, part_overwritten
-from profiler.analyse.causes.flow.passes import find_later_passes
-from profiler.analyse.causes.flow.served_loads import find_addresses_gone
+from profiler.analyse.causes.flow.repeated_stores import is_read_past_barrier, part_overwritten
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import SECTOR_BYTES
 from profiler.text import whole_percent

@@ -12,15 +12,16 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.causes.evidence.sites import FENCES, Site
-from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
 from profiler.analyse.causes.flow.loop_carried import is_carried
-from profiler.analyse.causes.flow.overwriting import (
+from profiler.analyse.causes.flow.repeated_stores import (
     count_copies,
     find_other_loads,
+    find_stores_alike,
     is_read_past_barrier,
     part_overwritten,
+    sectors_by_place,
 )
-from profiler.analyse.causes.flow.stores_alike import find_stores_alike, sectors_by_place
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 
 _UNROLLED = 4.0  # turns of a loop by the compiler
 

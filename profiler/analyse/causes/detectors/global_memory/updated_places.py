@@ -15,7 +15,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.catalog.metrics import LANES, SECTOR_BYTES
+from profiler.catalog.metrics import SECTOR_BYTES
 
 Updated = Literal[
     "one place",  # all lanes of a warp, as far as the code and the counters say; or nothing says more
@@ -88,5 +88,4 @@ def _is_one_for_all(evidence: Evidence, site: Site, makers: Collection[Site]) ->
 
 def _has_room_for_lanes(site: Site) -> bool:
     """Returns whether a request touches as many sectors as the values of its lanes fill side by side: with fewer, lanes share places."""
-    filled = (site.acting or LANES) * site.width / 8 * site.executed
-    return bool(site.sectors) and SECTOR_BYTES * (site.sectors or 0.0) >= filled
+    return bool(site.sectors) and SECTOR_BYTES * (site.sectors or 0.0) >= site.bytes_of_lanes

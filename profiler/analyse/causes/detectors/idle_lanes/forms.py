@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 
-from profiler.analyse.causes.detectors.idle_lanes.steps import acting_lanes, find_unconcerned, is_broadcast
+from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
 from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
+from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import find_address_work, find_depending, find_processing
-from profiler.analyse.causes.flow.what_decides import is_decided_by_loads
 from profiler.catalog.metrics import LANES
 
 _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
-_ONE_LANE = 1.5  # on average: two lanes share something out already
 # With so many of its lanes, a warp takes elements: it has room for a third of another row. Of more, the rest is the end of a long row.
 _SHORT = 3 / 4
 
@@ -67,14 +66,14 @@ def what_is_idle(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, s
     work = {site: part for site, part in idle.items() if site.kind in _WORK or site in processing}
     exchanging = _with_loaded_from_shared(evidence) & work.keys()
     if _are_most(work, exchanging) and any(site.kind in SHARED for site in exchanging):
-        of_one = {site for site in exchanging if LANES * (1 - idle[site]) <= _ONE_LANE}
+        of_one = {site for site in exchanging if LANES * (1 - idle[site]) <= ONE_LANE}
         if any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one):
             return _STEPS
         if _are_most(work, of_one):
             if any(site.instruction.name == "SHFL" for site in evidence.of("mio")):
                 return _ONE_FOR_WARP
             left_by_all = any(
-                site.stores_in_shared and acting_lanes(site) > _ONE_LANE * site.executed
+                site.stores_in_shared and site.lane_executions > ONE_LANE * site.executed
                 for site in evidence.sites
             )
             return _ONE_FOR_ALL if left_by_all else _ONE_ALONE
@@ -107,13 +106,13 @@ def _lanes_of_elements(evidence: Evidence) -> float:
     unconcerned = find_unconcerned(evidence)
     most: dict[object, Site] = {}
     for site in evidence.of("global load"):
-        if site in unconcerned or is_broadcast(site) or (site.acting or LANES) <= _ONE_LANE:
+        if site in unconcerned or is_broadcast(site) or site.acting_lanes <= ONE_LANE:
             continue
         around = evidence.innermost_loop(site) or site.function
-        if around not in most or acting_lanes(site) > acting_lanes(most[around]):
+        if around not in most or site.lane_executions > most[around].lane_executions:
             most[around] = site
     executed = sum(site.executed for site in most.values())
-    return sum(map(acting_lanes, most.values())) / executed if executed else LANES
+    return sum(site.lane_executions for site in most.values()) / executed if executed else LANES
 
 
 def _with_loaded_from_shared(evidence: Evidence) -> set[Site]:

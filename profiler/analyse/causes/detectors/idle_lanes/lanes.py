@@ -18,14 +18,14 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
-from profiler.analyse.causes.flow.addresses.walks import find_walking
+from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 from profiler.analyse.causes.flow.lane_values import (
     find_warps_without_work,
     is_left_early,
 )
-from profiler.analyse.causes.flow.trees import find_in_trees
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.places import find_heaviest
 from profiler.analyse.code.math_functions.sizes import is_tested
 from profiler.catalog.metrics import LANES, SECTOR_BYTES

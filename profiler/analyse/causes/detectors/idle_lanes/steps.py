@@ -53,11 +53,11 @@ def _serving_step(
     accesses = [
         site for site in step if site.kind in ACCESSES and site not in unconcerned and site not in alike
     ]
-    working = max((acting_lanes(site) for site in accesses), default=passing * LANES)
+    working = max((site.lane_executions for site in accesses), default=passing * LANES)
     idle = 1 - working / (passing * LANES)
     exchanging = {site for site in _find_exchanging(step) if site.instruction.name != "SHFL"}
     results = [site for site in step if (site.kind in _RESULTS or site in exchanging) and site not in beside]
-    if idle < LANE_MISSING or any(acting_lanes(site) > working for site in results):
+    if idle < LANE_MISSING or any(site.lane_executions > working for site in results):
         return {}
     if _is_search(evidence, step, beside):
         return {}
@@ -65,7 +65,7 @@ def _serving_step(
     elsewhere = [
         site
         for site in evidence.by_function[step[0].function]
-        if site.kind in ACCESSES and site not in step and acting_lanes(site) > working
+        if site.kind in ACCESSES and site not in step and site.lane_executions > working
     ]
     needed = reach(elsewhere, lambda site: _made_by(evidence, site))
     served -= needed
@@ -111,10 +111,6 @@ def is_broadcast(site: Site) -> bool:
         and site.ideal_sectors == site.executed
         and site.ideal_sectors * SECTOR_BYTES < apart
     )
-
-
-def acting_lanes(site: Site) -> float:
-    return site.executed * LANES * (1 - site.idle_share)
 
 
 @kept

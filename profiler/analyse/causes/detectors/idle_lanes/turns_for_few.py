@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from operator import attrgetter
 from typing import NamedTuple
 
-from profiler.analyse.causes.detectors.idle_lanes.steps import acting_lanes, find_unconcerned, is_broadcast
+from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import find_depending, readers_behind
 from profiler.analyse.causes.flow.lane_values import find_differing, is_left_early
-from profiler.analyse.causes.flow.loop_carried import find_halves, is_carried
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.catalog.metrics import LANES
 
 _HALF = 1 / 2
@@ -64,7 +65,7 @@ def _find_turns(evidence: Evidence) -> list[_Turns]:
         loads = {site for site in accesses if site.kind == "global load"}
         results = {site for site in own if site.kind in _RESULTS and site not in dividing}
         if loads and results and not is_left_early(evidence, own[-1]):
-            part = max(map(acting_lanes, accesses)) / (loop.iterations * LANES)
+            part = max(site.lane_executions for site in accesses) / (loop.iterations * LANES)
             found.append(_Turns(own, loads, results, part))
     return found
 
@@ -72,11 +73,8 @@ def _find_turns(evidence: Evidence) -> list[_Turns]:
 def _made_of(evidence: Evidence, function: int, loads: Collection[Site]) -> set[Site]:
     """Returns what depends on the lane by way of what these load alone. A lane's index may choose a result, such as zero for no element."""
     sites = evidence.by_function[function]
-    halves = find_halves(evidence, sites)
     fed = find_depending(sites, evidence.loops[function], set(loads))
-    return set(fed) - set(
-        find_differing(evidence, set(loads), takes=lambda site: halves.get(site, site.use.inputs))
-    )
+    return set(fed) - set(find_differing(evidence, set(loads), takes=attrgetter("use.inputs")))
 
 
 def _are_only_stored(evidence: Evidence, turns: _Turns) -> bool:

@@ -10,6 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -24,7 +25,6 @@ _COUNTS = ("IADD3", "VIADD", "IMAD.IADD")
 # of a byte, or of more of them, needs no mask once it is shifted.
 _FEWEST_BITS = 8
 _HIGHEST_BITS = {"0x19": "0x7", "0x11": "0xf", "0x1": "0x1f"}
-_WORD_BITS = 32
 
 
 def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
@@ -171,4 +171,4 @@ def _adds_one(adder: Site, taking: Site) -> bool:
     bit = _bit_of_mask(taking.instruction.operands[2]) if taking.instruction.name == "LOP3" else 0
     if not bit:
         return True
-    return adder.opcode.startswith("LEA.HI") and adder.instruction.operands[-1] == hex(_WORD_BITS - bit)
+    return adder.opcode.startswith("LEA.HI") and adder.instruction.operands[-1] == hex(WORD_BITS - bit)

@@ -15,8 +15,8 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     find_dividing_64_bits,
     find_users_of_quotients,
 )
+from profiler.analyse.causes.flow.branch_conditions import compares_data
 from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
-from profiler.analyse.causes.flow.what_decides import compares_data
 from profiler.analyse.code.math_functions.sizes import is_tested
 from profiler.text import whole_percent
 

@@ -20,7 +20,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import ends_turns
 from profiler.analyse.causes.flow.loop_carried import is_carried, steps_on
-from profiler.analyse.causes.flow.trees import find_in_trees
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.code.registers import predicates_in
 from profiler.text import whole_percent
 

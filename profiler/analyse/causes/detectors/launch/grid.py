@@ -19,10 +19,10 @@ from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
-from profiler.analyse.causes.flow.dataflow import find_repeated_loads
+from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads, may_work_differently
 from profiler.analyse.causes.flow.lane_values import is_left_early
 from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself
-from profiler.analyse.causes.flow.what_decides import is_decided_by_loads, may_work_differently
+from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
     count_waves,

@@ -18,7 +18,6 @@ from profiler.analyse.causes.evidence.blocks_of_sm import (
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
-from profiler.analyse.causes.flow.addresses.pieces import has_own_piece
 from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 
@@ -150,7 +149,7 @@ def _waiting_alone(evidence: Evidence) -> float:
 _LIMIT_ADVICE = {
     "registers-limit-occupancy": "Use fewer registers (`__launch_bounds__`, a smaller tile for each thread), or overlap more work in each thread.",
     "shared-memory-limits-occupancy": "Use a smaller tile or a narrower type in shared memory, or more threads for the same tile.",
-    "block-too-small": "Use blocks of 128 to 256 threads.",
+    "block-too-small": "Use blocks of 128 to 256 threads. A block that has one piece of work now (a row, a tile) then takes several.",
     "block-size-limits-occupancy": "Choose a block size that divides the warps of an SM, such as 256 threads.",
 }
 
@@ -163,7 +162,7 @@ _SEVERAL_PIECES = (
 def _advise(evidence: Evidence, name: str) -> str:
     if name != "block-too-small":
         return _LIMIT_ADVICE[name]
-    return share_out(evidence) or (_SEVERAL_PIECES if has_own_piece(evidence) else _LIMIT_ADVICE[name])
+    return share_out(evidence) or (_SEVERAL_PIECES if evidence.of("shared load") else _LIMIT_ADVICE[name])
 
 
 def _limit_figure(evidence: Evidence, name: str) -> dict[str, float]:

@@ -16,16 +16,16 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.operations import step_in_loop
+from profiler.analyse.causes.flow.addresses.strides import step_in_loop
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
+from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import LANES
 
 _WIDEST_BYTES = WIDEST_BITS // 8
 _WAITS = ("short_scoreboard", "mio_throttle")
 _PASS_BYTES = 128  # of shared memory that come at once
-_WORD_BITS = 32
 # A word that is stored elsewhere may need a store of its own, and these are four times as many as wide ones.
-_LOADS_A_STORE = WIDEST_BITS / _WORD_BITS
+_LOADS_A_STORE = WIDEST_BITS / WORD_BITS
 
 
 def detect_narrow_shared(evidence: Evidence) -> Iterable[Candidate]:
@@ -93,12 +93,12 @@ def _yield_pieces(evidence: Evidence) -> Iterator[tuple[list[Site], Sequence[int
     for site in evidence.of("shared load"):
         if (
             (loop := evidence.innermost_loop(site))
-            and _WORD_BITS <= site.width < WIDEST_BITS
+            and WORD_BITS <= site.width < WIDEST_BITS
             and site.instruction.name == "LDS"
         ):
             behind[loop, base_of(site), site.width].append(site)
     stored = sum(
-        site.executed * max(site.width, _WORD_BITS) / _WORD_BITS
+        site.executed * max(site.width, WORD_BITS) / WORD_BITS
         for site in evidence.sites
         if site.stores_in_shared
     )

@@ -8,11 +8,11 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import MEETINGS, Site
-from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
-from profiler.analyse.causes.flow.addresses.owned import find_owned
+from profiler.analyse.causes.flow.addresses.shared_places import find_owned
 from profiler.analyse.causes.flow.dataflow import address_registers
-from profiler.analyse.causes.flow.overwriting import part_overwritten
-from profiler.analyse.causes.flow.trees import find_in_trees
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.repeated_stores import part_overwritten
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.loops import Loop
 
 

@@ -20,9 +20,10 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.causes.flow.working_blocks import count_working_blocks
+from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -50,7 +51,6 @@ _OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 _FACTORS = 2
 _OF_INTEGERS = "IMAD"  # without a modifier: others move, shift, or find the upper half of an address
 _OF_PACKED = {"IDP.4A": 4, "IDP.2A": 2}
-_WORD_BITS = 32
 
 
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
@@ -102,7 +102,7 @@ def _part_of_next_tile(
     """Returns the part of the loads that the next larger tile spares, from the multiply-adds that each of them, and each of its passes, feeds."""
     count = sum(site.executed * (1 - spared.get(site, 0.0)) for site in loads)
     passes = sum((site.ideal_passes or 0.0) * (1 - spared_passes.get(site, 0.0)) for site in loads)
-    words = sum(site.executed * site.width / _WORD_BITS for site in loads) / count
+    words = sum(site.executed * site.width / WORD_BITS for site in loads) / count
     of_a_load, of_a_pass = uses / count, uses / passes if passes else _TILE_PER_PASS
     column = max(_COLUMN_PER_LOAD, words * _COLUMN_PER_VALUE)
     if column >= _WORTH_A_COLUMN * of_a_load:
@@ -203,7 +203,7 @@ def _has_few_rows(evidence: Evidence) -> bool:
     So where a few queries are padded to the 16 rows that tensor cores take. Copies before a loop may be those of its first turns.
     """
     return any(
-        1 <= (LANES if site.acting is None else site.acting) <= LANES / 2
+        1 <= site.acting_lanes <= LANES / 2
         for site in evidence.of("global load")
         if site.instruction.predicate
         and site.instruction.name not in COPIES_TO_SHARED

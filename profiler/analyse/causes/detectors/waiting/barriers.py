@@ -8,8 +8,8 @@ from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WORTH_A_CHANG
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering, find_own_part
-from profiler.analyse.causes.flow.dataflow import find_loads_kept_apart
-from profiler.analyse.causes.flow.trees import find_in_trees
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.repeated_loads import find_loads_kept_apart
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -76,7 +76,7 @@ def _exchanging(evidence: Evidence, apart: Set[Site]) -> dict[Site, float]:
     if any(_meets_in_banks(site) for site in (*loads, *stores)):
         return {}
     read, written, met = (sum(site.executed for site in sites) for sites in (loads, stores, barriers))
-    by_all = sum(site.executed * (site.acting or LANES) / LANES for site in stores)
+    by_all = sum(site.lane_executions / LANES for site in stores)
     if not read or read > _MOST_READERS * written or written > _MOST_STORES * met:
         return {}
     if by_all < _FEWEST_STORES * met:

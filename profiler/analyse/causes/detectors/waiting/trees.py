@@ -13,7 +13,7 @@ from profiler.analyse.causes.detectors.instructions.sums_across_threads import d
 from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.flow.trees import find_sums_for_all, find_trees
+from profiler.analyse.causes.flow.reduction_trees import find_sums_for_all, find_trees
 from profiler.text import whole_percent
 
 

@@ -16,8 +16,8 @@ from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
 from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.causes.flow.trees import find_in_trees
 from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 

@@ -1,6 +1,6 @@
 """Computes which bytes an access touches, as far as the machine code says it.
 
-`operations.py` knows what integer instructions do, for any kind of number; `spans.py` computes with the least and the most that a
-register may hold, and `threads.py` with what each thread of a block holds. `paths.py` finds who may have written a register.
-`fixed.py` knows which accesses come to the same address in each turn of a loop. `owned.py` and `arrays.py` ask them which places a thread has for itself, and which loads bring different data.
+`operations.py` knows what integer instructions do, for any kind of number. With it, `threads.py` computes how far apart the threads of a
+block access memory, and `shared_places.py` which places of shared memory an access may touch. `strides.py` says how far a turn of a
+loop moves on, `indexed.py` by which index an address is computed, and `arrays.py` which loads bring different data.
 """

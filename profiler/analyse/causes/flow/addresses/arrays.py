@@ -12,7 +12,7 @@ from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.measured_time import wasted_dram
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.operations import step_in_loop
+from profiler.analyse.causes.flow.addresses.strides import step_in_loop
 from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.code.loops import Loop
 

@@ -9,21 +9,17 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Generic, TypeVar
 
-from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
-from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.opcodes import is_move
+from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import is_predicate
 
 _PARTS = re.compile(r"(?:^|\+)([^+]+)")
 _PART = re.compile(r"(-?)(U?R\d+|U?RZ|0x[0-9a-f]+)(?:\.(?:X(\d+)|U32|64))?(?:\.reuse)?")
 _MOVES = ("MOV", "UMOV", "R2UR")
-_SUMS = ("IADD3", "UIADD3", "VIADD")
-_CARRY = "IMAD.X"  # of a sum of 64 bits into its upper half, as a product with zero
+SUMS = ("IADD3", "UIADD3", "VIADD")
+CARRY = "IMAD.X"  # of a sum of 64 bits into its upper half, as a product with zero
 _SHIFTS_RIGHT, _SHIFTS_LEFT = ("SHF.R", "USHF.R"), ("SHF.L", "USHF.L")
 _OF_HALVES = frozenset({"HI", "X", "U64"})  # their results are the upper half of 64 bits, or all of them
-WORD_BITS = 32
 NEGATIVE = 1 << WORD_BITS - 1
 _WORD = 1 << WORD_BITS
 AND = 0xC0  # the table by which LOP3 computes a & b
@@ -113,7 +109,7 @@ class Operations(ABC, Generic[_Number]):
             return self.shifted_right(taken[2], taken[1])
         if not _OF_HALVES.isdisjoint(one.opcode.split(".")):
             return None
-        if one.name in _SUMS and taken:
+        if one.name in SUMS and taken:
             return reduce(self.sum, taken)
         if one.name in ("IMAD", "UIMAD") and count == 3:
             return self.sum(self.product(taken[0], taken[1]), taken[2])
@@ -142,38 +138,3 @@ def by_table(numbers: Sequence[int], table: int) -> int:
                 chosen &= number if row >> 2 - place & 1 else ~number
             result |= chosen
     return result
-
-
-def step_of(site: Site, register: str) -> int | None:
-    """Returns by how much an instruction raises a register, if it adds a constant to it."""
-    one = site.instruction
-    added = [part for part in one.operands[1:] if part != register and not is_predicate(part)]
-    is_sum = one.name in _SUMS or one.opcode.startswith(_CARRY)
-    if not is_sum or len(added) == len(one.operands[1:]):
-        return None
-    numbers = [
-        0 if part.endswith("RZ") else int(part, 16) if part.startswith("0x") else None for part in added
-    ]
-    known = [number for number in numbers if number is not None and number < NEGATIVE]
-    return sum(known) if len(known) == len(numbers) else None
-
-
-def _step_by(evidence: Evidence, site: Site, register: str) -> int | None:
-    """Returns by how much an instruction raises a register, also where it moves the sum back from another one."""
-    if not is_move(site.instruction):
-        return step_of(site, register)
-    makers = sources_of(evidence, site)
-    return step_of(makers[0], register) if len(makers) == 1 else None
-
-
-def step_in_loop(evidence: Evidence, loop: Loop, access: Site) -> int | None:
-    """Returns how many bytes further each turn of a loop accesses; nothing where that is not the same for all turns."""
-    step = 0
-    for register in address_registers(access.instruction):
-        for site in evidence.inside(loop):
-            if register in site.use.results:
-                further = _step_by(evidence, site, register)
-                if further is None or site.instruction.predicate is not None:
-                    return None
-                step += further
-    return step

@@ -12,9 +12,10 @@ from typing import NamedTuple
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.operations import WORD_BITS, Operations, by_table
-from profiler.analyse.causes.flow.addresses.paths import is_in_each_turn, writers_before
+from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
 from profiler.analyse.causes.flow.lane_values import NOT_REPEATED
+from profiler.analyse.causes.flow.possible_writers import is_in_each_turn, writers_before
+from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import LANES
 
 

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, SIZE_IS_UNKNOWN, Kind, Site
-from profiler.analyse.causes.flow.arithmetic.steady import ARITHMETIC
+from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import ARITHMETIC
 from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import find_depending, find_processing, reach, sources_of
-from profiler.analyse.causes.flow.loop_carried import find_halves
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
@@ -162,9 +161,8 @@ def _find_depending(
 ) -> set[Site]:
     """Returns the instructions whose results depend on an index of the block."""
     first = {site for site in sites if index in site.instruction.text or _is_unknown(site)}
-    halves = find_halves(evidence, sites)
     while True:
-        depending = set(find_depending(sites, loops, first, takes=lambda site: halves.get(site, site.taken)))
+        depending = set(find_depending(sites, loops, first))
         new = _passed_by(sites, depending) | _loading_from(evidence, sites, depending)
         if new <= depending:
             return depending

@@ -5,7 +5,7 @@ from made_evidence import evidence_of, names
 
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import detect_redundant_stores
 from profiler.analyse.causes.evidence.latency import ONE_SLICE
-from profiler.analyse.causes.flow.stores_alike import add_stores_alike
+from profiler.analyse.causes.flow.repeated_stores import add_stores_alike
 
 CYCLES = "lts__cycles_elapsed.max"  # of L2
 LENGTH = ("LDC.64 R2, c[0x0][0x210]", "S2R R5, SR_TID.X", "S2R R6, SR_CTAID.X")

@@ -74,31 +74,6 @@ def test_lanes_may_have_work_that_needs_no_load(changed):
     assert not parts(made(**changed))
 
 
-# A vector of bfloat16 for each lane: those without one take zeros, in half of a register that held an address before.
-CHOSEN = {
-    "address": ("IADD3 R4, R20, 0x1, RZ", ALL),
-    "other": ("@!P0 PRMT R4, RZ, 0x7610, R4", HALF),
-    "load": ("@P0 LDG.E.U16 R4, [R2]", HALF),
-    "widen": ("IMAD.U32 R5, R4, 0x10000, RZ", ALL),
-    "add": ("FFMA R6, R5, R5, R6", ALL),
-    "next": ("IADD3 R2, R2, 0x40, RZ", ALL),
-    "end": ("@P2 BRA 0x20", ALL),
-}
-
-
-@pytest.mark.parametrize(
-    ("changed", "found"),
-    [
-        ({}, True),
-        ({"widen": ("IADD3 R5, R4, R20, RZ", ALL)}, False),  # with the index of the lane
-        ({"other": ("@!P0 PRMT R4, R20, 0x7610, R4", HALF)}, False),  # or that index in place of an element
-        ({"other": ("@!P1 PRMT R4, RZ, 0x7610, R4", HALF)}, False),  # which other lanes keep
-    ],
-)
-def test_zeros_in_place_of_an_element_are_no_work_of_the_lane(changed, found):
-    assert bool(parts(made_of({**CHOSEN, **changed}))) == found
-
-
 # What all threads have made before is multiplied with an element for half of the lanes.
 STORED = {
     "load": ("@P0 LDG.E R4, [R2]", HALF),

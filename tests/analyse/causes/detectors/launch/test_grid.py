@@ -7,7 +7,7 @@ from made_evidence import BUSY, FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, 
 
 from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.evidence.latency import UNNAMED, Places
-from profiler.analyse.causes.flow.what_decides import may_work_differently
+from profiler.analyse.causes.flow.branch_conditions import may_work_differently
 
 # The length of each list decides how often a warp passes a branch.
 BY_DATA = ("LDG.E R3, [R6.64]", "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x0")

@@ -123,13 +123,12 @@ def test_another_size_of_blocks_changes_both_limits_that_it_sets():
     )  # of blocks of 256 threads, an eighth is launched
 
 
-def test_a_small_block_that_is_a_row_should_take_several_rows_and_not_more_threads():
+def test_a_small_block_whose_threads_share_a_piece_should_take_several_pieces_and_not_more_threads():
     figures = {"launch__occupancy_limit_blocks": 32.0, "launch__occupancy_limit_warps": 64.0, "occupancy_limit_pct": 50.0}  # fmt: skip
-    indices = ["S2R R0, SR_TID.X", "S2R R1, SR_CTAID.X"]
 
-    def advised(index):
-        (found,) = occupancy.detect_occupancy(evidence_of(*indices, index, LOAD, block=32, figures=figures))
+    def advised(*lines):
+        (found,) = occupancy.detect_occupancy(evidence_of(LOAD, *lines, block=32, figures=figures))
         return found.advice
 
-    assert advised("IMAD R2, R1, c[0x0][0x0], R0") == "Use blocks of 128 to 256 threads."
-    assert advised("IMAD R2, R1, c[0x0][0x220], R0").startswith("Let a block take several of the pieces")
+    assert advised("STS [R0], R4").startswith("Use blocks of 128 to 256 threads")
+    assert advised("STS [R0], R4", "LDS R5, [R6]").startswith("Let a block take several of the pieces")

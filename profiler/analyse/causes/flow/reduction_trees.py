@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, Kind, Site
-from profiler.analyse.causes.flow.addresses.spans import is_apart
+from profiler.analyse.causes.flow.addresses.shared_places import is_apart
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     choosers_of,

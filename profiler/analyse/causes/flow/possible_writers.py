@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -16,18 +16,35 @@ _TO_ANYWHERE = ("BRX", "BRXU", "JMX", "JMXU")
 
 
 def writers_before(evidence: Evidence, site: Site, register: str) -> Set[Site]:
-    """Returns the instructions whose result a register may hold when an instruction reads it; none where another may."""
-    ends = _before_each(evidence, site.function)[_place(evidence, site)]
-    return _writers(evidence, site.function, ends, register, site.instruction.predicate)
+    """Returns the instructions whose result a register or predicate may hold when an instruction reads it; none where another may.
 
-
-def writers_before_loop(evidence: Evidence, loop: Loop, function: int, register: str) -> Set[Site]:
-    """Returns the instructions whose result a register may hold when a loop starts."""
-    before = _before_each(evidence, function)
-    within = {_place(evidence, one) for one in evidence.inside(loop)}
-    return _writers(
-        evidence, function, [one for place in within for one in before[place] if one not in within], register
-    )
+    `find_writers` follows the text, and here all that a branch may pass by counts. What reads the register under a predicate reads what was
+    written under it, until the predicate changes.
+    """
+    sites, before = evidence.by_function[site.function], _before_each(evidence, site.function)
+    predicate = site.instruction.predicate
+    asked = predicates_in(predicate or "")
+    found: set[Site] = set()
+    seen: set[tuple[int, bool]] = set()
+    # And whether the predicate is still the same there.
+    wanted = [(place, predicate is not None) for place in before[_place(evidence, site)]]
+    while wanted:
+        step = wanted.pop()
+        if step in seen:
+            continue
+        seen.add(step)
+        place, is_same = step
+        writer = sites[place]
+        under = writer.instruction.predicate
+        if register in writer.use.results:
+            found.add(writer)
+            if under is None or (is_same and under == predicate):
+                continue
+        if writer.instruction.name == "CALL" or not before[place]:
+            return set()
+        stays = is_same and not writer.use.predicates_written & asked
+        wanted += [(one, stays) for one in before[place]]
+    return found
 
 
 def is_in_each_turn(evidence: Evidence, loop: Loop, site: Site) -> bool:
@@ -38,40 +55,6 @@ def is_in_each_turn(evidence: Evidence, loop: Loop, site: Site) -> bool:
     here = _place(evidence, site)
     passed = reach([_place(evidence, inside[-1])], lambda one: () if one == here else before[one])
     return _place(evidence, inside[0]) not in passed - {here}
-
-
-def _writers(
-    evidence: Evidence, function: int, ends: Iterable[int], register: str, predicate: str | None = None
-) -> Set[Site]:
-    """Returns the instructions whose result a register or predicate may hold at the ends of these paths; none where another may.
-
-    `find_writers` follows the text, and here all that a branch may pass by counts. What reads the register under a predicate reads what was
-    written under it, until the predicate changes.
-    """
-    sites, before = evidence.by_function[function], _before_each(evidence, function)
-    asked = predicates_in(predicate or "")
-    found: set[Site] = set()
-    seen: set[tuple[int, bool]] = set()
-    wanted = [
-        (place, predicate is not None) for place in ends
-    ]  # and whether the predicate is still the same there
-    while wanted:
-        step = wanted.pop()
-        if step in seen:
-            continue
-        seen.add(step)
-        place, is_same = step
-        site = sites[place]
-        under = site.instruction.predicate
-        if register in site.use.results:
-            found.add(site)
-            if under is None or (is_same and under == predicate):
-                continue
-        if site.instruction.name == "CALL" or not before[place]:
-            return set()
-        stays = is_same and not site.use.predicates_written & asked
-        wanted += [(one, stays) for one in before[place]]
-    return found
 
 
 @kept

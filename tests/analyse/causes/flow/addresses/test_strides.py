@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.flow.addresses.walks import find_walking
+from profiler.analyse.causes.flow.addresses.strides import find_walking
 
 FIRST, SECOND = "LDG.E R4, [R2.64]", "LDG.E R5, [R2.64+0x4]"
 UPPER = "IADD3.X R3, RZ, R3, RZ, P1, !PT"

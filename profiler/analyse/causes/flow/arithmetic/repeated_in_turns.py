@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.addresses.fixed import find_steady
 from profiler.analyse.causes.flow.dataflow import choosers_of, readers_of
 from profiler.analyse.causes.flow.loop_carried import find_sources
+from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.code.loops import Loop
 
 ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")

@@ -4,7 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
-from profiler.analyse.causes.flow.passes import find_later_passes, first_addresses
+from profiler.analyse.causes.flow.repeated_loads import find_later_passes, first_addresses
 
 SUM = "FADD R20, R20, R10"
 START = ["S2R R0, SR_CTAID.X", "S2R R1, SR_TID.X", "LDC.64 R2, c[0x0][0x210]", "LDC.64 R4, c[0x0][0x218]"]
@@ -216,22 +216,9 @@ def planes(apart, bytes_of_a_block, threads=256, figures=None):
     return evidence_of(*lines, facts=facts, figures=figures, grid=50, block=threads), loads
 
 
-@pytest.mark.parametrize(
-    ("kibibytes", "threads", "waves", "is_kept"),
-    [
-        (31, 32, 1.0, True),  # in the registers of one warp
-        (33, 32, 1.0, False),  # not in shared memory either, because an SM holds 32 such blocks
-        (64, 32, 3 / 32, True),  # in shared memory, beside two more blocks
-        (64, 32, 4 / 32, False),
-        (64, 64, 1.0, False),  # beside fifteen more
-        (64, 128, 1.0, True),  # in the registers of four warps
-    ],
-)
-def test_a_block_keeps_what_its_registers_or_its_part_of_shared_memory_hold(
-    kibibytes, threads, waves, is_kept
-):
-    figures = {"occupancy_limit_pct": 50.0, "waves": waves}
-    evidence, (_, second) = planes(True, kibibytes * 1024.0, threads, figures)
+@pytest.mark.parametrize(("kibibytes", "is_kept"), [(127, True), (129, False)])
+def test_a_block_keeps_half_of_what_the_registers_of_an_sm_hold(kibibytes, is_kept):
+    evidence, (_, second) = planes(True, kibibytes * 1024.0)
     assert find_later_passes(evidence) == ([evidence.sites[second]] if is_kept else [])
 
 

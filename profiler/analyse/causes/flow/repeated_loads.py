@@ -1,7 +1,8 @@
-"""Finds loops that read again what a loop before them has read, as when a row is summed in one pass and normalised in the next.
+"""Finds loads that bring again what was loaded before, and the work on addresses that goes with loads.
 
-Compilers write the same address in many ways. So addresses are computed: with made-up numbers for parameters and indices, in one turn
-of each loop. Two loads whose addresses begin at the same number read from the same place on.
+A loop may read again what a loop before it has read, as when a row is summed in one pass and normalised in the next. Compilers write the
+same address in many ways. So addresses are computed: with made-up numbers for parameters and indices, in one turn of each loop. Two loads
+whose addresses begin at the same number read from the same place on.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Places
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.addresses.operations import WORD_BITS, Operations, by_table
-from profiler.analyse.causes.flow.dataflow import address_registers
+from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
+from profiler.analyse.causes.flow.dataflow import address_registers, find_address_work, sources_of
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER
-from profiler.catalog.metrics import LANES
 
 _WORD = 1 << WORD_BITS
 _PARAMETER = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+)\]")
@@ -27,12 +29,43 @@ _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of whic
 # Of a block, to read it once: half of the 256 KiB of registers of an SM (CUDA C++ Programming Guide, "Technical Specifications per
 # Compute Capability").
 _MOST_KEPT_BYTES = 128 * 1024
-# Registers of a thread, in bytes, and shared memory of an SM, which its blocks share (there, for compute capability 9.0).
-_THREAD_BYTES, _SHARED_BYTES = 255 * 4, 227 * 1024
 _ADDING = ("FADD", "FFMA", "FMNMX", "DADD", "DFMA", "HADD2", "HFMA2")
 _LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
 _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
 _WRITING: tuple[Kind, ...] = ("global store", "atomic", "shared store", "shared atomic")
+
+
+def find_repeated_loads(evidence: Evidence) -> list[Site]:
+    """Returns the loads from global memory whose address an earlier load had too, as unrolled loops repeat them."""
+    return _repeated(evidence, "global load")
+
+
+def find_loads_kept_apart(evidence: Evidence) -> list[Site]:
+    """Returns the loads from shared memory that repeat an earlier one, without a store between them.
+
+    The compiler keeps what is loaded in a register; but past a barrier, others may have stored there, and it loads again.
+    """
+    return _repeated(evidence, "shared load", unless_stored=True)
+
+
+def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> list[Site]:
+    repeated = []
+    for sites in evidence.by_function.values():
+        last: dict[str, Site] = {}  # by register, what wrote it in this turn of the code
+        seen: set[object] = set()
+        for site in sites:
+            if unless_stored and site.stores_in_shared:
+                seen.clear()
+            registers = sorted(address_registers(site.instruction))
+            if site.kind == kind and registers and ".STRONG" not in site.opcode:
+                # A place that was loaded before a loop may have been stored to in an earlier turn of it.
+                loop = evidence.innermost_loop(site) if unless_stored else None
+                place = (address_of(site), *map(last.get, registers), site.instruction.predicate, loop)
+                if place in seen:
+                    repeated.append(site)
+                seen.add(place)
+            last |= dict.fromkeys(site.use.written, site)
+    return repeated
 
 
 def find_later_passes(evidence: Evidence) -> list[Site]:
@@ -106,7 +139,7 @@ def _is_stored(
 
 
 def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -> bool:
-    """Returns whether a block could keep what it loads in the loop until then, since the loop before: in its registers, or in shared memory beside the other blocks of its SM.
+    """Returns whether a block could keep what it loads in the loop until then, since the loop before, in registers or in shared memory.
 
     If a loop around this one does not hold the one before, all of its turns are read anew.
     """
@@ -118,10 +151,8 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
     entering = evidence.last_before(loads[0].function, min(around, key=lambda one: one.start))
     if entering is None or evidence.shape is None:
         return False
-    warps = evidence.shape.warps_of_block
-    kept = sum(one.bytes_asked for one in loads) * warps / entering.executed
-    in_shared = kept * _blocks_at_once(evidence, warps) <= (evidence.find("shared_of_sm") or _SHARED_BYTES)
-    return kept <= _MOST_KEPT_BYTES and (in_shared or kept <= _THREAD_BYTES * LANES * warps)
+    kept = sum(one.bytes_asked for one in loads) * evidence.shape.warps_of_block / entering.executed
+    return kept <= _MOST_KEPT_BYTES
 
 
 def _both_sum_up(evidence: Evidence, before: Loop, loop: Loop) -> bool:
@@ -136,13 +167,6 @@ def _both_sum_up(evidence: Evidence, before: Loop, loop: Loop) -> bool:
         and not any(site.kind in _WRITING for site in sites)
         for sites in (evidence.inside(before), evidence.inside(loop))
     )
-
-
-def _blocks_at_once(evidence: Evidence, warps: int) -> float:
-    """Returns how many blocks an SM holds at once, as far as the grid has them; none if that is not recorded."""
-    limit, waves = evidence.find("occupancy_limit_pct") or 0.0, evidence.find("waves") or 0.0
-    held = evidence.find("warps_of_sm") or Places.warps
-    return limit / 100 * held / warps * min(1.0, waves)
 
 
 def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:
@@ -219,3 +243,53 @@ def _word_of(parameter: re.Match[str], place: int) -> str:
 
 def _make_up(name: str) -> int:
     return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest())
+
+
+def find_addresses_gone(evidence: Evidence, fractions: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns the part of the work on addresses that is no longer needed without these parts of the loads.
+
+    Which executions of a load stay is not known, but each of them needs as much work on its address as today. What is computed outside
+    of the innermost loop around a load is computed once for many of them, and stays.
+    """
+    served: dict[Site, float] = {}
+    gone: dict[Site, float] = {}
+    outside: set[Site] = set()
+    for load, part in fractions.items():
+        loop = evidence.innermost_loop(load)
+        for site in find_address_work(evidence, [load]):
+            served[site] = served.get(site, 0.0) + load.executed
+            gone[site] = gone.get(site, 0.0) + part * load.executed
+            if evidence.innermost_loop(site) != loop:
+                outside.add(site)
+    serving = (site for site in _serving_only(evidence, fractions) if site not in outside and served[site])
+    return {site: gone[site] / served[site] for site in serving}
+
+
+def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
+    """Returns the work on addresses whose results reach nothing but these loads, in the order of the code.
+
+    An index that is also counted, compared or stored stays, and so does all that it is computed from.
+    """
+    work = set(find_address_work(evidence, loads))
+    readers = {function: _readers_in(evidence, function) for function in {site.function for site in work}}
+    shared = [
+        site
+        for site in work
+        if any(one not in work and one not in loads for one in readers[site.function].get(site, ()))
+    ]
+    while shared:
+        site = shared.pop()
+        if site in work:
+            work.remove(site)
+            shared += [one for one in sources_of(evidence, site) if one in work]
+    return [site for site in evidence.sites if site in work]
+
+
+@kept
+def _readers_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
+    """Returns by instruction what reads its result next, in one walk through a function."""
+    found: dict[Site, list[Site]] = {}
+    for site in evidence.by_function[function]:
+        for source in sources_of(evidence, site):
+            found.setdefault(source, []).append(site)
+    return found

@@ -1,33 +1,35 @@
-"""Finds out which bytes of shared memory an access may touch, as far as its address follows from the thread's index and from constants.
+"""Finds out which bytes of shared memory an access may touch, and to which places only one thread of a block comes.
 
-An array that is declared begins at a constant, and each thread adds a part of its index. What a loop only reads there, as a block's
-parameters, lies before or behind all that the loop stores.
+That follows from the thread's index and from constants: an array that is declared begins at a constant, and each thread adds a part of
+its index. What a loop only reads there, as a block's parameters, lies before or behind all that the loop stores.
 """
 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
+from profiler.analyse.causes.evidence.addresses import address_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.addresses.operations import AND, NEGATIVE, WORD_BITS, Operations, step_of
-from profiler.analyse.causes.flow.addresses.paths import (
-    is_in_each_turn,
+from profiler.analyse.causes.flow.addresses.operations import AND, Operations
+from profiler.analyse.causes.flow.addresses.strides import step_of
+from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
+from profiler.analyse.causes.flow.dataflow import INDICES, address_registers
+from profiler.analyse.causes.flow.possible_writers import (
     writers_before,
-    writers_before_loop,
 )
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.opcodes import WORD_BITS
 
 _IN_BLOCK = {"SR_TID.X": 0, "SR_TID.Y": 1, "SR_TID.Z": 2}
-_INDICES = ("SR_TID", "SR_CTAID", "SR_LANEID")
 # The number of a block in its cluster becomes the upper bits of an address, which say whose shared memory it is.
 _OF_CLUSTER = "SR_CgaCtaId"
-_COMPARED = re.compile(r"ISETP\.(NE|LT|EQ|GE)(?:\.U32)?\.AND P\d, PT, (R\d+), (0x[0-9a-f]+), PT")
 _MOST_STEPS = 12  # from an address back to the index of the thread, as a bound of the search
 
 
@@ -71,7 +73,7 @@ class _Spans(Operations[Between]):
             return _ZERO
         if register in _IN_BLOCK and self.evidence.shape:
             return Between(0, self.evidence.shape.block[_IN_BLOCK[register]] - 1)
-        return Between(0, math.inf) if register.startswith(_INDICES) else _ANY
+        return Between(0, math.inf) if register.startswith(INDICES) else _ANY
 
     def elsewhere(self, _operand: str, /) -> Between:
         return _ANY
@@ -109,62 +111,50 @@ def _is_shift(by: Between) -> bool:
 
 @kept
 def _held(evidence: Evidence, site: Site, register: str, steps: int) -> Between:
-    """Returns what a register may hold when an instruction reads it. A counter goes up in each turn of its loop, by one step."""
+    """Returns what a register may hold when an instruction reads it. A counter goes up, and nobody knows how far."""
     writers = writers_before(evidence, site, register)
     others = writers - {site}
     if not others or not steps:
         return _ANY
-
-    def is_of_turn_before(one: Site) -> bool:
-        loop = evidence.innermost_loop(one)
-        return one.position > site.position and loop is not None and site.instruction in loop
-
     made = _Spans(evidence, steps - 1)
-    spans = [
-        # In the turn before, a counter became what it counts on from now.
-        made.held(one, register)
-        if is_of_turn_before(one) and step_of(one, register) is not None
-        else made.result(one, register)
-        for one in others
-    ]
+    spans = [made.result(one, register) for one in others]
     least, most = min(one.least for one in spans), max(one.most for one in spans)
     if site not in writers:
         return Between(least, most)
-    step, loop = step_of(site, register), evidence.innermost_loop(site)
-    if step is None or loop is None:
-        return _ANY
-    if site in writers_before_loop(evidence, loop, site.function, register):
-        return Between(least, math.inf)  # it counts on when the loop starts again
-    return Between(least, most + _product(step, _most_turns(evidence, loop, site.function, steps - 1) - 1))
+    step = step_of(site, register)
+    return _ANY if step is None else Between(least, math.inf)
 
 
-@kept
-def _most_turns(evidence: Evidence, loop: Loop, function: int, steps: int) -> float:
-    """Returns how many turns a loop makes at most, where it ends when a counter reaches a constant.
+def find_owned(evidence: Evidence, loop: Loop) -> list[Site]:
+    """Returns the loads and stores of a loop at a place that stays, and to which only the same thread comes in this loop, barriers or not."""
+    accesses = [site for site in evidence.inside(loop) if site.kind == "shared load" or site.stores_in_shared]
+    together: dict[frozenset[str], list[Site]] = {}
+    for site in accesses:
+        together.setdefault(address_registers(site.instruction), []).append(site)
+    found: list[Site] = []
+    for some in together.values():
+        loaded, stored = (
+            {address_of(site) for site in some if site.kind == kind}
+            for kind in ("shared load", "shared store")
+        )
+        others = [site for site in accesses if site not in some]
+        if (
+            loaded & stored
+            and all(site.kind in ("shared load", "shared store") for site in some)
+            and all(has_fixed_address(evidence, site) > 0 for site in some)
+            and _are_apart_in_threads(evidence, some)
+            and all(is_apart(evidence, site, others) for site in some)
+        ):
+            found += (site for site in some if address_of(site) in loaded & stored)
+    return found
 
-    How often its instructions ran does not say so: some warps may make more turns than others.
-    """
-    inside = evidence.inside(loop)
-    last = inside[-1]
-    tests = writers_before(evidence, last, (last.instruction.predicate or "").removeprefix("!"))
-    test = next(iter(tests)) if len(tests) == 1 else None
-    compared = test and _COMPARED.fullmatch(test.instruction.text)
-    if not (test and compared and steps):
-        return math.inf
-    comparison, register, bound = compared[1], compared[2], int(compared[3], 16)
-    counters = [one for one in inside if register in one.use.results]
-    step = step_of(counters[0], register) if len(counters) == 1 else None
-    entering = writers_before_loop(evidence, loop, function, register)
-    first = [_Spans(evidence, steps - 1).result(one, register) for one in entering]
-    if not step or len(first) != 1 or not 0 <= first[0].least == first[0].most or bound >= NEGATIVE:
-        return math.inf  # also where the counter goes on as the loop starts again
-    if not all(is_in_each_turn(evidence, loop, one) for one in (test, *counters)):
-        return math.inf
-    turns = (bound - first[0].least) / step
-    ends_where_it_holds = (last.instruction.predicate or "").startswith("!")
-    if ends_where_it_holds != (comparison in ("EQ", "GE")) or turns <= 0:
-        return math.inf
-    if comparison in ("NE", "EQ") and turns % 1:
-        return math.inf  # it never is the bound
-    # A test before the counter goes up finds the bound a turn later.
-    return math.ceil(turns) + (test.position < counters[0].position)
+
+def _are_apart_in_threads(evidence: Evidence, some: Sequence[Site]) -> bool:
+    """Returns whether no two threads of a block come to the same bytes, by any of these accesses from the same registers on."""
+    threads = offsets_of_threads(evidence, some[0])
+    sizes: dict[int, int] = {}
+    for site in some:
+        offset = offset_of(site)
+        sizes[offset] = max(sizes.get(offset, 0), site.width // 8)
+    places = sorted((one + offset, size) for one in threads or () for offset, size in sizes.items())
+    return bool(places) and all(first + size <= second for (first, size), (second, _) in pairwise(places))

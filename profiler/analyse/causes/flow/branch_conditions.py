@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
+    INDICES,
     STACK,
     address_registers,
     choosers_of,
@@ -21,7 +22,6 @@ _COMPUTED: tuple[Kind, ...] = ("shared load", "atomic", "shared atomic")
 # By these, a loop counts, or moves a result on.
 _ADDING = ("IADD", "IADD3", "UIADD3", "VIADD", "MOV", "UMOV")
 _ADDING_BY_PRODUCT = ("IMAD.IADD", "IMAD.MOV")
-_INDICES = ("SR_CTAID", "SR_TID", "SR_LANEID")
 # A division of integers of 64 bits takes some 80 instructions, and one of 32 bits some 20: the index of an element is found with fewer.
 _MOST_OF_AN_INDEX = 256
 
@@ -66,7 +66,7 @@ def _differs_by_data(evidence: Evidence, site: Site) -> bool:
 
 
 def _names_index(site: Site) -> bool:
-    return any(index in site.instruction.text for index in _INDICES)
+    return any(index in site.instruction.text for index in INDICES)
 
 
 def _has_own_place(evidence: Evidence, load: Site) -> bool:

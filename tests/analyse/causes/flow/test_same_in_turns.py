@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.flow.addresses.fixed import has_fixed_address
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 
 LOADED = "LDG.E R4, [R2.64+0x8]"
 

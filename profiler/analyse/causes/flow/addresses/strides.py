@@ -1,0 +1,64 @@
+"""Finds out how far each turn of a loop moves on: by how many bytes, and whether to the neighbours of what the turn before took."""
+
+from __future__ import annotations
+
+from profiler.analyse.causes.evidence.addresses import base_of, offset_of
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.sites import GLOBAL, Site
+from profiler.analyse.causes.flow.addresses.operations import CARRY, NEGATIVE, SUMS
+from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
+from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.opcodes import is_move
+from profiler.analyse.code.registers import is_predicate
+
+
+def step_of(site: Site, register: str) -> int | None:
+    """Returns by how much an instruction raises a register, if it adds a constant to it."""
+    one = site.instruction
+    added = [part for part in one.operands[1:] if part != register and not is_predicate(part)]
+    is_sum = one.name in SUMS or one.opcode.startswith(CARRY)
+    if not is_sum or len(added) == len(one.operands[1:]):
+        return None
+    numbers = [
+        0 if part.endswith("RZ") else int(part, 16) if part.startswith("0x") else None for part in added
+    ]
+    known = [number for number in numbers if number is not None and number < NEGATIVE]
+    return sum(known) if len(known) == len(numbers) else None
+
+
+def _step_by(evidence: Evidence, site: Site, register: str) -> int | None:
+    """Returns by how much an instruction raises a register, also where it moves the sum back from another one."""
+    if not is_move(site.instruction):
+        return step_of(site, register)
+    makers = sources_of(evidence, site)
+    return step_of(makers[0], register) if len(makers) == 1 else None
+
+
+def step_in_loop(evidence: Evidence, loop: Loop, access: Site) -> int | None:
+    """Returns how many bytes further each turn of a loop accesses; nothing where that is not the same for all turns."""
+    step = 0
+    for register in address_registers(access.instruction):
+        for site in evidence.inside(loop):
+            if register in site.use.results:
+                further = _step_by(evidence, site, register)
+                if further is None or site.instruction.predicate is not None:
+                    return None
+                step += further
+    return step
+
+
+@kept
+def find_walking(evidence: Evidence) -> set[Site]:
+    """Returns the accesses to global memory that, in each turn of a loop, take the elements behind those of the turn before."""
+    copies: dict[tuple[object, Loop], list[Site]] = {}
+    for site in evidence.of(*GLOBAL):
+        if site.width and (loop := evidence.innermost_loop(site)):
+            copies.setdefault((base_of(site), loop), []).append(site)
+    return {
+        site
+        for (_, loop), sites in copies.items()
+        if abs(step_in_loop(evidence, loop, sites[0]) or 0)
+        == sum({offset_of(one): one.width // 8 for one in sites}.values())
+        for site in sites
+    }
