@@ -99,7 +99,8 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         detected=(
             "Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to "
             "memory; whole warps that a test sends away; lanes that a test of data sends past work; loops of which all threads of a block make every "
-            "turn with the same values; threads that hold the element of another; or loops in whose turns at most half of the lanes have an element."
+            "turn with the same values; threads that hold the element of another; warps without an element in a sum over their block; or loops in whose "
+            "turns at most half of the lanes have an element."
         ),
         example="if (tid < s) in a reduction: half of the threads only watch from the first step on.",
         remedy="Give every lane work: let each thread take more elements, and end idle warps early.",

@@ -17,6 +17,7 @@ from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
     copies,
     lanes,
+    zeros,
 )
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
@@ -79,6 +80,7 @@ DETECTORS: tuple[Detector, ...] = (
     lanes.detect_lanes_without_thread,
     alike.detect_repeated_by_threads,
     copies.detect_copies,
+    zeros.detect_zeros_added,
     unoverlapped_loads.detect_unoverlapped_loads,
     dependent_chains.detect_dependent_chain,
     barriers.detect_barriers,
