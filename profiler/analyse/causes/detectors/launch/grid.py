@@ -21,7 +21,7 @@ from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import find_repeated_loads
 from profiler.analyse.causes.flow.lane_values import is_left_early
-from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself
+from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself, stores_in_each_turn
 from profiler.analyse.causes.flow.what_decides import is_decided_by_loads, may_work_differently
 from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
@@ -41,6 +41,10 @@ _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tent
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
+_FEWER_TURNS = (
+    "Each turn of a loop stores results of its own: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
+    "or in a loop that steps by the whole grid."
+)
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 FEWER_WARPS = (
     "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: several rows at once, a loop over "
@@ -94,6 +98,13 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     of_others = 1 - 1 / chains
     if chains < math.inf:
         of_others *= 1 - evidence.model.life_share("long_scoreboard")
+    advice, in_triton = _MORE_BLOCKS, ""
+    if chains < math.inf:
+        advice, in_triton = _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
+    elif blocks < count_blocks(evidence):
+        advice = _LESS_EACH
+    elif stores_in_each_turn(evidence):
+        advice, in_triton = _FEWER_TURNS.format("blocks"), _FEWER_TURNS.format("programs")
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
     yield Candidate(
@@ -104,11 +115,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
             if idle > latency
             else f"{whole_percent(100 * (1 - waves))} % of their places are empty."
         ),
-        _FEWER_CHAINS.format(chains)
-        if chains < math.inf
-        else _MORE_BLOCKS
-        if blocks == count_blocks(evidence)
-        else _LESS_EACH,
+        advice,
         weights=_busiest_code(evidence),
         evidence={
             "blocks": blocks,
@@ -122,7 +129,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         saves=(1 - evidence.model.starting)
         * min(max(idle, latency), of_others)
         * (1 - _served_alone(evidence)),
-        in_triton=_FEWER_ELEMENTS if chains < math.inf else "",
+        in_triton=in_triton,
     )
 
 
