@@ -13,6 +13,10 @@ from profiler.analyse.causes.detectors.instructions.constant_powers import (
     find_constant_powers,
     powers_in_triton,
 )
+from profiler.analyse.causes.detectors.instructions.fast_forms import (
+    WITHOUT_FAST_FORM,
+    advise_on_functions,
+)
 from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -88,13 +92,13 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_these = evidence.without(dict.fromkeys(fractions, 1.0)).resources.get(_UNIT, 0.0)
     busy = 100 * evidence.model.busy.get(_UNIT, 0.0) * of_these
     spared = {site: part * site.executed for site, part in fractions.items()}
-    names, advice = _advice_on(spared)
+    names, advice = advise_on_functions(spared, dropped)
     of_roots = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in roots.items())
     places = {site.instruction.place for site in compared}
     of_functions = sum(part for site, part in spared.items() if site.instruction.place in places)
     if 2 * max(of_roots, of_functions) > sum(spared.values()):
         advice = _BY_SQUARES if of_roots > of_functions else _BY_ARGUMENTS
-    in_triton = advice if advice in (_WITHOUT_FAST_FORM, _BY_SQUARES, _BY_ARGUMENTS) else ""
+    in_triton = advice if advice in (WITHOUT_FAST_FORM, _BY_SQUARES, _BY_ARGUMENTS) else ""
     if 2 * sum(spared[site] for site in _find_of_doubles(evidence)) > sum(spared.values()):
         advice = in_triton = _OF_DOUBLES
     if 2 * sum(one.whole.precise * site.executed for site, one in powers.items()) > sum(spared.values()):
@@ -113,14 +117,6 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-_WITH_FAST_FORM = (
-    "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), multiply instead of dividing and of "
-    "powf, or look values up."
-)
-_WITHOUT_FAST_FORM = (
-    "Evaluate a polynomial of your own with as many terms as the result needs (half of the terms give half of the digits), evaluate it less "
-    "often, or look values up."
-)
 _BY_SQUARES = "Compare the squares instead of the roots (`x * x + y * y < r * r`). If only the nearest is wanted, take the root of that one, at the end."
 
 
@@ -140,21 +136,6 @@ def _find_of_doubles(evidence: Evidence) -> list[Site]:
     """Returns the called functions that compute in double precision."""
     functions = (one for one in find_compiler_functions(evidence) if not divides_integers(one.sites))
     return [site for one in functions if any(two.kind == "fp64" for two in one.sites) for site in one.sites]
-
-
-def _advice_on(spared: Mapping[Site, float]) -> tuple[str, str]:
-    """Returns the names of functions that have no fast form, and advice that fits the lines where most is spared."""
-    found = [(site.instruction.place, one) for site in spared if (one := lasting_function(site.instruction))]
-    lines = {line for line, one in found if not one.formula}
-    # Where lgamma is, the remainder is lgamma's own.
-    lasting = [one for line, one in found if not one.formula or line not in lines]
-    names = ", ".join(sorted({one.name for one in lasting}))
-    of_polynomials = sum(part for site, part in spared.items() if site.instruction.place in lines)
-    if 2 * of_polynomials > sum(spared.values()):
-        return names, _WITHOUT_FAST_FORM
-    formulas = sorted({f"{one.name} as `{one.formula}`" for one in lasting if one.formula})
-    written = f" Where it is precise enough, write {' and '.join(formulas)}." if formulas else ""
-    return names, _WITH_FAST_FORM + written
 
 
 def _evaluates(site: Site) -> bool:
