@@ -12,49 +12,32 @@ from pathlib import Path
 
 from profiler.text import counted, printable
 
+# The words for each command that other tools have, and people type.
 _MEANT = {
-    "diff": "compare",
-    "cmp": "compare",
-    "profile": "collect",
-    "run": "collect",
-    "record": "collect",
-    "stat": "collect",
-    "measure": "collect",
-    "history": "list",
-    "log": "list",
-    "import": "ingest",
-    "open": "show",
-    "view": "show",
-    "top": "show",
-    "explain": "show",
-    "analyze": "show",
-    "analyse": "show",
-    "summary": "show",
-    "info": "show",
-    "runs": "list",
-    "ls": "list",
-    "download": "export",
-    "pull": "export",
-    "sweep": "tune",
-    "bench": "time",
-    "benchmark": "time",
-    "sql": "query",
-    "html": "report",
-    "roofline": "report",
-    "version": "--version",
+    word: command
+    for command, words in {
+        "compare": "diff cmp",
+        "collect": "profile run record stat measure",
+        "list": "history log runs ls",
+        "ingest": "import",
+        "show": "open view top explain analyze analyse summary info",
+        "export": "download pull",
+        "tune": "sweep",
+        "time": "bench benchmark",
+        "query": "sql",
+        "report": "html roofline",
+        "--version": "version",
+    }.items()
+    for word in words.split()
 }
 _TO_A_URL = ("push", "publish", "sync", "upload")
 _FORMATS = ("json", "csv", "markdown")
 _TO_A_FILE = ("-o", "--output", "--out", "--export", "--html", "--save")
 _EVERYTHING = ("--all", "--details", "--print-details", "--page", "--metrics", "--metric", "--long")
 _OPTIONS_MEANT = {
-    "--threshold": "--max-slower",
-    "--tolerance": "--max-slower",
-    "--short": "--brief",
-    "--summary": "--brief",
-    "--kernel": "--kernel-name",
-    "--filter": "--kernel-name",
-}
+    "--threshold": "--max-slower", "--tolerance": "--max-slower", "--short": "--brief", "--summary": "--brief",
+    "--kernel": "--kernel-name", "--filter": "--kernel-name",
+}  # fmt: skip
 _IMPORTS = ("-i", "--import")  # ncu's own way to name a report
 _COLOURS = ("--no-color", "--no-colour", "--color", "--colour", "--no-colors", "--colors")
 _WITH_COLOURS = ("always", "auto", "yes", "on", "true")
