@@ -46,47 +46,26 @@ the argument `kernel_name`."""
 _PARSER_EXIT_CODE = 2
 _MOST_SHOWN = 200  # recordings in one call
 
+# fmt: off
+# One line apart, as a table.
 LongestText = Annotated[str, Meta(max_length=4096)]  # a path has no more
-Reference = Annotated[
-    LongestText | int,
-    Meta(
-        description="Kernel number, name or run_id of a run, or path of a .ncu-rep file as `list` gives it.",
-        examples=[6, "gemm-6", "a.ncu-rep"],
-    ),
-]
+Reference = Annotated[LongestText | int, Meta(description="Kernel number, name or run_id of a run, or path of a .ncu-rep file as `list` gives it.", examples=[6, "gemm-6", "a.ncu-rep"])]
 Pattern = Annotated[str, Meta(max_length=MOST_CHARACTERS)]
 KernelPattern = Annotated[Pattern, Meta(description="Regular expression that chooses kernels.")]
 OtherKernel = Annotated[Pattern, Meta(description="The kernel of `after`, if it is another one.")]
 OtherCandidate = Annotated[Pattern, Meta(description="The kernel of `candidate`, if it is another one.")]
 Nvtx = Annotated[Pattern, Meta(description="Only launches in matching NVTX ranges.")]
-Launch = Annotated[
-    str, Meta(pattern="^[0-9]+(-[0-9]+)?$", max_length=20, description="Only launch 3, or 4-6.")
-]
-LadderSize = Annotated[
-    int | LongestText,
-    Meta(description="Size of the workload, if not the one that most rungs share: 4096 or 512x4096x1024."),
-]
+Launch = Annotated[str, Meta(pattern="^[0-9]+(-[0-9]+)?$", max_length=20, description="Only launch 3, or 4-6.")]
+LadderSize = Annotated[int | LongestText, Meta(description="Size of the workload, if not the one that most rungs share: 4096 or 512x4096x1024.")]
 AskedView = Annotated[LadderView, Meta(description="Counters of kernels that compute, or that move bytes.")]
-MostSlower = Annotated[
-    float, Meta(ge=0, description="Percent that the duration may rise, if not what the project allows.")
-]
-ListedName = Annotated[
-    LongestText | int,
-    Meta(
-        description="List every run of this kernel number, of this name, or of names that match a shell pattern.",
-        examples=[6, "gemm-6", "gemm-6*"],
-    ),
-]
-RunSize = Annotated[
-    LongestText | int,
-    Meta(description="The newest run of this size: 2048 or 512x4096x1024."),
-]
+MostSlower = Annotated[float, Meta(ge=0, description="Percent that the duration may rise, if not what the project allows.")]
+ListedName = Annotated[LongestText | int, Meta(description="List every run of this kernel number, of this name, or of names that match a shell pattern.", examples=[6, "gemm-6", "gemm-6*"])]
+RunSize = Annotated[LongestText | int, Meta(description="The newest run of this size: 2048 or 512x4096x1024.")]
 LadderName = Annotated[LongestText, Meta(description="Ladder of kernel numbers, if not the server's.")]
 GpuName = Annotated[LongestText, Meta(description="Only runs of this GPU, by a part of its name.")]
 Full = Annotated[bool, Meta(description="Everything, not the most important 8 KB.")]
-
-
 Brief = Annotated[bool, Meta(description="The headline alone, with what to doubt: 1 KB.")]
+# fmt: on
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -166,10 +145,14 @@ class ToolFailed(Exception):
     """The failure of a tool; its text is the JSON of a `Failure`."""
 
 
+def _named(reference: LongestText | int | None) -> str | None:
+    return None if reference is None else str(reference)
+
+
 def _compare(given: CompareInput, settings: VerbSettings) -> str:
     comparisons = compare(
         str(given.before),
-        None if given.after is None else str(given.after),
+        _named(given.after),
         settings,
         kernel_name=given.kernel_name,
         every=given.all or None,
@@ -193,36 +176,25 @@ def _show(given: ShowInput, settings: VerbSettings) -> str:
             f"these are {len(sources)} recordings, and one call shows {_MOST_SHOWN} at most"
         )
     shown = show_recordings(
-        sources,
-        settings,
-        kernel_name=given.kernel_name,
-        full=given.full,
-        keeps_index=True,
+        sources, settings, kernel_name=given.kernel_name, full=given.full, keeps_index=True
     )
     return json_answer(shown.finding, given.full, alone=given.brief)
 
 
 def _sass(given: SassInput, settings: VerbSettings) -> str:
-    after = None if given.after is None else str(given.after)
-    view = find_machine_code(
-        str(given.before),
-        after,
-        settings,
-        kernel_name=given.kernel_name,
-        whole=given.full,
-    )
+    sides = str(given.before), _named(given.after)
+    view = find_machine_code(*sides, settings, kernel_name=given.kernel_name, whole=given.full)
     return json_answer(view.finding, given.full)
 
 
 def _list(given: ListInput, settings: VerbSettings) -> str:
-    name = None if given.name is None else str(given.name)
-    return json_answer(list_stored(settings, name), given.full)
+    return json_answer(list_stored(settings, _named(given.name)), given.full)
 
 
 def _check(given: CheckInput, settings: VerbSettings) -> str:
     finding = check(
         str(given.baseline),
-        None if given.candidate is None else str(given.candidate),
+        _named(given.candidate),
         settings,
         kernel_name=given.kernel_name,
         other_kernel=given.other_kernel,
