@@ -29,11 +29,8 @@ _METRIC_COLUMNS = (
 )  # fmt: skip
 _CAUSE_HEADER = ("cause", "group", "what", "detected", "example", "remedy")
 _CAUSE_COLUMNS = (
-    Column("cause"),
-    Column("group", wide=True),
-    Column("what", folds=True),
-    Column("remedy", wide=True),
-)
+    Column("cause"), Column("group", wide=True), Column("what", folds=True), Column("remedy", wide=True),
+)  # fmt: skip
 _PRESET_HEADER = ("preset", "passes", "sections", "metrics", "records")
 _PRESET_COLUMNS = (Column("preset"), Column("passes", right=True), Column("records", folds=True))
 

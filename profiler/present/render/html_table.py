@@ -13,12 +13,8 @@ from profiler.text import printable
 
 _INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line breaks there
 _STYLES: dict[doc.Tone, str] = {
-    "plain": "",
-    "good": "better",
-    "bad": "worse",
-    "warn": "unclear",
-    "quiet": "same",
-}
+    "plain": "", "good": "better", "bad": "worse", "warn": "unclear", "quiet": "same",
+}  # fmt: skip
 _MARKS = {"good": "● better beyond the noise", "bad": "■ worse beyond the noise"}
 _NAME_FITS = 15
 _BAR = Markup(
