@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from contextlib import ExitStack
@@ -31,6 +30,7 @@ from profiler.measuring.tune.defaults import read_defaults, with_defaults
 from profiler.measuring.tune.points import BuiltPoint, Choice, sweep_of
 from profiler.measuring.tune.stages import TuneObserver, TunePlan
 from profiler.measuring.tune.sweep import SweepMeasurement
+from profiler.present.documents.rungs import shortest_path
 from profiler.present.documents.sweep import diff_lines, settings_text, sweep_document
 from profiler.store.scratch import write_whole
 from profiler.store.sweeps import Stage, StoredSweep, SweepStore, Visit
@@ -215,8 +215,7 @@ def _source_of(kernel: Kernel) -> Path:
 
 
 def _shown_path(kernel: Kernel) -> str:
-    path = _source_of(kernel)
-    return printable(min(str(path), os.path.relpath(path), key=len))
+    return printable(shortest_path(_source_of(kernel)))
 
 
 def _read_source(kernel: Kernel) -> str:
