@@ -111,7 +111,7 @@ def _open_stored(
     except RunNotFound as error:
         if isinstance(settings.runs, Path) and not settings.runs.exists():
             raise  # whatever the name may mean, there is no such folder
-        if meant := _rung_meant(reference, settings) or _ladder_meant(reference, settings):
+        if meant := _rung_meant(reference, settings) or ladder_meant(reference, settings):
             error.remedy = meant
         elif settings.reach is None and "\0" not in reference and os.path.isdir(reference):
             raise (_folder_of_runs(reference, settings) or error_of_folder(Path(reference))) from None
@@ -159,10 +159,6 @@ def _meant_instead(reference: str, settings: Settings) -> str:
         alike = "A report here has" if len(near) == 1 else "Reports here have"
         return f"{alike} a name like it: {', '.join(map(str, near))}."
     return f"Give a report by its path: {what_is_near(path)}." if files_in(path.parent) else ""
-
-
-def _ladder_meant(reference: str, settings: Settings) -> str:
-    return ladder_meant(reference, settings) if settings.reach is None else ""
 
 
 def _folder_of_runs(reference: str, settings: Settings) -> RunNotFound | None:
