@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,13 @@ from profiler.store.runs.run_folder import holds_run
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore, open_reports
 from profiler.store.tables.columns import labels_of
-from profiler.store.tables.launch_choice import ALL_LAUNCHES, LaunchChoice, rows_of_launches, there_are
+from profiler.store.tables.launch_choice import (
+    ALL_LAUNCHES,
+    LaunchChoice,
+    nvtx_names,
+    rows_of_launches,
+    there_are,
+)
 from profiler.store.tables.schema import TABLES
 from profiler.text import counted, first_of
 
@@ -249,8 +256,7 @@ def _none_chosen(run: Run, choice: LaunchChoice) -> KernelNotFound:
 
 
 def _nothing_inside(run: Run, pattern: str) -> KernelNotFound:
-    ranges = run.table("launches").column("nvtx").to_pylist()
-    names = list(dict.fromkeys(one["name"] or "" for around in ranges for one in around or ()))
+    names = list(dict.fromkeys(chain.from_iterable(nvtx_names(run.table("launches")))))
     shown = [f"  {name or '(unnamed)'}" for name in names[:_MOST_LISTED]]
     more = len(names) - len(shown)
     return KernelNotFound(
