@@ -101,11 +101,10 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
         return f"there is no {option}: name a report without an option"
     if option == "--name" and verb == "list":
         return f"there is no {option}: name the runs without an option, as in `prof list gemm-6`"
+    place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
     if option in _COLOURS:
-        place = next(number for number, word in enumerate(words) if word.startswith(option))
         return _by_variable([verb, *words], place + 1)
     if option in _TO_A_FILE and verb in _OF_A_RUNG:
-        place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
         named = ["..."] if any(one.startswith("-") for one in words[:place]) else words[:place]
         of = f"{_typed(named)} " if named else ""
         page = f"prof report {of}-o page.html"
