@@ -284,6 +284,12 @@ def natural_order(text: str) -> list[str | int]:
     return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", text)]
 
 
+def common_start(one: Sequence[str], other: Sequence[str]) -> int:
+    """Returns with how many words, or characters, both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (here, there) in pairs if here != there), min(len(one), len(other)))
+
+
 def ends_of_range(text: str) -> tuple[int, int] | None:
     """Returns the first and the last number of what a person typed, such as 12 or 4-6; None if it is neither."""
     match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text.strip())

@@ -188,7 +188,7 @@ def _cells(
         doc.Linked(shortened(name, _NAME_WIDTH), found.anchor),
         entry.share_pct if entry else None,
         sheet.total_ns if sheet and repeated else None,
-        likely_saves_ns(sheet, sheet.launches) if sheet else None,
+        likely_saves_ns(sheet) if sheet else None,
         (found.timing.timing.median_ns if found.timing else alone) or None,
         took if counted else None,
         step,
