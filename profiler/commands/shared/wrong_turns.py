@@ -93,7 +93,8 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
     """
     if option in _EVERYTHING and "--full" in known and option.rstrip("s") not in known:
         return f"there is no {option}: --full shows everything, and --full --format csv every counter, also by ncu's names"
-    if verb == "collect" and (hint := _of_a_program(option, words)):
+    place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
+    if verb == "collect" and (hint := _of_a_program(words, place)):
         return hint
     if (meant := _OPTIONS_MEANT.get(option)) in known:
         return f"there is no {option}: {meant} does that"
@@ -101,7 +102,6 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
         return f"there is no {option}: name a report without an option"
     if option == "--name" and verb == "list":
         return f"there is no {option}: name the runs without an option, as in `prof list gemm-6`"
-    place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
     if option in _COLOURS:
         return _by_variable([verb, *words], place + 1)
     if option in _TO_A_FILE and verb in _OF_A_RUNG:
@@ -124,9 +124,8 @@ def _by_variable(words: Sequence[str], place: int) -> str:
     return f"there is no {printable(option)}: the variable {name} does that, as in `{typed}`"
 
 
-def _of_a_program(option: str, words: Sequence[str]) -> str | None:
+def _of_a_program(words: Sequence[str], place: int) -> str | None:
     """Returns the hint where a program was given with options of its own, without the word that keeps them from being ours."""
-    place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
     for number, word in enumerate(words[:place]):
         if "/" in word or word.startswith("python"):
             command = _typed([*words[:number], "--", *words[number:]])
@@ -189,13 +188,9 @@ def instead_of_a_ladder(words: Sequence[str]) -> str | None:
 
 
 def _is_ladder(word: str) -> bool:
-    return word.endswith(".toml") or word in _ladders_here()
-
-
-def _ladders_here() -> list[str]:
     from profiler.catalog.ladders.ladder import known_ladders
 
-    return known_ladders(Path.cwd())
+    return word.endswith(".toml") or word in known_ladders(Path.cwd())
 
 
 def _unquoted(sql: Sequence[str]) -> str:
