@@ -32,11 +32,18 @@ SETTLED: tuple[VerdictName, ...] = ("same", "unclear")  # neither is reported as
 
 Reason = Annotated[
     Literal[
-        "", "identical", "too_few_launches", "beyond_launches", "interval_spans_zero", "interval_spans_limit",
-        "among_many", "below_effect_size", "within_effect_size",
+        "",
+        "identical",
+        "too_few_launches",
+        "beyond_launches",
+        "interval_spans_zero",
+        "interval_spans_limit",
+        "among_many",
+        "below_effect_size",
+        "within_effect_size",
     ],
     Meta(description="Why the change is not certain; empty if it is."),
-]  # fmt: skip
+]
 
 Basis = Annotated[
     Literal["unprofiled", "profiled"],

@@ -258,16 +258,31 @@ BY_NAME: dict[str, Metric] = {metric.name: metric for metric in CATALOGUE}
 
 # A comparison shows these first, in this order.
 HEADLINE = (
-    "duration_ns", "issue_active_pct", "fma_pipe_pct", "lsu_pipe_pct", "lsu_inst_share_pct",
-    "stall_mio_throttle", "stall_short_scoreboard",
-)  # fmt: skip
+    "duration_ns",
+    "issue_active_pct",
+    "fma_pipe_pct",
+    "lsu_pipe_pct",
+    "lsu_inst_share_pct",
+    "stall_mio_throttle",
+    "stall_short_scoreboard",
+)
 
 # A ladder of memory-bound kernels shows these instead. Among them are the five figures that Nsight Compute prints
 # first in its section MemoryWorkloadAnalysis: Memory Throughput, Max Bandwidth, both hit rates, Mem Pipes Busy.
 MEMORY_HEADLINE = (
-    "duration_ns", "dram_bytes_per_s", "max_bandwidth_pct", "l1_hit_pct", "l2_hit_pct", "mem_pipes_busy_pct",
-    "load_width_bits", "store_width_bits", "dram_throughput_pct", "inst_per_byte", "bulk_loads", "bulk_stores",
-)  # fmt: skip
+    "duration_ns",
+    "dram_bytes_per_s",
+    "max_bandwidth_pct",
+    "l1_hit_pct",
+    "l2_hit_pct",
+    "mem_pipes_busy_pct",
+    "load_width_bits",
+    "store_width_bits",
+    "dram_throughput_pct",
+    "inst_per_byte",
+    "bulk_loads",
+    "bulk_stores",
+)
 
 
 def find_metric(name: str) -> Metric:

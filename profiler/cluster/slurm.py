@@ -233,9 +233,12 @@ _ASK_S = 30.0
 _LOG_LINES = 10
 _LOG_BYTES = 8192
 _SAID = {
-    "CANCELLED": "was cancelled", "NODE_FAIL": "lost its node", "OUT_OF_MEMORY": "took more memory than it had",
-    "PREEMPTED": "made way for another", "TIMEOUT": "had no time left",
-}  # fmt: skip
+    "CANCELLED": "was cancelled",
+    "NODE_FAIL": "lost its node",
+    "OUT_OF_MEMORY": "took more memory than it had",
+    "PREEMPTED": "made way for another",
+    "TIMEOUT": "had no time left",
+}
 # A job that is COMPLETING is not over yet: Slurm does not know how it ended.
 _OVER = {*_SAID, "BOOT_FAIL", "COMPLETED", "DEADLINE", "FAILED"}
 

@@ -26,8 +26,12 @@ VERDICTS = {"better": BLUE, "worse": RED, "changed": GREY, "same": GREY, "unclea
 # An equals sign for `same`, with one bar above the row's line and one below it.
 _EQUALS = "M-1.2,-0.9L1.2,-0.9L1.2,-0.3L-1.2,-0.3ZM-1.2,0.3L1.2,0.3L1.2,0.9L-1.2,0.9Z"
 VERDICT_SHAPES = {
-    "better": "circle", "worse": "cross", "changed": "square", "same": _EQUALS, "unclear": "diamond",
-}  # fmt: skip
+    "better": "circle",
+    "worse": "cross",
+    "changed": "square",
+    "same": _EQUALS,
+    "unclear": "diamond",
+}
 # Blue and red stand for verdicts alone, and the colours of stalls for stalls alone.
 CATEGORIES = (PURPLE, ORANGE, GREEN)
 # A chart of many categories goes on with these.

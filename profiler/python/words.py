@@ -34,11 +34,20 @@ CALLS = {
 }
 # Each option as an argument. One with a value here takes none in a terminal.
 ARGUMENTS = {
-    "-k": "kernel_name", "--nvtx": "nvtx", "--launch": "launch", "--force": "force=True",
-    "--overwrite": "overwrite=True", "--output": "output", "--baseline": "baseline", "--gpu": "gpu",
-    "--runs": "runs", "--launches": "launches", "--processes": "processes", "--preset": "preset",
+    "-k": "kernel_name",
+    "--nvtx": "nvtx",
+    "--launch": "launch",
+    "--force": "force=True",
+    "--overwrite": "overwrite=True",
+    "--output": "output",
+    "--baseline": "baseline",
+    "--gpu": "gpu",
+    "--runs": "runs",
+    "--launches": "launches",
+    "--processes": "processes",
+    "--preset": "preset",
     "--times-only": "profile=False",
-}  # fmt: skip
+}
 _NEEDLESS = ("--full", "--all", "...")  # a function returns everything
 _PLACEHOLDERS = ("...", "AFTER", "BEFORE", "DIR", "N", "NAME", "PATTERN", "RANGE", "RECORDING", "REPORT")
 _Said = TypeVar("_Said")

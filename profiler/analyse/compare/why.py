@@ -41,18 +41,46 @@ _NOTHING_TO_EXPLAIN = "There is nothing to explain: the times are as good as the
 # times what it was: nobody reads "1,023 % longer" as eleven times as long.
 _SEVERAL = 3.0
 _FACTORS = {
-    "instructions": ("{} % fewer instructions run", "{} % more instructions run", "{} times as many instructions run"),
-    "wait_per_issue": ("waits between instructions are {} % shorter", "waits between instructions are {} % longer", "waits between instructions are {} times as long"),
-    "warps_in_use": ("{} % more warps are in use", "{} % fewer warps are in use", "{} times as many warps are in use"),
-    "tensor_work": ("the tensor pipe has work for {} % fewer cycles", "the tensor pipe has work for {} % more cycles", "the tensor pipe has work for {} times as many cycles"),
-    "tensor_pipe_pct": ("the tensor pipe is {} % busier", "the tensor pipe is {} % less busy", "the tensor pipe is {} times as busy"),
+    "instructions": (
+        "{} % fewer instructions run",
+        "{} % more instructions run",
+        "{} times as many instructions run",
+    ),
+    "wait_per_issue": (
+        "waits between instructions are {} % shorter",
+        "waits between instructions are {} % longer",
+        "waits between instructions are {} times as long",
+    ),
+    "warps_in_use": (
+        "{} % more warps are in use",
+        "{} % fewer warps are in use",
+        "{} times as many warps are in use",
+    ),
+    "tensor_work": (
+        "the tensor pipe has work for {} % fewer cycles",
+        "the tensor pipe has work for {} % more cycles",
+        "the tensor pipe has work for {} times as many cycles",
+    ),
+    "tensor_pipe_pct": (
+        "the tensor pipe is {} % busier",
+        "the tensor pipe is {} % less busy",
+        "the tensor pipe is {} times as busy",
+    ),
     "sm_active": ("SMs are {} % more active", "SMs are {} % less active", "SMs are {} times as active"),
     "clock": ("the clock is {} % faster", "the clock is {} % slower", "the clock is {} times as fast"),
-    "bandwidth": ("the bandwidth is {} % higher", "the bandwidth is {} % lower", "the bandwidth is {} times as high"),
-    "moved_per_useful_byte": ("{} % fewer bytes move for the same data", "{} % more bytes move for the same data", "{} times as many bytes move for the same data"),
+    "bandwidth": (
+        "the bandwidth is {} % higher",
+        "the bandwidth is {} % lower",
+        "the bandwidth is {} times as high",
+    ),
+    "moved_per_useful_byte": (
+        "{} % fewer bytes move for the same data",
+        "{} % more bytes move for the same data",
+        "{} times as many bytes move for the same data",
+    ),
     "useful_bytes": ("there is {} % less data", "there is {} % more data", "there is {} times the data"),
     "bytes_moved": ("{} % fewer bytes move", "{} % more bytes move", "{} times as many bytes move"),
-}  # fmt: skip
+}
 
 
 def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | None = None) -> str:

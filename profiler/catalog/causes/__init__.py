@@ -19,9 +19,19 @@ from profiler.catalog.metrics import nearest_hint
 from profiler.errors import CauseNotFound
 
 __all__ = [
-    "BY_NAME", "CAUSES", "GENERAL", "GROUPS", "LAST_WAVE", "MEASURED_BY", "NOTHING_TO_GAIN", "TOO_SHORT",
-    "UNOPTIMISED", "CauseKind", "causes_meant", "find_cause",
-]  # fmt: skip
+    "BY_NAME",
+    "CAUSES",
+    "GENERAL",
+    "GROUPS",
+    "LAST_WAVE",
+    "MEASURED_BY",
+    "NOTHING_TO_GAIN",
+    "TOO_SHORT",
+    "UNOPTIMISED",
+    "CauseKind",
+    "causes_meant",
+    "find_cause",
+]
 
 CAUSES: tuple[CauseKind, ...] = (*GLOBAL_MEMORY, *SHARED_MEMORY, *INSTRUCTIONS, *WAITING, *LAUNCH, *CEILINGS)
 GROUPS = tuple(dict.fromkeys(kind.group for kind in CAUSES))

@@ -33,14 +33,24 @@ _SIGN = re.compile(r"[^ )]")
 _SIGNS = "<= < >= > == !="
 _TOO_DEEP = f"nested more than {_DEEPEST_NESTING} deep"
 _OPERATIONS: dict[type[ast.operator | ast.unaryop], Callable[..., Number]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow, ast.UAdd: operator.pos,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.UAdd: operator.pos,
     ast.USub: operator.neg,
-}  # fmt: skip
+}
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
-    ast.LtE: operator.le, ast.Lt: operator.lt, ast.GtE: operator.ge, ast.Gt: operator.gt, ast.Eq: operator.eq,
+    ast.LtE: operator.le,
+    ast.Lt: operator.lt,
+    ast.GtE: operator.ge,
+    ast.Gt: operator.gt,
+    ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

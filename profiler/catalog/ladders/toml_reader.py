@@ -35,9 +35,13 @@ _TOML_TOKEN = re.compile(
 KeyPath = tuple[str | int, ...]
 TomlValue = TypeVar("TomlValue")
 _KINDS: dict[type, str] = {
-    str: "text in quotes", int: "a whole number", float: "a number", list: "a list", dict: "a table",
+    str: "text in quotes",
+    int: "a whole number",
+    float: "a number",
+    list: "a list",
+    dict: "a table",
     bool: "true or false",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)

@@ -46,26 +46,44 @@ the argument `kernel_name`."""
 _PARSER_EXIT_CODE = 2
 _MOST_SHOWN = 200  # recordings in one call
 
-# fmt: off
-# One line apart, as a table.
 LongestText = Annotated[str, Meta(max_length=4096)]  # a path has no more
-Reference = Annotated[LongestText | int, Meta(description="Kernel number, name or run_id of a run, or path of a .ncu-rep file as `list` gives it.", examples=[6, "gemm-6", "a.ncu-rep"])]
+Reference = Annotated[
+    LongestText | int,
+    Meta(
+        description="Kernel number, name or run_id of a run, or path of a .ncu-rep file as `list` gives it.",
+        examples=[6, "gemm-6", "a.ncu-rep"],
+    ),
+]
 Pattern = Annotated[str, Meta(max_length=MOST_CHARACTERS)]
 KernelPattern = Annotated[Pattern, Meta(description="Regular expression that chooses kernels.")]
 OtherKernel = Annotated[Pattern, Meta(description="The kernel of `after`, if it is another one.")]
 OtherCandidate = Annotated[Pattern, Meta(description="The kernel of `candidate`, if it is another one.")]
 Nvtx = Annotated[Pattern, Meta(description="Only launches in matching NVTX ranges.")]
-Launch = Annotated[str, Meta(pattern="^[0-9]+(-[0-9]+)?$", max_length=20, description="Only launch 3, or 4-6.")]
-LadderSize = Annotated[int | LongestText, Meta(description="Size of the workload, if not the one that most rungs share: 4096 or 512x4096x1024.")]
+Launch = Annotated[
+    str, Meta(pattern="^[0-9]+(-[0-9]+)?$", max_length=20, description="Only launch 3, or 4-6.")
+]
+LadderSize = Annotated[
+    int | LongestText,
+    Meta(description="Size of the workload, if not the one that most rungs share: 4096 or 512x4096x1024."),
+]
 AskedView = Annotated[LadderView, Meta(description="Counters of kernels that compute, or that move bytes.")]
-MostSlower = Annotated[float, Meta(ge=0, description="Percent that the duration may rise, if not what the project allows.")]
-ListedName = Annotated[LongestText | int, Meta(description="List every run of this kernel number, of this name, or of names that match a shell pattern.", examples=[6, "gemm-6", "gemm-6*"])]
-RunSize = Annotated[LongestText | int, Meta(description="The newest run of this size: 2048 or 512x4096x1024.")]
+MostSlower = Annotated[
+    float, Meta(ge=0, description="Percent that the duration may rise, if not what the project allows.")
+]
+ListedName = Annotated[
+    LongestText | int,
+    Meta(
+        description="List every run of this kernel number, of this name, or of names that match a shell pattern.",
+        examples=[6, "gemm-6", "gemm-6*"],
+    ),
+]
+RunSize = Annotated[
+    LongestText | int, Meta(description="The newest run of this size: 2048 or 512x4096x1024.")
+]
 LadderName = Annotated[LongestText, Meta(description="Ladder of kernel numbers, if not the server's.")]
 GpuName = Annotated[LongestText, Meta(description="Only runs of this GPU, by a part of its name.")]
 Full = Annotated[bool, Meta(description="Everything, not the most important 8 KB.")]
 Brief = Annotated[bool, Meta(description="The headline alone, with what to doubt: 1 KB.")]
-# fmt: on
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -32,38 +32,139 @@ def complete_folder(incomplete: str) -> list[str]:
     return sorted(found)
 
 
-# fmt: off
-# One line apart, as a table. Only the option before the verb reads $PROF_RUNS: read again after the verb, it would win over
+# Only the option before the verb reads $PROF_RUNS: read again after the verb, it would win over
 # `prof --runs DIR verb`.
-GlobalRunsOption = Annotated[str | None, Option(envvar="PROF_RUNS", metavar="DIR|URL", help="Folder of runs, or a URL such as s3://bucket/runs [default: the nearest 'runs'].", autocompletion=complete_folder)]
-RunsOption = Annotated[str | None, Option(metavar="DIR|URL", help="Folder of runs, or a URL such as s3://bucket/runs [default: $PROF_RUNS, or the nearest 'runs'].", autocompletion=complete_folder)]
-LadderOption = Annotated[str | None, Option(metavar="NAME|FILE", help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}].")]
+GlobalRunsOption = Annotated[
+    str | None,
+    Option(
+        envvar="PROF_RUNS",
+        metavar="DIR|URL",
+        help="Folder of runs, or a URL such as s3://bucket/runs [default: the nearest 'runs'].",
+        autocompletion=complete_folder,
+    ),
+]
+RunsOption = Annotated[
+    str | None,
+    Option(
+        metavar="DIR|URL",
+        help="Folder of runs, or a URL such as s3://bucket/runs [default: $PROF_RUNS, or the nearest 'runs'].",
+        autocompletion=complete_folder,
+    ),
+]
+LadderOption = Annotated[
+    str | None,
+    Option(
+        metavar="NAME|FILE",
+        help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}].",
+    ),
+]
 FormatOption = Annotated[Format | None, Option(help="How to print the result [default: table].")]
-RunSizeOption = Annotated[str | None, Option(metavar="S", help="Use the newest run of this size, such as 2048 or 512x4096x1024 [default: the newest of any size].")]
-GpuOption = Annotated[str | None, Option(metavar="NAME", help="Use only runs recorded on this GPU, by a part of its name such as h200 [default: any].")]
-KernelNameOption = Annotated[str | None, Option("--kernel-name", "-k", metavar="REGEX", help="Choose kernels by a part of their name; case counts only if the part has a capital. The whole name of a function matches that function alone.")]
-KernelNamesOption = Annotated[list[str] | None, Option("--kernel-name", "-k", metavar="REGEX", help="Choose kernels by a part of their name; case counts only if the part has a capital. Give it twice for one on each side.")]
-FullJsonOption = Annotated[bool, Option("--full", help="With --format json, print everything; without it, the most important 8 KB.")]
-NvtxOption = Annotated[str | None, Option(metavar="RANGE", help="Use only the launches inside an NVTX range, a named part of the program, whose name matches.")]
-LaunchOption = Annotated[str | None, Option(metavar="N", help="Use only the launch with this number, counted from 0 as ncu does, or a range of them such as 4-6.")]
-LaunchesOption = Annotated[list[str] | None, Option(metavar="N", help="Use only the launch with this number, counted from 0 as ncu does, or a range of them such as 4-6. Give it twice for one on each side.")]
+RunSizeOption = Annotated[
+    str | None,
+    Option(
+        metavar="S",
+        help="Use the newest run of this size, such as 2048 or 512x4096x1024 [default: the newest of any size].",
+    ),
+]
+GpuOption = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="Use only runs recorded on this GPU, by a part of its name such as h200 [default: any].",
+    ),
+]
+KernelNameOption = Annotated[
+    str | None,
+    Option(
+        "--kernel-name",
+        "-k",
+        metavar="REGEX",
+        help="Choose kernels by a part of their name; case counts only if the part has a capital. The whole name of a function matches that function alone.",
+    ),
+]
+KernelNamesOption = Annotated[
+    list[str] | None,
+    Option(
+        "--kernel-name",
+        "-k",
+        metavar="REGEX",
+        help="Choose kernels by a part of their name; case counts only if the part has a capital. Give it twice for one on each side.",
+    ),
+]
+FullJsonOption = Annotated[
+    bool, Option("--full", help="With --format json, print everything; without it, the most important 8 KB.")
+]
+NvtxOption = Annotated[
+    str | None,
+    Option(
+        metavar="RANGE",
+        help="Use only the launches inside an NVTX range, a named part of the program, whose name matches.",
+    ),
+]
+LaunchOption = Annotated[
+    str | None,
+    Option(
+        metavar="N",
+        help="Use only the launch with this number, counted from 0 as ncu does, or a range of them such as 4-6.",
+    ),
+]
+LaunchesOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="N",
+        help="Use only the launch with this number, counted from 0 as ncu does, or a range of them such as 4-6. Give it twice for one on each side.",
+    ),
+]
 
-ChartOption = Annotated[Path | None, Option(metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file.")]
-BriefOption = Annotated[bool, Option("--brief", help="Print only the answer: what was found, why, and what to do next.")]
-LadderSizeOption = Annotated[str | None, Option(metavar="S", help="Size of the workload [default: the one that most rungs share].")]
-ForceComparisonOption = Annotated[bool, Option("--force", help="Compare even recordings that were measured differently.")]
+ChartOption = Annotated[
+    Path | None, Option(metavar="FILE", help="Also draw a chart: a .svg, .png, .html or .json file.")
+]
+BriefOption = Annotated[
+    bool, Option("--brief", help="Print only the answer: what was found, why, and what to do next.")
+]
+LadderSizeOption = Annotated[
+    str | None, Option(metavar="S", help="Size of the workload [default: the one that most rungs share].")
+]
+ForceComparisonOption = Annotated[
+    bool, Option("--force", help="Compare even recordings that were measured differently.")
+]
 SchemaOption = Annotated[bool, Option("--schema", help="Print the JSON Schema of --format json.")]
 DarkOption = Annotated[bool, Option("--dark", help="Draw the chart on a dark background.")]
 
 # For the verbs that run the kernels of a ladder.
-KernelOption = Annotated[list[str] | None, Option(metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated.")]
-JobsOption = Annotated[int | None, Option("--jobs", "-j", metavar="N", min=1, help="Compilers to run at a time [default: one per core].")]
-SizeOption = Annotated[list[str] | None, Option(metavar="S", help="Size of the workload: 4096, or one number for each dimension, 512x4096x1024; may be repeated [default: the ladder's].")]
-ParameterOption = Annotated[list[str] | None, Option(metavar="NAME=S", help="Set one parameter of the workload, for example m=1000; may be repeated.")]
-ProcessesOption = Annotated[int, Option(metavar="N", min=1, help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels.")]
-SeedOption = Annotated[int | None, Option(metavar="N", min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one].")]
-TimeoutOption = Annotated[float, Option(metavar="SECONDS", min=0.1, help="Seconds that one program may take.")]
-# fmt: on
+KernelOption = Annotated[
+    list[str] | None, Option(metavar="N", help="Number of a kernel, or a range such as 4-6; may be repeated.")
+]
+JobsOption = Annotated[
+    int | None,
+    Option("--jobs", "-j", metavar="N", min=1, help="Compilers to run at a time [default: one per core]."),
+]
+SizeOption = Annotated[
+    list[str] | None,
+    Option(
+        metavar="S",
+        help="Size of the workload: 4096, or one number for each dimension, 512x4096x1024; may be repeated [default: the ladder's].",
+    ),
+]
+ParameterOption = Annotated[
+    list[str] | None,
+    Option(metavar="NAME=S", help="Set one parameter of the workload, for example m=1000; may be repeated."),
+]
+ProcessesOption = Annotated[
+    int,
+    Option(
+        metavar="N",
+        min=1,
+        help="Processes for each kernel; kernels take turns, so that slow drift of the GPU cancels.",
+    ),
+]
+SeedOption = Annotated[
+    int | None,
+    Option(metavar="N", min=0, max=2**64 - 1, help="Seed of the random inputs [default: a random one]."),
+]
+TimeoutOption = Annotated[
+    float, Option(metavar="SECONDS", min=0.1, help="Seconds that one program may take.")
+]
 
 
 def of_each_side(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:

@@ -35,9 +35,13 @@ _FORMATS = ("json", "csv", "markdown")
 _TO_A_FILE = ("-o", "--output", "--out", "--export", "--html", "--save")
 _EVERYTHING = ("--all", "--details", "--print-details", "--page", "--metrics", "--metric", "--long")
 _OPTIONS_MEANT = {
-    "--threshold": "--max-slower", "--tolerance": "--max-slower", "--short": "--brief", "--summary": "--brief",
-    "--kernel": "--kernel-name", "--filter": "--kernel-name",
-}  # fmt: skip
+    "--threshold": "--max-slower",
+    "--tolerance": "--max-slower",
+    "--short": "--brief",
+    "--summary": "--brief",
+    "--kernel": "--kernel-name",
+    "--filter": "--kernel-name",
+}
 _IMPORTS = ("-i", "--import")  # ncu's own way to name a report
 _COLOURS = ("--no-color", "--no-colour", "--color", "--colour", "--no-colors", "--colors")
 _WITH_COLOURS = ("always", "auto", "yes", "on", "true")

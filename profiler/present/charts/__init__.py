@@ -26,9 +26,28 @@ from profiler.present.charts.rungs import rung_stalls_chart
 from profiler.present.charts.tuning import tuning_chart
 
 __all__ = [
-    "SUFFIXES", "climb_chart", "comparison_chart", "deltas_chart", "hot_loop_chart", "instructions_chart",
-    "ladder_chart", "ladder_times_chart", "launches_chart", "profiler_effect_chart", "recording_chart",
-    "reference_chart", "render", "repeats_chart", "roofline_chart", "roofline_sentence", "rung_stalls_chart",
-    "show", "source_lines_chart", "spent_chart", "stalls_chart", "steps_chart", "tuning_chart",
+    "SUFFIXES",
+    "climb_chart",
+    "comparison_chart",
+    "deltas_chart",
+    "hot_loop_chart",
+    "instructions_chart",
+    "ladder_chart",
+    "ladder_times_chart",
+    "launches_chart",
+    "profiler_effect_chart",
+    "recording_chart",
+    "reference_chart",
+    "render",
+    "repeats_chart",
+    "roofline_chart",
+    "roofline_sentence",
+    "rung_stalls_chart",
+    "show",
+    "source_lines_chart",
+    "spent_chart",
+    "stalls_chart",
+    "steps_chart",
+    "tuning_chart",
     "waterfall_chart",
-]  # fmt: skip
+]

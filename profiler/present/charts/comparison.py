@@ -112,9 +112,14 @@ def _steps(attribution: findings.Attribution) -> Iterator[style.Record]:
 
 def _step(name: str, start: float, end: float, ratio: float, share: float, colour: str) -> style.Record:
     return {
-        "factor": name, "start": start, "end": end, "right": max(start, end), "label": f"{style.figure(ratio)}x",
-        "share": f"{100 * share:.1f} % of the speedup", "colour": colour,
-    }  # fmt: skip
+        "factor": name,
+        "start": start,
+        "end": end,
+        "right": max(start, end),
+        "label": f"{style.figure(ratio)}x",
+        "share": f"{100 * share:.1f} % of the speedup",
+        "colour": colour,
+    }
 
 
 def _leaves(
@@ -264,10 +269,14 @@ def _row(one: findings.MetricDelta, divisor: float) -> style.Record:
     reach = f" ± {style.figure((high - low) / 2 / divisor, 2)}" if one.ci else ""
     verdict = "likely" if one.reason == "beyond_launches" else one.verdict
     return {
-        "metric": shortened(one.name, _LABEL_WIDTH), "before": one.before / divisor, "after": one.after / divisor,
-        "low": (one.before + low) / divisor, "high": (one.before + high) / divisor,
-        "label": f"{style.signed_figure(one.delta / divisor)}{reach}, {verdict}", "colour": style.VERDICTS[one.verdict],
-    }  # fmt: skip
+        "metric": shortened(one.name, _LABEL_WIDTH),
+        "before": one.before / divisor,
+        "after": one.after / divisor,
+        "low": (one.before + low) / divisor,
+        "high": (one.before + high) / divisor,
+        "label": f"{style.signed_figure(one.delta / divisor)}{reach}, {verdict}",
+        "colour": style.VERDICTS[one.verdict],
+    }
 
 
 def _deltas_title(comparison: findings.ComparisonFinding, shown: Sequence[findings.MetricDelta]) -> str:

@@ -62,9 +62,12 @@ def hot_loop_chart(comparison: ComparisonFinding) -> ChartType | None:
 
 def _record(opcode: str, bits: int | None, side: str, count: float) -> style.Record:
     return {
-        "opcode": shortened(opcode, _NAME_WIDTH), "side": side, "count": count, "label": style.figure(count),
+        "opcode": shortened(opcode, _NAME_WIDTH),
+        "side": side,
+        "count": count,
+        "label": style.figure(count),
         "width": _class(bits),
-    }  # fmt: skip
+    }
 
 
 def _class(bits: int | None) -> str:

@@ -29,11 +29,14 @@ def tuning_chart(finding: TuningFinding) -> ChartType:
         (drawn if 100 * fastest_ns / point.time_ns >= _LOWEST_PCT else left_out).append(point)
     rows: list[style.Record] = [
         {
-            "settings": point.settings, "pct": 100 * fastest_ns / point.time_ns, "point": _point_text(point),
-            "timed": _BRIEF if point.stage == "screen" else _FULL, "role": _role(point, finding),
+            "settings": point.settings,
+            "pct": 100 * fastest_ns / point.time_ns,
+            "point": _point_text(point),
+            "timed": _BRIEF if point.stage == "screen" else _FULL,
+            "role": _role(point, finding),
         }
         for point in drawn
-    ]  # fmt: skip
+    ]
     lowest = min(99.0, *(row["pct"] for row in rows))
     y = alt.Scale(domain=[lowest - 0.05 * (100 - lowest), 100], nice=False)
     names = dict(zip(finding.best.settings, short_names(finding.best.settings), strict=True))

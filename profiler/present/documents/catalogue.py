@@ -29,8 +29,11 @@ _METRIC_COLUMNS = (
 )  # fmt: skip
 _CAUSE_HEADER = ("cause", "group", "what", "detected", "example", "remedy")
 _CAUSE_COLUMNS = (
-    Column("cause"), Column("group", wide=True), Column("what", folds=True), Column("remedy", wide=True),
-)  # fmt: skip
+    Column("cause"),
+    Column("group", wide=True),
+    Column("what", folds=True),
+    Column("remedy", wide=True),
+)
 _PRESET_HEADER = ("preset", "passes", "sections", "metrics", "records")
 _PRESET_COLUMNS = (Column("preset"), Column("passes", right=True), Column("records", folds=True))
 
@@ -138,9 +141,13 @@ def runs_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Doc
 def overview_document(overview: StoreOverview) -> Document:
     """Returns a row for each ladder that has runs, then the newest other names, and how to see the rest."""
     columns = (
-        Column("ladder"), Column("kernels", stays=0, right=True), Column("runs", right=True), Column("newest", stays=1),
-        Column("gpu", folds=True), Column("title", stays=2, shrinks=True),
-    )  # fmt: skip
+        Column("ladder"),
+        Column("kernels", stays=0, right=True),
+        Column("runs", right=True),
+        Column("newest", stays=1),
+        Column("gpu", folds=True),
+        Column("title", stays=2, shrinks=True),
+    )
     rows = [Row(list(one.values())) for one in overview.ladders]
     sections: list[Section] = [[Table(columns, rows, drops_empty=True)]] if rows else []
     if shown := [tuple(one.values()) for one in overview.others[:_MOST_OTHERS]]:

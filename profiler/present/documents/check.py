@@ -35,8 +35,11 @@ _FIGURES = (
 )
 _MOST_NAMED = 6
 _TONE: dict[Outcome, doc.Tone] = {
-    "passed": "good", "regression": "bad", "unclear": "warn", "not_comparable": "warn",
-}  # fmt: skip
+    "passed": "good",
+    "regression": "bad",
+    "unclear": "warn",
+    "not_comparable": "warn",
+}
 _SIGN: dict[Outcome, str] = {"passed": "✅", "regression": "❌", "unclear": "❔", "not_comparable": "🚫"}
 _HEADER = (
     "name", "kernel", "run_before", "run_after", "metric", "unit", "basis", "before", "after", "change_pct",
@@ -232,9 +235,13 @@ _CODE_TONE: dict[FunctionState, doc.Tone] = {"same": "good", "changed": "bad", "
 def code_check_document(finding: CodeCheck) -> doc.Document:
     """Returns a row for each function; a changed one has the first instructions that differ."""
     columns = (
-        doc.Column("function", folds=True), doc.Column("code"), doc.Column("instructions", right=True),
-        doc.Column("baseline", folds=True), doc.Column("candidate", folds=True), doc.Column("line"),
-    )  # fmt: skip
+        doc.Column("function", folds=True),
+        doc.Column("code"),
+        doc.Column("instructions", right=True),
+        doc.Column("baseline", folds=True),
+        doc.Column("candidate", folds=True),
+        doc.Column("line"),
+    )
     rows = []
     for one in finding.functions:
         counts = f"{one.instructions_before:,} → {one.instructions_after:,}"

@@ -33,32 +33,53 @@ _NO_DURATION = "No duration was recorded on both sides, so no speedup can be giv
 _SPEEDUP = "speedup_ratio"
 # Fields of a `TimingSummary`, as people call them, with their units; those that neither side has are left out.
 _FIGURES = {
-    "median_ns": ("median", "ns"), "spread_pct": ("spread", "%"), "gflops": ("work", "GFLOP/s"),
-    "gbytes_per_s": ("useful", "GB/s"), "reference_median_ns": ("reference", "ns"),
-    "reference_pct": ("% ref", "%"), "best_median_ns": ("its best", "ns"), "best_pct": ("% best", "%"),
+    "median_ns": ("median", "ns"),
+    "spread_pct": ("spread", "%"),
+    "gflops": ("work", "GFLOP/s"),
+    "gbytes_per_s": ("useful", "GB/s"),
+    "reference_median_ns": ("reference", "ns"),
+    "reference_pct": ("% ref", "%"),
+    "best_median_ns": ("its best", "ns"),
+    "best_pct": ("% best", "%"),
     "repeats": ("repeats", "repeat"),
-}  # fmt: skip
+}
 METRIC_COLUMNS = (
-    doc.Column("metric"), doc.Column("unit"), doc.Column("before", "number"), doc.Column("after", "number"),
-    doc.Column("change", "change"), doc.Column("± 95 %", "spread"), doc.Column("relative", "relative", stays=1),
-    doc.Column("verdict", judges=True), doc.Column("because", stays=0),
-)  # fmt: skip
+    doc.Column("metric"),
+    doc.Column("unit"),
+    doc.Column("before", "number"),
+    doc.Column("after", "number"),
+    doc.Column("change", "change"),
+    doc.Column("± 95 %", "spread"),
+    doc.Column("relative", "relative", stays=1),
+    doc.Column("verdict", judges=True),
+    doc.Column("because", stays=0),
+)
 _OPCODE_COLUMNS = (
-    doc.Column("instructions per launch"), doc.Column("bits", "number", stays=0),
-    doc.Column("before", "number"), doc.Column("after", "number"), doc.Column("change", "change"),
-)  # fmt: skip
+    doc.Column("instructions per launch"),
+    doc.Column("bits", "number", stays=0),
+    doc.Column("before", "number"),
+    doc.Column("after", "number"),
+    doc.Column("change", "change"),
+)
 _TIMED_COLUMNS = (
-    doc.Column("without the profiler"), doc.Column("unit"), doc.Column("before", "number", missing="-"),
-    doc.Column("after", "number", missing="-"), doc.Column("change", "change"),
+    doc.Column("without the profiler"),
+    doc.Column("unit"),
+    doc.Column("before", "number", missing="-"),
+    doc.Column("after", "number", missing="-"),
+    doc.Column("change", "change"),
     doc.Column("relative", "relative"),
-)  # fmt: skip
+)
 _HEADER = (
     "kernel_before", "kernel_after", "kind", "name", "ncu", "unit", "before", "after", "delta", "ci_low",
     "ci_high", "verdict", "reason",
 )  # fmt: skip
 VERDICT_TONE: dict[findings.VerdictName, doc.Tone] = {
-    "better": "good", "worse": "bad", "changed": "plain", "unclear": "warn", "same": "quiet",
-}  # fmt: skip
+    "better": "good",
+    "worse": "bad",
+    "changed": "plain",
+    "unclear": "warn",
+    "same": "quiet",
+}
 VERDICT_MARK = {"same": "=", "unclear": "?"}  # for places that have no room for the word
 
 

@@ -14,10 +14,13 @@ from profiler.text import Spoken, change_text, counted, shortened
 _NAME_WIDTH = 100
 _MOST_ROWS = 40
 _COLUMNS = (
-    doc.Column("kernel", shrinks=True), doc.Column("launches", right=True, stays=0),
-    doc.Column("a launch before", "duration"), doc.Column("after", "duration"),
-    doc.Column("change ± 95 %", right=True), doc.Column("verdict", judges=True),
-)  # fmt: skip
+    doc.Column("kernel", shrinks=True),
+    doc.Column("launches", right=True, stays=0),
+    doc.Column("a launch before", "duration"),
+    doc.Column("after", "duration"),
+    doc.Column("change ± 95 %", right=True),
+    doc.Column("verdict", judges=True),
+)
 
 
 def answer_document(

@@ -11,13 +11,22 @@ from profiler.present.documents.ladder import ladder_heading
 from profiler.text import number, short_gpu, spread
 
 IDEA_COLUMNS = (
-    Column("rung", "number"), Column("name"), Column("idea", prose=True), Column("from", "number"),
-    Column("claimed"), Column("here"), Column("story"), Column("counters", prose=True),
-)  # fmt: skip
+    Column("rung", "number"),
+    Column("name"),
+    Column("idea", prose=True),
+    Column("from", "number"),
+    Column("claimed"),
+    Column("here"),
+    Column("story"),
+    Column("counters", prose=True),
+)
 _STORY_TONE: dict[str, Tone] = {
-    "holds": "good", "direction only": "warn", "does not hold": "bad", "unclear": "warn",
+    "holds": "good",
+    "direction only": "warn",
+    "does not hold": "bad",
+    "unclear": "warn",
     "not published": "quiet",
-}  # fmt: skip
+}
 _CLAIMS: dict[Claim, str] = {"faster": "faster", "same": "no gain", "slower": "slower"}
 _LEGEND = (
     "claimed: the step from that rung as published, for the GPU named, or as the ladder says",

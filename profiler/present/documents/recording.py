@@ -58,9 +58,13 @@ _LINE_COLUMNS = (
 )
 _MOST_ROWS = 28  # so that the whole answer has at most 60 lines
 _INDEX_COLUMNS = (
-    doc.Column("share", right=True), doc.Column("total", "duration"), doc.Column("launches", "number", stays=1),
-    doc.Column("kernel", shrinks=True), doc.Column("top cause", kept=True), doc.Column("NVTX", stays=0),
-)  # fmt: skip
+    doc.Column("share", right=True),
+    doc.Column("total", "duration"),
+    doc.Column("launches", "number", stays=1),
+    doc.Column("kernel", shrinks=True),
+    doc.Column("top cause", kept=True),
+    doc.Column("NVTX", stays=0),
+)
 _MOST_SHAPES = 4
 _HEADER = ("kernel", "metric", "unit", "mean", "spread", "launches", "ncu")
 _TIMING_HEADER = (

@@ -42,12 +42,19 @@ from profiler.text import first_of, short_gpu, shortened
 _NAME_WIDTH = 80
 _MOST_UNRELATED = 3
 _RECORDING_COLUMNS = (
-    doc.Column("view", "number"), doc.Column("recording", folds=True),
-    doc.Column("share, %", "share", bars=True), doc.Column("total", "duration"),
-    doc.Column("likely saves", "duration"), doc.Column("time", "duration"), doc.Column("profiled", "duration"),
-    doc.Column("step", "ratio"), doc.Column("top cause", kept=True), doc.Column("GPU"),
-    doc.Column("launches", "number"), doc.Column("kernel", folds=True),
-)  # fmt: skip
+    doc.Column("view", "number"),
+    doc.Column("recording", folds=True),
+    doc.Column("share, %", "share", bars=True),
+    doc.Column("total", "duration"),
+    doc.Column("likely saves", "duration"),
+    doc.Column("time", "duration"),
+    doc.Column("profiled", "duration"),
+    doc.Column("step", "ratio"),
+    doc.Column("top cause", kept=True),
+    doc.Column("GPU"),
+    doc.Column("launches", "number"),
+    doc.Column("kernel", folds=True),
+)
 _UNRELATED = "{} and {} have no kernel of the same name, so they are not compared. Name two kernels with -k PATTERN to compare them."
 _ALL_UNRELATED = (
     "Not compared, since they have no kernel of the same name: {}. `prof compare A B` compares any two."

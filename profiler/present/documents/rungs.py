@@ -53,8 +53,12 @@ _TITLES = {
 }  # fmt: skip
 _SCIENTIFIC = ("relative_error", "threshold", "worst_element")
 _TONES: dict[str, Tone] = {
-    "correct": "good", "wrong": "bad", "failed": "bad", "refused": "warn", "unavailable": "warn",
-}  # fmt: skip
+    "correct": "good",
+    "wrong": "bad",
+    "failed": "bad",
+    "refused": "warn",
+    "unavailable": "warn",
+}
 
 
 def _columns(header: Sequence[str], right: Sequence[str] = (), optional: Sequence[str] = ()) -> list[Column]:

@@ -16,14 +16,24 @@ _POINT_HEADER = (  # fields of a `RankedPoint`
     "time_ns", "spread_pct", "slower_pct", "reference_pct", "registers", "shared_bytes", "repeats", "stage", "is_current",
 )  # fmt: skip
 _POINT_COLUMNS = (
-    Column("time", "duration"), Column("spread %", "percent"), Column("slower %", "percent"),
-    Column("% ref", "percent"), Column("registers", right=True), Column("shared bytes", right=True, stays=0),
-    Column("repeats", right=True, stays=2), Column("stage", stays=1), Column(""),
-)  # fmt: skip
+    Column("time", "duration"),
+    Column("spread %", "percent"),
+    Column("slower %", "percent"),
+    Column("% ref", "percent"),
+    Column("registers", right=True),
+    Column("shared bytes", right=True, stays=0),
+    Column("repeats", right=True, stays=2),
+    Column("stage", stays=1),
+    Column(""),
+)
 _WORTH_COLUMNS = (
-    Column("parameter"), Column("value", right=True), Column("points", right=True), Column("best", "duration"),
-    Column("slower %", "percent"), Column("median", "duration"),
-)  # fmt: skip
+    Column("parameter"),
+    Column("value", right=True),
+    Column("points", right=True),
+    Column("best", "duration"),
+    Column("slower %", "percent"),
+    Column("median", "duration"),
+)
 _WORTH_HEADING = "What each value is worth, over all points that were timed:"
 
 

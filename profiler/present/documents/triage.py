@@ -27,11 +27,15 @@ SHARES_MEANING = (
     "Shares are of the launches that were recorded, which may be few of those that a program makes."
 )
 _COLUMNS = (
-    doc.Column("share", right=True), doc.Column("total", "duration", stays=1),
-    doc.Column("likely saves", "duration"), doc.Column("launches", "number", stays=0),
-    doc.Column("recording", kept=True), doc.Column("kernel", shrinks=True), doc.Column("top cause", kept=True),
+    doc.Column("share", right=True),
+    doc.Column("total", "duration", stays=1),
+    doc.Column("likely saves", "duration"),
+    doc.Column("launches", "number", stays=0),
+    doc.Column("recording", kept=True),
+    doc.Column("kernel", shrinks=True),
+    doc.Column("top cause", kept=True),
     doc.Column("GPU", stays=2),
-)  # fmt: skip
+)
 
 
 def triage_document(found: Triage, *, full: bool = False) -> doc.Document:

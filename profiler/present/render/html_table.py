@@ -13,8 +13,12 @@ from profiler.text import CODE_SPAN, printable
 
 _INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line breaks there
 _STYLES: dict[doc.Tone, str] = {
-    "plain": "", "good": "better", "bad": "worse", "warn": "unclear", "quiet": "same",
-}  # fmt: skip
+    "plain": "",
+    "good": "better",
+    "bad": "worse",
+    "warn": "unclear",
+    "quiet": "same",
+}
 _MARKS = {"good": "● better beyond the noise", "bad": "■ worse beyond the noise"}
 _NAME_FITS = 15
 _BAR = Markup(

@@ -29,8 +29,14 @@ Location = Path | str  # a string is a URL
 Piece = tuple[str, int | None, int | None]
 # The system's errors for a file that prof cannot have written: it is missing, a folder, a pipe, or has another size.
 _NOT_AS_WRITTEN = (
-    errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO, errno.EINVAL, errno.EFBIG,
-)  # fmt: skip
+    errno.ENOENT,
+    errno.ENOTDIR,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENXIO,
+    errno.EINVAL,
+    errno.EFBIG,
+)
 
 
 def stays_inside(name: str) -> bool:

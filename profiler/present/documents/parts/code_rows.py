@@ -112,10 +112,13 @@ def _short_places(places: Sequence[str], sheet: LoopSheet) -> str:
 def instruction_code(code: MachineCode, stretches: Sequence[Stretch[Instruction]]) -> CodeBlock:
     """Returns every instruction, in the order of the code."""
     columns = (
-        CodeColumn("executed", is_right=True, gives_way=2), CodeColumn("offset", is_right=True, gives_way=3),
-        CodeColumn("instruction"), CodeColumn("source", gives_way=4),
-        CodeColumn("samples", is_right=True, gives_way=1), CodeColumn("waits for", gives_way=0),
-    )  # fmt: skip
+        CodeColumn("executed", is_right=True, gives_way=2),
+        CodeColumn("offset", is_right=True, gives_way=3),
+        CodeColumn("instruction"),
+        CodeColumn("source", gives_way=4),
+        CodeColumn("samples", is_right=True, gives_way=1),
+        CodeColumn("waits for", gives_way=0),
+    )
     return _block(code, columns, stretches, _instruction_cells)
 
 
@@ -182,9 +185,13 @@ _WORTH_A_REASON = 1.0  # percent of the samples
 # Characters of a source line and opcodes of it, of one kernel and of each of two.
 _ROOMS = {1: (72, 4), 2: (48, 2)}
 _COLUMNS = (
-    CodeColumn("samples", is_right=True, gives_way=1), CodeColumn("line", is_right=True), CodeColumn("source"),
-    CodeColumn("waits for", gives_way=0), CodeColumn("cause"), CodeColumn("machine code"),
-)  # fmt: skip
+    CodeColumn("samples", is_right=True, gives_way=1),
+    CodeColumn("line", is_right=True),
+    CodeColumn("source"),
+    CodeColumn("waits for", gives_way=0),
+    CodeColumn("cause"),
+    CodeColumn("machine code"),
+)
 _Place = tuple[str, int]
 
 
