@@ -29,6 +29,7 @@ _HASH = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{32,}|(?=[a-z]*[0-9])[a-z0-9]{40
 # How CuPy names the code that it compiles, none of which is a file.
 _OF_CUPY = re.compile(r"(?<![^\s/(])[0-9a-f]{40}\.cubin\.cu(?![\w.])")
 _CUPY_SOURCE = "<CuPy source>"
+CODE_SPAN = re.compile(r"`([^`]+)`")  # code in a text, marked as Markdown does
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _LONGEST_LIST = 8
 _TINY = 1e-4  # smaller values would show more zeros than digits
@@ -281,6 +282,21 @@ def _escaped(character: str) -> str:
 def natural_order(text: str) -> list[str | int]:
     """Returns a key that sorts gemm-9 before gemm-10: texts and numbers take turns."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", text)]
+
+
+def common_start(one: Sequence[str], other: Sequence[str]) -> int:
+    """Returns with how many words, or characters, both begin."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (here, there) in pairs if here != there), min(len(one), len(other)))
+
+
+def ends_of_range(text: str) -> tuple[int, int] | None:
+    """Returns the first and the last number of what a person typed, such as 12 or 4-6; None if it is neither."""
+    match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text.strip())
+    if match is None:
+        return None
+    first, last = int(match[1]), int(match[2] or match[1])
+    return (first, last) if first <= last else None
 
 
 def short_gpu(name: str) -> str:

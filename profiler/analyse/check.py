@@ -243,16 +243,7 @@ def _pair(
     name: str, before: Profile, after: Profile, outcome: Outcome, refused: Sequence[str] = ()
 ) -> PairCheck:
     left, right = (side.manifest.run_id if side.stored else side.label for side in (before, after))
-    return PairCheck(
-        name=name,
-        kernel=after.kernel,
-        before=left,
-        after=right,
-        outcome=outcome,
-        refused=list(refused),
-        warnings=[],
-        checks=[],
-    )
+    return PairCheck(name, after.kernel, left, right, outcome, list(refused), warnings=[], checks=[])
 
 
 def worst(outcomes: Collection[Outcome]) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from msgspec.structs import replace as with_fields
 
@@ -86,20 +87,14 @@ def compare_runs(
     if not (asks_for_profiles or (left.manifest.is_profiled and right.manifest.is_profiled)):
         rungs = (work_of(left, settings), work_of(right, settings))
         return [compare_timings(left, right, rungs, force=force)]
+    compared_as = partial(compare_profiles, force=force, metrics=metrics, diagnose=diagnose_once)
     if other_kernel is not None:
         sides = profile_one(left, settings, kernel_name), profile_one(right, settings, other_kernel)
-        return [
-            compare_profiles(
-                *sides, force=force, metrics=metrics, diagnose=diagnose_once, does_same_work=True
-            )
-        ]
-    pairs = match_kernels(left, right, kernel_name, every=every is not False)
-    compared = [
-        compare_profiles(
-            *sides, force=force, metrics=metrics, diagnose=diagnose_once, does_same_work=bool(kernel_name)
-        )
-        for sides in profile_pairs(left, right, settings, pairs)
-    ]
+        return [compared_as(*sides, does_same_work=True)]
+    pairs = profile_pairs(
+        left, right, settings, match_kernels(left, right, kernel_name, every=every is not False)
+    )
+    compared = [compared_as(*sides, does_same_work=bool(kernel_name)) for sides in pairs]
     caution = _left_alone(left, right, pair_kernels(left, right, kernel_name))
     return [_cautioned(one, caution) for one in compared] if caution else compared
 

@@ -66,11 +66,8 @@ def list_kernels(ladder: Ladder, store: RunStore) -> Listing:
     rows = [
         _named(
             LADDER_HEADER,
-            kernel.number,
-            kernel.name,
-            runs[rung_name(ladder.name, kernel.number)],
-            runs[timed_name(ladder.name, kernel.number)],
-            runs[sweep_name(ladder.name, kernel.number)],
+            *(kernel.number, kernel.name),
+            *(runs[name(ladder.name, kernel.number)] for name in (rung_name, timed_name, sweep_name)),
             kernel.idea,
         )
         for kernel in ladder.kernels
@@ -165,8 +162,7 @@ def _no_such_run(store: RunStore, name: str, settings: Settings) -> RunNotFound:
     """Returns the error for a name that no run has; a person may have meant a ladder."""
     if not store.ids():
         return RunNotFound(f"{store.root}: no runs yet", remedy=f"{_ADDS_ONE}.")
-    hint = ladder_meant(name, settings) if settings.reach is None else ""
-    return RunNotFound(why_nothing(store, name, settings), remedy=hint or None)
+    return RunNotFound(why_nothing(store, name, settings), remedy=ladder_meant(name, settings) or None)
 
 
 def why_nothing(store: RunStore, name: str | None, settings: Settings) -> str:

@@ -192,13 +192,11 @@ def _may_be_versions(before: Run, after: Run) -> bool:
         before.manifest.workload and after.manifest.workload
     ):
         return True
-    kernels = [{base_name(kernel.name) for kernel in run.manifest.kernels} for run in (before, after)]
-    one, other = (set(map(_unnumbered, names)) for names in kernels)
+    one, other = (
+        {re.sub(r"\d+$", "", base_name(kernel.name)) for kernel in run.manifest.kernels}
+        for run in (before, after)
+    )
     return not one.isdisjoint(other)
-
-
-def _unnumbered(name: str) -> str:
-    return re.sub(r"\d+$", "", name)
 
 
 def _pairs(

@@ -66,16 +66,8 @@ def start_local_workers(workers: Mapping[str, Mapping[str, str]]) -> WorkerPool:
         name: {"cls": Nanny, "options": {**nanny_options(environment, security), "host": "127.0.0.1"}}
         for name, environment in workers.items()
     }
-    scheduler = {
-        "cls": Scheduler,
-        "options": {
-            "protocol": "tls://",
-            "host": "127.0.0.1",
-            "port": 0,
-            "security": security,
-            **NO_DASHBOARD,
-        },
-    }
+    listening = {"protocol": "tls://", "host": "127.0.0.1", "port": 0, "security": security}
+    scheduler = {"cls": Scheduler, "options": {**listening, **NO_DASHBOARD}}
     cluster = SpecCluster(
         workers=specified, scheduler=scheduler, security=security, silence_logs=logging.CRITICAL
     )

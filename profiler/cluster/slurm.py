@@ -165,7 +165,7 @@ class _Queue:
         path = Path(_facts_of(job.number).get("StdErr", default_log(job.number)))
         all_of_them = f"all {len(jobs)} jobs ended; " if len(jobs) > 1 else ""
         raise SlurmFailed(
-            f"no worker came: {all_of_them}{_ending_of(job.number).text}",
+            f"no worker came: {all_of_them}{_ending_of(job.number)[1]}",
             details=[f"  {path}:", *_indented(_last_lines(path))],
             remedy=f"Correct what the log says. A node needs this prof at the same path, or in the Python that {PYTHON} names, "
             f"and a way to this host ({INTERFACE}).",
@@ -178,13 +178,11 @@ class _Queue:
         for job in jobs:
             del self.submitter.jobs[job.worker]
             self._in_vain = 0 if job.worker in self._joined else self._in_vain + 1
-            ending = (
-                JobEnding(was_cancelled=False, text=job.refusal.splitlines()[-1])
-                if job.refusal
-                else _ending_of(job.number)
+            was_cancelled, text = (
+                (False, job.refusal.splitlines()[-1]) if job.refusal else _ending_of(job.number)
             )
-            goes_on = not ending.was_cancelled and self._in_vain <= self.workers
-            self.say(f"{ending.text}; {'another takes its place' if goes_on else 'its place stays empty'}")
+            goes_on = not was_cancelled and self._in_vain <= self.workers
+            self.say(f"{text}; {'another takes its place' if goes_on else 'its place stays empty'}")
             lost += not goes_on
         self.workers -= lost
         self.cluster.sync(self._submit_again, [job.worker for job in jobs])
@@ -200,10 +198,8 @@ class _Queue:
             for job in list(self.submitter.jobs.values())
             if job.number in states and states[job.number][0] == "PENDING"
         ]
-        reasons = sorted({reason for _, reason in waiting} - {"None"})
-        said = ""
-        if reasons:
-            said = f"{len(waiting)} of {self.workers} jobs wait in Slurm's queue ({', '.join(reasons)})"
+        reasons = ", ".join(sorted({reason for _, reason in waiting} - {"None"}))
+        said = f"{len(waiting)} of {self.workers} jobs wait in Slurm's queue ({reasons})" if reasons else ""
         if said and said != self._last_said:
             self.say(said)
         self._last_said = said
@@ -250,12 +246,6 @@ _OVER = {*_SAID, "BOOT_FAIL", "COMPLETED", "DEADLINE", "FAILED"}
 JobState = tuple[str, str]  # PENDING, for example, and why
 
 
-@dataclass(frozen=True)
-class JobEnding:
-    was_cancelled: bool
-    text: str
-
-
 def _read_states() -> dict[str, JobState] | None:
     """Returns the states of all jobs of this user that are not over; None when Slurm does not answer."""
     answer = _ask("squeue", "--noheader", "--user", str(os.getuid()), "--format", "%i %T %r")
@@ -269,8 +259,8 @@ def _read_states() -> dict[str, JobState] | None:
     return found
 
 
-def _ending_of(number: str) -> JobEnding:
-    """Returns how the job ended, as long as Slurm remembers it."""
+def _ending_of(number: str) -> tuple[bool, str]:
+    """Returns whether the job was cancelled, and how it ended, as long as Slurm remembers it."""
     facts = _facts_of(number)
     state = facts.get("JobState", "")
     code, _, signal = facts.get("ExitCode", "0:0").partition(":")
@@ -278,7 +268,7 @@ def _ending_of(number: str) -> JobEnding:
     if code != "0":
         how = f" with exit code {code}"
     said = _SAID.get(state, f"ended{how}")
-    return JobEnding(state == "CANCELLED", f"job {number} {said}")
+    return state == "CANCELLED", f"job {number} {said}"
 
 
 def _facts_of(number: str) -> dict[str, str]:

@@ -218,9 +218,8 @@ class _Entry:
     @property
     def cost(self) -> float:
         """Returns an upper bound of the bytes, since the first object in a list changes the layout around it."""
-        if isinstance(self.whole, tuple) and self.copy.value[0] in getattr(
-            self.section.holder, self.section.name
-        ):
+        shown = getattr(self.section.holder, self.section.name)
+        if isinstance(self.whole, tuple) and self.copy.value[0] in shown:
             return inf  # another name is the same when both are short
         freed = len(self.stand_in._text) if self.stand_in and self.stand_in.is_kept else 0
         if "{" not in self._text:
@@ -253,9 +252,8 @@ class _Copy:
         self._at_most = entry.importance if entry else ALWAYS
         self.entries: list[_Entry] = []
         self.left_out: Counter[str] = Counter()
-        self.value = (
-            self._of(whole, entry.section.name, entry.depth, entry.parts) if entry else self._of(whole)
-        )
+        place = (entry.section.name, entry.depth, entry.parts) if entry else ()
+        self.value = self._of(whole, *place)
 
     def _of(
         self, value: Any, name: str = "", depth: int = 0, parts: Mapping[str, Importance] = _NO_PARTS
@@ -287,9 +285,8 @@ class _Copy:
         for name in whole.__struct_fields__:
             member, importance = getattr(whole, name), declared.get(name)
             if importance is None or importance.first == ALWAYS:
-                members[name] = self._of(
-                    member, name, depth + 1, importance.parts if importance else _NO_PARTS
-                )
+                inner = importance.parts if importance else _NO_PARTS
+                members[name] = self._of(member, name, depth + 1, inner)
             else:
                 members[name] = type(member)() if isinstance(member, (list, dict)) else None
         draft = replace(whole, **members)
@@ -301,24 +298,20 @@ class _Copy:
     ) -> None:
         cut = {name: one for name, one in declared.items() if one.first < ALWAYS}
         sections = {name: _Section(draft, name, depth) for name in cut}
-        entries = {
-            name: [
-                _Entry(
-                    sections[name], one, self._wishes, importance.parts, _counted_as(name, importance, one)
-                )
-                for one in _members(getattr(whole, name))
-            ]
-            for name, importance in cut.items()
-        }
+
+        def entry(name: str, one: Any) -> _Entry:
+            parts, counted_as = cut[name].parts, _counted_as(name, cut[name], one)
+            return _Entry(sections[name], one, self._wishes, parts, counted_as)
+
+        entries = {name: [entry(name, one) for one in _members(getattr(whole, name))] for name in cut}
         for name, own in entries.items():
             sections[name].count_left_out(len(own))
             self.left_out.update(one.counted_as for one in own)
             if instead := cut[name].instead:
                 where, shown_as = instead
                 for one in own:
-                    one.stand_in = _Entry(
-                        sections[where], shown_as(one.whole), self._wishes, {}, original=one
-                    )
+                    shown = shown_as(one.whole)
+                    one.stand_in = _Entry(sections[where], shown, self._wishes, {}, original=one)
         for name, own in entries.items():
             others = [one.stand_in for there in entries.values() for one in there if one.stand_in]
             own += [one for one in others if one.section is sections[name]]

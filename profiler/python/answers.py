@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
@@ -85,15 +85,10 @@ class Comparison(_Shown, ComparisonFinding, frozen=True):
         """Returns this one alone. A comparison of several kernels has one for each."""
         return [self]
 
-    def _document(self) -> Document:
+    def _document(self, *, full: bool = False) -> Document:
         from profiler.present.documents.comparison import comparison_document
 
-        return comparison_document(self)
-
-    def _whole(self) -> Document:
-        from profiler.present.documents.comparison import comparison_document
-
-        return comparison_document(self, full=True)
+        return comparison_document(self, full=full)
 
 
 class Sheet(_Shown, SheetFinding, frozen=True):
@@ -128,14 +123,18 @@ class Sheet(_Shown, SheetFinding, frozen=True):
         columns = SheetMetric.__struct_fields__
         return pd.DataFrame(map(asdict, self.metrics), columns=columns).set_index("name")
 
-    def _document(self) -> Document:
+    def _document(self, **_: bool) -> Document:
         from profiler.present.documents.recording import sheet_document
 
         return sheet_document(self)
 
 
-class _Several:
+class _Several(Generic[_Answer]):
     """An answer about several kernels, or about none. If you ask it for what only one kernel has, its error says how to choose one."""
+
+    def _answers(self) -> tuple[str, list[_Answer]]:
+        """Returns what an error calls them all, and the answer about each kernel."""
+        raise NotImplementedError
 
     def _kernels(self) -> list[str]:
         raise NotImplementedError
@@ -158,12 +157,19 @@ class _Several:
     def __bool__(self) -> bool:
         return True
 
+    def __iter__(self) -> Iterator[_Answer]:
+        return iter(self._answers()[1])
+
+    def __getitem__(self, kernel: int | str) -> _Answer:
+        """Returns the answer about one kernel, by its place, by its name, or by that of its recording where it is known by it."""
+        return chosen(*self._answers(), self._kernels(), kernel, self._sources())
+
     def __contains__(self, kernel: object) -> bool:
         """Returns True if one kernel has this name, as `[name]` understands it."""
         return is_there(self._kernels(), kernel, self._sources())
 
 
-class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
+class ShownComparisons(_Several[Comparison], _Shown, Comparisons, frozen=True):
     """This answer compares every kernel that two recordings have; `[0]` or `["name"]` is the comparison of one.
 
     headline     the time of all before and after, and the largest change
@@ -182,12 +188,8 @@ class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
         found = super().of(finding)
         return replace(found, comparisons=[Comparison.of(one) for one in found.comparisons])
 
-    def __iter__(self) -> Iterator[Comparison]:
-        return iter(self.comparisons)
-
-    def __getitem__(self, kernel: int | str) -> Comparison:
-        """Returns the comparison of one kernel, by its place or by its name."""
-        return chosen("the comparison", self.comparisons, self._kernels(), kernel)
+    def _answers(self) -> tuple[str, list[Comparison]]:
+        return "the comparison", self.comparisons
 
     def _kernels(self) -> list[str]:
         return [one.after.kernel_name for one in self.comparisons]
@@ -196,19 +198,14 @@ class ShownComparisons(_Several, _Shown, Comparisons, frozen=True):
         """Returns one row for each kernel, the largest change of time first."""
         return index_frame(self.index, ComparedKernel)
 
-    def _document(self) -> Document:
+    def _document(self, *, full: bool = False) -> Document:
         from profiler.present.documents.comparisons import comparisons_document
 
-        return comparisons_document(self)
-
-    def _whole(self) -> Document:
-        from profiler.present.documents.comparisons import comparisons_document
-
-        return comparisons_document(self, full=True)
+        return comparisons_document(self, full=full)
 
 
 @dataclass(frozen=True, repr=False)
-class Overview(_Several, ShowsItself, RecordingOverview):
+class Overview(_Several[Sheet], ShowsItself, RecordingOverview):
     """This answer is about several kernels of a recording, or its times alone; `[0]` or `["name"]` is the sheet of one kernel.
 
     headline     where the time goes, and where to begin
@@ -233,12 +230,8 @@ class Overview(_Several, ShowsItself, RecordingOverview):
         timed = None if self.sheets or self.timing is None else self.timing.headline
         return in_python(timed or super().headline)
 
-    def __iter__(self) -> Iterator[Sheet]:
-        return iter(self.sheets)
-
-    def __getitem__(self, kernel: int | str) -> Sheet:
-        """Returns the sheet of one kernel, by its place or by its name."""
-        return chosen(self.run.label, self.sheets, self._kernels(), kernel)
+    def _answers(self) -> tuple[str, list[Sheet]]:
+        return self.run.label, self.sheets
 
     def _kernels(self) -> list[str]:
         return [one.kernel for one in self.sheets]
@@ -247,18 +240,13 @@ class Overview(_Several, ShowsItself, RecordingOverview):
         """Returns one row for each kernel, by its share of the time."""
         return index_frame(self.index, IndexEntry)
 
-    def _document(self) -> Document:
+    def _document(self, *, full: bool = False) -> Document:
         from profiler.present.documents.recording import recording_document
 
-        return recording_document(self)
-
-    def _whole(self) -> Document:
-        from profiler.present.documents.recording import recording_document
-
-        return recording_document(self, full=True)
+        return recording_document(self, full=full)
 
 
-class ShownTriage(_Several, _Shown, Triage, frozen=True):
+class ShownTriage(_Several[Sheet], _Shown, Triage, frozen=True):
     """This answer is about the kernels of several recordings; `[0]`, `["kernel"]` or `["recording"]` is the sheet of one.
 
     headline     where to begin
@@ -280,13 +268,8 @@ class ShownTriage(_Several, _Shown, Triage, frozen=True):
     def of_several(cls, shown: ShownTogether) -> Self:
         return replace(cls.of(shown.finding), sheets=list(map(Sheet.of, shown.sheets)), errors=shown.errors)
 
-    def __iter__(self) -> Iterator[Sheet]:
-        return iter(self.sheets)
-
-    def __getitem__(self, kernel: int | str) -> Sheet:
-        """Returns the sheet of one kernel, by its place, by its name, or by that of its recording."""
-        label = counted(self.recordings, "recording")
-        return chosen(label, self.sheets, self._kernels(), kernel, self._sources())
+    def _answers(self) -> tuple[str, list[Sheet]]:
+        return counted(self.recordings, "recording"), self.sheets
 
     def _kernels(self) -> list[str]:
         return [one.kernel for one in self.sheets]
@@ -298,15 +281,10 @@ class ShownTriage(_Several, _Shown, Triage, frozen=True):
         """Returns one row for each kernel of each recording, by its share of the time of all."""
         return index_frame(self.index, TriagedKernel)
 
-    def _document(self) -> Document:
+    def _document(self, *, full: bool = False) -> Document:
         from profiler.present.documents.triage import triage_document
 
-        return triage_document(self, full=False)
-
-    def _whole(self) -> Document:
-        from profiler.present.documents.triage import triage_document
-
-        return triage_document(self, full=True)
+        return triage_document(self, full=full)
 
 
 class Check(_Shown, CheckFinding, frozen=True):
@@ -325,7 +303,7 @@ class Check(_Shown, CheckFinding, frozen=True):
         """Returns whether every kernel is certainly within its limits: an unclear result has not passed."""
         return self.outcome == "passed"
 
-    def _document(self) -> Document:
+    def _document(self, **_: bool) -> Document:
         from profiler.present.documents.check import check_document
         from profiler.present.documents.parts.causes import why_and_next
 
@@ -355,7 +333,7 @@ class ShownCode(ShowsItself):
     def changes(self) -> list[LoadChange]:
         return self.view.finding.changes
 
-    def _document(self) -> Document:
+    def _document(self, **_: bool) -> Document:
         from profiler.present.documents.code import code_document
 
         return _all_answer(code_document(self.view))
@@ -374,7 +352,7 @@ class ShownLadder(_Shown, LadderSheet, frozen=True):
     stalls_to_pandas()  one row for each rung, with a column for each reason to wait
     """
 
-    def _document(self) -> Document:
+    def _document(self, **_: bool) -> Document:
         from profiler.present.documents.ladder import ladder_document
 
         return _all_answer(ladder_document(self.ladder, (), reference=self.reference))

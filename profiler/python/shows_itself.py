@@ -42,7 +42,8 @@ class ShowsItself:
         super().__init_subclass__(**options)
         cls.__doc__ = Documentation(cls.__doc__ or "")  # type: ignore[assignment]
 
-    def _document(self) -> Document:
+    def _document(self, *, full: bool = False) -> Document:
+        """Returns the document; if `full`, with nothing folded away."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -54,11 +55,7 @@ class ShowsItself:
         """Returns all of the document as a terminal shows it, with every table: `print(sheet.text())`."""
         from profiler.present.render import terminal
 
-        return terminal.document_text(in_python(self._whole()), terminal.Window())
-
-    def _whole(self) -> Document:
-        """Returns the document with nothing folded away."""
-        return self._document()
+        return terminal.document_text(in_python(self._document(full=True)), terminal.Window())
 
     def _repr_html_(self) -> str:
         """Returns the document as the page shows it, without its charts, with the style that a cell needs."""

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from profiler.errors import ProfError
 from profiler.present.document import Chart, CodeBlock, Table
 from profiler.store.runs.run_id import rung_name
-from profiler.text import Spoken
+from profiler.text import CODE_SPAN, Spoken
 
 # For each command, the call that does what it does, and the options that are arguments of this call.
 _CHOOSING = ("-k", "--nvtx", "--launch")
@@ -50,14 +50,13 @@ ARGUMENTS = {
 }
 _NEEDLESS = ("--full", "--all", "...")  # a function returns everything
 _PLACEHOLDERS = ("...", "AFTER", "BEFORE", "DIR", "N", "NAME", "PATTERN", "RANGE", "RECORDING", "REPORT")
-_CODE = re.compile(r"`([^`]+)`")
 _Said = TypeVar("_Said")
 _Options = list[tuple[str, str]]
 
 
 def told(text: str) -> str:
     """Returns the sentences with calls and arguments in the place of commands and options."""
-    return _CODE.sub(_code, text.python if isinstance(text, Spoken) else text)
+    return CODE_SPAN.sub(_code, text.python if isinstance(text, Spoken) else text)
 
 
 def in_python(said: _Said) -> _Said:

@@ -122,9 +122,8 @@ def _require_private(folder: Path) -> None:
     """
     for one in (folder.parent, folder):
         status = one.stat()
-        if {status.st_uid, one.lstat().st_uid} != {os.getuid()} or status.st_mode & (
-            stat.S_IWGRP | stat.S_IWOTH
-        ):
+        by_others = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        if by_others or {status.st_uid, one.lstat().st_uid} != {os.getuid()}:
             raise PermissionError(one)
 
 

@@ -35,7 +35,7 @@ from profiler.store.runs.index import FoundRun, find_in_folder, find_in_pack
 from profiler.store.runs.manifest import StoredReport
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_folder import MANIFEST_FILE
-from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_id import RunId, table_file
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore, sweeps_folder
 from profiler.store.scratch import find_left_scratch, scratch_folder
 from profiler.store.sweeps import SweepStore
@@ -148,12 +148,8 @@ def runs_of_pack(pack: layout.Pack) -> Iterator[tuple[str, FoundRun | ProfError]
     for run_id, data in lines.items():
         stated = pack.index.runs.get(run_id)
         if stated is not None and hashlib.sha256(data).hexdigest() != stated.sha256:
-            yield (
-                run_id,
-                RunDamaged(
-                    f"its line in {layout.MANIFESTS_FILE} is not the one written (its SHA-256 differs)"
-                ),
-            )
+            changed = f"its line in {layout.MANIFESTS_FILE} is not the one written (its SHA-256 differs)"
+            yield run_id, RunDamaged(changed)
             continue
         try:
             found = find_in_pack(pack, data)
@@ -186,9 +182,9 @@ def _faults_of_pack(place: Place, name: str, counts: Examined) -> Iterator[Fault
     try:
         pack = open_pack(place, name)
         if not found:
-            found += _checked(place, name, _check_manifests, pack)
+            found += _checked(place, name, pack.verified_file, layout.MANIFESTS_FILE)
             for table in TABLES:
-                found += _checked(place, name, pack.verified_table, table)
+                found += _checked(place, name, pack.verified_file, table_file(table))
         for run_id, one in runs_of_pack(pack):
             counts.runs += 1
             of_run = [one] if isinstance(one, ProfError) else faults_of_run(one)
@@ -246,9 +242,8 @@ def _left_behind(store: RunStore) -> Iterator[Fault]:
     yield from left_staging(store)
     yield from _left_in(find_left_scratch(), "scratch")
     for name, files in orphans(store.place).items():
-        yield Fault(
-            "left", name, f"{len(files)} files of an upload that never ended, or that lost its last file"
-        )
+        lost = f"{len(files)} files of an upload that never ended, or that lost its last file"
+        yield Fault("left", name, lost)
     for file in left_claims(store.place):
         yield Fault("left", file, f"an upload claimed a report more than {CLAIM_S:.0f} s ago and never ended")
 
@@ -260,12 +255,6 @@ def _check_report(run: Run, report: StoredReport) -> None:
         run.files.place.forget(run.files.report_name(report))
     if actual != report.sha256:
         raise RunDamaged(f"{report.file}: not the report that was recorded (its SHA-256 differs)")
-
-
-def _check_manifests(pack: layout.Pack) -> None:
-    data = pack.place.read(f"{pack.name}/{layout.MANIFESTS_FILE}")
-    if hashlib.sha256(data).hexdigest() != pack.index.files[layout.MANIFESTS_FILE].sha256:
-        raise RunDamaged(f"{layout.MANIFESTS_FILE}: not the one written (its SHA-256 differs)")
 
 
 def _checked(place: Place, name: str, check: Callable[..., object], *given: object) -> list[ProfError]:
@@ -286,8 +275,5 @@ def _noted(error: ProfError | OSError, place: Place, name: str) -> ProfError:
 
 def _fault(kind: FaultKind, name: str, found: Sequence[ProfError]) -> Iterator[Fault]:
     if found:
-        yield Fault(
-            kind if all(map(is_damage, found)) else "unread",
-            name,
-            "; ".join(error.message for error in found),
-        )
+        said = "; ".join(error.message for error in found)
+        yield Fault(kind if all(map(is_damage, found)) else "unread", name, said)

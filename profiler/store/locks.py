@@ -76,13 +76,9 @@ def _holder(descriptor: int) -> str:
         for line in Path("/proc/locks").read_text().splitlines():
             _, kind, _, _, process, file, *_ = line.split()
             if kind == "FLOCK" and file.rpartition(":")[2] == inode and int(process) > 0:
-                command = (
-                    Path(f"/proc/{process}/cmdline")
-                    .read_bytes()
-                    .replace(b"\0", b" ")
-                    .decode(errors="replace")
-                )
-                return f"process {process} ({shortened(command.strip(), _COMMAND_WIDTH)})"
+                words = Path(f"/proc/{process}/cmdline").read_bytes().replace(b"\0", b" ")
+                command = words.decode(errors="replace").strip()
+                return f"process {process} ({shortened(command, _COMMAND_WIDTH)})"
     return "another process"
 
 

@@ -110,9 +110,8 @@ def open_query(store: RunStore, sql: str) -> Iterator[Answer]:
                 thread, connection, lambda: connection.sql(statements[0]).to_arrow_reader(_ROWS_AT_ONCE)
             )
             names = _distinct(reader.schema.names)
-            schema = pa.schema(
-                [field.with_name(name) for field, name in zip(reader.schema, names, strict=True)]
-            )
+            named = zip(reader.schema, names, strict=True)
+            schema = pa.schema([field.with_name(name) for field, name in named])
             yield Answer(names, schema, _batches(thread, connection, reader), connection.cursor())
     except duckdb.OutOfMemoryException:
         raise

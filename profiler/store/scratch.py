@@ -50,12 +50,9 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with renamed_into_place(path) as aside, aside.open("xb") as file:
             yield file
     except OSError as error:
-        absent = (
-            None
-            if path.parent.exists()
-            else f"Make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
-        )
-        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}", remedy=absent) from None
+        make_it = f"Make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
+        remedy = None if path.parent.exists() else make_it
+        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}", remedy=remedy) from None
 
 
 def make_scratch(place: Path | None = None) -> tuple[Path, int | None]:

@@ -25,7 +25,14 @@ from profiler.analyse.code.loops import (
     loops_in,
     weighted_by_structure,
 )
-from profiler.analyse.code.opcodes import fmas_of, is_matrix, overhead_kind, tensor_product, width_bits
+from profiler.analyse.code.opcodes import (
+    WORD_BITS,
+    fmas_of,
+    is_matrix,
+    overhead_kind,
+    tensor_product,
+    width_bits,
+)
 from profiler.analyse.code.product import Operand, Product, trace_product
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.importance import Importance
@@ -35,7 +42,6 @@ from profiler.errors import MetricsMissing
 Scope = Literal["loop", "function"]
 
 _SHARED_LOADS = ("LDS", "LDSM")
-_WORD_BITS = 32
 _MOST_PLACES = 3
 _LARGEST_GAP_PCT = 1.0  # between the counts of the instructions and those by opcode
 # Of all executed instructions. Where a loop has less, ten times as much runs outside of it, as where a few warps wait for a flag.
@@ -332,11 +338,11 @@ def _shared_loads(region: Region, fmas: float) -> SharedLoads | None:
     widths = [width_bits(one.opcode) for one in acting if one.executed]
     if None in widths:
         return SharedLoads(loads, None, None, fmas / loads, None)
-    words = sum(region.per_pass(one) * (width_bits(one.opcode) or 0) / _WORD_BITS for one in acting)
+    words = sum(region.per_pass(one) * (width_bits(one.opcode) or 0) / WORD_BITS for one in acting)
     return SharedLoads(
         loads=loads,
         words=words,
-        bytes_per_load=_WORD_BITS / 8 * words / loads,
+        bytes_per_load=WORD_BITS / 8 * words / loads,
         fmas_per_load=fmas / loads,
         fmas_per_word=fmas / words,
     )

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from profiler.analyse.code.code import Instruction, without_padding
-from profiler.analyse.code.opcodes import JUMPS, is_matrix, width_bits
+from profiler.analyse.code.opcodes import JUMPS, WORD_BITS, is_matrix, width_bits
 from profiler.analyse.findings import SCHEMA_VERSION
 
 Functions = Mapping[str, Sequence[Instruction]]
@@ -21,7 +21,7 @@ FunctionState = Literal["same", "changed", "missing", "new"]
 
 _REGISTER = re.compile(r"(?<![\w.])(UR|UP|R|P|B|SB)(\d+)(?:\.reuse)?\b")
 _ADDRESS = re.compile(r"(?<![\w\[+\-])0x([0-9a-f]+)(?!\w|\])")
-_WORD_BITS, _OF_A_MATRIX = 32, 4
+_OF_A_MATRIX = 4
 
 
 class FunctionCheck(Struct, frozen=True):
@@ -64,16 +64,8 @@ def _check(
     index = next((place for place, (one, other) in pairs if one != other), min(left, right))
     found = [side[index] if index < len(side) else None for side in sides]
     first, second = (one.text if one is not None else "" for one in found)
-    return FunctionCheck(
-        name,
-        "changed",
-        left,
-        right,
-        index=index,
-        before=first,
-        after=second,
-        place=next((one.place for one in reversed(found) if one is not None), None),
-    )
+    place = next((one.place for one in reversed(found) if one is not None), None)
+    return FunctionCheck(name, "changed", left, right, index, before=first, after=second, place=place)
 
 
 def _renamed(code: Sequence[Instruction]) -> Iterator[str]:
@@ -106,5 +98,5 @@ def _words(one: Instruction) -> int:
     if is_matrix(one.opcode):
         return _OF_A_MATRIX
     if (bits := width_bits(one.opcode)) is not None:
-        return max(1, bits // _WORD_BITS)
+        return max(1, bits // WORD_BITS)
     return 2 if ".WIDE" in one.opcode or ".64" in one.opcode or one.name.startswith(("D", "CS2R")) else 1

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from itertools import takewhile
 
 from profiler.store.runs.manifest import Manifest
-from profiler.text import shortened
+from profiler.text import common_start, shortened
 
 _WIDTH = 60
 
@@ -40,14 +39,9 @@ def _name(word: str) -> str:
 
 def _apart(one: Sequence[str], other: Sequence[str]) -> Iterable[str]:
     """Yields the words of each side from the first that differs to the last; an option that its value follows comes with it."""
-    start = _alike(one, other)
-    end = _alike(one[start:][::-1], other[start:][::-1])
+    start = common_start(one, other)
+    end = common_start(one[start:][::-1], other[start:][::-1])
     if start and one[start - 1].startswith("-"):
         start -= 1
     for words in (one, other):
         yield shortened(shlex.join(words[start : len(words) - end]), _WIDTH) or "none"
-
-
-def _alike(one: Iterable[str], other: Iterable[str]) -> int:
-    """Returns how many words both begin with."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -186,9 +186,8 @@ def _grid_cautions(before: Profile, after: Profile) -> Iterator[str]:
     threads = [shape.blocks * shape.threads for shape in (one, other)]
     if max(threads) <= _ROUNDED_UP * min(threads) or is_as_much_arithmetic(before.computing, after.computing):
         return
-    more = ""
-    if one.threads == other.threads:
-        more = f" ({one.blocks:,} against {other.blocks:,} of as many threads each)"
+    counts = f" ({one.blocks:,} against {other.blocks:,} of as many threads each)"
+    more = counts if one.threads == other.threads else ""
     yield (
         f"maybe not the same work: {shape_text(one)} against {shape_text(other)}{more}; "
         "believe the speedup only if your change is what altered the grid"
@@ -235,9 +234,8 @@ def _process_cautions(before: Profile, after: Profile) -> Iterator[str]:
         processes = [max(len(set(one.processes)) for one in values) for values in readings]
         single = [side.label for side, count in zip(sides, processes, strict=True) if count == 1]
         # Which process launched a kernel is known of what prof measured; the report of a program may be of several.
-        foreign = what == "profiled" and any(
-            side.manifest.origin == "ingested" for side in sides if side.label in single
-        )
+        origins = {side.manifest.origin for side in sides if side.label in single}
+        foreign = what == "profiled" and "ingested" in origins
         where = "one report, which counts as one process" if foreign else "one process"
         for label in ["both sides"] if len(single) == 2 else single:
             yield f"{label}: {what} in {where}; intervals leave out how processes differ"

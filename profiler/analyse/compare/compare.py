@@ -74,18 +74,12 @@ def compare_profiles(
     # Of two different kernels, what one has and the other has not did not change.
     if of_before and not of_two:
         changed = compare_causes(of_before, diagnosis, find_alike(before, after))
+    cautions = find_cautions(before, after, says_different=bool(of_two and speedup))
     found = findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
         after=derive_side(after),
-        comparable=findings.Comparability(
-            not obstacles,
-            [
-                *obstacles,
-                *narrowed,
-                *find_cautions(before, after, says_different=bool(of_two and speedup)),
-            ],
-        ),
+        comparable=findings.Comparability(not obstacles, [*obstacles, *narrowed, *cautions]),
         speedup=speedup,
         metrics=deltas,
         missing=_missing(before, after),
@@ -107,14 +101,10 @@ def compare_profiles(
     )
     if speedup is None:
         return found
-    what = ratio_sentence(
-        _spoken_names(before, after),
-        measured_ns(before, after, speedup.basis),
-        speedup,
-        measured_alike=are_measured_alike(before, after),
-    )
+    names, times_ns = _spoken_names(before, after), measured_ns(before, after, speedup.basis)
+    what = ratio_sentence(names, times_ns, speedup, measured_alike=are_measured_alike(before, after))
     if of_two:  # neither explains the other, and a change of the one is none of the other
-        limits = limits_text(_spoken_names(before, after), (of_before, diagnosis)) if of_before else ""
+        limits = limits_text(names, (of_before, diagnosis)) if of_before else ""
         return structs.replace(found, headline=Headline(f"{of_two} {what} {limits}".rstrip(), "", ""))
     peaks = peaks_text(before, after) if two_gpus else None
     why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)
@@ -185,7 +175,8 @@ def _logarithms(before: Profile, after: Profile, basis: findings.Basis) -> list[
 
 def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -> list[findings.MetricDelta]:
     """Returns the change of every metric that both sides recorded, judged together; what is `wanted` comes first."""
-    pairs = [*_catalogue_pairs(before, after), *_extra_pairs(before, after, wanted)]
+    extra = [name for name in wanted if name not in before.series]  # by ncu's own name
+    pairs = [*_catalogue_pairs(before, after), *((before.raw[name], after.raw[name]) for name in extra)]
     _refuse_unlike_names(before, after, {one.metric.name for one, _ in pairs}, wanted)
     judged = judge_metrics(pairs, wanted)
     if not are_measured_alike(before, after):
@@ -222,12 +213,6 @@ def _paired(metric: Metric, before: Profile, after: Profile) -> tuple[Series, Se
         return None
     left, right = before.series.get(metric.name), after.series.get(metric.name)
     return (left, right) if left and right else None
-
-
-def _extra_pairs(before: Profile, after: Profile, wanted: Iterable[str]) -> list[tuple[Series, Series]]:
-    """Pairs the metrics that were asked for by ncu's own name and are not in the catalogue."""
-    extra = [name for name in wanted if name not in before.series]
-    return [(before.raw[name], after.raw[name]) for name in extra]
 
 
 def _refuse_unlike_names(

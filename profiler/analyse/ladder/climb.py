@@ -119,8 +119,7 @@ def derive_ladder_sheet(climb: Climb) -> LadderSheet:
     return LadderSheet(
         ladder=climb.finding,
         rungs=[
-            RungStalls(rung.kernel.number, rung.kernel.name, derive_stalls(rung.profile))
-            for rung in climb.rungs
+            RungStalls(one.kernel.number, one.kernel.name, derive_stalls(one.profile)) for one in climb.rungs
         ],
         steps=[
             StepDeltas(

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile
+from profiler.analyse.recording.profile import Profile, gpus_text
 from profiler.catalog.ladders.ladder import Kernel, size_text
 from profiler.errors import RunNotFound
 from profiler.store.runs.manifest import Manifest
@@ -77,4 +77,4 @@ def choose_conditions(
 
 def _conditions(manifest: Manifest) -> Conditions:
     workload = None if manifest.workload is None else tuple(manifest.workload.items())
-    return Conditions(", ".join(manifest.gpus) or UNKNOWN_GPU, workload)
+    return Conditions(gpus_text(manifest.gpus), workload)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable
-from itertools import takewhile
 
-from profiler.text import cut
+from profiler.text import common_start, cut
 
 # The hash with which Numba distinguishes versions of a function, and the types of template arguments.
 _TAGS = re.compile(r"\[abi:[^\]]*\]")
@@ -68,7 +67,7 @@ def short_names(kernel: str, other: str) -> tuple[str, str]:
     if one != two or plain_name(kernel) == plain_name(other):
         return one, two
     left, right = _unscoped(plain_name(kernel)), _unscoped(plain_name(other))
-    alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+    alike = common_start(left, right)
     base = base_name(kernel)
     room = max(_LEAST_ROOM, _WIDTH - len(base) - len("<…"))
     start = _start_before(left, alike, room // 2)

@@ -25,7 +25,7 @@ from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
-from profiler.analyse.recording.profile import UNKNOWN_GPU, Profile, Series
+from profiler.analyse.recording.profile import Profile, Series, gpus_text
 from profiler.analyse.recording.source_lines import SourceLine, find_source_lines
 from profiler.analyse.recording.work import declared_work
 from profiler.analyse.statistics.differences import standard_deviation
@@ -279,7 +279,7 @@ def _headline_of_timing(
     of = "" if timing.reference_pct is None else f", {timing.reference_pct:.1f} % of the speed of {name}"
     if of and timing.best_pct is not None:
         of += f" and {timing.best_pct:.1f} % of its best"
-    gpus = ", ".join(run.manifest.gpus) or UNKNOWN_GPU
+    gpus = gpus_text(run.manifest.gpus)
     what = f"{run.label} takes {duration(timing.median_ns)} without the profiler on {gpus}{of}."
     if kernel is not None and not kernel.is_profiled:
         ladder = f"`prof ladder --ladder {run.manifest.ladder}`"

@@ -130,7 +130,7 @@ def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) 
         kernel=kernel,
         manifest=run.manifest,
         stored=run.stored,
-        gpu=_gpus_text(sorted(gpus) or run.manifest.gpus),
+        gpu=gpus_text(sorted(gpus) or run.manifest.gpus),
         launches=len(process_of),
         series=_catalogued(raw, opcodes, process_of),
         opcodes=_mean_of(opcodes.values()),
@@ -151,7 +151,7 @@ def profile_timings(run: Run) -> Profile:
         kernel=run.manifest.name,
         manifest=run.manifest,
         stored=run.stored,
-        gpu=_gpus_text(run.manifest.gpus),
+        gpu=gpus_text(run.manifest.gpus),
         launches=0,
         series={},
         opcodes={},
@@ -160,7 +160,7 @@ def profile_timings(run: Run) -> Profile:
     )
 
 
-def _gpus_text(gpus: Sequence[str]) -> str:
+def gpus_text(gpus: Sequence[str]) -> str:
     return ", ".join(gpus) or UNKNOWN_GPU
 
 

@@ -92,23 +92,19 @@ def _triaged(one: _Found) -> TriagedKernel:
         share_pct=entry.share_pct,
         top_cause=entry.top_cause,
         where=entry.where,
-        likely_saves_ns=_saves_ns(one),
+        likely_saves_ns=likely_saves_ns(one.sheet),
     )
 
 
-def likely_saves_ns(sheet: SheetFinding, launches: int) -> float | None:
+def likely_saves_ns(sheet: SheetFinding) -> float | None:
     """Returns what removing the top cause of a kernel is likely to save of the total of its launches."""
     first = next(iter(sheet.causes), None)
     if first is None or sheet.total_ns is None:
         return None
     part = first.saves_pct.expected / 100
     if first.cause == TOO_SHORT:  # of launches that are joined, one still has to start
-        part *= 1 - 1 / launches
+        part *= 1 - 1 / sheet.launches
     return sheet.total_ns * part or None
-
-
-def _saves_ns(one: _Found) -> float | None:
-    return likely_saves_ns(one.sheet, one.entry.launches)
 
 
 def _headline(found: Sequence[_Found], recordings: int, has_counters: bool) -> Headline | None:
@@ -132,8 +128,8 @@ def _headline(found: Sequence[_Found], recordings: int, has_counters: bool) -> H
 
 def _largest_saving(found: Sequence[_Found]) -> str:
     """Returns the sentence about the kernel in which one change is likely to save most, if it is not the longest."""
-    best = max(found, key=lambda one: _saves_ns(one) or 0.0)
-    saves_ns = _saves_ns(best)
+    best = max(found, key=lambda one: likely_saves_ns(one.sheet) or 0.0)
+    saves_ns = likely_saves_ns(best.sheet)
     if best is found[0] or not saves_ns:
         return ""
     which = f"{called_name(best.sheet.kernel)} in {report_name(best.source)}"

@@ -50,8 +50,8 @@ def ladder_name(settings: Settings) -> str:
 
 
 def ladder_meant(name: str, settings: Settings) -> str:
-    """Returns how to name a ladder whose name was given for a run; "" for the name of no ladder."""
-    if name not in known_ladders(*settings.ladder_places):
+    """Returns how to name a ladder whose name was given for a run; "" for the name of no ladder, and for an agent."""
+    if settings.reach is not None or name not in known_ladders(*settings.ladder_places):
         return ""
     return f"'{name}' is a ladder: `prof ladder --ladder {name}` shows it, and " + Spoken(
         f"with `--ladder {name}` a number means one of its rungs.",
@@ -127,11 +127,11 @@ def workload_asked_for(
 def _parameters(given: Sequence[str]) -> Mapping[str, int]:
     parameters = {}
     for text in given:
-        name, equals, value = text.partition("=")
+        name, _, value = text.partition("=")
         try:
             parameters[name.strip()] = int(value)
         except ValueError:
-            equals = ""
-        if not equals:
-            raise WorkloadInvalid(f"--set-param {text}: give a name and a whole number, such as m=4096")
+            raise WorkloadInvalid(
+                f"--set-param {text}: give a name and a whole number, such as m=4096"
+            ) from None
     return parameters

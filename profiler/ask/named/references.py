@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,13 @@ from profiler.store.runs.run_folder import holds_run
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore, open_reports
 from profiler.store.tables.columns import labels_of
-from profiler.store.tables.launch_choice import ALL_LAUNCHES, LaunchChoice, rows_of_launches, there_are
+from profiler.store.tables.launch_choice import (
+    ALL_LAUNCHES,
+    LaunchChoice,
+    nvtx_names,
+    rows_of_launches,
+    there_are,
+)
 from profiler.store.tables.schema import TABLES
 from profiler.text import counted, first_of
 
@@ -111,7 +118,7 @@ def _open_stored(
     except RunNotFound as error:
         if isinstance(settings.runs, Path) and not settings.runs.exists():
             raise  # whatever the name may mean, there is no such folder
-        if meant := _rung_meant(reference, settings) or _ladder_meant(reference, settings):
+        if meant := _rung_meant(reference, settings) or ladder_meant(reference, settings):
             error.remedy = meant
         elif settings.reach is None and "\0" not in reference and os.path.isdir(reference):
             raise (_folder_of_runs(reference, settings) or error_of_folder(Path(reference))) from None
@@ -159,10 +166,6 @@ def _meant_instead(reference: str, settings: Settings) -> str:
         alike = "A report here has" if len(near) == 1 else "Reports here have"
         return f"{alike} a name like it: {', '.join(map(str, near))}."
     return f"Give a report by its path: {what_is_near(path)}." if files_in(path.parent) else ""
-
-
-def _ladder_meant(reference: str, settings: Settings) -> str:
-    return ladder_meant(reference, settings) if settings.reach is None else ""
 
 
 def _folder_of_runs(reference: str, settings: Settings) -> RunNotFound | None:
@@ -253,8 +256,7 @@ def _none_chosen(run: Run, choice: LaunchChoice) -> KernelNotFound:
 
 
 def _nothing_inside(run: Run, pattern: str) -> KernelNotFound:
-    ranges = run.table("launches").column("nvtx").to_pylist()
-    names = list(dict.fromkeys(one["name"] or "" for around in ranges for one in around or ()))
+    names = list(dict.fromkeys(chain.from_iterable(nvtx_names(run.table("launches")))))
     shown = [f"  {name or '(unnamed)'}" for name in names[:_MOST_LISTED]]
     more = len(names) - len(shown)
     return KernelNotFound(

@@ -47,10 +47,8 @@ def profiled_targets(targets: Sequence[Target]) -> list[Target]:
     """Returns the targets that are profiled, for a collection that times nothing; says which are left out."""
     for target in targets:
         if not target.is_profiled:
-            print(
-                f"left out    {target.label}: it is not profiled, and --repeats 0 times nothing",
-                file=sys.stderr,
-            )
+            left_out = f"left out    {target.label}: it is not profiled, and --repeats 0 times nothing"
+            print(left_out, file=sys.stderr)
     left = [target for target in targets if target.is_profiled]
     if targets and not left:
         raise Misuse("--repeats 0 leaves nothing to measure")

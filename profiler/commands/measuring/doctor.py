@@ -42,20 +42,16 @@ def doctor(
     """
     for one in require or ():
         if one not in ABILITIES:
-            raise BadParameter(
-                f"'{one}' is none of {', '.join(ABILITIES)}",
-                param_hint="'--require'",
-            )
+            raise BadParameter(f"'{one}' is none of {', '.join(ABILITIES)}", param_hint="'--require'")
     checks = examine_machine(settings.runs_folder, Machine(), settings.progress)
     abilities = derive_readiness(checks)
     print_document(doctor_document(checks, abilities), settings.format)
     if failed := [one.name for one in checks if one.state == "failed"]:
         raise NotReady(f"not as it should be: {', '.join(failed)}")
     if lacking := [one for one in abilities if one.ability in (require or ()) and one.state != "ok"]:
-        raise NotReady(
-            "; ".join(
-                f"{one.ability} is not possible here, because there is no {' and no '.join(one.because)}"
-                for one in lacking
-            ),
-            remedy="Follow the advice behind each line that is missing, or run this on another machine.",
-        )
+        why = [
+            f"{one.ability} is not possible here, because there is no {' and no '.join(one.because)}"
+            for one in lacking
+        ]
+        remedy = "Follow the advice behind each line that is missing, or run this on another machine."
+        raise NotReady("; ".join(why), remedy=remedy)

@@ -62,10 +62,9 @@ def _collected(plan: CollectPlan, targets: list[Target], settings: VerbSettings)
     """Profiles the targets and returns the ids of their runs, in the same order."""
     steps = [step for target in targets for step in steps_of(plan, target)]
     passes = plan.recording.preset.passes
+    store = settings.open_store(settings.runs_folder)
     with CollectProgress(steps, LAUNCHES, plan.processes, passes, settings) as progress:
-        outcomes = list(
-            collect_here(plan, targets, settings.open_store(settings.runs_folder), progress.observer())
-        )
+        outcomes = list(collect_here(plan, targets, store, progress.observer()))
     for outcome in outcomes:
         if outcome.error is not None:
             raise outcome.error

@@ -78,14 +78,11 @@ ListedName = Annotated[
     ),
 ]
 RunSize = Annotated[
-    LongestText | int,
-    Meta(description="The newest run of this size: 2048 or 512x4096x1024."),
+    LongestText | int, Meta(description="The newest run of this size: 2048 or 512x4096x1024.")
 ]
 LadderName = Annotated[LongestText, Meta(description="Ladder of kernel numbers, if not the server's.")]
 GpuName = Annotated[LongestText, Meta(description="Only runs of this GPU, by a part of its name.")]
 Full = Annotated[bool, Meta(description="Everything, not the most important 8 KB.")]
-
-
 Brief = Annotated[bool, Meta(description="The headline alone, with what to doubt: 1 KB.")]
 
 
@@ -166,10 +163,14 @@ class ToolFailed(Exception):
     """The failure of a tool; its text is the JSON of a `Failure`."""
 
 
+def _named(reference: LongestText | int | None) -> str | None:
+    return None if reference is None else str(reference)
+
+
 def _compare(given: CompareInput, settings: VerbSettings) -> str:
     comparisons = compare(
         str(given.before),
-        None if given.after is None else str(given.after),
+        _named(given.after),
         settings,
         kernel_name=given.kernel_name,
         every=given.all or None,
@@ -193,36 +194,25 @@ def _show(given: ShowInput, settings: VerbSettings) -> str:
             f"these are {len(sources)} recordings, and one call shows {_MOST_SHOWN} at most"
         )
     shown = show_recordings(
-        sources,
-        settings,
-        kernel_name=given.kernel_name,
-        full=given.full,
-        keeps_index=True,
+        sources, settings, kernel_name=given.kernel_name, full=given.full, keeps_index=True
     )
     return json_answer(shown.finding, given.full, alone=given.brief)
 
 
 def _sass(given: SassInput, settings: VerbSettings) -> str:
-    after = None if given.after is None else str(given.after)
-    view = find_machine_code(
-        str(given.before),
-        after,
-        settings,
-        kernel_name=given.kernel_name,
-        whole=given.full,
-    )
+    sides = str(given.before), _named(given.after)
+    view = find_machine_code(*sides, settings, kernel_name=given.kernel_name, whole=given.full)
     return json_answer(view.finding, given.full)
 
 
 def _list(given: ListInput, settings: VerbSettings) -> str:
-    name = None if given.name is None else str(given.name)
-    return json_answer(list_stored(settings, name), given.full)
+    return json_answer(list_stored(settings, _named(given.name)), given.full)
 
 
 def _check(given: CheckInput, settings: VerbSettings) -> str:
     finding = check(
         str(given.baseline),
-        None if given.candidate is None else str(given.candidate),
+        _named(given.candidate),
         settings,
         kernel_name=given.kernel_name,
         other_kernel=given.other_kernel,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -132,14 +133,8 @@ def compare(
         raise Misuse(_ONE_PAIR)
     picture.draw(lambda charts: charts.comparison_chart(comparisons[0]))
     finding, wanted = answer_of(comparisons, every=every), tuple(metric or ())
-    print_answer(
-        finding,
-        lambda: answer_document(finding, full=full, wanted=wanted),
-        settings.format,
-        full=full,
-        wanted=wanted,
-        brief=brief,
-    )
+    document = partial(answer_document, finding, full=full, wanted=wanted)
+    print_answer(finding, document, settings.format, full=full, wanted=wanted, brief=brief)
     picture.report(settings)
 
 

@@ -17,6 +17,7 @@ from profiler.commands.shared.files import ChartOptions, check_ending
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
 from profiler.commands.shared.wrong_turns import WrongTurn, instead_of_a_ladder
+from profiler.present.document import Document
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.store.deltas import deltas_parquet
@@ -88,33 +89,21 @@ def ladder(
     if name is not None:
         settings = _named(settings, name)
     if output is not None:
-        check_ending(
-            output,
-            (".parquet",),
-            "--output",
-            ": it holds all changes of all metrics; --format csv prints the table",
-        )
+        why = ": it holds all changes of all metrics; --format csv prints the table"
+        check_ending(output, (".parquet",), "--output", why)
     climb = climb_ladder(replace(settings, size=size), set_param, view)
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)
     picture.draw(lambda charts: charts.ladder_chart(*find_overview(climb, settings), climb.ladder.published))
-    if ideas:
-        found = find_ideas(climb)
-        print_answer(found, lambda: ideas_document(found), settings.format, full=full, brief=brief)
-    else:
-        print_answer(
-            climb.finding,
-            lambda: ladder_document(
-                climb.finding,
-                climb.others,
-                other_ladders(settings),
-                reference=climb.ladder.reference,
-                view_was_asked=view is not None,
-            ),
-            settings.format,
-            full=full,
-            brief=brief,
-        )
+    found = find_ideas(climb) if ideas else climb.finding
+
+    def document() -> Document:
+        if isinstance(found, IdeasFinding):
+            return ideas_document(found)
+        others, reference = (climb.others, other_ladders(settings)), climb.ladder.reference
+        return ladder_document(found, *others, reference=reference, view_was_asked=view is not None)
+
+    print_answer(found, document, settings.format, full=full, brief=brief)
     if output is not None:
         settings.say(f"Wrote {output}")
     picture.report(settings)

@@ -127,14 +127,10 @@ async def _pass_messages_on(incoming: Any, passed_on: Any, outgoing: Any) -> Non
             if not isinstance(message, Exception):
                 await passed_on.send(message)
                 continue
-            is_json = not any(one["type"] == "json_invalid" for one in getattr(message, "errors", list)())
-            error = (
-                protocol.ErrorData(
-                    code=protocol.INVALID_REQUEST, message="this JSON is no message of JSON-RPC 2.0"
-                )
-                if is_json
-                else protocol.ErrorData(code=protocol.PARSE_ERROR, message="this line is not JSON")
-            )
+            code, said = protocol.INVALID_REQUEST, "this JSON is no message of JSON-RPC 2.0"
+            if any(one["type"] == "json_invalid" for one in getattr(message, "errors", list)()):
+                code, said = protocol.PARSE_ERROR, "this line is not JSON"
+            error = protocol.ErrorData(code=code, message=said)
             await outgoing.send(SessionMessage(protocol.JSONRPCError(jsonrpc="2.0", id=None, error=error)))
 
 

@@ -239,9 +239,7 @@ def _require_rungs(climb: Climb) -> None:
     if len(climb.rungs) >= _FEWEST_RUNGS:
         return
     recorded = ", ".join(str(rung.kernel) for rung in climb.rungs)
-    missing = [
-        str(kernel) for kernel in climb.ladder.kernels if kernel.number != climb.rungs[0].kernel.number
-    ]
+    missing = [one for one in climb.ladder.kernels if one.number != climb.rungs[0].kernel.number]
     raise RunNotFound(
         f"ladder '{climb.ladder.name}': of {climb.conditions}, only {recorded} is recorded; a notebook needs "
         f"{_FEWEST_RUNGS} rungs",

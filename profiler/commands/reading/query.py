@@ -92,9 +92,8 @@ def _why_no_rows(sql: str) -> list[str]:
     """Returns a line for each metric that the statement names as prof does, with the names that the tables have; else one line."""
     named = [name for name in re.findall(r"'(\w+)'", sql) if name in BY_NAME and BY_NAME[name].ncu]
     ncus = {name: " or ".join(f"'{one}'" for one in BY_NAME[name].ncu) for name in named}
-    return [f"no rows: the tables have ncu's names; {name} is {ncu} there" for name, ncu in ncus.items()] or [
-        "no rows"
-    ]
+    told = [f"no rows: the tables have ncu's names; {name} is {ncu} there" for name, ncu in ncus.items()]
+    return told or ["no rows"]
 
 
 def _write(answer: Answer, path: Path) -> None:
@@ -138,11 +137,8 @@ def _print_tables(answer: Answer, format: Format) -> None:
         return
     rows = answer.rows()
     some = list(islice(rows, _ROWS_OF_A_TABLE))
-    more = next(rows, None)
     print_document(rows_document(answer.names, some), format)
-    while more is not None:
-        some = [more, *islice(rows, _ROWS_OF_A_TABLE - 1)]
-        more = next(rows, None)
+    while some := list(islice(rows, _ROWS_OF_A_TABLE)):
         print()
         print_document(rows_document(answer.names, some), format)
 

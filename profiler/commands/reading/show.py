@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 from typer import Argument, BadParameter, Option
@@ -88,21 +89,15 @@ def show(
     shown = show_recordings(sources, settings, kernel_name=kernel_name, full=full, keeps_index=is_script)
     if isinstance(shown, ShownTogether):
         index = shown.finding
-        print_answer(
-            index, lambda: triage_document(index, full=full), settings.format, full=full, brief=brief
-        )
+        document = partial(triage_document, index, full=full)
+        print_answer(index, document, settings.format, full=full, brief=brief)
         if shown.errors:
             raise shown.errors[0]
         return
     recording = shown.recording
     picture.draw(lambda charts: charts.recording_chart(*find_hot_lines(recording.run, settings, kernel_name)))
-    print_answer(
-        recording.finding,
-        lambda: recording_document(recording, full=full),
-        settings.format,
-        full=full,
-        brief=brief,
-    )
+    document = partial(recording_document, recording, full=full)
+    print_answer(recording.finding, document, settings.format, full=full, brief=brief)
     picture.report(settings)
     if size is None:
         _print_other_sizes(shown.source, recording.run, settings)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
@@ -12,18 +11,18 @@ from profiler.commands.shared.progress import Progress
 from profiler.errors import ProfError, ProgramFailed
 from profiler.measuring.rungs.build import BuildStatus, Built, build_kernels
 from profiler.measuring.tools.toolchain import find_toolchain
+from profiler.text import ends_of_range
 
 
 def choose_rungs(ladder: Ladder, given: Sequence[str] | None) -> list[Kernel]:
     """Returns the kernels with these numbers and ranges in the ladder's order, or all when none is given."""
     numbers: list[int] = []
     for text in given or ():
-        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", text.strip())
-        if match is None or int(match[2] or match[1]) < int(match[1]):
+        ends = ends_of_range(text)
+        if ends is None:
             raise Misuse(f"--kernel {text}: give a number, or a range such as 4-6")
-        first, last = int(match[1]), int(match[2] or match[1])
-        within = [kernel.number for kernel in ladder.kernels if first <= kernel.number <= last]
-        numbers += within if match[2] and within else [first]
+        within = [kernel.number for kernel in ladder.kernels if ends[0] <= kernel.number <= ends[1]]
+        numbers += within or [ends[0]]
     return ladder.choose(numbers or None)
 
 

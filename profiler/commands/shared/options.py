@@ -91,16 +91,6 @@ KernelNamesOption = Annotated[
         help="Choose kernels by a part of their name; case counts only if the part has a capital. Give it twice for one on each side.",
     ),
 ]
-
-
-def of_each_side(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
-    """Returns the value of an option, and its second value, for the second side, if it was given twice."""
-    if values and len(values) > 2:
-        raise Misuse(f"give {option} at most twice: for both sides, or one for each")
-    first, other = (*(values or (None,)), None)[:2]
-    return first, other
-
-
 FullJsonOption = Annotated[
     bool, Option("--full", help="With --format json, print everything; without it, the most important 8 KB.")
 ]
@@ -175,6 +165,14 @@ SeedOption = Annotated[
 TimeoutOption = Annotated[
     float, Option(metavar="SECONDS", min=0.1, help="Seconds that one program may take.")
 ]
+
+
+def of_each_side(option: str, values: Sequence[str] | None) -> tuple[str | None, str | None]:
+    """Returns the value of an option, and its second value, for the second side, if it was given twice."""
+    if values and len(values) > 2:
+        raise Misuse(f"give {option} at most twice: for both sides, or one for each")
+    first, other = (*(values or (None,)), None)[:2]
+    return first, other
 
 
 @dataclass(frozen=True)

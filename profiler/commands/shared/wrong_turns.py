@@ -12,36 +12,23 @@ from pathlib import Path
 
 from profiler.text import counted, printable
 
+# The words for each command that other tools have, and people type.
 _MEANT = {
-    "diff": "compare",
-    "cmp": "compare",
-    "profile": "collect",
-    "run": "collect",
-    "record": "collect",
-    "stat": "collect",
-    "measure": "collect",
-    "history": "list",
-    "log": "list",
-    "import": "ingest",
-    "open": "show",
-    "view": "show",
-    "top": "show",
-    "explain": "show",
-    "analyze": "show",
-    "analyse": "show",
-    "summary": "show",
-    "info": "show",
-    "runs": "list",
-    "ls": "list",
-    "download": "export",
-    "pull": "export",
-    "sweep": "tune",
-    "bench": "time",
-    "benchmark": "time",
-    "sql": "query",
-    "html": "report",
-    "roofline": "report",
-    "version": "--version",
+    word: command
+    for command, words in {
+        "compare": "diff cmp",
+        "collect": "profile run record stat measure",
+        "list": "history log runs ls",
+        "ingest": "import",
+        "show": "open view top explain analyze analyse summary info",
+        "export": "download pull",
+        "tune": "sweep",
+        "time": "bench benchmark",
+        "query": "sql",
+        "report": "html roofline",
+        "--version": "version",
+    }.items()
+    for word in words.split()
 }
 _TO_A_URL = ("push", "publish", "sync", "upload")
 _FORMATS = ("json", "csv", "markdown")
@@ -110,7 +97,8 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
     """
     if option in _EVERYTHING and "--full" in known and option.rstrip("s") not in known:
         return f"there is no {option}: --full shows everything, and --full --format csv every counter, also by ncu's names"
-    if verb == "collect" and (hint := _of_a_program(option, words)):
+    place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
+    if verb == "collect" and (hint := _of_a_program(words, place)):
         return hint
     if (meant := _OPTIONS_MEANT.get(option)) in known:
         return f"there is no {option}: {meant} does that"
@@ -119,10 +107,8 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
     if option == "--name" and verb == "list":
         return f"there is no {option}: name the runs without an option, as in `prof list gemm-6`"
     if option in _COLOURS:
-        place = next(number for number, word in enumerate(words) if word.startswith(option))
         return _by_variable([verb, *words], place + 1)
     if option in _TO_A_FILE and verb in _OF_A_RUNG:
-        place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
         named = ["..."] if any(one.startswith("-") for one in words[:place]) else words[:place]
         of = f"{_typed(named)} " if named else ""
         page = f"prof report {of}-o page.html"
@@ -142,9 +128,8 @@ def _by_variable(words: Sequence[str], place: int) -> str:
     return f"there is no {printable(option)}: the variable {name} does that, as in `{typed}`"
 
 
-def _of_a_program(option: str, words: Sequence[str]) -> str | None:
+def _of_a_program(words: Sequence[str], place: int) -> str | None:
     """Returns the hint where a program was given with options of its own, without the word that keeps them from being ours."""
-    place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
     for number, word in enumerate(words[:place]):
         if "/" in word or word.startswith("python"):
             command = _typed([*words[:number], "--", *words[number:]])
@@ -207,13 +192,9 @@ def instead_of_a_ladder(words: Sequence[str]) -> str | None:
 
 
 def _is_ladder(word: str) -> bool:
-    return word.endswith(".toml") or word in _ladders_here()
-
-
-def _ladders_here() -> list[str]:
     from profiler.catalog.ladders.ladder import known_ladders
 
-    return known_ladders(Path.cwd())
+    return word.endswith(".toml") or word in known_ladders(Path.cwd())
 
 
 def _unquoted(sql: Sequence[str]) -> str:

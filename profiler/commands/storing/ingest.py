@@ -175,14 +175,8 @@ def _line(outcome: Ingested) -> str:
 
 def _row(outcome: Ingested) -> tuple[str | int | None, ...]:
     error = str(outcome.error) if outcome.error else None
-    return (
-        outcome.status,
-        outcome.run_id,
-        outcome.launches,
-        str(outcome.report),
-        error,
-        outcome.unread or None,
-    )
+    report, unread = str(outcome.report), outcome.unread or None
+    return outcome.status, outcome.run_id, outcome.launches, report, error, unread
 
 
 class IngestProgress(Progress, IngestObserver):

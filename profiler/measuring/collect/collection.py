@@ -92,6 +92,10 @@ class CollectObserver:
     end: Callable[[CollectStep, str, ProfError | None], None]
 
 
+def timing_job(plan: CollectPlan, job: RungJob) -> RungJob:
+    return replace(job, repeats=plan.repeats, warmup=plan.warmup)
+
+
 def steps_of(plan: CollectPlan, target: Target) -> list[CollectStep]:
     """Returns the steps that collecting the target takes if nothing of it is kept."""
     steps = [CollectStep(target.label, "verify")] if _is_verified(plan, target) else []
@@ -123,18 +127,11 @@ class Collection:
     extracting: tuple[Request, Future[Extracted]] | None = None
 
     def __post_init__(self) -> None:
-        plan, target = self.plan, self.target
-        self.provenance = _find_provenance(plan, target, self.store)
-        timed = (plan.repeats, plan.warmup) if _is_timed(plan, target) else None
-        self.key = collection_key(
-            target,
-            plan.recording,
-            self.provenance,
-            plan.device.gpu.name,
-            plan.device.ncu,
-            plan.processes,
-            timed,
-        )
+        plan, device = self.plan, self.plan.device
+        self.provenance = _find_provenance(plan, self.target, self.store)
+        timed = (plan.repeats, plan.warmup) if _is_timed(plan, self.target) else None
+        measured = (self.provenance, device.gpu.name, device.ncu, plan.processes, timed)
+        self.key = collection_key(self.target, plan.recording, *measured)
 
     @property
     def run_name(self) -> str:
@@ -200,14 +197,13 @@ class Collection:
         with _Reporting(observer, CollectStep(self.target.label, "time", process)) as report:
             known = self.pending.timings(process)
             if known is None:
-                timed = self.plan.device.time(self._timing_job(job), self.plan.timeout_s)
-                rows = timed.rows(process)
-                known = ProcessTimings(timed.facts, rows)
+                timed = self.plan.device.time(timing_job(self.plan, job), self.plan.timeout_s)
+                known = ProcessTimings(timed.facts, timed.rows(process))
                 self.pending.keep_timings(process, known)
                 alone = "" if self.target.is_profiled else "; it is not profiled"
                 report.line = (
                     f"timed       {self.target.label}, process {process + 1} of {self.plan.processes}: "
-                    f"{len(rows)} repeats, {report.seconds:.1f} s{alone}"
+                    f"{len(known.timings)} repeats, {report.seconds:.1f} s{alone}"
                 )
             self.timings += known.timings
             self.facts.append(known.facts)
@@ -277,9 +273,6 @@ class Collection:
         self.pending.discard()
         return extracted.run_id
 
-    def _timing_job(self, job: RungJob) -> RungJob:
-        return replace(job, repeats=self.plan.repeats, warmup=self.plan.warmup)
-
     def _measured(self) -> Provenance:
         job, origin = self.target.job, with_facts(self.provenance, self.facts)
         return msgspec.structs.replace(
@@ -299,7 +292,7 @@ class Collection:
             workload=job.values,
             recorded=self.began,
             gpu=self.plan.device.gpu.name,
-            command_line=shown(program_command(self._timing_job(job), "time", relative_to=folder)),
+            command_line=shown(program_command(timing_job(self.plan, job), "time", relative_to=folder)),
             provenance=self._measured(),
             timings=self.timings,
             collection=self.key,

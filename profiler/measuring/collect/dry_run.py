@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from profiler.errors import GpuNotFound, ToolNotFound
-from profiler.measuring.collect.collection import CollectPlan, CollectStep, steps_of
+from profiler.measuring.collect.collection import CollectPlan, CollectStep, steps_of, timing_job
 from profiler.measuring.collect.target import Target, typed_command
 from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.rungs.build import build_command
@@ -82,7 +81,7 @@ def _words(plan: CollectPlan, target: Target, step: CollectStep) -> list[str]:
         return typed_command(target, plan.device.ncu, plan.recording)
     if step.what == "verify":
         return program_command(job, "check")
-    return program_command(replace(job, repeats=plan.repeats, warmup=plan.warmup), "time")
+    return program_command(timing_job(plan, job), "time")
 
 
 # Words that stand in the commands for tools and a GPU that are not there; `_missing_tools` says which do.

@@ -98,14 +98,9 @@ def _listen(program: Sequence[str], folder: Path, timeout_s: float, process: int
     """Runs the program once in the folder and returns its launches in the order in which they began."""
     with neutral_folder() as scratch:
         library = _compile(scratch)
-        listening = {
-            "CUDA_INJECTION64_PATH": str(library),
-            "PROF_CUPTI": installed_cupti(),
-            "PROF_KERNELS": str(scratch),
-        }
-        finished = run(
-            program, timeout_s=timeout_s, folder=folder, environment={**ENVIRONMENT, **listening}, leash=True
-        )
+        listening = {"CUDA_INJECTION64_PATH": str(library), "PROF_KERNELS": str(scratch)}
+        environment = {**ENVIRONMENT, **listening, "PROF_CUPTI": installed_cupti()}
+        finished = run(program, timeout_s=timeout_s, folder=folder, environment=environment, leash=True)
         if finished.exit_code:
             if says_other_listener("\n".join(finished.details)):
                 raise profiled_already(program[0], finished.details)
@@ -142,9 +137,8 @@ def _launch(line: str, process: int) -> TimedLaunch:
 def _names(mangled: str) -> tuple[str, str]:
     """Returns the kernel's name as its source spells it, and the function's own name."""
     kernel = demangled(mangled)
-    return kernel, kernel.removeprefix("void ").partition("<")[0].partition("(")[0].rpartition("::")[
-        2
-    ] or kernel
+    qualified = kernel.removeprefix("void ").partition("<")[0].partition("(")[0]
+    return kernel, qualified.rpartition("::")[2] or kernel
 
 
 def _compile(folder: Path) -> Path:

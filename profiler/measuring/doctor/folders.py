@@ -33,10 +33,9 @@ _NOT_THERE_YET = (
 def check_folders(root: Location, machine: Machine) -> list[HealthCheck]:
     """Checks the temporary folder and the runs folder, and what lies in the runs folder."""
     temporary, local = machine.temporary_folder, RunStore(root).local
+    remedy = "Set TMPDIR to another folder."
     return [
-        _check_folder(
-            "temporary folder", "reading", temporary, str(temporary), "Set TMPDIR to another folder."
-        ),
+        _check_folder("temporary folder", "reading", temporary, str(temporary), remedy),
         check_runs_folder(root),
         check_stored_runs(root),
         check_unfinished(local),
@@ -149,9 +148,7 @@ def _named_reports(root: Path) -> list[tuple[Path, str]]:
 def smallest_report(root: Location) -> Path | None:
     """Returns the smallest of the newest reports, which is the quickest to read."""
     with suppress(OSError):
-        return min(
-            newest_reports(RunStore(root).local), key=lambda report: report.stat().st_size, default=None
-        )
+        return min(newest_reports(RunStore(root).local), key=lambda one: one.stat().st_size, default=None)
     return None
 
 
@@ -165,9 +162,8 @@ def _check_folder(name: str, ability: Ability, folder: Path, what: str, remedy: 
     except OSError as error:
         return HealthCheck(name, ability, "failed", storage_error(error, folder).message, remedy)
     if free < _LITTLE_BYTES:
-        return HealthCheck(
-            name, ability, "warn", f"{what}, only {size(free)} free", f"Free some space. {remedy}"
-        )
+        found = f"{what}, only {size(free)} free"
+        return HealthCheck(name, ability, "warn", found, f"Free some space. {remedy}")
     return HealthCheck(name, ability, "ok", f"{what}, {size(free)} free")
 
 
@@ -178,7 +174,6 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _bytes_below(folder: Path) -> int:
-    total = 0
     with suppress(OSError):
-        total = sum(path.lstat().st_size for path in folder.rglob("*"))
-    return total
+        return sum(path.lstat().st_size for path in folder.rglob("*"))
+    return 0

@@ -203,14 +203,12 @@ class Ahead:
         os.mkfifo(path, 0o600)
         gate = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            environment = {**start.environment, GATE: str(path)}
-            folder = start.folder or self._folder
-            waiting = _Waiting(
-                start, Running(start.command, folder=folder, environment=environment, leash=True), gate
-            )
+            environment, folder = {**start.environment, GATE: str(path)}, start.folder or self._folder
+            running = Running(start.command, folder=folder, environment=environment, leash=True)
         except BaseException:
             os.close(gate)
             raise
+        waiting = _Waiting(start, running, gate)
         waiting.tell(modules=self._modules)
         return waiting
 

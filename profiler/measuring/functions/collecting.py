@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from profiler.errors import CountersRefused
-from profiler.measuring.collect.collection import Collection, CollectObserver, CollectPlan
+from profiler.measuring.collect.collection import Collection, CollectObserver, CollectPlan, CollectStep
 from profiler.measuring.collect.target import Target
 from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.functions.arrays import described
@@ -55,13 +55,7 @@ class Collecting:
         assert target.job is not None
         seed, started = target.job.seed, time.monotonic()
         one = self._collection(target)
-        observer = CollectObserver(
-            lambda step: self.say(
-                f"{_STEPS[step.what]} it in process {step.process + 1} of {self.plan.processes}"
-            ),
-            lambda _, __: None,
-            lambda _, __, ___: None,
-        )
+        observer = CollectObserver(self._say_step, lambda *_: None, lambda *_: None)
         timed = self.survey.timed
         with self.store.staging() as staging, UnfinishedCollection(self.store.local, one.key) as one.pending:
             try:
@@ -84,6 +78,9 @@ class Collecting:
             except BaseException:
                 one.pending.discard()  # nothing of a failed measurement is kept
                 raise
+
+    def _say_step(self, step: CollectStep) -> None:
+        self.say(f"{_STEPS[step.what]} it in process {step.process + 1} of {self.plan.processes}")
 
     def _collection(self, target: Target) -> Collection:
         settings = CollectPlan(
@@ -118,9 +115,8 @@ def profiled_configurations(run: Run) -> list[set[str]]:
     """Returns the kernels that each profiled process launched, with their configurations."""
     found: dict[int, set[str]] = {}
     for one in run.table("launches").to_pylist():
-        found.setdefault(one["process"], set()).add(
-            kernel_with_shape(one["mangled"], [one[name] for name in SHAPE])
-        )
+        launched = kernel_with_shape(one["mangled"], [one[name] for name in SHAPE])
+        found.setdefault(one["process"], set()).add(launched)
     return list(found.values())
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 MAIN = "__main__"
 SENT_MAIN = "__prof_main__"  # the name of the same module in a fresh process
+_IS_MAIN = ("__name__ == '__main__'", "'__main__' == __name__")
 
 
 class MainSource:
@@ -88,10 +89,7 @@ def _parses(cell: str) -> bool:
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     """Yields the statements of a script, also those behind `if __name__ == "__main__"`."""
     for one in body:
-        if isinstance(one, ast.If) and ast.unparse(one.test) in (
-            "__name__ == '__main__'",
-            "'__main__' == __name__",
-        ):
+        if isinstance(one, ast.If) and ast.unparse(one.test) in _IS_MAIN:
             yield from _statements(one.body)
         else:
             yield one
@@ -99,10 +97,12 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 def names_read(code: CodeType) -> set[str]:
     """Returns the names of its module that compiled code reads, also in functions inside of it."""
-    own = {
-        str(one.argval) for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-    }
+    own = _names_of(code, "LOAD_GLOBAL", "LOAD_NAME")
     return own.union(*(names_read(one) for one in code.co_consts if isinstance(one, CodeType)))
+
+
+def _names_of(code: CodeType, *operations: str) -> set[str]:
+    return {str(one.argval) for one in dis.get_instructions(code) if one.opname in operations}
 
 
 def _compiled(statement: ast.stmt) -> CodeType:
@@ -111,5 +111,4 @@ def _compiled(statement: ast.stmt) -> CodeType:
 
 def _bound(statement: ast.stmt) -> set[str]:
     """Returns the names of the module that a statement binds: no locals of functions and comprehensions."""
-    instructions = dis.get_instructions(_compiled(statement))
-    return {str(one.argval) for one in instructions if one.opname == "STORE_NAME"}
+    return _names_of(_compiled(statement), "STORE_NAME")

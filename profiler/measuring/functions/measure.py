@@ -21,7 +21,7 @@ from profiler.errors import ProgramFailed, ProgramTimedOut, ToolNotFound
 from profiler.measuring.collect.target import Target
 from profiler.measuring.devices.device import Order, lock_folder
 from profiler.measuring.functions.activity import Chosen, LaunchedKernel, choose
-from profiler.measuring.functions.ahead import Ahead
+from profiler.measuring.functions.ahead import CHILD, Ahead
 from profiler.measuring.functions.child import CALLS, FILE, Call
 from profiler.measuring.functions.collecting import Collecting, without_profile
 from profiler.measuring.functions.here import FunctionDevice
@@ -115,18 +115,9 @@ def measure_function(
                 )
             (folder / CALLS).write_text(str(found.calls))
             order = ordered(choose(job.label, found.kernels, plan.kernel_name))
-            collecting = Collecting(
-                plan=plan,
-                call=call,
-                device=device,
-                recording=order.recording,
-                survey=found,
-                cautions=cautions,
-                store=store,
-                sandbox=sandbox,
-                say=say,
-            )
-            run_id = collecting.collect(order.target if device.ncu.version else without_profile(order.target))
+            target = order.target if device.ncu.version else without_profile(order.target)
+            settings = (plan, call, device, order.recording, found, cautions, store, sandbox, say)
+            run_id = Collecting(*settings).collect(target)
     return MeasuredFunction(run_id, found.kernels)
 
 
@@ -160,13 +151,8 @@ def _send(call: Call, namespace: Mapping[str, Any], folder: Path) -> str | None:
         parts |= {f"argument {place}": one for place, one in enumerate(call.arguments, 1)}
         what = next((name for name, one in parts.items() if not _is_sendable(one, namespace, main)), "it")
         return f"{what} cannot be copied to a fresh process: {type(error).__name__}: {error}"
-    sent = {
-        "cwd": str(Path.cwd()),
-        "argv": list(sys.argv),
-        "main": main,
-        "tolerance": call.tolerance,
-        "call": packed,
-    }
+    here = {"cwd": str(Path.cwd()), "argv": list(sys.argv)}
+    sent = {**here, "main": main, "tolerance": call.tolerance, "call": packed}
     (folder / FILE).write_bytes(pickle.dumps(sent))
     return None
 
@@ -179,12 +165,7 @@ def _is_sendable(value: object, namespace: Mapping[str, Any], main: Path | None)
 
 
 def _job(plan: FunctionPlan, folder: Path) -> program.RungJob:
-    child = (
-        sys.executable.replace("{", "{{").replace("}", "}}"),
-        "-m",
-        "profiler.measuring.functions.child",
-        ".",
-    )
+    child = (*(word.replace("{", "{{").replace("}", "}}") for word in CHILD), ".")
     timing = ("--repeats", "{repeats}", "--warmup", "{warmup}")
     kernel = _Function(
         number=0,
@@ -265,10 +246,6 @@ def _explained() -> Iterator[None]:
             raise
         said = [line.strip() for line in error.details if line.strip().startswith(_PREFIX)]
         why = said[-1].removeprefix(_PREFIX) if said else f"its process died: {how}"
-        raise ProgramFailed(
-            f"{label} cannot be measured: {why}",
-            details=[
-                line for line in error.details[1:] if line.strip() not in said and '{"survey"' not in line
-            ],
-            remedy="Call the function by hand with the same arguments: it must launch its kernels and return.",
-        ) from None
+        details = [one for one in error.details[1:] if one.strip() not in said and '{"survey"' not in one]
+        remedy = "Call the function by hand with the same arguments: it must launch its kernels and return."
+        raise ProgramFailed(f"{label} cannot be measured: {why}", details=details, remedy=remedy) from None

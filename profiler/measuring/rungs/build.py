@@ -146,8 +146,9 @@ def _build(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> Bui
     except ProfError as error:
         return Built(kernel, "failed", binary, error=error)
     except OSError as error:
-        full = DiskFull(f"{binary}: the disk is full") if error.errno == errno.ENOSPC else None
-        failed = full or BuildFailed(f"{kernel}: {error.filename or binary}: {error.strerror}")
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return Built(kernel, "failed", binary, error=DiskFull(f"{binary}: the disk is full"))
+        failed = BuildFailed(f"{kernel}: {error.filename or binary}: {error.strerror}")
         return Built(kernel, "failed", binary, error=failed)
 
 

@@ -88,11 +88,8 @@ def relocate_job(job: RungJob, needed: JobFiles, folder: Path) -> RungJob:
     def path_of(place: str | None) -> Path | None:
         return folder / place if place is not None else None
 
-    further = (
-        tuple(folder / place for place in needed.further_sources)
-        if needed.further_sources is not None
-        else None
-    )
+    places = needed.further_sources
+    further = None if places is None else tuple(folder / place for place in places)
     return replace(
         job,
         binary=path_of(needed.binary),

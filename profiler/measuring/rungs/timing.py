@@ -49,19 +49,16 @@ def with_facts(origin: Provenance, facts: Sequence[ProcessFacts]) -> Provenance:
     """Returns the origin with what the processes that timed a kernel reported."""
     if not facts:
         return origin
-    algorithms = [one.algorithm for one in facts if one.algorithm is not None]
+    errors = [one.relative_error for one in facts if one.relative_error is not None]
+    elements = [one.worst_element for one in facts if one.worst_element is not None]
     return msgspec.structs.replace(
         origin,
         reference=facts[0].reference,
         runtime=facts[0].runtime,
         library=facts[0].library,
-        algorithms=algorithms,
-        relative_error=max(
-            (one.relative_error for one in facts if one.relative_error is not None), default=None
-        ),
-        worst_element=max(
-            (one.worst_element for one in facts if one.worst_element is not None), default=None
-        ),
+        algorithms=[one.algorithm for one in facts if one.algorithm is not None],
+        relative_error=max(errors, default=None),
+        worst_element=max(elements, default=None),
         clocks=_summarised([sample for one in facts for sample in one.clocks]),
     )
 
@@ -69,10 +66,8 @@ def with_facts(origin: Provenance, facts: Sequence[ProcessFacts]) -> Provenance:
 def _summarised(samples: Sequence[ClockSample]) -> Clocks | None:
     if not samples:
         return None
-    clocks, power = [one.sm_mhz for one in samples], [one.power_w for one in samples]
-    return Clocks(
-        len(samples), *(Spread(min(values), median(values), max(values)) for values in (clocks, power))
-    )
+    measured = ([one.sm_mhz for one in samples], [one.power_w for one in samples])
+    return Clocks(len(samples), *(Spread(min(one), median(one), max(one)) for one in measured))
 
 
 def parse_timings(job: program.RungJob, finished: Finished, clocks: Sequence[ClockSample] = ()) -> Timed:
@@ -84,12 +79,8 @@ def parse_timings(job: program.RungJob, finished: Finished, clocks: Sequence[Clo
             summary = line
         elif "kernel_ns" in line:
             kernel_ns, *others = (program.read_number(line.get(name)) for name in _DURATIONS)
-            impossible = [
-                name
-                for name in _DURATIONS
-                if line.get(name) is not None and not program.read_number(line[name])
-            ]
-            if not kernel_ns or impossible:
+            given = [line[name] for name in _DURATIONS if line.get(name) is not None]
+            if not kernel_ns or not all(map(program.read_number, given)):
                 raise program.output_invalid(job, finished, "a duration that is not a positive number")
             repeats.append(Timing(0, len(repeats), kernel_ns, *others))
     if not repeats:
@@ -100,25 +91,23 @@ def parse_timings(job: program.RungJob, finished: Finished, clocks: Sequence[Clo
 
 
 def _facts(summary: dict[str, Any], clocks: Sequence[ClockSample]) -> ProcessFacts:
-    began, ended = (
-        program.read_number(summary.get("began")) or 0.0,
-        program.read_number(summary.get("ended")) or math.inf,
-    )
+    began = program.read_number(summary.get("began")) or 0.0
+    ended = program.read_number(summary.get("ended")) or math.inf
     algorithm = summary.get("algorithm")
     return ProcessFacts(
         reference=_text(summary.get("reference")),
         runtime=_text(summary.get("runtime")),
         library=_text(summary.get("library")),
-        algorithm={
-            name: value for name, value in algorithm.items() if type(value) is int and abs(value) < 1 << 53
-        }
-        if isinstance(algorithm, dict)
-        else None,
+        algorithm=_whole_numbers(algorithm) if isinstance(algorithm, dict) else None,
         relative_error=program.read_number(summary.get("relative_error")),
         worst_element=program.read_number(summary.get("worst_element")),
         clocks=[one for one in clocks if began <= one.unix_s <= ended],
         kernels=[str(one) for one in summary.get("kernels") or ()],
     )
+
+
+def _whole_numbers(values: dict[str, Any]) -> dict[str, int]:
+    return {name: value for name, value in values.items() if type(value) is int and abs(value) < 1 << 53}
 
 
 def _text(value: object) -> str | None:

@@ -65,9 +65,8 @@ def disassemble(path: Path) -> CodeListing:
     for (target, name), variants in found.items():
         of_target = f" ({target})" if len(targets) > 1 else ""
         for number, lines in enumerate(sorted(variants, key=lambda one: (len(one), one)), 1):
-            listing[
-                f"{name}{of_target}" + (f" ({number} of {len(variants)})" if len(variants) > 1 else "")
-            ] = lines
+            which = f" ({number} of {len(variants)})" if len(variants) > 1 else ""
+            listing[f"{name}{of_target}{which}"] = lines
     return listing
 
 
@@ -81,9 +80,8 @@ def _read(path: Path) -> dict[tuple[str, str], list[CodeLine]]:
     # A name such as `-x.cubin` would be an option.
     command = [str(tool), "-sass", str(path.absolute())]
     # It starts nvdisasm, which lies beside it in NVIDIA's packages.
-    said = run(
-        command, timeout_s=_TIMEOUT_S, environment={"PATH": f"{tool.parent}:{os.environ.get('PATH', '')}"}
-    )
+    environment = {"PATH": f"{tool.parent}:{os.environ.get('PATH', '')}"}
+    said = run(command, timeout_s=_TIMEOUT_S, environment=environment)
     found = parse(said.stdout)
     if said.exit_code or not found:
         raise PathUnusable(

@@ -70,8 +70,7 @@ def choose_points(
     """
     points, excluded = [], Counter[str]()
     grid = list(sweep.grid())
-    if current is not None and current not in grid:
-        grid.append(current)
+    grid += [current] if current is not None and current not in grid else []
     for settings in grid:
         broken = sweep.broken({**workload, **settings})
         if broken is None:
@@ -120,12 +119,8 @@ def compiled_facts(built: Built) -> dict[str, int]:
     own = own_resources(built)
     if not own:
         return {}
-    registers, shared, spills = (
-        max(one.registers for one in own),
-        max(one.shared_bytes for one in own),
-        max(one.spill_store_bytes + one.spill_load_bytes for one in own),
-    )
-    return dict(zip(COMPILED, (registers, shared, spills), strict=True))
+    figures = ((one.registers, one.shared_bytes, one.spill_store_bytes + one.spill_load_bytes) for one in own)
+    return dict(zip(COMPILED, map(max, zip(*figures, strict=True)), strict=True))
 
 
 def _undecided(sweep: SweepSpace) -> Constraint | None:
@@ -160,13 +155,8 @@ def code_hash(candidate: BuiltPoint, sources: Mapping[str, str]) -> str:
     """Returns the hash of everything that decides what a point's program does."""
     record = candidate.built.record
     assert record is not None
-    facts = [
-        record.nvcc_version,
-        build_flags(candidate.built.kernel, record.arch),
-        record.without,
-        sorted(sources.items()),
-    ]
-    return facts_sha256(facts)
+    flags = build_flags(candidate.built.kernel, record.arch)
+    return facts_sha256([record.nvcc_version, flags, record.without, sorted(sources.items())])
 
 
 def failure_of(error: ProfError, label: str) -> str:

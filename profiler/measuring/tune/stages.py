@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from statistics import median
 from typing import Literal
 
@@ -193,11 +194,8 @@ class SweepStages:
         if not ranked:
             return []
         bound_ns = self._median_ns(ranked[0], "screen") * (1 + self.plan.within_pct / 100)
-        return [
-            one
-            for one in ranked
-            if self._median_ns(one, "screen") <= bound_ns or one.settings == self.current
-        ]
+        times_ns = {one.point: self._median_ns(one, "screen") for one in ranked}
+        return [one for one in ranked if times_ns[one.point] <= bound_ns or one.settings == self.current]
 
     def _finalists(self) -> list[BuiltPoint]:
         """Returns as many points as the plan has finalists, the fastest ones, and that of the source if it is none of them."""
@@ -207,19 +205,20 @@ class SweepStages:
 
     def _ranked(self, stage: Stage) -> list[BuiltPoint]:
         """Returns the correct points that a stage timed, fastest first."""
-        measured = [
+        correct = [
             one
             for one in self.candidates
             if all(visit.status == "correct" for visit in self.visits[one.point])
-            and any(repeat.stage == stage for visit in self.visits[one.point] for repeat in visit.repeats)
         ]
+        measured = [one for one in correct if self._times_ns(one, stage)]
         return sorted(measured, key=lambda one: (self._median_ns(one, stage), one.point))
 
     def _median_ns(self, candidate: BuiltPoint, stage: Stage) -> float:
-        visits = self.visits[candidate.point]
-        return median(
-            repeat.kernel_ns for visit in visits for repeat in visit.repeats if repeat.stage == stage
-        )
+        return median(self._times_ns(candidate, stage))
+
+    def _times_ns(self, candidate: BuiltPoint, stage: Stage) -> list[float]:
+        repeats = chain.from_iterable(visit.repeats for visit in self.visits[candidate.point])
+        return [repeat.kernel_ns for repeat in repeats if repeat.stage == stage]
 
     def _shuffled(self, candidates: Sequence[BuiltPoint], turn: int) -> list[BuiltPoint]:
         order = sorted(candidates, key=lambda one: one.point)

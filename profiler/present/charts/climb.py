@@ -57,14 +57,10 @@ def steps_chart(sheet: LadderSheet) -> ChartType | None:
     filled = [panel for panel in panels if panel[2]]
     if not filled:
         return None
-    steps = [
-        names[step.kernel] for step in sheet.steps if step.metrics or step.kernel in _judged_steps(sheet)
-    ]
-    verdicts = [
-        one
-        for one in style.VERDICTS
-        if any(change.verdict == one for _, _, changes in filled for change in changes)
-    ]
+    judged = _judged_steps(sheet)
+    steps = [names[step.kernel] for step in sheet.steps if step.metrics or step.kernel in judged]
+    seen = {change.verdict for _, _, changes in filled for change in changes}
+    verdicts = [one for one in style.VERDICTS if one in seen]
     drawn = [
         _panel(*panel, steps, verdicts, named=place % _COLUMNS == 0) for place, panel in enumerate(filled)
     ]
@@ -119,7 +115,13 @@ def _divided(change: _Change, divisor: float) -> _Change:
 
 
 def _panel(
-    name: str, unit: str, changes: Sequence[_Change], steps: list[str], verdicts: list[str], *, named: bool
+    name: str,
+    unit: str,
+    changes: Sequence[_Change],
+    steps: list[str],
+    verdicts: Sequence[VerdictName],
+    *,
+    named: bool,
 ) -> ChartType:
     divisor, unit = style.readable_unit(unit, max(abs(one.delta) for one in changes))
     rows = list(_rows([_divided(one, divisor) for one in changes]))

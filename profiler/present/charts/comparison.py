@@ -11,7 +11,7 @@ from altair.typing import ChartType
 from profiler.analyse import findings
 from profiler.catalog.metrics import DURATION, HEADLINE, READY, SMALLEST_RELATIVE_EFFECT
 from profiler.present import style
-from profiler.present.charts.instructions import instructions_chart
+from profiler.present.charts.instructions import SIDES, instructions_chart
 from profiler.present.charts.rungs import READY_KEY, STALLS_KEY, stalls_of
 from profiler.present.documents.comparison import claim_text
 from profiler.present.documents.parts.attribution import parts_of, speedup_sentence
@@ -20,7 +20,6 @@ from profiler.text import shortened
 _WIDTH = 380
 _ROW = 26
 _ROOM_FOR_LABEL = 4  # to the right of the longest bar, in margins
-_SIDES = ("before", "after")
 _WARP_STATES = (*style.STALLS, *READY)
 # Parts that move the time by less are drawn as one.
 _SMALLEST_STEP = math.log(1 + SMALLEST_RELATIVE_EFFECT)
@@ -62,7 +61,7 @@ def stalls_chart(comparison: findings.ComparisonFinding) -> ChartType | None:
     attribution = comparison.attribution
     if attribution is None or not attribution.stalls:
         return None
-    sides = {side: {part.name: getattr(part, side) for part in attribution.stalls} for side in _SIDES}
+    sides = {side: {part.name: getattr(part, side) for part in attribution.stalls} for side in SIDES}
     moved = sorted(attribution.stalls, key=lambda part: (-abs(part.after - part.before), part.name))[:2]
     return stalls_of(sides, style.heading(*_stalls_title(attribution, moved)), [part.name for part in moved])
 
@@ -75,7 +74,7 @@ def spent_chart(comparison: findings.ComparisonFinding) -> ChartType | None:
     deltas = {one.name: one for one in comparison.metrics}
     waits = [one for name, one in deltas.items() if name.removeprefix("stall_") in _WARP_STATES]
     duration = deltas.get(DURATION)
-    cycles = {side: sum(getattr(one, side) for one in waits) for side in _SIDES}
+    cycles = {side: sum(getattr(one, side) for one in waits) for side in SIDES}
     if duration is None or not all(cycles.values()):
         return None
     divisor, unit = style.readable_unit("ns", max(duration.before, duration.after))
@@ -83,7 +82,7 @@ def spent_chart(comparison: findings.ComparisonFinding) -> ChartType | None:
         side: {
             one.name: getattr(one, side) / cycles[side] * getattr(duration, side) / divisor for one in waits
         }
-        for side in _SIDES
+        for side in SIDES
     }
     changes = _changes_of_time(spent)
     most = sorted(changes, key=lambda name: (-abs(changes[name]), name))[:2]
@@ -198,7 +197,7 @@ def _share_text(factor: findings.Factor | findings.Part) -> str:
 
 
 def _stalls_title(attribution: findings.Attribution, moved: Sequence[findings.Part]) -> tuple[str, ...]:
-    before, after = (sum(getattr(part, side) for part in attribution.stalls) for side in ("before", "after"))
+    before, after = (sum(getattr(part, side) for part in attribution.stalls) for side in SIDES)
     changes = ", ".join(f"{part.name} {style.signed_figure(part.after - part.before, 2)}" for part in moved)
     return (
         f"A warp issues every {style.figure(after)} cycles, before every {style.figure(before)}",
@@ -268,13 +267,14 @@ def _panel(unit: str, deltas: Sequence[findings.MetricDelta]) -> ChartType:
 def _row(one: findings.MetricDelta, divisor: float) -> style.Record:
     low, high = one.ci or (one.delta, one.delta)
     reach = f" ± {style.figure((high - low) / 2 / divisor, 2)}" if one.ci else ""
+    verdict = "likely" if one.reason == "beyond_launches" else one.verdict
     return {
         "metric": shortened(one.name, _LABEL_WIDTH),
         "before": one.before / divisor,
         "after": one.after / divisor,
         "low": (one.before + low) / divisor,
         "high": (one.before + high) / divisor,
-        "label": f"{style.signed_figure(one.delta / divisor)}{reach}, {'likely' if one.reason == 'beyond_launches' else one.verdict}",
+        "label": f"{style.signed_figure(one.delta / divisor)}{reach}, {verdict}",
         "colour": style.VERDICTS[one.verdict],
     }
 

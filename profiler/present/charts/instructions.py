@@ -16,7 +16,7 @@ _PANEL = 180
 _ROW = 21
 _MOST = 10
 _NAME_WIDTH = 28
-_SIDES = ("before", "after")
+SIDES = ("before", "after")
 _NO_ACCESS, _NARROW, _DOUBLE, _WIDE = "no memory access", "up to 32 bits", "64 bits", "128 bits and more"
 _COLOURS = {_NO_ACCESS: style.GREY, _NARROW: style.ORANGE, _DOUBLE: style.GREEN, _WIDE: style.PURPLE}
 
@@ -32,7 +32,7 @@ def instructions_chart(comparison: ComparisonFinding) -> ChartType | None:
     rows = [
         _record(one.opcode, one.width_bits, side, getattr(one, side) / divisor)
         for one in shown
-        for side in _SIDES
+        for side in SIDES
     ]
     left = f"; {len(changed) - len(shown)} more changed" if len(changed) > len(shown) else ""
     return _panels(rows, f"{unit} per launch").properties(
@@ -49,13 +49,12 @@ def hot_loop_chart(comparison: ComparisonFinding) -> ChartType | None:
     if loop is None:
         return None
     counts = [{one.opcode: one.count for one in side} for side in (loop.before, loop.after)]
-    names = list(
-        dict.fromkeys(one.opcode for one in [*loop.before, *loop.after] if not is_plumbing(one.opcode))
-    )
+    opcodes = dict.fromkeys(one.opcode for one in (*loop.before, *loop.after))
+    names = [one for one in opcodes if not is_plumbing(one)]
     rows = [
         _record(name, width_bits(name), side, count.get(name, 0.0))
         for name in names
-        for side, count in zip(_SIDES, counts, strict=True)
+        for side, count in zip(SIDES, counts, strict=True)
     ]
     title = "; ".join(change.sentence for change in loop.changes) or _loop_title(loop.before, loop.after)
     return _panels(rows, f"instructions of a warp per {loop.per}").properties(title=style.heading(title))
@@ -80,14 +79,13 @@ def _class(bits: int | None) -> str:
 def _panels(rows: Sequence[style.Record], title: str) -> ChartType:
     largest = max(row["count"] for row in rows) or 1.0
     widths = {row["width"] for row in rows}
-    colour = style.coloured(
-        "width:N", {name: one for name, one in _COLOURS.items() if name in widths}, columns=3
-    )
+    colours = {name: one for name, one in _COLOURS.items() if name in widths}
+    colour = style.coloured("width:N", colours, columns=3)
 
     def panels() -> Iterator[ChartType]:
-        for side in _SIDES:
+        for side in SIDES:
             own = [row for row in rows if row["side"] == side]
-            axis = alt.Axis() if side == _SIDES[0] else None
+            axis = alt.Axis() if side == SIDES[0] else None
             shown = ("side:N", "opcode:N", "width:N", "count:Q")
             base = style.rows_of(own, "opcode", _PANEL, _ROW, *shown, axis=axis)
             x = style.bar_axis("count", f"{side}: {title}", largest)
@@ -97,7 +95,7 @@ def _panels(rows: Sequence[style.Record], title: str) -> ChartType:
 
 
 def _mix_title(opcodes: Sequence[Opcode]) -> str:
-    before, after = (sum(getattr(one, side) for one in opcodes) for side in _SIDES)
+    before, after = (sum(getattr(one, side) for one in opcodes) for side in SIDES)
     if not before:
         return "Executed instructions"
     if before == after:
@@ -108,8 +106,6 @@ def _mix_title(opcodes: Sequence[Opcode]) -> str:
 
 def _loop_title(before: Sequence[LoopInstruction], after: Sequence[LoopInstruction]) -> str:
     change = sum(one.count for one in after) - sum(one.count for one in before)
-    return (
-        f"The hot loop: {style.signed_figure(change)} instructions"
-        if change
-        else "The hot loop is as long as before"
-    )
+    if not change:
+        return "The hot loop is as long as before"
+    return f"The hot loop: {style.signed_figure(change)} instructions"

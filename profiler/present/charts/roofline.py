@@ -285,13 +285,9 @@ def roofline_sentence(roofline: Roofline) -> str:
             return "No rung can be placed, because each was left out"
         measured = "Not every ceiling that is needed" if roofline.ceilings else "No ceiling"
         return f"{measured} was measured on {roofline.gpu} (missing: {missing}); `prof collect --ladder ceilings` measures them"
-    candidates: list[tuple[float | None, str, str | None]] = [
-        *((one.ceiling_pct, rung_title(one), one.ceiling) for one in roofline.points),
-        *(
-            (one.dram_pct if one.useful_pct is None else one.useful_pct, rung_title(one), DRAM)
-            for one in roofline.streams
-        ),
-    ]
+    candidates = [(one.ceiling_pct, rung_title(one), one.ceiling) for one in roofline.points]
+    for one in roofline.streams:
+        candidates.append((one.dram_pct if one.useful_pct is None else one.useful_pct, rung_title(one), DRAM))
     reached = [(pct, name, ceiling) for pct, name, ceiling in candidates if pct is not None]
     if not reached:
         return f"The ceilings of the rungs are not known (missing: {missing})"
@@ -322,13 +318,10 @@ def _reached(roofline: Roofline) -> ChartType:
 
 
 def _point_row(point: Point) -> style.Record:
-    label = (
-        "not known"
-        if point.ceiling_pct is None
-        else f"{style.figure(point.ceiling_pct)} % of {point.ceiling}"
-    )
+    pct = point.ceiling_pct
+    label = "not known" if pct is None else f"{style.figure(pct)} % of {point.ceiling}"
     return {
-        "rung": rung_title(point), "pct": point.ceiling_pct, "moved": None, "label": label,
+        "rung": rung_title(point), "pct": pct, "moved": None, "label": label,
         "colour": _LEVELS.get(point.ceiling or "", style.GREY),
     }  # fmt: skip
 

@@ -68,16 +68,9 @@ def stalls_of(
     bars = style.stall_bars(base, x, colours, 16, columns=6)
     texts = [_texts(rows, names, ink) for ink in (style.BLACK, style.WHITE, "")]
     digits = _DIGITS_OF_TIMES if time_unit else _DIGITS
-    sums = style.chart_of(
-        [
-            {
-                "rung": name,
-                "total": f"{style.figure(sum(stalls[name].values()), digits)} {time_unit or 'cycles'}",
-            }
-            for name in names
-        ]
-    )
-    total = style.texts_beside(sums.encode(y=alt.Y("rung:N", sort=names)), "total:N")
+    sums = {name: style.figure(sum(stalls[name].values()), digits) for name in names}
+    whole = [{"rung": name, "total": f"{one} {time_unit or 'cycles'}"} for name, one in sums.items()]
+    total = style.texts_beside(style.chart_of(whole).encode(y=alt.Y("rung:N", sort=names)), "total:N")
     return alt.layer(*bars, *texts, total).properties(title=title)
 
 

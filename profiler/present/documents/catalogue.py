@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from profiler.analyse.listing import NAMES_HEADER, OVERVIEW_HEADER, StoreOverview
+from profiler.analyse.listing import NAMES_HEADER, StoreOverview
 from profiler.catalog.causes import CAUSES, CauseKind
 from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, Metric, derivation
 from profiler.catalog.presets import MEASURED_ON, Preset
@@ -48,16 +48,11 @@ def names_document(metrics: Collection[str], causes: Collection[str]) -> Documen
     """Returns the meaning of these names, as far as they are in the catalogue."""
     kinds = [Row((one.name, one.what)) for one in CAUSES if one.name in causes]
     known = [Row((one.name, one.unit, one.doc)) for one in CATALOGUE if one.name in metrics]
-    return Document(
-        "What the names mean",
-        [
-            [Heading("Causes"), Table((Column("cause"), Column("meaning", folds=True)), kinds)],
-            [
-                Heading("Metrics"),
-                Table((Column("metric"), Column("unit"), Column("meaning", folds=True)), known),
-            ],
-        ],
-    )
+    meaning = Column("meaning", folds=True)
+    causes_table = Table((Column("cause"), meaning), kinds)
+    metrics_table = Table((Column("metric"), Column("unit"), meaning), known)
+    sections: list[Section] = [[Heading("Causes"), causes_table], [Heading("Metrics"), metrics_table]]
+    return Document("What the names mean", sections)
 
 
 def metric_document(metric: Metric) -> Document:
@@ -135,13 +130,9 @@ def runs_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Doc
 
     No column folds, because people copy run ids.
     """
+    stays = {name: place for place, name in enumerate(_NARROW)}
     columns = [
-        Column(
-            name.replace("_", " "),
-            stays=_NARROW.index(name) if name in _NARROW else None,
-            right=name in _FIGURES,
-            kept=name == "run_id",
-        )
+        Column(name.replace("_", " "), stays=stays.get(name), right=name in _FIGURES, kept=name == "run_id")
         for name in header
     ]
     return rows_document(header, rows, columns)
@@ -149,18 +140,14 @@ def runs_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Doc
 
 def overview_document(overview: StoreOverview) -> Document:
     """Returns a row for each ladder that has runs, then the newest other names, and how to see the rest."""
-    right = ("kernels", "runs")
-    gives_way = ("kernels", "newest", "title")
-    columns = [
-        Column(
-            name,
-            stays=gives_way.index(name) if name in gives_way else None,
-            right=name in right,
-            folds=name == "gpu",
-            shrinks=name == "title",
-        )
-        for name in OVERVIEW_HEADER
-    ]
+    columns = (
+        Column("ladder"),
+        Column("kernels", stays=0, right=True),
+        Column("runs", right=True),
+        Column("newest", stays=1),
+        Column("gpu", folds=True),
+        Column("title", stays=2, shrinks=True),
+    )
     rows = [Row(list(one.values())) for one in overview.ladders]
     sections: list[Section] = [[Table(columns, rows, drops_empty=True)]] if rows else []
     if shown := [tuple(one.values()) for one in overview.others[:_MOST_OTHERS]]:

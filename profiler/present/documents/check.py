@@ -72,9 +72,8 @@ def check_document(finding: CheckFinding) -> doc.Document:
 def check_error_document(lines: Sequence[str]) -> doc.Document:
     """Returns the error that kept anything from being checked; the first line is the message."""
     message, *others = lines
-    return doc.Document(
-        f"🚫 nothing was checked: {message}", [[doc.Text(line.strip(), wraps=False) for line in others]]
-    )
+    texts = [doc.Text(line.strip(), wraps=False) for line in others]
+    return doc.Document(f"🚫 nothing was checked: {message}", [texts])
 
 
 def _reasons(finding: CheckFinding) -> doc.Section:
@@ -117,22 +116,16 @@ def _limits(finding: CheckFinding, lines: Sequence[tuple[PairCheck, MetricCheck 
     A narrow window leaves out what all rows share, and the recordings if the kernels tell the rows apart.
     """
     several = len(finding.pairs) > 1
-    rows = [
-        doc.Row(
-            (*(names_of(pair, several) if several else ()), *limit_cells(pair, one)),
-            _TONE[outcome_of(pair, one)],
-        )
-        for pair, one in lines
-    ]
+    rows = []
+    for pair, one in lines:
+        names = names_of(pair, several) if several else ()
+        rows.append(doc.Row((*names, *limit_cells(pair, one)), _TONE[outcome_of(pair, one)]))
     kernels = {names_of(pair, several)[0] for pair in finding.pairs}
-    recording = (
-        _RECORDING if len(kernels) == len(finding.pairs) else replace(_RECORDING, stays=None, kept=True)
-    )
-    metric = (
-        _METRIC
-        if len({one.metric for _, one in lines if one}) < 2
-        else replace(_METRIC, stays=None, kept=True)
-    )
+    recording, metric = _RECORDING, _METRIC
+    if len(kernels) < len(finding.pairs):
+        recording = replace(recording, stays=None, kept=True)
+    if len({one.metric for _, one in lines if one}) > 1:
+        metric = replace(metric, stays=None, kept=True)
     columns = (*((_KERNEL, recording) if several else ()), metric, *_FIGURES)
     return [doc.Table(columns, rows, drops_empty=True)]
 
@@ -178,14 +171,9 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
         reason = "another kernel?"
     elif one.reason == "beyond_launches" and not one.accepted:
         reason = REASONS[one.reason]
-    return (
-        metric,
-        value_text(one.before, one.unit),
-        value_text(one.after, one.unit),
-        change_of(one),
-        allowed(one),
-        ITSELF if pair.is_itself else f"{outcome_of(pair, one)}{f' ({reason})' if reason else ''}",
-    )
+    outcome = ITSELF if pair.is_itself else f"{outcome_of(pair, one)}{f' ({reason})' if reason else ''}"
+    before, after = (value_text(value, one.unit) for value in (one.before, one.after))
+    return (metric, before, after, change_of(one), allowed(one), outcome)
 
 
 def _cautions(finding: CheckFinding) -> list[str]:
@@ -263,13 +251,9 @@ def code_check_document(finding: CodeCheck) -> doc.Document:
         values = (name, one.state, counts, one.before, one.after, one.place or "")
         rows.append(doc.Row(values, _CODE_TONE[one.state]))
     records = [[getattr(one, name) for name in _CODE_HEADER] for one in finding.functions]
-    sign = _SIGN["regression" if finding.changed else "passed"]
-    return doc.Document(
-        f"{sign} {_code_sentence(finding)}",
-        [[doc.Table(columns, rows)]],
-        doc.Records(_CODE_HEADER, records),
-        titled=True,
-    )
+    title = f"{_SIGN['regression' if finding.changed else 'passed']} {_code_sentence(finding)}"
+    sections = [[doc.Table(columns, rows)]]
+    return doc.Document(title, sections, doc.Records(_CODE_HEADER, records), titled=True)
 
 
 def _code_sentence(finding: CodeCheck) -> str:

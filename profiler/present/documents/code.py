@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from profiler.analyse.code.hot_loop import LoopSheet
 from profiler.analyse.code.machine_code import UNIT_TEXT, CodeView, MachineCode, list_loads
-from profiler.analyse.code.opcodes import is_plumbing, width_bits
+from profiler.analyse.code.opcodes import WORD_BITS, is_plumbing, width_bits
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.present import document as doc
@@ -15,7 +15,6 @@ from profiler.text import Spoken, counted, first_of, mean_count, number, short_p
 
 _NAME_WIDTH = 100
 _MOST_LOOPS = 3
-_WORD_BITS = 32
 _MOST_OPCODES = 6
 _RARE = 0.005  # executions in each turn: what a few warps do in thousands of turns is no part of a loop
 
@@ -24,11 +23,8 @@ def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
     """Returns the counts by opcode, or every instruction for a `listing`."""
     code = view.finding
     if listing:
-        instructions = view.listing()
-        body, records = (
-            code_rows.instruction_code(code, instructions),
-            code_rows.instruction_records(code, instructions),
-        )
+        rows = view.listing()
+        body, records = code_rows.instruction_code(code, rows), code_rows.instruction_records(code, rows)
     else:
         counts = view.counts()
         body, records = code_rows.count_code(code, counts), code_rows.count_records(code, counts)
@@ -39,9 +35,8 @@ def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
 def code_sections(view: CodeView) -> list[doc.Section]:
     """Returns the counts by opcode as a part of an answer that has named the kernels."""
     code = view.finding
-    return _sections(
-        code, [scope_text(sheet) for sheet in code.kernels], code_rows.count_code(code, view.counts())
-    )
+    body = code_rows.count_code(code, view.counts())
+    return _sections(code, [scope_text(sheet) for sheet in code.kernels], body)
 
 
 def _sections(code: MachineCode, about: Sequence[str | list[str]], body: doc.CodeBlock) -> list[doc.Section]:
@@ -72,10 +67,10 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
         {one.kind: one for one in sheet.overhead if any(map(is_plumbing, one.opcodes))}
         for sheet in code.kernels
     ]
-    kinds = sorted(
-        {kind for side in sides for kind in side},
-        key=lambda kind: (-max(side[kind].count for side in sides if kind in side), kind),
-    )
+    counted_as = {
+        kind: max(one[kind].count for one in sides if kind in one) for side in sides for kind in side
+    }
+    kinds = sorted(counted_as, key=lambda kind: (-counted_as[kind], kind))
     steps = _divisors(code)
     columns = [
         doc.Column(f"{code_rows.PLUMBING}, per {UNIT_TEXT[code.per]}"),
@@ -88,9 +83,8 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
         counts = [one.count / n if one else None for one, n in found]
         if max(filter(None, counts), default=0.0) < _RARE:
             continue
-        rows.append(
-            doc.Row((kind, *counts, _opcode_counts([(one.opcodes if one else {}, n) for one, n in found])))
-        )
+        opcodes = _opcode_counts([(one.opcodes if one else {}, n) for one, n in found])
+        rows.append(doc.Row((kind, *counts, opcodes)))
     return [doc.Table(columns, rows)] if rows else []
 
 
@@ -144,9 +138,8 @@ def _called(code: MachineCode) -> doc.Section:
         of_it = f"{sheet.label}: " if len(code.kernels) > 1 else ""
         for one in sheet.called:
             where = short_place(one.calls_from[0]) if one.calls_from else "the kernel"
-            sampled = (
-                "" if one.samples_pct is None else f" and has {number(one.samples_pct)} % of the samples"
-            )
+            pct = one.samples_pct
+            sampled = "" if pct is None else f" and has {number(pct)} % of the samples"
             text = f"{of_it}The function that {where} calls, from {one.start:#x}, executes {number(one.executed_pct)} % of all{sampled}; it does not count as a part of the loop. "
             how = Spoken("--full shows it.", "`full=True` shows it.")
             lines.append(doc.Text(text + how))
@@ -198,9 +191,8 @@ def figures(code: MachineCode) -> list[tuple[str, list[float | None]]]:
     """Returns each figure with its value on each side, leaving out figures that no side has."""
     unit = UNIT_TEXT[code.per]
     turn = "iteration" if code.kernels[0].scope == "loop" else unit
-    sides = [
-        _figures_of(sheet, n, unit, turn) for sheet, n in zip(code.kernels, _divisors(code), strict=True)
-    ]
+    divided = zip(code.kernels, _divisors(code), strict=True)
+    sides = [_figures_of(sheet, n, unit, turn) for sheet, n in divided]
     rows = [(name, [side[name] for side in sides]) for name in sides[0]]
     return [(name, values) for name, values in rows if any(value is not None for value in values)]
 
@@ -237,9 +229,8 @@ def _divisors(code: MachineCode) -> list[int]:
 def _load_blocks(code: MachineCode) -> list[doc.Accesses]:
     """Returns a sentence for each operand, and its accesses before and after; once if they are equal."""
     if len(code.kernels) == 1:
-        return [
-            doc.Accesses(sentence, _drawn(loads)) for sentence, loads in list_loads(code.kernels[0], code.per)
-        ]
+        loads = list_loads(code.kernels[0], code.per)
+        return [doc.Accesses(sentence, _drawn(one)) for sentence, one in loads]
     return [
         doc.Accesses(one.sentence, _drawn(one.before, one.after) if one.before != one.after else [])
         for one in code.changes
@@ -257,7 +248,7 @@ def _access_widths(loads: Sequence[LoopInstruction]) -> list[int]:
     accesses = []
     for load in loads:
         bits = width_bits(load.opcode)
-        if not bits or bits < _WORD_BITS or load.count != int(load.count):
+        if not bits or bits < WORD_BITS or load.count != int(load.count):
             return []
         accesses += [bits] * int(load.count)
     return accesses

@@ -176,9 +176,8 @@ def claim_text(headline: Headline | None) -> str:
 def _metrics(comparison: findings.ComparisonFinding, full: bool, wanted: Sequence[str]) -> doc.Section:
     shown, hidden = (comparison.metrics, []) if full else shown_metrics(comparison, wanted)
     # Of a single launch, the first screen says already that it is too few.
-    table = partial(
-        _metrics_table, says_too_few=1 not in (comparison.before.launches, comparison.after.launches)
-    )
+    says_too_few = 1 not in (comparison.before.launches, comparison.after.launches)
+    table = partial(_metrics_table, says_too_few=says_too_few)
     if not shown:
         return [doc.Text("No metric of the catalogue is recorded on both sides.")]
     return [table(shown), *_folded(table(hidden), "more", _verdict_counts(hidden))]
@@ -202,15 +201,12 @@ def shown_metrics(
     if wanted:
         shown = [delta for delta in comparison.metrics if {delta.name, delta.ncu} & set(wanted)]
         return shown, [delta for delta in comparison.metrics if delta not in shown]
-    first = [
-        delta for delta in comparison.metrics if delta.name in HEADLINE and (delta.before or delta.after)
-    ]
-    rest = [delta for delta in comparison.metrics if delta not in first]  # what changed most comes first
+    deltas = comparison.metrics
+    first = [delta for delta in deltas if delta.name in HEADLINE and (delta.before or delta.after)]
+    rest = [delta for delta in deltas if delta not in first]  # what changed most comes first
     moved = [delta for delta in rest if delta.has_moved][:_OTHER_METRICS]
-    perhaps = [delta for delta in rest if delta.verdict == "unclear" and not delta.has_moved][
-        : max(0, _LEAST_METRICS - len(moved))
-    ]
-    shown = [*moved, *perhaps]
+    perhaps = [delta for delta in rest if delta.verdict == "unclear" and not delta.has_moved]
+    shown = [*moved, *perhaps[: max(0, _LEAST_METRICS - len(moved))]]
     return [*first, *shown], [delta for delta in rest if delta not in shown]
 
 
@@ -242,15 +238,10 @@ def metric_row(delta: findings.MetricDelta, *, says_too_few: bool = True) -> doc
     divisor, unit = unit_for_people(delta.unit, delta.before, delta.after)
     ci = None if delta.ci is None else (delta.ci[0] / divisor, delta.ci[1] / divisor)
     figures = (delta.before / divisor, delta.after / divisor, delta.delta / divisor, ci)
-    relative = (delta.before, delta.after)
-    cells = (
-        delta.name,
-        unit,
-        *figures,
-        relative,
-        _verdict_of(delta),
-        "" if delta.reason in findings.TOO_FEW and not says_too_few else findings.REASONS[delta.reason],
-    )
+    because = findings.REASONS[delta.reason]
+    if delta.reason in findings.TOO_FEW and not says_too_few:
+        because = ""
+    cells = (delta.name, unit, *figures, (delta.before, delta.after), _verdict_of(delta), because)
     return doc.Row(cells, VERDICT_TONE[delta.verdict])
 
 
@@ -293,7 +284,7 @@ def _hot_loop(comparison: findings.ComparisonFinding) -> doc.Section:
     return [doc.Text(f"hot loop, {one.sentence}", wraps=False) for one in loop.changes] if loop else []
 
 
-def _one_sided_lines(comparison: findings.ComparisonFinding, *, full: bool = True) -> list[str]:
+def _one_sided_lines(comparison: findings.ComparisonFinding, *, full: bool) -> list[str]:
     """Returns the metrics that only one side recorded, or that the sides recorded in different ways; unless `full`, the first."""
     lines = []
     for lacking, only in (("after", "before"), ("before", "after"), ("both", None)):
@@ -302,12 +293,8 @@ def _one_sided_lines(comparison: findings.ComparisonFinding, *, full: bool = Tru
         more = Spoken(" (`--full` names them)", " (`.missing` names them)")
         is_cut = len(names) > _MOST_ONE_SIDED and not full
         if names:
-            where = (
-                f"recorded only {only}"
-                if only
-                else "recorded under different names of ncu's, so not compared"
-            )
-            lines.append(f"{where}: {told}" + (more if is_cut else ""))
+            how = f"only {only}" if only else "under different names of ncu's, so not compared"
+            lines.append(f"recorded {how}: {told}" + (more if is_cut else ""))
     return lines
 
 

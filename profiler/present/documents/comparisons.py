@@ -45,20 +45,7 @@ def comparisons_document(
 
     With `full` or `wanted` metrics, the comparison of each kernel follows.
     """
-    rows = [
-        doc.Row(
-            (
-                shortened(plain_name(one.kernel), _NAME_WIDTH),
-                _launches_text(one),
-                one.before_ns / one.before_launches,
-                one.after_ns / one.after_launches,
-                change_text(one.change_pct, one.ci_pct),
-                verdict_text(one.verdict, one.reason, one.change_pct),
-            ),
-            VERDICT_TONE[one.verdict],
-        )
-        for one in finding.index[:_MOST_ROWS]
-    ]
+    rows = [doc.Row(_cells(one), VERDICT_TONE[one.verdict]) for one in finding.index[:_MOST_ROWS]]
     left_out = len(finding.index) - len(rows)
     more = f"{counted(left_out, 'kernel')} with smaller changes: " + Spoken(
         "--format json lists them. ", "`.to_pandas()` lists them. "
@@ -70,21 +57,19 @@ def comparisons_document(
     cautions = [set(one.comparable.warnings) for one in finding.comparisons]
     documents = [comparison_document(one, full=full, wanted=wanted) for one in finding.comparisons]
     records = [row for one in documents for row in one.records.rows]
-    return doc.Document(
-        "All kernels that both have",
-        [
-            headline_blocks(finding.headline),
-            [
-                doc.Table(_COLUMNS, rows),
-                doc.Text((more if left_out else "") + ask),
-            ],
-            [doc.Caution(text) for text in sorted(set.intersection(*cautions))],
-            *(section for one in documents if full or wanted for section in one.sections),
-        ],
-        doc.Records(documents[0].records.header, records),
-    )
+    sections: list[doc.Section] = [
+        headline_blocks(finding.headline),
+        [doc.Table(_COLUMNS, rows), doc.Text((more if left_out else "") + ask)],
+        [doc.Caution(text) for text in sorted(set.intersection(*cautions))],
+        *(section for one in documents if full or wanted for section in one.sections),
+    ]
+    header = documents[0].records.header
+    return doc.Document("All kernels that both have", sections, doc.Records(header, records))
 
 
-def _launches_text(kernel: findings.ComparedKernel) -> str:
-    before, after = kernel.before_launches, kernel.after_launches
-    return f"{before:,}" if before == after else f"{before:,} -> {after:,}"
+def _cells(one: findings.ComparedKernel) -> tuple[doc.Cell, ...]:
+    before, after = one.before_launches, one.after_launches
+    launches = f"{before:,}" if before == after else f"{before:,} -> {after:,}"
+    change = change_text(one.change_pct, one.ci_pct), verdict_text(one.verdict, one.reason, one.change_pct)
+    name = shortened(plain_name(one.kernel), _NAME_WIDTH)
+    return (name, launches, one.before_ns / before, one.after_ns / after, *change)

@@ -243,12 +243,8 @@ def _records(sheets: Sequence[overview.SheetFinding]) -> doc.Records:
 
 
 def _timing_records(sheet: overview.TimingSheet) -> doc.Records:
-    facts = {
-        **asdict(sheet.timing),
-        "run_id": sheet.run.run_id,
-        "workload": size_text(sheet.run.workload or {}),
-        "processes": sheet.processes,
-    }
+    of_run = {"run_id": sheet.run.run_id, "workload": size_text(sheet.run.workload or {})}
+    facts = {**asdict(sheet.timing), **of_run, "processes": sheet.processes}
     return doc.Records(_TIMING_HEADER, [[facts[name] for name in _TIMING_HEADER]])
 
 
@@ -281,18 +277,11 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
 
 def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause]) -> doc.Section:
     """Returns the source lines where warps wait most, with the reasons, and why the first cause may be at another."""
-    rows = [
-        doc.Row(
-            (
-                f"{whole_percent(one.share_pct)} %",
-                short_place(f"{one.file}:{one.line}"),
-                ", ".join(f"{why} {whole_percent(share)} %" for why, share in _waits(one)),
-                one.text,
-            )
-        )
-        for one in lines
-        if one.share_pct >= _LEAST_WAIT_PCT
-    ]
+    rows = []
+    for one in (line for line in lines if line.share_pct >= _LEAST_WAIT_PCT):
+        waits = ", ".join(f"{why} {whole_percent(share)} %" for why, share in _waits(one))
+        place = short_place(f"{one.file}:{one.line}")
+        rows.append(doc.Row((f"{whole_percent(one.share_pct)} %", place, waits, one.text)))
     if not rows:
         return []
     table = doc.Table(_LINE_COLUMNS, rows, drops_empty=True)
@@ -319,11 +308,8 @@ def rule_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
     may be 50 % where hardly any run.
     """
     named = {one.cause for one in sheet.causes}
-    telling = [
-        rule
-        for rule in sheet.rules
-        if rule.speedup_pct and rule.speedup_kind != "local" and named.isdisjoint(rule.causes)
-    ]
+    promising = [rule for rule in sheet.rules if rule.speedup_pct and rule.speedup_kind != "local"]
+    telling = [rule for rule in promising if named.isdisjoint(rule.causes)]
     shown = sheet.rules if full else telling[:_MOST_RULES]
     lines = [
         f"{rule.section}{_place(rule)}{_estimate(rule)}: {rule.message if full else _telling_sentence(rule.message)}"

@@ -89,27 +89,18 @@ def recordings_document(
     after = {pair.after: pair for pair in pairs}
     many_gpus = len({_gpu(one) for one in kernels}) > 1
     repeated = any(one.sheet and one.sheet.launches > 1 for one in kernels)
-    rows = [
-        _cells(
-            one,
-            _called(one, recordings),
-            entries.get(one.anchor),
-            _step(after.get(one.anchor)),
-            many_gpus=many_gpus,
-            repeated=repeated,
-        )
-        for one in (_by_time(kernels) if begins else kernels)
-    ]
+    rows = []
+    for one in _by_time(kernels) if begins else kernels:
+        entry, step = entries.get(one.anchor), _step(after.get(one.anchor))
+        name = _called(one, recordings)
+        rows.append(_cells(one, name, entry, step, many_gpus=many_gpus, repeated=repeated))
     opening = headline_blocks(answer)
     if len(pairs) == 1 and pairs[0].comparison and len(kernels) == 2:
         opening = opening[:1]  # the page opens on the comparison, which says why and what comes next
-    view, name, *others = _RECORDING_COLUMNS
-    named = (
-        view,
-        name if len(recordings) > 1 or len(kernels) == 1 else doc.Column("kernel", folds=True),
-        *others,
-    )
-    table = doc.Table(named, list(map(doc.Row, rows)), drops_empty=True)
+    columns = list(_RECORDING_COLUMNS)
+    if len(recordings) <= 1 and len(kernels) != 1:
+        columns[1] = doc.Column("kernel", folds=True)
+    table = doc.Table(columns, list(map(doc.Row, rows)), drops_empty=True)
     notes = map(doc.Text, _notes_on(kernels, pairs, unrelated))
     cautions = [doc.Caution(_left_out(path, error)) for path, error in left_out.items()]
     return doc.Document("At a glance", [opening, *([cautions] if cautions else []), [table, *notes]])
@@ -204,7 +195,7 @@ def _cells(
         doc.Linked(shortened(name, _NAME_WIDTH), found.anchor),
         entry.share_pct if entry else None,
         sheet.total_ns if sheet and repeated else None,
-        likely_saves_ns(sheet, sheet.launches) if sheet else None,
+        likely_saves_ns(sheet) if sheet else None,
         (found.timing.timing.median_ns if found.timing else alone) or None,
         took if counted else None,
         step,
@@ -267,9 +258,8 @@ def _launches(profile: Profile) -> doc.Section:
     if profile.launches < 2 or DURATION not in profile.series:
         return []
     series = {DURATION: profile.series[DURATION]}
-    return [
-        doc.Chart("launches_chart", dataclasses.replace(profile, run=None, raw={}, opcodes={}, series=series))
-    ]
+    drawn = dataclasses.replace(profile, run=None, raw={}, opcodes={}, series=series)
+    return [doc.Chart("launches_chart", drawn)]
 
 
 def pair_document(
@@ -285,9 +275,8 @@ def pair_document(
         reasons = [doc.Text(one) for one in pair.refused]
         opening = [claim, *why_and_next(pair.headline), *map(doc.Caution, pair.warnings)]
         return doc.Document(title, [opening, reasons, times])
-    document = comparison_document(
-        _without_folders(pair.comparison, before, after), drawn=headline, code=pair.code
-    )
+    shown = _without_folders(pair.comparison, before, after)
+    document = comparison_document(shown, drawn=headline, code=pair.code)
     answer, cautions, *others = document.sections
     picture: doc.Section = [doc.Chart("spent_chart", pair.comparison)]
     source = _source_section([before, after], pair.code)
@@ -320,10 +309,6 @@ def _times(before: KernelFindings, after: KernelFindings) -> doc.Table:
         dict([*(timing_facts(one.timing) if one.timing else []), *profiled_facts(one.sheet)])
         for one in (before, after)
     ]
-    columns = (
-        doc.Column("time and work"),
-        doc.Column(before.name, folds=True),
-        doc.Column(after.name, folds=True),
-    )
+    columns = [doc.Column("time and work"), *(doc.Column(one.name, folds=True) for one in (before, after))]
     names = dict.fromkeys(name for side in sides for name in side)
     return doc.Table(columns, [doc.Row((name, *(side.get(name, "") for side in sides))) for name in names])

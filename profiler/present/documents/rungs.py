@@ -63,21 +63,15 @@ _TONES: dict[str, Tone] = {
 
 def _columns(header: Sequence[str], right: Sequence[str] = (), optional: Sequence[str] = ()) -> list[Column]:
     """Returns a column for each name; durations have their unit in each cell, and the path of a binary folds."""
+    stays = {name: place for place, name in enumerate(optional)}
     columns = []
     for name in header:
         title = _TITLES.get(name, name.removesuffix("_ns").replace("_", " ").replace(" pct", " %"))
         kind: ValueKind = "duration" if name.endswith("_ns") else "number"
         kind = "text" if name in _TEXTS else "scientific" if name in _SCIENTIFIC else kind
-        columns.append(
-            Column(
-                title,
-                kind,
-                stays=optional.index(name) if name in optional else None,
-                folds=name == "binary",
-                right=name in right or None,
-                judges=name in ("status", "verdict"),
-            )
-        )
+        is_right, judges = name in right or None, name in ("status", "verdict")
+        how = Column(title, kind, stays.get(name), folds=name == "binary", right=is_right, judges=judges)
+        columns.append(how)
     return columns
 
 
@@ -101,15 +95,10 @@ def build_row(built: Built, compiled: Mapping[str, int]) -> RungRow:
     `compiled` is the compiler's report on the kernels that the ladder means.
     """
     record, kernel = built.record, built.kernel
-    return (
-        kernel.number,
-        kernel.name,
-        built.status,
-        compiled.get("registers"),
-        compiled.get("spill_bytes"),
-        record.seconds if record and built.status == "built" else None,
-        _shortest(built.binary) if record else None,
-    )
+    figures = (compiled.get("registers"), compiled.get("spill_bytes"))
+    seconds = record.seconds if record and built.status == "built" else None
+    binary = shortest_path(built.binary) if record else None
+    return (kernel.number, kernel.name, built.status, *figures, seconds, binary)
 
 
 def check_row(checked: Checked) -> RungRow:
@@ -125,7 +114,8 @@ def time_row(kernel: Kernel, values: Mapping[str, int], summary: TimingSummary, 
     return (kernel.number, kernel.name, size_text(values), *times, run_id)
 
 
-def _shortest(path: Path) -> str:
+def shortest_path(path: Path) -> str:
+    """Returns the path as it is, or from here, whichever is shorter."""
     return min(str(path), os.path.relpath(path), key=len)
 
 

@@ -61,9 +61,8 @@ def _points_table(finding: TuningFinding) -> Table:
 
 def settings_text(settings: Mapping[str, int]) -> str:
     """Returns the settings as `BM=64 BN=128`, without the words that all names begin with."""
-    return " ".join(
-        f"{name}={value}" for name, value in zip(short_names(settings), settings.values(), strict=True)
-    )
+    named = zip(short_names(settings), settings.values(), strict=True)
+    return " ".join(f"{name}={value}" for name, value in named)
 
 
 def short_names(names: Sequence[str] | Mapping[str, int]) -> list[str]:
@@ -127,27 +126,21 @@ def tried_lines(finding: TuningFinding) -> list[str]:
 
 def verdict_lines(finding: TuningFinding) -> list[str]:
     best = finding.best
-    against = (
-        f", {best.reference_pct:.1f} % of {finding.reference or 'the reference'}"
-        if best.reference_pct
-        else ""
-    )
+    pct, reference = best.reference_pct, finding.reference or "the reference"
+    against = f", {pct:.1f} % of {reference}" if pct else ""
     lines = [f"The best is {settings_text(best.settings)}: {duration(best.time_ns)}{against}."]
     if finding.runner_up:
-        whose = ", which is what the source has now" if finding.runner_up == finding.current else ""
-        lines.append(
-            f"The second, {settings_text(finding.runner_up.settings)}{whose}, {step_text(finding.runner_up)}."
-        )
+        second = finding.runner_up
+        whose = ", which is what the source has now" if second == finding.current else ""
+        lines.append(f"The second, {settings_text(second.settings)}{whose}, {step_text(second)}.")
     if best.is_current:
         lines.append("It is what the source has now.")
     elif finding.current and finding.current != finding.runner_up:
-        lines.append(
-            f"What the source has now, {settings_text(finding.current.settings)}, {step_text(finding.current)}."
-        )
+        now = finding.current
+        lines.append(f"What the source has now, {settings_text(now.settings)}, {step_text(now)}.")
     if finding.reference_spread_pct is not None:
-        lines.append(
-            f"The reference's own median moved by {percent(finding.reference_spread_pct)} % over the sweep, from lowest to highest."
-        )
+        moved = f"moved by {percent(finding.reference_spread_pct)} % over the sweep, from lowest to highest"
+        lines.append(f"The reference's own median {moved}.")
     top = finding.parameters[0]
     if top.worth_pct > 0:
         lines.append(f"{worth_title(top, finding)}.")

@@ -48,20 +48,13 @@ def triage_document(found: Triage, *, full: bool = False) -> doc.Document:
         f"{counted(len(rest), 'more kernel takes', 'more kernels take')} {share_of_whole(share)} % of the time; "
         + Spoken("--full lists all.", "`.to_pandas()` lists all.")
     )
+    cells = [doc.Row(_cells(one, names[one.source], len(gpus) > 1)) for one in rows]
+    notes = [*([more] if rest else []), SHARES_MEANING, _next(found.index)]
     return doc.Document(
         counted(found.recordings, "recording"),
         [
             [*headline_blocks(found.headline), *source_notes(one.where for one in rows)],
-            [
-                doc.Table(
-                    _COLUMNS,
-                    [doc.Row(_cells(one, names[one.source], len(gpus) > 1)) for one in rows],
-                    drops_empty=True,
-                ),
-                *([doc.Text(more)] if rest else []),
-                doc.Text(SHARES_MEANING),
-                doc.Text(_next(found.index)),
-            ],
+            [doc.Table(_COLUMNS, cells, drops_empty=True), *map(doc.Text, notes)],
             [doc.Caution(text) for text in found.cautions],
         ],
         doc.Records(TriagedKernel.__struct_fields__, [tuple(asdict(one).values()) for one in found.index]),

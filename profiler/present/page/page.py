@@ -122,18 +122,10 @@ def draw_page(report: PageFindings, drawing: Drawing) -> Page:
         overview = drawn(View("ladder", "ladder", document))
     elif compared:
         overview = _with_last_step(overview, compared[-1])
-    return Page(
-        report.title,
-        _facts([one.run.manifest for one in found.values()]),
-        [
-            *([overview] if len(kernels) > 1 or report.left_out else []),
-            *pairs,
-            *kernels,
-            *_names(found.values()),
-        ],
-        "Ladder" if report.ladder else "Overview",
-        charts,
-    )
+    opening = [overview] if len(kernels) > 1 or report.left_out else []
+    facts = _facts([one.run.manifest for one in found.values()])
+    views = [*opening, *pairs, *kernels, *_names(found.values())]
+    return Page(report.title, facts, views, "Ladder" if report.ladder else "Overview", charts)
 
 
 def _with_last_step(overview: View, pair: PairFindings) -> View:
@@ -201,16 +193,8 @@ def _rendered(page: Page) -> Iterator[tuple[View, Markup]]:
 
 
 def _policy(style: str, script: str) -> str:
-    return "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src {_hash(style)}",
-            f"script-src {_hash(script)}",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
+    own = f"style-src {_hash(style)}; script-src {_hash(script)}"
+    return f"default-src 'none'; {own}; img-src data:; base-uri 'none'; form-action 'none'"
 
 
 def _hash(text: str) -> str:

@@ -167,16 +167,11 @@ class _Writer:
         sentence = _element("p", block.sentence)
         if not block.sides or any(len(side) > _MOST_BLOCKS for side in block.sides):
             return Markup('<div class="loads">{}</div>').format(sentence)
-        sides = [
-            Markup('<span class="blocks">{}</span>').format(
-                Markup("").join(Markup('<i class="b{}"></i>').format(bits) for bits in side)
-            )
-            for side in block.sides
-        ]
-        drawn = Markup('<p class="drawn" aria-hidden="true">{}</p>').format(
-            Markup("<span>→</span>").join(sides)
-        )
-        return Markup('<div class="loads">{}\n{}</div>').format(sentence, drawn)
+        blocks = [Markup("").join(map(Markup('<i class="b{}"></i>').format, side)) for side in block.sides]
+        sides = map(Markup('<span class="blocks">{}</span>').format, blocks)
+        drawn = Markup("<span>→</span>").join(sides)
+        picture = Markup('<p class="drawn" aria-hidden="true">{}</p>').format(drawn)
+        return Markup('<div class="loads">{}\n{}</div>').format(sentence, picture)
 
     @html.register
     def _(self, block: doc.Chart) -> Markup:
@@ -200,20 +195,16 @@ class _Writer:
         heading, self.heading = self.heading, block.summary
         inside = self.joined(block.blocks)
         self.heading = heading
-        return Markup('<details class="more"><summary>{}</summary>\n{}\n</details>').format(
-            text_html(block.summary), inside
-        )
+        folded = Markup('<details class="more"><summary>{}</summary>\n{}\n</details>')
+        return folded.format(text_html(block.summary), inside)
 
 
 def facts_html(facts: doc.Facts) -> Markup:
     """Returns names with what is known about each."""
-    rows = [
-        Markup("<div><dt>{}</dt>{}</div>").format(
-            name,
-            Markup("").join(_element("dd", line) for line in ([known] if isinstance(known, str) else known)),
-        )
-        for name, known in facts.rows
-    ]
+    rows = []
+    for name, known in facts.rows:
+        lines = [_element("dd", line) for line in ([known] if isinstance(known, str) else known)]
+        rows.append(Markup("<div><dt>{}</dt>{}</div>").format(name, Markup("").join(lines)))
     return Markup('<dl class="facts">\n{}\n</dl>').format(Markup("\n").join(rows))
 
 

@@ -9,7 +9,7 @@ from markupsafe import Markup, escape
 
 from profiler.present import document as doc
 from profiler.present.render.cells import table_texts
-from profiler.text import printable
+from profiler.text import CODE_SPAN, printable
 
 _INDENT = 3 * "\N{NO-BREAK SPACE}"  # no line breaks there
 _STYLES: dict[doc.Tone, str] = {
@@ -24,7 +24,6 @@ _NAME_FITS = 15
 _BAR = Markup(
     '<svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="{}" height="1"/></svg>'
 )
-_CODE = re.compile(r"`([^`]+)`")
 # Between the parts of an opcode or of a name, where a line may end.
 _JOINT = re.compile(r"(?<=[a-zA-Z][._])(?=[a-zA-Z])")
 # Between the parts of a file's name in a title.
@@ -51,7 +50,7 @@ def text_html(text: str) -> Markup:
     shown = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", printable(text).replace(" -> ", " → "))
     shown = _CHANGE.sub("\\1\N{NO-BREAK SPACE}→\N{NO-BREAK SPACE}", shown)
     shown = _INTERVAL.sub(lambda sign: sign[0].replace(" ", "\N{NO-BREAK SPACE}"), shown)
-    marked = _CODE.sub(r"<code>\1</code>", str(escape(shown)))
+    marked = CODE_SPAN.sub(r"<code>\1</code>", str(escape(shown)))
     marked = _OPTION.sub(r'<span class="option">\g<0></span>', marked)
     return Markup(_LONG.sub(lambda long: _WITHIN_LONG.sub("<wbr>", long[0]), marked))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from profiler.present.document import Records
+from profiler.store.tables.columns import finite
 from profiler.text import CI_COMMAND, Spoken
 
 
@@ -18,7 +18,7 @@ def to_json(finding: Any) -> str:
 
     An object without objects inside, such as a metric, a check or an opcode, is on one line.
     """
-    text = _laid_out(_finite(msgspec.to_builtins(finding, enc_hook=_plain)), 0)
+    text = _laid_out(finite(msgspec.to_builtins(finding, enc_hook=_plain)), 0)
     text = text.replace("\x7f", "\\u007f")  # the one control character that JSON does not escape
     return CI_COMMAND.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
@@ -72,13 +72,3 @@ def _laid_out(value: Any, depth: int) -> str:
 def _holds_object(value: Any) -> bool:
     """Returns whether it is an object, or a list that contains one."""
     return isinstance(value, dict) or (isinstance(value, list) and any(map(_holds_object, value)))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key: _finite(member) for key, member in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(member) for member in value]
-    return value

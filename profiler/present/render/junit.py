@@ -45,9 +45,8 @@ def error_junit(kind: str, lines: Sequence[str]) -> str:
     """Returns one test case with the error that kept anything from being checked."""
     suite = ElementTree.Element("testsuite", name="prof check")
     case = _case(suite, "prof check", "checked")
-    ElementTree.SubElement(
-        case, "error", message=printable("; ".join(line.strip() for line in lines)), type=kind
-    )
+    message = printable("; ".join(map(str.strip, lines)))
+    ElementTree.SubElement(case, "error", message=message, type=kind)
     return _xml(suite)
 
 

@@ -17,13 +17,12 @@ from profiler.present.render.cells import (
     weight_text,
     with_above_text,
 )
-from profiler.text import printable
+from profiler.text import CODE_SPAN, printable
 
 _ENTITY = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}
 # GitHub looks for people and issues in the text that it shows, whatever was escaped; a space of no width ends them.
 _MENTION = re.compile(r"(?<=&#64;)(?=\w)|(?<=\\#)(?=\d)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
 # As documents write code in their sentences. Markdown acts on nothing within it, but for what divides the columns of a table.
-_CODE = re.compile(r"`([^`]+)`")
 _ADDRESS = re.compile(r"://|\bwww\.", re.IGNORECASE)
 
 
@@ -83,7 +82,7 @@ def markdown_text(text: str) -> str:
 
 def markdown_sentence(text: str, *, in_table: bool = False) -> str:
     """Returns a text escaped for Markdown, of which what stands between backticks is code."""
-    parts = _CODE.split(printable(text))  # texts and code take turns
+    parts = CODE_SPAN.split(printable(text))  # texts and code take turns
     column = "\\|" if in_table else "|"
     code = [f"`{part.replace('|', column)}`" for part in parts[1::2]]
     return "".join(chain.from_iterable(zip(map(markdown_text, parts[::2]), [*code, ""], strict=True)))

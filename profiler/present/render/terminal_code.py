@@ -29,10 +29,8 @@ def render_sides(code: CodeBlock, colour: bool, width: int | None) -> str:
         sides = [_one_side(code, side) for side in range(len(code.titles))]
         fits = [_columns_that_fit(side, width) or side.filled for side in sides]
     hidden = {place for side, fit in zip(sides, fits, strict=True) for place in set(side.filled) - set(fit)}
-    note = wrapped(
-        note_on([code.columns[place].title for place in sorted(hidden)], _code_span(code, code.filled)),
-        width,
-    )
+    titles = [code.columns[place].title for place in sorted(hidden)]
+    note = wrapped(note_on(titles, _code_span(code, code.filled)), width)
     text = "\n\n".join(_beside_each_other(*side, colour) for side in zip(sides, fits, strict=True))
     return f"{text}\n{note}" if note else text
 

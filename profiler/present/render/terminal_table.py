@@ -95,15 +95,11 @@ def render_table(
 
     def drawn(row: Sequence[str], style: str) -> str:
         sides = [_cell_lines(row[place], needed) for place, needed in widths.items()]
-        lines = [
-            (" " * _GAP)
-            .join(
-                padded(part, needed, columns[place].is_right)
-                for part, (place, needed) in zip(parts, widths.items(), strict=True)
-            )
-            .rstrip()
-            for parts in zip_longest(*sides, fillvalue="")
-        ]
+        lines = []
+        for parts in zip_longest(*sides, fillvalue=""):
+            placed = zip(parts, widths.items(), strict=True)
+            shown = [padded(part, needed, columns[place].is_right) for part, (place, needed) in placed]
+            lines.append((" " * _GAP).join(shown).rstrip())
         return _styled_lines(lines, style, colour=colour)
 
     def with_below(row: Sequence[str], style: str) -> str:
@@ -111,17 +107,14 @@ def render_table(
         lines = wrapped(BELOW + said, width, BELOW).split("\n") if said else []
         return "\n".join(filter(None, (drawn(row, style), _styled_lines(lines, style, colour=colour))))
 
+    notes = (
+        _note_on_shared({header[place]: cells[0][place] for place in alike if cells[0][place]}),
+        note_on([header[place] for place in left_out], wide_enough),
+    )
     return DrawnTable(
         drawn(header, "dim"),
         [with_below(row, style) for row, style in zip(cells, styles, strict=True)],
-        "\n".join(
-            wrapped(note, width)
-            for note in (
-                _note_on_shared({header[place]: cells[0][place] for place in alike if cells[0][place]}),
-                note_on([header[place] for place in left_out], wide_enough),
-            )
-            if note
-        ),
+        "\n".join(wrapped(note, width) for note in notes if note),
         [header[place] for place in range(len(header)) if place not in left_out],
     )
 
@@ -180,11 +173,8 @@ def _fitting(
     # A value that all rows share stands below the table, so that its column is the least to lose.
     optional = sorted(stays, key=lambda place: (not texts[place].is_alike, stays[place]))
     kept = {0, *(place for place, one in enumerate(columns) if one.judges or one.kept)}
-    first = [
-        (place, least)
-        for place, least in ((fold, _FOLDED_WIDTH), (shrink, _SHRUNK_WIDTH))
-        if place is not None
-    ]
+    floors = ((fold, _FOLDED_WIDTH), (shrink, _SHRUNK_WIDTH))
+    first = [(place, least) for place, least in floors if place is not None]
     shown = list(range(len(texts)))
     widths, lack = _given_way(texts, shown, first, width)
     if lack <= 0:

@@ -149,16 +149,14 @@ class Pack:
             raise RunDamaged(f"{where}: the line of {run_id} is not the one written (its SHA-256 differs)")
         return line
 
-    def verified_table(self, table: str) -> Path:
-        """Returns the table of all runs as a file of this machine, whose hash is checked once."""
-        if table not in self._verified:
-            name = table_file(table)
+    def verified_file(self, name: str) -> Path:
+        """Returns a file of all runs, such as a table, as a file of this machine, whose hash is checked once."""
+        if name not in self._verified:
             path = self.place.file(f"{self.name}/{name}")
             same = sha256_of(path) == self.index.files[name].sha256
-            self._verified[table] = (
-                path if same else RunDamaged(f"{self.shown(name)}: not the one written (its SHA-256 differs)")
-            )
-        found = self._verified[table]
+            changed = RunDamaged(f"{self.shown(name)}: not the one written (its SHA-256 differs)")
+            self._verified[name] = path if same else changed
+        found = self._verified[name]
         if isinstance(found, RunDamaged):
             raise found
         return found
@@ -182,7 +180,9 @@ class PackedFiles(RunFiles):
 
     def parquet(self, table: str) -> tuple[Path, range | None]:
         extent = self.line.tables[table]
-        return self.pack.verified_table(table), range(extent.first_group, extent.first_group + extent.groups)
+        return self.pack.verified_file(table_file(table)), range(
+            extent.first_group, extent.first_group + extent.groups
+        )
 
     def shown(self, file: str) -> str:
         return f"{self.pack.shown(file)} (of {self.name})"

@@ -173,11 +173,8 @@ def reading_from(where: str) -> Iterator[None]:
 
 def unreadable(error: OSError, where: str) -> RunUnusable:
     """Returns the error for a file of a run: it is damaged when it is missing or no such file, else it may be whole."""
-    kind = (
-        RunDamaged
-        if isinstance(error, FileNotFoundError) or error.errno in _NOT_AS_WRITTEN
-        else RunUnreadable
-    )
+    is_damage = isinstance(error, FileNotFoundError) or error.errno in _NOT_AS_WRITTEN
+    kind = RunDamaged if is_damage else RunUnreadable
     return kind(f"{where}: cannot be read: {error.strerror or str(error) or 'it is not there'}")
 
 

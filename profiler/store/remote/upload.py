@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -25,12 +26,7 @@ from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import Location, sha256_of
 from profiler.store.runs.commit import Staging, names_by_hash, storage_error
 from profiler.store.runs.index import RunIndex
-from profiler.store.runs.manifest import (
-    Manifest,
-    decode_manifest,
-    encode_manifest,
-    read_manifest,
-)
+from profiler.store.runs.manifest import Manifest, decode_manifest, encode_manifest, read_manifest
 from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import RunId, own_name
 
@@ -49,8 +45,7 @@ class UploadStaging(Staging):
         super().__init__(place.local)
         self._place = place
         self._index = RunIndex(place)
-        self._list_ids = list_ids
-        self._known_before: dict[str, list[str]] | None = None
+        self._known_before = cache(lambda: names_by_hash(map(str, list_ids())))
 
     def commit(self, folder: Path, run_id: str) -> Location | None:
         run = RunId.parse(run_id)
@@ -64,15 +59,9 @@ class UploadStaging(Staging):
         self.discard(folder)
         return committed
 
-    def _is_known(self, run: RunId, folder: Path) -> bool:
-        """Returns whether there is a run of the same report.
-
-        Lists all runs once; `_upload` finds the runs that were added since.
-        """
-        if self._known_before is None:
-            self._known_before = names_by_hash(map(str, self._list_ids()))
-        known = self._known_before.get(run.hash)
-        return known is not None and self._index.holds(read_manifest(folder).sha256, known)
+    def _names_by_hash(self) -> dict[str, list[str]]:
+        """Returns the names of the runs that were listed once; `_upload` finds those that were added since."""
+        return self._known_before()
 
 
 def _upload(place: ObjectPlace, folder: Path, run: RunId) -> Location | None:

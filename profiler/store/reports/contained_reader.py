@@ -95,16 +95,11 @@ class ContainedReader:
             answer, tables = self._ask(_Task(run_id, omitted, part, len(files)), files, count)
         except (EOFError, OSError):
             self._end_alike()
-        except (
-            ReportUnreadable,
-            ResourcesShort,
-            msgspec.DecodeError,
-            pa.ArrowException,
-            RunDamaged,
-        ) as error:
+        except (ReportUnreadable, ResourcesShort):
             self.end()  # what else it says would be taken for the next answer
-            if isinstance(error, ReportUnreadable | ResourcesShort):
-                raise
+            raise
+        except (msgspec.DecodeError, pa.ArrowException, RunDamaged) as error:
+            self.end()
             raise ReaderFailed(f"{files[0].path}: NVIDIA's reader answered nonsense: {error}") from error
         os.ftruncate(self._memory, 0)
         if answer.failure:

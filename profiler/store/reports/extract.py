@@ -100,12 +100,11 @@ def _keep_chosen(request: Request, decoded: DecodedReport) -> None:
     launches = request.choice.launches(table)
     if not launches:
         names = dict.fromkeys(labels_of(table, "kernel"))
+        numbers = table.column("launch").to_pylist()
         raise KernelNotFound(
             f"{request.report}: holds no {request.choice}",
             details=[f"  {shortened(name or '', _NAME_WIDTH)}" for name in list(names)[:_MOST_NAMES]],
-            remedy=there_are(table.column("launch").to_pylist())
-            if request.choice.numbers is not None
-            else None,
+            remedy=None if request.choice.numbers is None else there_are(numbers),
         )
     decoded.tables.update({name: rows_of_launches(one, launches) for name, one in decoded.tables.items()})
 
@@ -145,12 +144,8 @@ def _missing_metrics(request: Request, decoded: DecodedReport) -> list[str]:
     if collected is None:
         return []
     metrics = decoded.tables["metrics"]
-    rows = zip(
-        labels_of(metrics, "metric"),
-        metrics.column("value").to_pylist(),
-        labels_of(metrics, "text"),
-        strict=True,
-    )
+    values = metrics.column("value").to_pylist()
+    rows = zip(labels_of(metrics, "metric"), values, labels_of(metrics, "text"), strict=True)
     recorded = {name for name, value, text in rows if value is not None or text is not None}
     missing = [name for name in collected.metrics if name not in recorded]
     if refused := [name for name in missing if name in collected.required]:

@@ -48,7 +48,7 @@ class ReportFile:
     def check_unchanged(self) -> None:
         """Raises unless `path` is still the file that was hashed."""
         try:
-            stamp = _stamp(os.stat(self.path))
+            stamp = stamp_of(os.stat(self.path))
         except OSError:
             stamp = ()
         if stamp != self.stamp:
@@ -62,7 +62,7 @@ def identify_report(path: Path, scratch: Path) -> ReportFile:
     """Opens, hashes and checks `path`; a compressed report is unpacked into the folder `scratch`."""
     plain = path
     with _opened(path) as descriptor:
-        stamp = _stamp(os.fstat(descriptor))
+        stamp = stamp_of(os.fstat(descriptor))
         packed = _is_packed(descriptor)
     if packed:
         plain = scratch / "unpacked.ncu-rep"
@@ -201,7 +201,8 @@ def _opened(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _stamp(status: os.stat_result) -> tuple[int, ...]:
+def stamp_of(status: os.stat_result) -> tuple[int, ...]:
+    """Returns numbers that change with a file."""
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 

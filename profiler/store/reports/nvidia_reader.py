@@ -123,9 +123,7 @@ class _Launch:
 
 
 class _Decoder:
-    def __init__(
-        self, run_id: str, omitted: Omitted = Omitted.NOTHING, part: ReportPart = ReportPart.ALL
-    ) -> None:
+    def __init__(self, run_id: str, omitted: Omitted, part: ReportPart) -> None:
         self._omitted, self._part = omitted, part
         self._tables = {
             name: TableBuilder(name, run_id)

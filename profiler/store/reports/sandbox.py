@@ -18,7 +18,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, TimeoutError as FutureTimeoutError
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -109,16 +109,14 @@ class Sandbox:
 
     def start(self) -> None:
         """Starts a reader, so that the reports to come need not wait for it."""
-        with _interrupts_held(), held(signal.SIGTERM):  # a half-started reader prints an error
-            self._pool.schedule(_is_there)
+        self._schedule(_is_there)
 
     def warm_up(self, report: Path) -> None:
         """Has a reader read a report's machine code, which NVIDIA's library prepares itself for at first.
 
         So the reports to come need not wait for that.
         """
-        with _interrupts_held(), held(signal.SIGTERM):  # a half-started reader prints an error
-            self._pool.schedule(_prepare, args=[report], timeout=default_timeout_s(report))
+        self._schedule(_prepare, report, limit_s=default_timeout_s(report))
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
         limit = timeout_s or self._timeout_s or sum(map(default_timeout_s, request.reports))
@@ -126,11 +124,14 @@ class Sandbox:
         self._read(request, limit, answer)
         return answer
 
-    def _read(self, request: Request, limit_s: float, answer: Future[Extracted]) -> None:
+    def _schedule(
+        self, work: Callable[..., Any], *arguments: Any, limit_s: float | None = None
+    ) -> Future[Any]:
         with _interrupts_held(), held(signal.SIGTERM):  # a half-started reader prints an error
-            reading: Future[Extracted] = self._pool.schedule(
-                _work, args=[request, limit_s + _GRACE_SECONDS], timeout=limit_s
-            )
+            return self._pool.schedule(work, args=arguments, timeout=limit_s)
+
+    def _read(self, request: Request, limit_s: float, answer: Future[Extracted]) -> None:
+        reading = self._schedule(_work, request, limit_s + _GRACE_SECONDS, limit_s=limit_s)
         reading.add_done_callback(partial(self._settle, request, limit_s, answer))
 
     def _settle(

@@ -78,14 +78,15 @@ class Staging:
         return target
 
     def _is_known(self, run: RunId, folder: Path) -> bool:
-        """Returns whether there is a run of the same report as the one in `folder`.
+        """Returns whether there is a run of the same report as the one in `folder`."""
+        known = self._names_by_hash().get(run.hash)
+        return known is not None and self._index.holds(read_manifest(folder).sha256, known)
 
-        Lists the runs again only when another process has added one.
-        """
+    def _names_by_hash(self) -> dict[str, list[str]]:
+        """Returns the names of the runs. Lists them again only when another process has added one."""
         if self._changed_ns is None or self.root.stat().st_mtime_ns != self._changed_ns:
             self._names = names_by_hash(self._index.names())
-        known = self._names.get(run.hash)
-        return known is not None and self._index.holds(read_manifest(folder).sha256, known)
+        return self._names
 
     def _remember(self, run: RunId) -> None:
         """Notes our own commit, and gives the folder a time of our choice.

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from profiler.errors import ReportError, RunUnusable
 from profiler.machine import available_cores
 from profiler.store.cache import Cache, hash_of_code, open_cache
-from profiler.store.reports.identity import check_beginning, sha256_of_report
+from profiler.store.reports.identity import check_beginning, sha256_of_report, stamp_of
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
 from profiler.store.runs.manifest import Manifest, StoredReport, read_manifest
 from profiler.store.runs.run import Run
@@ -76,12 +76,10 @@ def _hold(path: Path, run: Run) -> None:
 
 
 def _stamp(path: Path) -> _Stamp | None:
-    """Returns numbers that change with the file; None if there is no file."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError):
-        return None
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    """Returns the file's stamp; None if there is no file."""
+    with suppress(OSError, ValueError):
+        return stamp_of(path.stat())
+    return None
 
 
 # In the cache folder

@@ -71,9 +71,8 @@ class Run:
     def columns(self, name: str, *columns: str) -> pa.Table:
         """Returns some columns of a table, in the table's order, and reads no others if the table was not read before."""
         if name in self._tables:
-            return self._tables[name].select(
-                [one for one in self._tables[name].column_names if one in columns]
-            )
+            table = self._tables[name]
+            return table.select([one for one in table.column_names if one in columns])
         key = (name, frozenset(columns))
         if key not in self._parts:
             self._parts[key] = self._decoded(name, self.table_bytes(name), key[1])

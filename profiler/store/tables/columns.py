@@ -142,17 +142,18 @@ def valid_unicode(value: str) -> str:
 
 def json_text(value: Any) -> str:
     """Encodes a value as JSON. Numbers that JSON cannot hold become null, and objects of other types text."""
-
-    def finite(item: Any) -> Any:
-        if isinstance(item, float) and not math.isfinite(item):
-            return None
-        if isinstance(item, dict):
-            return {str(key): finite(member) for key, member in item.items()}
-        if isinstance(item, (list, tuple)):
-            return [finite(member) for member in item]
-        return item
-
     return json.dumps(finite(value), default=str)
+
+
+def finite(value: Any) -> Any:
+    """Returns a value for JSON, with null for the numbers that JSON cannot hold."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): finite(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(member) for member in value]
+    return value
 
 
 def _valid_ranges(cells: list[list[dict[str, str]]]) -> list[list[dict[str, str]]]:

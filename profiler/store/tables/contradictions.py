@@ -62,21 +62,16 @@ def _wrong_opcodes(instances: pa.Table, instructions: pa.Table) -> Iterator[tupl
             if not any(executed):
                 continue
             for opcode in sorted(stated.keys() | executed.keys()):
-                if stated.get(opcode, 0) != executed.get(opcode, 0):
-                    yield (
-                        launch,
-                        (
-                            f"{metric} has {stated.get(opcode, 0):,.0f} of {opcode}, and the instructions add up to "
-                            f"{executed.get(opcode, 0):,.0f}"
-                        ),
-                    )
+                one, other = stated.get(opcode, 0), executed.get(opcode, 0)
+                if one != other:
+                    added = f"and the instructions add up to {other:,.0f}"
+                    yield launch, f"{metric} has {one:,.0f} of {opcode}, {added}"
 
 
 def _executed(instructions: pa.Table) -> _Counts:
     executed = instructions.filter(instructions.column("executed").is_valid())
-    short = executed.select(["launch", "executed"]).append_column(
-        "opcode", executed.column("opcode").cast("string")
-    )
+    opcodes = executed.column("opcode").cast("string")
+    short = executed.select(["launch", "executed"]).append_column("opcode", opcodes)
     counts: _Counts = defaultdict(dict)
     for row in short.group_by(["launch", "opcode"]).aggregate([("executed", "sum")]).to_pylist():
         counts[row["launch"]][row["opcode"]] = row["executed_sum"]

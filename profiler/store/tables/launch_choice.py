@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelNotFound
+from profiler.text import ends_of_range
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,10 +42,8 @@ class LaunchChoice:
             found = search_typed(self.kernels, [name or "" for name in names])
             chosen &= {number for number, fits in zip(numbers, found, strict=True) if fits}
         if self.nvtx is not None:
-            ranges = [
-                [one["name"] or "" for one in around or ()] for around in table.column("nvtx").to_pylist()
-            ]
-            names = list(dict.fromkeys(name for around in ranges for name in around))
+            ranges = nvtx_names(table)
+            names = list(dict.fromkeys(chain.from_iterable(ranges)))
             wanted = {name for name, fits in zip(names, search_typed(self.nvtx, names), strict=True) if fits}
             chosen &= {number for number, around in zip(numbers, ranges, strict=True) if wanted & set(around)}
         if self.numbers is not None:
@@ -55,16 +54,20 @@ class LaunchChoice:
 
 def _ends(numbers: str) -> tuple[int, int]:
     """Returns the first and the last launch of a number or a range."""
-    match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", numbers.strip())
-    if match is None or int(match[2] or match[1]) < int(match[1]):
-        raise KernelNotFound(
-            f"launch '{numbers}' is no number and no range of them",
-            remedy="Give a number, counted from 0 as ncu does, or a range such as 4-6.",
-        )
-    return int(match[1]), int(match[2] or match[1])
+    if ends := ends_of_range(numbers):
+        return ends
+    raise KernelNotFound(
+        f"launch '{numbers}' is no number and no range of them",
+        remedy="Give a number, counted from 0 as ncu does, or a range such as 4-6.",
+    )
 
 
 ALL_LAUNCHES = LaunchChoice()
+
+
+def nvtx_names(table: pa.Table) -> list[list[str]]:
+    """Returns the names of the NVTX ranges around each launch of the table `launches`; "" for one without a name."""
+    return [[one["name"] or "" for one in around or ()] for around in table.column("nvtx").to_pylist()]
 
 
 def there_are(numbers: Collection[int]) -> str:

@@ -203,18 +203,12 @@ def schema_of(table: TableSchema) -> pa.Schema:
     import pyarrow as pa
 
     types = _arrow_types()
-    return pa.schema(
-        [
-            pa.field(
-                column.name,
-                types[column.type],
-                nullable=column.nullable,
-                metadata={"unit": column.unit, "doc": column.doc},
-            )
-            for column in table.columns
-        ],
-        metadata={"schema_version": str(SCHEMA_VERSION), "table": table.name, "row": table.row},
-    )
+    fields = [
+        pa.field(one.name, types[one.type], one.nullable, metadata={"unit": one.unit, "doc": one.doc})
+        for one in table.columns
+    ]
+    facts = {"schema_version": str(SCHEMA_VERSION), "table": table.name, "row": table.row}
+    return pa.schema(fields, metadata=facts)
 
 
 def upgraded(table: pa.Table, name: str, some: frozenset[str] | None = None) -> pa.Table:

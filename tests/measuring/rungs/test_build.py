@@ -1,5 +1,6 @@
 """Building: nvcc's command, rebuilding only what changed, and binaries that are never half written."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import msgspec
 import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
-from profiler.errors import BuildFailed, LadderInvalid, LibraryMissing, ProgramTimedOut
+from profiler.errors import BuildFailed, DiskFull, LadderInvalid, LibraryMissing, ProgramTimedOut
 from profiler.measuring.rungs.build import build_command, build_folder, build_kernels, read_record
 from profiler.measuring.tools.ptxas import parse_resources
 from profiler.measuring.tools.toolchain import Library, Toolchain, find_toolchain
@@ -329,6 +330,17 @@ def test_a_folder_that_cannot_be_made(ladder, toolchain):
     (ladder.folder.parents[1] / "build").write_text("in the way")
     with pytest.raises(BuildFailed, match="cannot be created"):
         build(ladder, toolchain, [1])
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT], ids=["disk", "quota"])
+def test_a_full_disk_is_no_failure_of_the_compiler(ladder, toolchain, monkeypatch, code):
+    def refuse(_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("profiler.measuring.rungs.build.locked", refuse)
+    built = build(ladder, toolchain, [1])[1]
+    assert isinstance(built.error, DiskFull)
+    assert built.error.message.endswith(": the disk is full")
 
 
 def test_a_folder_may_have_colons_in_its_name(ladder, toolchain):

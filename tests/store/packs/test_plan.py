@@ -22,7 +22,7 @@ from profiler.store.packs.plan import MOST_RUNS, alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
 from profiler.store.packs.write import read_footer
 from profiler.store.runs.manifest import Manifest, StoredReport, write_manifest
-from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_id import RunId, table_file
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
 from profiler.store.tables.schema import TABLES
@@ -577,7 +577,7 @@ def read_all_of(root):
         store.open(run_id).verify()
     store.require_whole()
     for table in TABLES:
-        store.packs[0].verified_table(table)
+        store.packs[0].verified_file(table_file(table))
 
 
 def test_a_report_in_a_pack_that_changed_is_refused(make_runs):

@@ -9,6 +9,7 @@ from profiler.store.reports.launched_code import LaunchedCode
 
 # private: no report that ships holds such a launch
 from profiler.store.reports.nvidia_reader import _Decoder, _Launch
+from profiler.store.reports.request import Omitted, ReportPart
 from profiler.store.runs.run_store import open_report
 from profiler.store.tables.columns import labels_of
 
@@ -33,7 +34,7 @@ def test_a_workload_of_a_type_to_come_is_unknown():
         NameBase_DEMANGLED=1,
         NameBase_MANGLED=2,
     )
-    decoder = _Decoder("run")
+    decoder = _Decoder("run", Omitted.NOTHING, ReportPart.ALL)
 
     decoder._read_identity(_Launch(0, action, LaunchedCode([])), 0, 0)  # private: as above
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.math_functions.sizes import NONE, Size, terms_in
+from profiler.analyse.code.math_functions.sizes import NONE, Size, found_by_term
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,4 @@ _BY_TERM = {
 
 def compared_function(instruction: Instruction) -> ComparedFunction | None:
     """Returns the function that an instruction is a mark of, for one instruction of each evaluation."""
-    if instruction.name != "FFMA":
-        return None
-    return next((_BY_TERM[term] for term in terms_in(instruction.text) if term in _BY_TERM), None)
+    return found_by_term(_BY_TERM, instruction.text) if instruction.name == "FFMA" else None

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
-from profiler.analyse.code.code import KEPT, Instruction
-from profiler.analyse.code.math_functions.sizes import NONE, Size, terms_in
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.math_functions.sizes import NONE, Size, found_by_term
 
 
 @dataclass(frozen=True)
@@ -60,13 +59,8 @@ def lasting_function(instruction: Instruction) -> LastingFunction | None:
     """Returns the function without a fast form that an instruction belongs to, for one instruction of each evaluation."""
     if is_of_remainder(instruction):
         return _REMAINDER
-    return _found_in(instruction.text) if instruction.name in _TAKES_TERMS else None
+    return found_by_term(_BY_TERM, instruction.text) if instruction.name in _TAKES_TERMS else None
 
 
 def is_of_remainder(instruction: Instruction) -> bool:
     return instruction.name == "FMUL" and _OF_A_REMAINDER.search(instruction.text) is not None
-
-
-@lru_cache(maxsize=KEPT)
-def _found_in(text: str) -> LastingFunction | None:
-    return next((_BY_TERM[term] for term in terms_in(text) if term in _BY_TERM), None)

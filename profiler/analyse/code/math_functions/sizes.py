@@ -11,8 +11,10 @@ which loops share, and without the slow path. Each fast form is the intrinsic of
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 from profiler.analyse.code.code import KEPT, Instruction, parse_text
 
@@ -33,6 +35,7 @@ class Size:
 
 
 NONE = Size(0, 0)
+_Found = TypeVar("_Found")
 # An exponential scales its argument, or halves it if the result is denormal, and squares the result then: FMUL, FSETP, FMUL, MUFU, FMUL. Of
 # these five, 1.442695 (log2(e)) is one, and exp2f lacks it. A logarithm is as long.
 _BY_UNIT = {
@@ -62,9 +65,7 @@ _BY_TERM = {
     0.1684539: Size(26, 3, 1),  # log2f: 27 and 4
     1.925137e-08: Size(32, 1, 1),  # the logarithm in powf, which has 1.442695 three times: 35 and 4
     0.001339135: Size(33, 4, 1),  # the rest of powf, which has 0.693147 once: 34 and 5
-    0.01249299: Size(
-        68, 4, 1
-    ),  # powf of the library that Triton brings, which has 1.442695 and MUFU.EX2 once
+    0.01249299: Size(68, 4, 1),  # powf of Triton's library, which has 1.442695 and MUFU.EX2 once
     0.6366197: Size(26, 2, 1),  # sinf and cosf
     0.008332703: Size(4, 2, 1),  # sincosf, which reduces its angle once: 30 and 4
     0.02429199: Size(-2, 6, 2),  # tanf, whose polynomial is shorter: 24 and 8
@@ -98,7 +99,7 @@ def size_of(instruction: Instruction) -> Size | None:
     if instruction.name in _ADDS:
         return _size_of_tested(instruction)
     if instruction.name in _WITH_TERMS:
-        return _size_by_term(instruction.text)
+        return found_by_term(_BY_TERM, instruction.text)
     if instruction.name == "MUFU":
         return _BY_UNIT.get(".".join(instruction.opcode.split(".")[:2]))
     return _BY_UNIT.get(instruction.name)
@@ -143,9 +144,9 @@ def _size_of_tested(instruction: Instruction) -> Size | None:
     return None if _OF_A_ROOT.isdisjoint(instruction.operands) else TESTED_ROOT
 
 
-@lru_cache(maxsize=KEPT)
-def _size_by_term(text: str) -> Size | None:
-    return next((_BY_TERM[term] for term in terms_in(text) if term in _BY_TERM), None)
+def found_by_term(table: Mapping[float, _Found], text: str) -> _Found | None:
+    """Returns what the table has for a constant among an instruction's operands."""
+    return next((table[term] for term in terms_in(text) if term in table), None)
 
 
 @lru_cache(maxsize=KEPT)

@@ -62,11 +62,8 @@ def attribution_blocks(comparison: findings.ComparisonFinding, full: bool) -> Se
         missing = comparison.attribution_missing
         why = f"the speedup cannot be split; zero or not recorded: {_names(missing)}"
         return [heading, Text(why), Text(_remedy(missing))] if missing else []
-    columns, rows, all_rows = (
-        _factor_columns(attribution),
-        _factor_rows(attribution, _MOST_PARTS),
-        _factor_rows(attribution, None),
-    )
+    columns = _factor_columns(attribution)
+    rows, all_rows = (_factor_rows(attribution, most) for most in (_MOST_PARTS, None))
     every = [Folded("every factor and part", [Table(columns, all_rows)], "every part with --full")]
     return [
         heading,
@@ -212,11 +209,8 @@ def _attribution_notes(
     is_split = any(factor.factors for factor in attribution.factors)
     has_shares = _has_shares(attribution)
     dispatch = [part for part in attribution.stalls[:_MOST_PARTS] if part.name == _DISPATCH]
-    unclear = [
-        one
-        for one in comparison.metrics
-        if one.name == DURATION and one.verdict == "unclear" and one.reason != "beyond_launches"
-    ]
+    durations = [one for one in comparison.metrics if one.name == DURATION]
+    unclear = [one for one in durations if one.verdict == "unclear" and one.reason != "beyond_launches"]
     timed = comparison.speedup is not None and comparison.speedup.basis == "unprofiled"
     notes = [
         (True, _closure(attribution)),

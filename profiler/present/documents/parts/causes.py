@@ -90,12 +90,8 @@ def cause_blocks(
     """
     more = _left_out(left_out) if full else []
     sure = _how_sure(sureness) if sureness else []
-    return [
-        *_each_cause(causes, said, full, what),
-        *more,
-        *sure,
-        *_not_recorded(causes, unseen, said, flag_of_lines(kernel, program)),
-    ]
+    lacks = _not_recorded(causes, unseen, said, flag_of_lines(kernel, program))
+    return [*_each_cause(causes, said, full, what), *more, *sure, *lacks]
 
 
 def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what: str) -> Section:
@@ -121,12 +117,9 @@ def _how_sure(sureness: Sureness) -> Section:
     """Returns how often such an answer was right, and the advice to look further where that is not often."""
     first, three = sureness.right_first_pct, sureness.among_three_pct
     advice = " Look at the first three before you change anything." if first < _SURE_PCT else ""
-    return [
-        Text(
-            f"How sure: in tests with kernels that prof had not seen, answers like this one named the right cause first in {whole_percent(first)} of 100, "
-            f"and among the first three in {whole_percent(three)}.{advice}"
-        )
-    ]
+    named = f"answers like this one named the right cause first in {whole_percent(first)} of 100"
+    among = f"and among the first three in {whole_percent(three)}."
+    return [Text(f"How sure: in tests with kernels that prof had not seen, {named}, {among}{advice}")]
 
 
 def _left_out(others: Mapping[str, float]) -> Section:
@@ -203,20 +196,16 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     if not (kept or comparison.causes_gone or comparison.causes_new or undecided or unmoved):
         return cause_blocks(causes, unseen, said, full=full, what=of_it, kernel=comparison.after.kernel_name)
     named = {one.cause for one in causes}
+    remain = [_saving(one, kept[one.cause]) for one in causes if one.cause in kept]
+    remain += [_change(one.cause, one) for one in kept.values() if one.cause not in named]
+    hidden = "on one side only; the recording of the other could not show it"
     rows = [
         ("gone", comparison.causes_gone),
         ("new", [_saving(one) for one in causes if one.cause not in {*kept, *undecided, *unmoved}]),
         ("limits now", [_saving(one) for one in causes if one.cause in unmoved]),
         ("limited before", [one for one in unmoved if one not in named]),
-        (
-            "remain",
-            [_saving(one, kept[one.cause]) for one in causes if one.cause in kept]
-            + [_change(one.cause, one) for one in kept.values() if one.cause not in named],
-        ),
-        (
-            "unknown",
-            [f"{one}: on one side only; the recording of the other could not show it" for one in undecided],
-        ),
+        ("remain", remain),
+        ("unknown", [f"{one}: {hidden}" for one in undecided]),
     ]
     changes: list[Block] = [Text(_CHANGED), Facts([row for row in rows if row[1]])]
     each = _each_cause(causes, said, full=True, what=of_it)
@@ -230,9 +219,7 @@ def _causes_of_each(comparison: ComparisonFinding, full: bool) -> Section:
     sides = {"before": comparison.causes_before, "after": comparison.causes}
     blocks: list[Block] = []
     if any(sides.values()):
-        rows = [
-            (name, [_saving(one) for one in causes] or ["none is known"]) for name, causes in sides.items()
-        ]
+        rows = [(name, list(map(_saving, causes)) or ["none is known"]) for name, causes in sides.items()]
         each = [
             block
             for which, causes in zip(("first", "second"), sides.values(), strict=True)

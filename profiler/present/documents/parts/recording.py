@@ -27,6 +27,7 @@ def provenance_facts(manifest: Manifest, report: str | None, *, full: bool) -> l
     """
     facts = manifest.facts
     is_ingested = report is None and manifest.origin == "ingested"
+    ncu = f"{manifest.ncu_version or 'of unknown version'}, CUDA {manifest.cuda_version}"
     rows = [
         ("run", f"not stored: {report}" if report is not None else manifest.run_id),
         ("origin", "ingested from a report, not collected by prof" if is_ingested else ""),
@@ -36,12 +37,7 @@ def provenance_facts(manifest: Manifest, report: str | None, *, full: bool) -> l
         ("workload", size_text(manifest.workload or {})),
         ("verified", "" if facts.relative_error is None else f"relative error {facts.relative_error:.1e}"),
         ("library", _algorithms(facts)),
-        (
-            "ncu",
-            f"{manifest.ncu_version or 'of unknown version'}, CUDA {manifest.cuda_version}"
-            if manifest.has_counters
-            else "",
-        ),
+        ("ncu", ncu if manifest.has_counters else ""),
         ("measured", _measured(manifest)),
         ("preset", _preset(manifest)),
         ("sections", ", ".join(manifest.sections)),
@@ -59,18 +55,13 @@ def provenance_facts(manifest: Manifest, report: str | None, *, full: bool) -> l
 
 
 def _measured(manifest: Manifest) -> str:
-    if not manifest.has_counters:
-        return ""
-    return (
-        f"clock control {manifest.clock_control}, cache control {manifest.cache_control}, "
-        f"{manifest.replay_mode} replay"
-    )
+    controls = f"clock control {manifest.clock_control}, cache control {manifest.cache_control}"
+    return f"{controls}, {manifest.replay_mode} replay" if manifest.has_counters else ""
 
 
 def _preset(manifest: Manifest) -> str:
-    missing = (
-        f"; nothing recorded for {', '.join(manifest.missing_metrics)}" if manifest.missing_metrics else ""
-    )
+    names = ", ".join(manifest.missing_metrics)
+    missing = f"; nothing recorded for {names}" if names else ""
     return f"{manifest.preset}{missing}" if manifest.preset else ""
 
 
@@ -97,9 +88,8 @@ def _reports(reports: Sequence[StoredReport]) -> str:
     if not reports:
         return ""
     hashes = ", ".join(f"{report.sha256[:_HASH_CHARACTERS]}..." for report in reports)
-    return (
-        f"{len(reports)}, one per process, {size(sum(report.bytes for report in reports))}, SHA-256 {hashes}"
-    )
+    whole = size(sum(report.bytes for report in reports))
+    return f"{len(reports)}, one per process, {whole}, SHA-256 {hashes}"
 
 
 _MOST_STALLS, _LEAST_STALL = 5, 0.01  # of a warp's time, ready or not
@@ -117,11 +107,9 @@ def metric_sections(
     """
     first = [one for one in metrics if one.name in headline and one.name not in STALLS]
     first.sort(key=lambda one: headline.index(one.name))
-    stalls = sorted(
-        (one for one in metrics if one.name in STALLS and one.mean > 0), key=lambda one: -one.mean
-    )
+    stalls = [one for one in metrics if one.name in STALLS and one.mean > 0]
     least = _LEAST_STALL * sum(one.mean for one in stalls)
-    stalls = [one for one in stalls if one.mean >= least]
+    stalls = sorted((one for one in stalls if one.mean >= least), key=lambda one: -one.mean)
     if not full:
         first = [one for one in first if one.mean] + _busiest(metrics, headline)
         stalls = [one for one in stalls if one.name.removeprefix("stall_") not in READY]
@@ -139,17 +127,15 @@ def metric_sections(
 def _other_metrics(others: Sequence[SheetMetric], left_out: int, *, full: bool) -> Iterator[Folded]:
     """Yields the metrics of the catalogue by their groups, and the counters that only Nsight Compute has a name for."""
     counters = [one for one in others if one.name == one.ncu]
-    known = sorted(
-        (one for one in others if one.name != one.ncu), key=lambda one: _GROUPS.index(BY_NAME[one.name].group)
-    )
+    known = [one for one in others if one.name != one.ncu]
+    known.sort(key=lambda one: _GROUPS.index(BY_NAME[one.name].group))
     more = f"; {left_out} more in `prof show --full`" if left_out else ""
     if known:
         number_of = counted(len(known), "other metric")
         summary = f"{number_of}, mean and standard deviation over launches{'' if counters else more}"
         table = metrics_table("other metric", known, grouped=True)
-        yield Folded(
-            summary, [table], None if full else f"{number_of} {'is' if len(known) == 1 else 'are'} left out"
-        )
+        left = f"{number_of} {'is' if len(known) == 1 else 'are'} left out"
+        yield Folded(summary, [table], None if full else left)
     if counters:
         summary = counted(len(counters), "counter") + " by the names of Nsight Compute"
         instead = f"{summary}: " + Spoken("--full --format csv lists them", "`.to_pandas()` lists them")
@@ -202,16 +188,12 @@ def timing_facts(sheet: TimingSheet) -> list[tuple[str, str]]:
     name = f" ({facts.reference}{called})" if facts.reference else ""
     fastest = f" (fastest algorithm of {facts.library or 'its library'})"
     repeats = counted(timing.repeats, "repeat")
+    gbytes = timing.gbytes_per_s
+    reach = f"{duration(timing.min_ns)} to {duration(timing.max_ns)}"
     rows = [
-        (
-            "median",
-            f"{duration(timing.median_ns)}, {spread}, {duration(timing.min_ns)} to {duration(timing.max_ns)}",
-        ),
+        ("median", f"{duration(timing.median_ns)}, {spread}, {reach}"),
         ("work", "" if timing.gflops is None else f"{number(timing.gflops)} GFLOP/s"),
-        (
-            "useful",
-            "" if timing.gbytes_per_s is None else f"{number(timing.gbytes_per_s)} GB/s, {USEFUL_BYTES}",
-        ),
+        ("useful", "" if gbytes is None else f"{number(gbytes)} GB/s, {USEFUL_BYTES}"),
         ("reference", _reached(timing.reference_median_ns, name, timing.reference_pct)),
         ("at its best", _reached(timing.best_median_ns, fastest, timing.best_pct)),
         ("clock", _clocks_text(facts.clocks) if facts.clocks else ""),
