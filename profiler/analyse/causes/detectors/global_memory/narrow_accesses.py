@@ -94,9 +94,7 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
     A block that has a row needs fewer warps for it, and one at least; but there are as many rows, so that as many blocks are launched.
     """
     gain = 1 - _mean_width(sites) / WIDEST_BITS
-    has_loops = any(
-        _goes_back(evidence, loop) for loops in evidence.loops.values() for loop in loops
-    ) and not _has_row_each_turn(evidence, sites)
+    has_loops = any(_goes_back(evidence, loop) for loops in evidence.loops.values() for loop in loops)
     keeps_threads = has_loops or _exchanges_elements(evidence) or _fetches_textures(evidence)
     has_row = not keeps_threads and _has_row(evidence)
     if has_row and evidence.shape:
@@ -138,8 +136,12 @@ def _has_row(evidence: Evidence) -> bool:
     What is stored of each depends on a sum or a maximum of them, as where a row is normalised; or whether a thread stores depends on
     its index in the block alone, because the row is shorter than the block.
     """
-    stores = _stores_of_elements(evidence)
-    if _find_exchanged(evidence, stores):
+    stores = [site for site in evidence.of("global store") if (site.acting or LANES) > _ONE_LANE]
+    makers = reach(
+        [one for store in stores for one in makers_of_value(evidence, store)],
+        lambda one: () if one.kind == "global load" else sources_of(evidence, one),
+    )
+    if any(one.opcode in SUMMING or one.kind == "shared load" for one in makers):
         return True
     alike = set(find_block_independent(evidence, OF_BLOCK))
     return any(
@@ -149,35 +151,6 @@ def _has_row(evidence: Evidence) -> bool:
         and alike.issuperset(choosers)
         for site in stores
     )
-
-
-def _has_row_each_turn(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether each turn of the loop with these accesses makes a row of its own, from loading its elements to storing them.
-
-    No turn can take the elements of several then. With wider accesses, a row needs fewer threads instead.
-    """
-    loops = evidence.loops_around(sites)
-    stores = _stores_of_elements(evidence)
-    if (
-        len(loops) != 1
-        or not stores
-        or any(evidence.innermost_loop(one) != loops[0] for one in (*sites, *stores))
-    ):
-        return False
-    return any(evidence.innermost_loop(one) == loops[0] for one in _find_exchanged(evidence, stores))
-
-
-def _stores_of_elements(evidence: Evidence) -> list[Site]:
-    return [site for site in evidence.of("global store") if (site.acting or LANES) > _ONE_LANE]
-
-
-def _find_exchanged(evidence: Evidence, stores: Iterable[Site]) -> list[Site]:
-    """Returns what brings the values of other threads into what is stored."""
-    makers = reach(
-        [one for store in stores for one in makers_of_value(evidence, store)],
-        lambda one: () if one.kind == "global load" else sources_of(evidence, one),
-    )
-    return [one for one in makers if one.opcode in SUMMING or one.kind == "shared load"]
 
 
 def _find_addresses_in_loops(evidence: Evidence, sites: Sequence[Site]) -> list[Site]:
