@@ -41,7 +41,7 @@ _MOST = 0.5  # a unit that works for more than half of the time, and more than a
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
-    """Names conversions between types, except those that are a part of dividing integers, or make what tensor cores multiply."""
+    """Names conversions between types, except those that are a part of dividing integers, or of a sine or cosine."""
     dividing = find_dividing(evidence)
     # What tensor cores multiply must be narrow, and the results of one product may be operands of the next.
     products = evidence.loops_around(evidence.of("tensor"))
@@ -49,6 +49,7 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
         site
         for site in evidence.of("conversion")
         if site not in dividing
+        and not _is_of_angle(evidence, site)
         and not (site.opcode.startswith(_NARROWING) and evidence.innermost_loop(site) in products)
     ]
     if sites:
@@ -65,6 +66,13 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.executed for site in sites},
             {"conversions_pct": share, "waiting_pct": waiting},
         )
+
+
+def _is_of_angle(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a conversion finds the quarter of the circle in which the argument of a sine or cosine lies."""
+    sources = sources_of(evidence, site)
+    before = [two for one in sources if one.kind == "conversion" for two in sources_of(evidence, one)]
+    return any(_QUARTERS in one.instruction.text for one in (*sources, *before))
 
 
 def _advice_on_conversions(evidence: Evidence, sites: Sequence[Site]) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.instructions.compilation import detect_spills, has_spills
+from profiler.analyse.causes.detectors.instructions.compilation import has_spills
 from profiler.analyse.causes.detectors.sharing_out import share_out
 from profiler.analyse.causes.evidence.blocks_of_sm import (
     MOST_REGISTERS,
@@ -42,15 +41,12 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         return
     name = min(known, key=lambda one: known[one])
     if name == "registers-limit-occupancy":
-        is_beyond = _holds_too_much(evidence)
-        if not is_beyond and (close := _find_close_limit(evidence, known)):
+        if _holds_too_much(evidence):
+            return
+        if close := _find_close_limit(evidence, known):
             yield _with_few_registers_less(evidence, known[name], *close)
             return
         if _holds_sums(evidence):
-            return
-        if is_beyond:
-            more = _with_more_warps(evidence, known, name)
-            yield from (_with_warps(one, limit, more) for one in detect_spills(evidence))
             return
     value = _limit_figure(evidence, name)
     what = _LIMITS[name].text.format(value)
@@ -74,16 +70,6 @@ def _holds_too_much(evidence: Evidence) -> bool:
     removes both causes.
     """
     return (evidence.find("registers") or 0.0) >= MOST_REGISTERS and has_spills(evidence)
-
-
-def _with_warps(spills: Candidate, limit: float, more: Effect) -> Candidate:
-    """Returns the cause of spilled values with the warps that an SM has room for without them."""
-    return replace(
-        spills,
-        sentence=f"{spills.sentence} So many registers leave room for {whole_percent(limit)} % of the warps that an SM could hold.",
-        effect=Effect(spills.effect.resources, spills.effect.waits, warps=more.warps),
-        evidence={**spills.evidence, "occupancy_limit_pct": limit},
-    )
 
 
 def _find_close_limit(evidence: Evidence, limits: Mapping[str, float]) -> tuple[int, int] | None:
