@@ -6,6 +6,7 @@ from profiler.analyse.causes.detectors import ceilings
 from profiler.analyse.causes.detectors.candidate import Detector
 from profiler.analyse.causes.detectors.global_memory import (
     atomics,
+    constants,
     in_place,
     layout,
     narrow_accesses,
@@ -52,7 +53,7 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_stores.detect_redundant_stores,
     compilation.detect_spills,
     atomics.detect_atomics,
-    layout.detect_divergent_constants,
+    constants.detect_divergent_constants,
     bank_conflicts.detect_bank_conflicts,
     narrow_loads.detect_narrow_shared,
     too_little_reuse.detect_too_little_reuse,
