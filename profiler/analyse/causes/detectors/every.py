@@ -28,7 +28,7 @@ from profiler.analyse.causes.detectors.instructions import (
     special_functions,
     sums_across_threads,
 )
-from profiler.analyse.causes.detectors.launch import grid, occupancy
+from profiler.analyse.causes.detectors.launch import grid, little_work, occupancy
 from profiler.analyse.causes.detectors.shared_memory import (
     bank_conflicts,
     narrow_loads,
@@ -83,7 +83,7 @@ DETECTORS: tuple[Detector, ...] = (
     grid.detect_small_grid,
     grid.detect_last_wave,
     grid.detect_imbalance,
-    grid.detect_little_work,
+    little_work.detect_little_work,
     occupancy.detect_occupancy,
 )
 
