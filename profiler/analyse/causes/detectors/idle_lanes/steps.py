@@ -15,6 +15,7 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 LANE_MISSING = 1 / LANES  # one lane of a warp
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
+_OF_TESTS = 50  # instructions: tests of indices need fewer, with two divisions among them
 
 
 def find_serving(evidence: Evidence) -> dict[Site, float]:
@@ -25,7 +26,8 @@ def find_serving(evidence: Evidence) -> dict[Site, float]:
     lanes need for their accesses in another step is for these.
     For a step that computes for more lanes, that is not known. Adding up what lanes exchange is no such computation, because a
     lane without an element gives nothing to the sum; but behind a barrier, each warp may need what all have left. Nor is
-    a division of integers one, although a float's reciprocal is a part of it.
+    a division of integers one, although a float's reciprocal is a part of it. A search has work for all lanes, although
+    few of them store what they find.
     """
     serving: dict[Site, float] = {}
     unconcerned = find_unconcerned(evidence)
@@ -57,6 +59,8 @@ def _serving_step(
     results = [site for site in step if (site.kind in _RESULTS or site in exchanging) and site not in beside]
     if idle < LANE_MISSING or any(acting_lanes(site) > working for site in results):
         return {}
+    if _is_search(evidence, step, beside):
+        return {}
     served = {site for site in step if site.kind in _SERVING} | alike | beside
     elsewhere = [
         site
@@ -66,6 +70,14 @@ def _serving_step(
     needed = reach(elsewhere, lambda site: _made_by(evidence, site))
     served -= needed
     return {site: idle for site in step if site in served and site.executed == passing}
+
+
+def _is_search(evidence: Evidence, step: Sequence[Site], beside: Set[Site]) -> bool:
+    """Returns whether most of a step finds out which lanes go on, by more than tests of indices."""
+    choosing = [one for site in step if site.kind == "control" for one in choosers_of(evidence, site)]
+    deciding = reach(choosing, lambda site: _made_by(evidence, site))
+    finding_out = [site for site in step if site in deciding and site not in beside]
+    return len(finding_out) > max(_OF_TESTS, len(step) / 2)
 
 
 @kept

@@ -120,6 +120,17 @@ def test_a_branch_keeps_whole_warps_from_a_step_as_a_predicate_does(taken, idle)
     assert [one.effect.resources["alu"] for one in found] == ([idle] if idle else [])
 
 
+@pytest.mark.parametrize(("rounds", "is_search"), [(10, False), (60, True)])
+def test_a_search_has_work_for_the_warps_that_find_nothing(rounds, is_search):
+    """A few instructions test indices; more of them make the number that is compared, as a hash does."""
+    making = ["LOP3.LUT R6, R6, R7, R8, 0x96, !PT"] * rounds
+    test = ("ISETP.GE.U32.AND P0, PT, R6, R9, PT", "@P0 EXIT")
+    evidence = evidence_of("S2R R6, SR_TID.X", *making, *test, ("REDG.E.ADD.STRONG.GPU [R2.64], R6", 1.0))
+    for site in evidence.sites:
+        site.lanes = site.acting = 32.0
+    assert bool(list(lanes.detect_idle_lanes(evidence))) != is_search
+
+
 @pytest.mark.parametrize(("block", "idle"), [(1, 31 / 32), (33, 31 / 64), (32, None), (256, None)])
 def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction_was_counted(block, idle):
     found = list(lanes.detect_lanes_without_thread(evidence_of(block=block, waits={"long_scoreboard": 1.0})))
