@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
-from profiler.analyse.causes.detectors.instructions.special_functions import EVALUATING, find_spare
+from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_spare
 from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with, find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
