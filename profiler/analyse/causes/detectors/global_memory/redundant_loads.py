@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.evidence.addresses import address_of, base_of
+from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
@@ -28,6 +28,7 @@ from profiler.analyse.causes.flow.overwriting import is_read_past_barrier, part_
 from profiler.analyse.causes.flow.passes import find_later_passes
 from profiler.analyse.causes.flow.served_loads import find_addresses_gone
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.catalog.metrics import SECTOR_BYTES
 from profiler.text import whole_percent
 
 OFTEN = 2.0  # each byte is loaded at least twice
@@ -238,7 +239,8 @@ def _without_hits(
     warps apart, so that fewer of them bring warps to a barrier closer together.
     """
     looked_up = sum(site.sectors or 0.0 for site in evidence.of("global load")) or 1.0
-    held = sum(again * (site.sectors or 0.0) for site, again in fixed.items()) / looked_up
+    held = _held_for_neighbours(evidence)
+    held += sum(again * (site.sectors or 0.0) for site, again in fixed.items()) / looked_up
     hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - held) / (1 - held) if held < 1 else 0.0
     fewer = _without_repeated(evidence, dict.fromkeys(loads, hits * part))
     queued = fewer.waits.get("long_scoreboard", 0.0)
@@ -253,6 +255,27 @@ def _without_hits(
         },
         lighter={"long_scoreboard": queued},
     )
+
+
+def _held_for_neighbours(evidence: Evidence) -> float:
+    """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, such as a member of a struct.
+
+    That shows nothing of the sectors to which a thread comes anew. Where lanes are neighbours, what one of them loads next may be what another has loaded.
+    """
+    loads = evidence.of("global load")
+    apart: dict[object, list[Site]] = {}
+    for site in loads:
+        if site.excess_sectors > site.executed:  # neighbours touch one sector too many at most
+            place = base_of(site), evidence.innermost_loop(site), site.executed
+            apart.setdefault(place, []).append(site)
+    held = 0.0
+    for words in apart.values():
+        different = len({offset_of(site) // SECTOR_BYTES for site in words})
+        touched = sum(site.sectors or 0.0 for site in words)
+        unused = sum(site.excess_sectors for site in words)
+        held += min(unused, (1 - different / len(words)) * touched)
+    looked_up = sum(site.sectors or 0.0 for site in loads)
+    return held / looked_up if looked_up else 0.0
 
 
 def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:

@@ -82,6 +82,27 @@ def test_a_tile_of_eight_results_loads_a_value_once_in_place_of_eight_times(deli
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(saved)
 
 
+@pytest.mark.parametrize(
+    ("sectors", "again"),
+    [
+        (3200.0, 0.0),  # each lane another struct: L1 serves its second word, which nobody has loaded before
+        (500.0, 7 / 16),  # a stencil: the word of the next lane
+    ],
+)
+def test_another_word_of_a_struct_is_not_the_same_data_again(sectors, again):
+    """Two words of 4 bytes; half of what is looked up hits L1."""
+    facts = {place: {"sectors": sectors, "ideal_sectors": 400.0} for place in (0, 1)}
+    evidence = evidence_of(
+        "LDG.E R4, [R2.64]",
+        "LDG.E R5, [R2.64+0x4]",
+        "EXIT",
+        facts=facts,
+        figures={"dram_bytes_read": 100.0, "l1_hit_pct": 50.0},
+    )
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx(again)
+
+
 def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
     code = [("MOV R2, R8", 10), ("LDG.E.STRONG.GPU R4, [R2.64]", 1000), (LOOP, 1000), ("EXIT", 10)]
     assert names(redundant_loads.detect_redundant_loads, evidence_of(*code)) == []
