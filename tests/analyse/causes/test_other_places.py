@@ -12,7 +12,7 @@ from profiler.analyse.causes.detectors.global_memory.atomics import add_retries
 from profiler.analyse.causes.detectors.global_memory.layout import detect_uncoalesced
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.instructions import integer_overhead, special_functions
-from profiler.analyse.causes.detectors.launch import grid
+from profiler.analyse.causes.detectors.launch import grid, little_work
 from profiler.analyse.causes.detectors.shared_memory.bank_conflicts import detect_bank_conflicts
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.evidence.charging import are_atomics_contended
@@ -188,7 +188,7 @@ def test_a_precise_root_is_known_by_its_test_and_takes_ten_instructions_of_its_l
 @pytest.mark.parametrize(("reason", "launched"), [("wait", 0.98), ("long_scoreboard", 0.0), ("drain", 0.0)])
 def test_warps_that_wait_for_memory_would_wait_no_less_in_the_places_between_blocks(reason, launched):
     evidence = evidence_of(LOAD, ADD, figures={"waves": 100.0}, waits={reason: 1.0})
-    (candidate,) = grid.detect_little_work(evidence)
+    (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.effect.resources["launch"] == pytest.approx(launched)
 
 

@@ -422,24 +422,6 @@ ONES = ("MOV R4, 0x1", "IMAD.MOV.U32 R5, RZ, RZ, 0x1")
 
 
 @pytest.mark.parametrize(
-    ("stored", "is_table"),
-    [
-        ((*ONES, "STL.64 [R1+0x8], R4"), True),
-        (("STL.64 [R1+0x8], RZ", *ONES, "STL.64 [R1], R4"), True),
-        (("STL.64 [R1+0x8], RZ",), False),  # zeros alone: what is to be counted or added up
-        (("MOV R4, 0x1", "S2R R5, SR_TID.X", "STL.64 [R1+0x8], R4"), False),
-        ((*ONES, "STL.64 [R1], R4", "LDG.E R4, [R2.64]", "STL [R6], R4"), False),
-        (("IMAD.MOV.U32 R4, RZ, RZ, c[0x0][0x160]", "STL [R6], R4"), False),  # an argument
-        ((), False),
-    ],
-)
-def test_a_local_array_that_holds_constants_is_a_table(stored, is_table):
-    (candidate,) = compilation.detect_spills(evidence_of(*stored, "LDL R8, [R7]", "EXIT"))
-    assert ("Let the table lie" in candidate.advice) == is_table
-    assert ("Index local arrays" in candidate.advice) != is_table
-
-
-@pytest.mark.parametrize(
     ("more", "fused"),
     [
         ((), 2),
@@ -547,15 +529,7 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
         (("IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "so that one lane updates for all"),
         # Lanes do not add up for each other if each has a place of its own, as by its index.
         (("S2R R3, SR_TID.X", "IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "for its place"),
-        # Where an image is enlarged, floats that are made of the index say which place is updated.
-        (
-            (
-                *("S2R R3, SR_TID.X", "I2FP.F32.S32 R4, R3", "FMUL R4, R4, 0.25", "F2I.TRUNC.NTZ R5, R4"),
-                *("IMAD.WIDE R6, R5, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R9"),
-            ),
-            "a gather instead of a scatter",
-        ),
-        # Particles go on from where they were a turn before: no index says where that is.
+        # Floats say which place is updated, as that of a particle.
         (
             (
                 *("S2R R3, SR_TID.X", "FADD R4, R4, R2", "F2I.TRUNC.NTZ R5, R4", "IMAD.WIDE R6, R5, 0x4, R8"),

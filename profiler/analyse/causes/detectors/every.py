@@ -6,6 +6,7 @@ from profiler.analyse.causes.detectors import ceilings
 from profiler.analyse.causes.detectors.candidate import Detector
 from profiler.analyse.causes.detectors.global_memory import (
     atomics,
+    constants,
     in_place,
     layout,
     narrow_accesses,
@@ -29,7 +30,7 @@ from profiler.analyse.causes.detectors.instructions import (
     special_functions,
     sums_across_threads,
 )
-from profiler.analyse.causes.detectors.launch import grid, occupancy
+from profiler.analyse.causes.detectors.launch import grid, little_work, occupancy
 from profiler.analyse.causes.detectors.shared_memory import (
     bank_conflicts,
     narrow_loads,
@@ -54,7 +55,7 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_stores.detect_redundant_stores,
     compilation.detect_spills,
     atomics.detect_atomics,
-    layout.detect_divergent_constants,
+    constants.detect_divergent_constants,
     bank_conflicts.detect_bank_conflicts,
     narrow_loads.detect_narrow_shared,
     too_little_reuse.detect_too_little_reuse,
@@ -86,7 +87,7 @@ DETECTORS: tuple[Detector, ...] = (
     grid.detect_small_grid,
     grid.detect_last_wave,
     grid.detect_imbalance,
-    grid.detect_little_work,
+    little_work.detect_little_work,
     occupancy.detect_occupancy,
 )
 

@@ -20,7 +20,7 @@ from profiler.analyse.causes.detectors.global_memory.updated_places import (
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
@@ -40,6 +40,7 @@ from profiler.text import whole_percent
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
 ATOMIC_CONTENTION = "atomic-contention"
+_MEMORY: Mapping[Kind, str] = {"atomic": "global", "shared atomic": "shared"}
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
 _SIGN = "0x1f"  # a shift by 31 bits makes the upper half of an index of 64 bits, beside the lower one
 
@@ -65,54 +66,36 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     busiest = max(busy, key=lambda unit: busy[unit])
     kinds = dict.fromkeys(site.kind for site in sites)
     most = max(kinds, key=lambda kind: sum(weights[site] for site in sites if site.kind == kind))
-    where = "shared" if most == "shared atomic" else "global"
-    updated = find_updated(evidence, {site: weights[site] for site in sites if site.kind == most})
-    blocks = evidence.shape.blocks if evidence.shape else 0
-    updates = sum(site.lane_executions for site in sites if site.kind == most)
-    once_a_block = where == "global" and updates <= blocks
-    has_copy = where == "global" and not once_a_block and _adds_copies_of_blocks(evidence, sites)
-    apart = where == "global" and not once_a_block and _has_place_for_each_thread(evidence, sites)
-    sentence = f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics in {where} memory"
+    larger = _larger_blocks(evidence, sites) if most == "atomic" else None
+    advice, in_triton = larger or (_advise(evidence, evidence.of(most), weights), "")
+    if not larger and any(_gives_places(evidence, site) for site in evidence.of(most)):
+        advice, in_triton = advice + _IN_ORDER, IN_TRITON[ATOMIC_CONTENTION] + _IN_ORDER
+    sentence = (
+        f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics in {_MEMORY[most]} memory"
+    )
     if repeated:
         sentence += ", which are retried in a loop"
     if _is_seen(evidence, ordering):
         sentence += f"{',' if repeated else ''} and for the fences around them"
+        # Atomics that queue at few places take as long without fences: 16M updates of 256 places take 4,341 us with them and 4,336 us
+        # without, and those of 4M places 291 and 181 us (Triton on an H200).
+        if not repeated and not evidence.atomics_are_contended:
+            advice += _WITHOUT_FENCES
+            in_triton = (in_triton or IN_TRITON[ATOMIC_CONTENTION]) + _WITHOUT_FENCES_IN_TRITON
     if 100 * busy[busiest] > waiting:
         sentence += (
             f"; the atomics keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
         )
     if evidence.atomics_are_contended and 2 * _sampled(evidence, fractions) < waiting:
         sentence += "; the samples at other instructions are of accesses that queue behind these atomics"
-    spared = _spared(evidence, fractions)
-    # A block of one warp has nothing left to add up when its warp has.
-    is_one_warp = updated == "one place" and evidence.shape is not None and evidence.shape.warps_of_block == 1
-    advice, in_triton = _for_type(evidence, _ADVICE["shared" if is_one_warp else where][updated], sites), ""
-    if updated == "one place" and all(
-        _stays_in_a_loop(evidence, site) for site in sites if site.kind == most
-    ):
-        advice = advice.replace(_WARPS_FIRST, _THREADS_FIRST)
-    if once_a_block:
-        advice, in_triton = _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
-    elif has_copy:
-        advice, in_triton = _WITH_LARGER_COPIES, _IN_ONE_PROGRAM
-    elif apart:
-        advice, in_triton = _IN_ONE_THREAD, _IN_ONE_PROGRAM
-    elif any(site.kind == most and _gives_places(evidence, site) for site in sites):
-        advice, in_triton = advice + _IN_ORDER, IN_TRITON[ATOMIC_CONTENTION] + _IN_ORDER
     # Where atomics cost nothing, larger blocks are another cause's remedy.
-    cost_something = round(max(waiting, *(100 * part for part in busy.values()))) > 0
-    # Atomics that queue at few places take as long without fences: 16M updates of 256 places take 4,341 us with them and 4,336 us without,
-    # and those of 4M places 291 and 181 us (Triton on an H200).
-    if _is_seen(evidence, ordering) and not repeated and not evidence.atomics_are_contended:
-        advice += _WITHOUT_FENCES
-        in_triton = (in_triton or IN_TRITON[ATOMIC_CONTENTION]) + _WITHOUT_FENCES_IN_TRITON
+    cost_something = round(max(waiting, 100 * busy[busiest])) > 0
+    spared = _spared(evidence, fractions)
     yield Candidate(
         ATOMIC_CONTENTION,
         f"{sentence}.",
         advice,
-        _with_larger_blocks(evidence, spared)
-        if cost_something and (once_a_block or has_copy or apart)
-        else spared,
+        _with_larger_blocks(evidence, spared) if larger and cost_something else spared,
         weights,
         {
             "waiting_pct": waiting,
@@ -126,6 +109,28 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
 def _gives_places(evidence: Evidence, site: Site) -> bool:
     """Returns whether something reads what was there before an addition, as a thread does that takes the next place in a queue."""
     return ".ADD" in site.opcode and bool(readers_behind(evidence, site))
+
+
+def _larger_blocks(evidence: Evidence, sites: Sequence[Site]) -> tuple[str, str] | None:
+    """Returns the advice where blocks have to take more elements, so that updates become fewer, also for Triton; None elsewhere."""
+    blocks = evidence.shape.blocks if evidence.shape else 0
+    if sum(site.lane_executions for site in evidence.of("atomic")) <= blocks:
+        return _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
+    if _adds_copies_of_blocks(evidence, sites):
+        return _WITH_LARGER_COPIES, _IN_ONE_PROGRAM
+    return (_IN_ONE_THREAD, _IN_ONE_PROGRAM) if _has_place_for_each_thread(evidence, sites) else None
+
+
+def _advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, float]) -> str:
+    """Returns who can add up what these atomics of one memory update, by the places that they update."""
+    updated, where = find_updated(evidence, {site: weights[site] for site in sites}), _MEMORY[sites[0].kind]
+    # A block of one warp has nothing left to add up when its warp has.
+    if updated == "one place" and evidence.shape is not None and evidence.shape.warps_of_block == 1:
+        where = "shared"
+    advice = _for_type(evidence, _ADVICE[where][updated], evidence.of("atomic", "shared atomic"))
+    if updated == "one place" and all(_stays_in_a_loop(evidence, site) for site in sites):
+        advice = advice.replace(_WARPS_FIRST, _THREADS_FIRST)
+    return advice
 
 
 def _sampled(evidence: Evidence, sites: Iterable[Site]) -> float:

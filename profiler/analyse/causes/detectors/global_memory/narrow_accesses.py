@@ -35,9 +35,9 @@ from profiler.text import whole_percent
 
 # Arithmetic and atomics, with the fences that order them, are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
-# What works for each element, or for each sector, has as much to do as before.
-_AS_MUCH_TO_MOVE = ("l2",)
-_AS_MUCH_WORK = (*_AS_MUCH_TO_MOVE, "fma", "alu", "fp64", "xu", "tensor")
+# What works for each sector, or for each element, has as much to do as before.
+_AS_MUCH_TO_MOVE = frozenset({"l2"})
+_AS_MUCH_WORK = _AS_MUCH_TO_MOVE | {"fma", "alu", "fp64", "xu", "tensor"}
 
 
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
@@ -84,25 +84,39 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
 def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> Effect:
     """Returns the effect of accesses of 16 bytes: a wider one carries more bytes with as many requests under way.
 
-    Without a loop, a thread takes the place of several, and the number of all their instructions falls with it, except for accesses
-    that cannot be wider until their lanes are neighbours. So it does in a loop that strides across the grid, if blocks are so many
-    that each thread makes one turn: with fewer elements of 16 bytes, fewer threads are launched. In any other loop, a turn takes the place of several, and there are fewer addresses.
-    What every block prepares alike, and not for an address, is left to `too-little-work-a-thread`: the width of an access does not change it.
+    Without a loop, a thread takes the place of several. So it does in a loop that strides across the grid, if each thread makes one turn of it.
+    In any other loop, a turn takes the place of several, and there are fewer addresses.
     A block that has a row needs fewer warps for it, and one at least; but there are as many rows, so that as many blocks are launched.
     """
     gain = 1 - _mean_width(sites) / WIDEST_BITS
-    has_loops = any(
-        _goes_back(evidence, loop) for loops in evidence.loops.values() for loop in loops
-    ) and not _has_row_each_turn(evidence, sites)
-    keeps_threads = has_loops or _exchanges_elements(evidence) or _fetches_textures(evidence)
-    has_row = not keeps_threads and _has_row(evidence)
-    if has_row and evidence.shape:
-        gain = min(gain, 1 - 1 / math.ceil(math.prod(evidence.shape.block) / LANES))
+    launches: dict[str, float] = {}
+    has_loops = any(_goes_back(evidence, loop) for loops in evidence.loops.values() for loop in loops)
+    if has_loops or _exchanges_elements(evidence) or _fetches_textures(evidence):
+        fewer, kept = [*sites, *_find_addresses_in_loops(evidence, sites)], _AS_MUCH_TO_MOVE
+    else:
+        fewer, kept = _made_by_fewer_threads(evidence, bases), _AS_MUCH_WORK
+        if not _has_row(evidence):
+            launches = {LAUNCH: gain}
+        elif evidence.shape:
+            gain = min(gain, 1 - 1 / math.ceil(math.prod(evidence.shape.block) / LANES))
+    effect = evidence.without(dict.fromkeys(fewer, gain))
+    resources = {name: part for name, part in effect.resources.items() if name not in kept}
+    # A thread that takes the elements of several does the work of several loops: fewer threads are left.
+    return Effect(resources | launches, effect.waits, warps=resident_without(evidence, gain))
+
+
+def _made_by_fewer_threads(evidence: Evidence, bases: Set[object]) -> list[Site]:
+    """Returns what a thread does once that takes the place of several, except for accesses that cannot be wider until their lanes are neighbours.
+
+    What every block prepares alike, and not for an address, is left to `too-little-work-a-thread`: the width of an access does not change it.
+    """
+    prepared = {
+        site
+        for site in find_block_independent(evidence, OF_BLOCK)
+        if site.use.written and site.kind not in ACCESSES
+    } - find_address_work(evidence)
     for_each = {*find_processing(evidence), *evidence.lookups_apart, *find_ordering(evidence)}
-    alike = find_block_independent(evidence, OF_BLOCK)
-    prepared = {site for site in alike if site.use.written and site.kind not in ACCESSES}
-    prepared -= find_address_work(evidence)
-    of_fewer_threads = [
+    return [
         site
         for site in evidence.sites
         if site.kind not in _FOR_EACH_ELEMENT
@@ -110,14 +124,6 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
         and site not in prepared
         and (base_of(site) in bases or not (lies_apart(evidence, site) or is_misaligned(evidence, site)))
     ]
-    addresses = _find_addresses_in_loops(evidence, sites) if keeps_threads else []
-    fewer = evidence.without(dict.fromkeys([*sites, *addresses] if keeps_threads else of_fewer_threads, gain))
-    kept = _AS_MUCH_WORK if not keeps_threads else _AS_MUCH_TO_MOVE
-    resources = {name: part for name, part in fewer.resources.items() if name not in kept}
-    # A thread that takes the elements of several does the work of several loops: fewer threads are left.
-    warps = resident_without(evidence, gain)
-    keeps_blocks = keeps_threads or has_row
-    return Effect(resources if keeps_blocks else {**resources, LAUNCH: gain}, fewer.waits, warps=warps)
 
 
 def _goes_back(evidence: Evidence, loop: Loop) -> bool:
@@ -135,8 +141,12 @@ def _has_row(evidence: Evidence) -> bool:
     What is stored of each depends on a sum or a maximum of them, as where a row is normalised; or whether a thread stores depends on
     its index in the block alone, because the row is shorter than the block.
     """
-    stores = _stores_of_elements(evidence)
-    if _find_exchanged(evidence, stores):
+    stores = [site for site in evidence.of("global store") if site.acting_lanes > ONE_LANE]
+    makers = reach(
+        [one for store in stores for one in makers_of_value(evidence, store)],
+        lambda one: () if one.kind == "global load" else sources_of(evidence, one),
+    )
+    if any(one.opcode in SUMMING or one.kind == "shared load" for one in makers):
         return True
     alike = set(find_block_independent(evidence, OF_BLOCK))
     return any(
@@ -146,35 +156,6 @@ def _has_row(evidence: Evidence) -> bool:
         and alike.issuperset(choosers)
         for site in stores
     )
-
-
-def _has_row_each_turn(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether each turn of the loop with these accesses makes a row of its own, from loading its elements to storing them.
-
-    No turn can take the elements of several then. With wider accesses, a row needs fewer threads instead.
-    """
-    loops = evidence.loops_around(sites)
-    stores = _stores_of_elements(evidence)
-    if (
-        len(loops) != 1
-        or not stores
-        or any(evidence.innermost_loop(one) != loops[0] for one in (*sites, *stores))
-    ):
-        return False
-    return any(evidence.innermost_loop(one) == loops[0] for one in _find_exchanged(evidence, stores))
-
-
-def _stores_of_elements(evidence: Evidence) -> list[Site]:
-    return [site for site in evidence.of("global store") if site.acting_lanes > ONE_LANE]
-
-
-def _find_exchanged(evidence: Evidence, stores: Iterable[Site]) -> list[Site]:
-    """Returns what brings the values of other threads into what is stored."""
-    makers = reach(
-        [one for store in stores for one in makers_of_value(evidence, store)],
-        lambda one: () if one.kind == "global load" else sources_of(evidence, one),
-    )
-    return [one for one in makers if one.opcode in SUMMING or one.kind == "shared load"]
 
 
 def _find_addresses_in_loops(evidence: Evidence, sites: Sequence[Site]) -> list[Site]:

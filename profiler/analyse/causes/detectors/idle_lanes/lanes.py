@@ -232,11 +232,11 @@ def _guard(site: Site) -> object:
 def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of issuing only for lanes that act.
 
-    L1 and L2 work only for the lanes that act, so their work stays; but a pass through shared memory is made for any number of
-    lanes, and a lane that walks alone through neighbours takes a sector for each, which lanes side by side share. An instruction that conflicts, and so needs two passes or more, keeps them: fewer instructions touch the same words.
-    Atomics are served lane by lane, so that idle lanes cost nothing, and fences wait for memory as long for one lane as for
-    all. Where lanes are not counted for each instruction, a
-    predicate may keep whole warps from it, which then wait for nothing.
+    L1 and L2 work only for the lanes that act, so their work stays. But a pass through shared memory is made for any number of lanes, unless an
+    instruction conflicts: fewer instructions then touch the same words. And a lane that walks alone through neighbours takes a sector for
+    each, which lanes side by side share.
+    Atomics are served lane by lane, so that idle lanes cost nothing, and fences wait for memory as long for one lane as for all. Where lanes
+    are not counted for each instruction, a predicate may keep whole warps from it, which then wait for nothing.
     """
     effect = evidence.without(fractions)
     waiting = {

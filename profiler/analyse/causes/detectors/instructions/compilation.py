@@ -115,16 +115,15 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     # Registers could hold those elements of an array whose places are known.
     weights = {site: site.executed for site in ([] if spilled else placed) or sites}
-    with_registers = f", with {registers:.0f} registers a thread." if registers else "."
+    what = ", where the compiler keeps an array that is indexed at run time"
+    advice = _BY_TABLE if _come_from_constants(evidence, placed) else _ARRAY
+    if spilled:
+        what = f", with {registers:.0f} registers a thread" if registers else ""
+        advice = _WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS
     yield Candidate(
         "register-spills",
-        f"{share:.1f} % of the executed instructions load and store local memory"
-        + (with_registers if spilled else ", where the compiler keeps an array that is indexed at run time."),
-        (_WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS)
-        if spilled
-        else _BY_TABLE
-        if _come_from_constants(evidence, placed)
-        else _ARRAY,
+        f"{share:.1f} % of the executed instructions load and store local memory{what}.",
+        advice,
         Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
         weights,
         {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),

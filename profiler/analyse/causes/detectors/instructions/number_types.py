@@ -5,11 +5,10 @@ Both know what takes the place of what goes, such as the arithmetic that turns a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
-from profiler.analyse.causes.detectors.instructions.special_functions import EVALUATING, find_spare
+from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_spare
 from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with, find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
@@ -37,14 +36,8 @@ _OF_A_ROOT = frozenset({"0xfcb00000", "-0x3500000"})
 _ARITHMETIC_OF_FUNCTION = 4.0  # a guess, and what refines it
 _RECIPROCAL_ROOT = 4.0  # with what scales a denormal number, in single precision
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
-# Each term of a polynomial adds about as many bits to its result as the one before: 24 bits take as much fewer of them than 53.
-_SPARE_OF_POLYNOMIAL = 1 - 24 / 53
-# In double precision, the library's logarithm has seven such terms, and its exponential nine. A polynomial of fewer is as likely part
-# of the source, where it stays as it is in single precision.
-_LEAST_TERMS = 6
 _WORTH_SAYING = 1.1  # times the warps: of ten blocks of an SM, one more
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
-_LITERAL = re.compile(r"-?(0x[\da-f]+|\d.*|RZ|URZ)$")
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
@@ -176,40 +169,33 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         return
     converting = [site for site in sites if site.opcode.startswith(("F2F", "I2F", "F2I"))]
     # One instruction in single precision replaces one in double. Conversions go, and so do the moves of constants, which take
-    # two each and would be a part of the instruction, what refines a function's first guess, and terms that only double precision needs.
+    # two each and would be a part of the instruction, and what refines a function's first guess.
     fractions = dict.fromkeys(sites, 0.0) | dict.fromkeys([*converting, *_moving_for_fp64(evidence)], 1.0)
     refining = find_spare(evidence, _in_single_precision, (*EVALUATING, "fp64"))
-    for spare in (dict.fromkeys(_find_terms(evidence), _SPARE_OF_POLYNOMIAL), refining):
-        fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in spare.items()}
+    fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in refining.items()}
     fewer = evidence.without(fractions)
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
     widened = [
         site for site in converting if site.opcode.startswith(_WIDENED) and not _is_of_double(evidence, site)
     ]
-    mixed = " Values are converted from float for it" if widened else ""
-    converted = 100 * _busy_converting(evidence, converting)
-    if mixed:
-        mixed += (
-            f", which keeps the special-function units busy for {whole_percent(converted)} %."
-            if converted > busy
-            else "."
-        )
-    warps = _more_warps(evidence, sites)
-    crowded = (
-        f" Without pairs of registers, an SM would hold {warps:.2g} times the warps."
-        if warps >= _WORTH_SAYING
-        else ""
-    )
+    said = f"{whole_percent(share)} % of the executed instructions work in double precision, and keep the units for doubles busy for {whole_percent(busy)} % of the time"
+    # Where more others go than there are doubles, these alone do not explain what is saved.
     going = 100 * fewer.resources.get(ISSUE, 0.0)
-    with_others = (
-        f"; without doubles, {whole_percent(going)} % of all instructions would go, such as those of conversions and divisions"
-        if going >= 2 * share
-        else ""
-    )
+    if going - share >= share:
+        said += f"; without doubles, {whole_percent(going)} % of all instructions would go, such as those of conversions and divisions"
+    said += "."
+    if widened:
+        converted = 100 * _busy_converting(evidence, converting)
+        said += " Values are converted from float for it"
+        if converted > busy:
+            said += f", which keeps the special-function units busy for {whole_percent(converted)} %"
+        said += "."
+    warps = _more_warps(evidence, sites)
+    if warps >= _WORTH_SAYING:
+        said += f" Without pairs of registers, an SM would hold {warps:.2g} times the warps."
     yield Candidate(
         "fp64-arithmetic",
-        f"{whole_percent(share)} % of the executed instructions work in double precision, and keep the units for doubles busy for {whole_percent(busy)} % of the "
-        f"time{with_others}.{mixed}{crowded}",
+        said,
         _advice_on_doubles(evidence, widened),
         Effect(
             {**fewer.resources, "fp64": 1.0},
@@ -328,47 +314,6 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
                 if written & read:
                     break
     return found
-
-
-def _find_terms(evidence: Evidence) -> list[Site]:
-    """Returns the terms of polynomials in double precision, as functions of the library end in them.
-
-    A term multiplies the sum of the terms before it, and adds a constant of its own, which moves have put into a pair of
-    registers.
-    """
-    found: dict[Site, None] = {}
-    for sites in evidence.by_function.values():
-        moved: dict[str, Site] = {}
-        sums: dict[
-            str, dict[Site, Site]
-        ] = {}  # the terms of the sum in a register, with the move of the constant of each
-        for site in sites:
-            written = site.use.written
-            terms = _sum_with(site, moved, sums) if site.instruction.name == "DFMA" else {}
-            for register in written:
-                moved.pop(register, None)
-                sums.pop(register, None)
-                if is_move(site.instruction) and _LITERAL.match(site.instruction.operands[-1]):
-                    moved[register] = site
-            if terms and written:
-                sums[written[0]] = terms
-                if len(set(terms.values())) >= _LEAST_TERMS:
-                    found |= dict.fromkeys(terms)
-    return list(found)
-
-
-def _sum_with(site: Site, moved: dict[str, Site], sums: dict[str, dict[Site, Site]]) -> dict[Site, Site]:
-    """Returns the terms of the sum that a multiply-add makes if it adds a moved constant; none otherwise."""
-    _, *factors, addend = (_named(operand) for operand in site.instruction.operands)
-    if addend not in moved:
-        return {}
-    before = next((sums[one] for one in factors if one in sums), {})
-    return {**before, site: moved[addend]}
-
-
-def _named(operand: str) -> str:
-    """Returns R12 for `-R12.reuse`, and UR4 for `UR4`."""
-    return register_of(operand) or operand.strip("-|").partition(".")[0]
 
 
 def _more_warps(evidence: Evidence, sites: Iterable[Site]) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_around
 from profiler.analyse.causes.detectors.instructions.constant_powers import (
     by_products,
     find_constant_powers,
@@ -20,7 +21,7 @@ from profiler.analyse.causes.detectors.instructions.fast_forms import (
 from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.comparisons import find_only_compared
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.arithmetic.divisions import divides_integers
@@ -57,8 +58,6 @@ _CONSTANTS = ("0.6366197", "1.44269", "0.693147")
 # Some functions show by nothing but one term of their polynomial: the x^6 term of the cosine, for sine and cosine of one angle,
 # which the compiler reduces once, and a term of the cosine in sinpi and cospi.
 _POLYNOMIALS = ("0.0013887", "4.9348020")
-# Instructions on either side of a function's signature that scale its argument and its result.
-_OF_A_FUNCTION = 12
 _FAST_INSTRUCTIONS = 4.0  # of a fast form whose function is not known: scale, evaluate, scale back
 # What has no fast form can only become less precise. The error of a polynomial falls by a like factor with each term, so that half of
 # the terms give half of the digits, as many as the fast forms of other functions have.
@@ -71,8 +70,6 @@ _BY_RECIPROCAL = Size(0, 4, 1)
 _COPIES = 3 / 4  # of what an unrolled loop of four copies needs only once
 _UNIT, _LOADS = "xu", "long_scoreboard"
 _DIGITS = 9
-EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
-_RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
 
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
@@ -157,23 +154,6 @@ def _is_of_polynomial(site: Site) -> bool:
     return "." in text and any(term in text for term in _POLYNOMIALS)
 
 
-def find_spare(
-    evidence: Evidence, shorter: Callable[[Site], float], kinds: Sequence[Kind]
-) -> dict[Site, float]:
-    """Returns the part of the instructions for functions that shorter forms would save.
-
-    `shorter` says of an instruction how many of a shorter form stand for it, and zero of those that are no sign of a function.
-    Counted are the instructions of the function's source line or, where no lines are known, the arithmetic around it: a kernel
-    does more than evaluate it.
-    """
-    found: dict[Site, float] = {}
-    for group in _around_functions(evidence, lambda site: bool(shorter(site)), kinds):
-        whole = sum(site.executed for site in group)
-        if instead := sum(shorter(site) * site.executed for site in group):
-            found |= dict.fromkeys(group, max(0.0, whole - instead) / whole)
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class _Line:
     """How many instructions a source line executes.
@@ -195,7 +175,7 @@ class _Line:
 def _find_lines(
     evidence: Evidence, dropped: Mapping[Site, Size], compared: Mapping[Site, float]
 ) -> list[_Line]:
-    groups = _around_functions(evidence, _evaluates, EVALUATING)
+    groups = find_around(evidence, _evaluates, EVALUATING)
     return [line for group in groups if (line := _measure_line(group, dropped, compared))]
 
 
@@ -355,20 +335,3 @@ def _adds_term(site: Site) -> bool:
     if site.instruction.name == "FSEL":
         return any(_COEFFICIENT.match(operand) for operand in site.instruction.operands)
     return site.instruction.name == "FFMA"
-
-
-def _around_functions(
-    evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
-) -> Iterator[list[Site]]:
-    """Yields the instructions of these kinds by source line, and those near functions of which no line is known."""
-    lines: dict[str, list[Site]] = {}
-    for sites in evidence.by_function.values():
-        near: dict[Site, None] = {}
-        for index, site in enumerate(sites):
-            if site.kind in kinds and (place := site.instruction.place):
-                lines.setdefault(place, []).append(site)
-            elif site.instruction.place is None and is_function(site):
-                around = sites[max(0, index - _OF_A_FUNCTION) : index + _OF_A_FUNCTION]
-                near |= dict.fromkeys(one for one in around if one.kind in _RESULTS and one.kind in kinds)
-        yield list(near)
-    yield from lines.values()

@@ -1,4 +1,4 @@
-"""Detects blocks that are too few, too short, uneven, or alike in what they prepare."""
+"""Detects launches that are too short, and blocks that are too few or uneven."""
 
 from __future__ import annotations
 
@@ -10,28 +10,21 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS
 from profiler.analyse.causes.evidence.blocks_of_sm import (
     find_occupancy_limits,
-    left_of_blocks,
-    spare_launches,
 )
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import LAUNCH, UNNAMED, Effect
-from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
+from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
-from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads, may_work_differently
 from profiler.analyse.causes.flow.lane_values import is_left_early
 from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself, stores_in_each_turn
-from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
     count_waves,
     count_working_blocks,
-    find_repeating_warps,
     may_be_fewer,
     part_working,
 )
-from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.causes import TOO_SHORT
 from profiler.text import counted, whole_percent
 
@@ -50,10 +43,6 @@ _FEWER_TURNS = (
     "or in a loop that steps by the whole grid."
 )
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
-FEWER_WARPS = (
-    "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: several rows at once, a loop over "
-    "blocks, or a larger BLOCK where it is not the row itself."
-)
 _LESS_EACH = (
     "Let each block that has work take less of it, so that others of those that are launched have some too: smaller tiles, or several "
     "blocks that share one result and add up their parts."
@@ -261,55 +250,6 @@ def _lacking_a_block(evidence: Evidence) -> float:
     return (
         1 - blocks / (sms * math.ceil(blocks / sms)) if sms < blocks and count_waves(evidence) <= 1.0 else 0.0
     )
-
-
-def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
-    """Names threads that spend much on preparation: on what every block repeats, and on starting blocks again and again.
-
-    A thread of a grid of several dimensions goes on along one of them: what does not depend on that index is done once, whatever it
-    depends on besides.
-    """
-    warps, waves = _warps(evidence), evidence.find("waves") or 0.0
-    if not warps or waves < SOME_WAVES or not evidence.sites or evidence.shape is None:
-        return
-    each = evidence.executed / warps
-    # A thread can stop repeating its own work without larger blocks.
-    repeated = set(find_repeated_loads(evidence))
-    idle = find_repeating_warps(evidence)
-    in_shared = {site for site in evidence.sites if site.stores_in_shared}
-    for index, blocks in _ways_on(evidence.shape).items():
-        axis = index.removeprefix(OF_BLOCK).removeprefix(".").lower()
-        alike = [
-            site
-            for site in find_block_independent(evidence, index)
-            if site.kind not in ("barrier", "control") and site not in repeated
-        ]
-        # A barrier that guards nothing else in shared memory is met once, too.
-        if in_shared and in_shared <= set(alike):
-            alike += evidence.of("barrier")
-        # Blocks can do more each until the GPU is filled twice only.
-        left = left_of_blocks(evidence, 1 / blocks)
-        gone = dict.fromkeys(evidence.sites, idle) if idle else {}
-        fewer = evidence.without(gone | dict.fromkeys(alike, 1 - (1 - idle) * left))
-        yield Candidate(
-            "too-little-work-a-thread",
-            f"A warp executes {each:,.0f} instructions and ends; {whole_percent(100 * evidence.share_executed(alike))} % of them are the same in every block"
-            f"{f' along {axis}' * bool(axis)}."
-            + f" {whole_percent(100 * idle)} % of the warps store nothing: what they do others do too, or it is lost."
-            * bool(idle),
-            f"Let each thread take several elements {f'along {axis}, in a loop' if axis else '(a grid-stride loop, or four elements at once)'}, and prepare "
-            "once for all of them.",
-            Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, fewer.waits),
-            {site: site.executed + evidence.charged[site].total for site in alike},
-            {"instructions_per_warp": each, "same_in_every_block_pct": 100 * evidence.share_executed(alike)},
-            in_triton=FEWER_WARPS if idle else "",
-        )
-
-
-def _ways_on(shape: LaunchShape) -> dict[str, int]:
-    """Returns how many blocks a thread can go through: in any order, or along one of several dimensions of the grid."""
-    along = {f"SR_CTAID.{axis}": count for axis, count in zip("XYZ", shape.grid, strict=True) if count > 1}
-    return {OF_BLOCK: shape.blocks} | (along if len(along) > 1 else {})
 
 
 def _is_short_lived(evidence: Evidence) -> bool:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from typing import NamedTuple
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.instructions.compilation import detect_spills, has_spills
+from profiler.analyse.causes.detectors.instructions.compilation import has_spills
 from profiler.analyse.causes.detectors.sharing_out import share_out
 from profiler.analyse.causes.evidence.blocks_of_sm import (
     MOST_REGISTERS,
@@ -40,22 +40,23 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         return
     name = min(known, key=lambda one: known[one])
     if name == "registers-limit-occupancy":
-        is_beyond = _holds_too_much(evidence)
-        if not is_beyond and (close := _find_close_limit(evidence, known)):
+        if _holds_too_much(evidence):
+            return
+        if close := _find_close_limit(evidence, known):
             yield _with_few_registers_less(evidence, known[name], *close)
             return
         if _holds_sums(evidence):
             return
-        if is_beyond:
-            more = _with_more_warps(evidence, known, name)
-            yield from (_with_warps(one, limit, more) for one in detect_spills(evidence))
-            return
+    value = _limit_figure(evidence, name)
+    what = _LIMITS[name].text.format(value)
+    if name in _OF_BLOCK_SIZE and value == 1:
+        what = "blocks of one thread"
     yield Candidate(
         name,
-        f"With {_limit_text(evidence, name)}, an SM holds {whole_percent(limit)} % of the warps that it could.",
+        f"With {what}, an SM holds {whole_percent(limit)} % of the warps that it could.",
         _advise(evidence, name),
         _with_more_warps(evidence, known, name),
-        evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], **_limit_figure(evidence, name)},
+        evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], _LIMITS[name].figure: value},
         # Blocks of a few threads become warps whose lanes are all there.
         regrouped=evidence.without_idle_lanes() if name == "block-too-small" else {},
     )
@@ -68,16 +69,6 @@ def _holds_too_much(evidence: Evidence) -> bool:
     removes both causes.
     """
     return (evidence.find("registers") or 0.0) >= MOST_REGISTERS and has_spills(evidence)
-
-
-def _with_warps(spills: Candidate, limit: float, more: Effect) -> Candidate:
-    """Returns the cause of spilled values with the warps that an SM has room for without them."""
-    return replace(
-        spills,
-        sentence=f"{spills.sentence} So many registers leave room for {whole_percent(limit)} % of the warps that an SM could hold.",
-        effect=Effect(spills.effect.resources, spills.effect.waits, warps=more.warps),
-        evidence={**spills.evidence, "occupancy_limit_pct": limit},
-    )
 
 
 def _find_close_limit(evidence: Evidence, limits: Mapping[str, float]) -> tuple[int, int] | None:
@@ -146,11 +137,33 @@ def _waiting_alone(evidence: Evidence) -> float:
     return min(1.0, alone / waiting) if waiting > 0 else 0.0
 
 
-_LIMIT_ADVICE = {
-    "registers-limit-occupancy": "Use fewer registers (`__launch_bounds__`, a smaller tile for each thread), or overlap more work in each thread.",
-    "shared-memory-limits-occupancy": "Use a smaller tile or a narrower type in shared memory, or more threads for the same tile.",
-    "block-too-small": "Use blocks of 128 to 256 threads. A block that has one piece of work now (a row, a tile) then takes several.",
-    "block-size-limits-occupancy": "Choose a block size that divides the warps of an SM, such as 256 threads.",
+class _Limit(NamedTuple):
+    figure: str
+    text: str
+    advice: str
+
+
+_LIMITS = {
+    "registers-limit-occupancy": _Limit(
+        "registers",
+        "{:.0f} registers a thread",
+        "Use fewer registers (`__launch_bounds__`, a smaller tile for each thread), or overlap more work in each thread.",
+    ),
+    "shared-memory-limits-occupancy": _Limit(
+        "shared_bytes",
+        "{:,.0f} bytes of shared memory a block",
+        "Use a smaller tile or a narrower type in shared memory, or more threads for the same tile.",
+    ),
+    "block-too-small": _Limit(
+        "threads_a_block",
+        "blocks of {:.0f} threads",
+        "Use blocks of 128 to 256 threads. A block that has one piece of work now (a row, a tile) then takes several.",
+    ),
+    "block-size-limits-occupancy": _Limit(
+        "threads_a_block",
+        "blocks of {:.0f} threads",
+        "Choose a block size that divides the warps of an SM, such as 256 threads.",
+    ),
 }
 
 _SEVERAL_PIECES = (
@@ -161,29 +174,11 @@ _SEVERAL_PIECES = (
 
 def _advise(evidence: Evidence, name: str) -> str:
     if name != "block-too-small":
-        return _LIMIT_ADVICE[name]
-    return share_out(evidence) or (_SEVERAL_PIECES if evidence.of("shared load") else _LIMIT_ADVICE[name])
+        return _LIMITS[name].advice
+    return share_out(evidence) or (_SEVERAL_PIECES if evidence.of("shared load") else _LIMITS[name].advice)
 
 
-def _limit_figure(evidence: Evidence, name: str) -> dict[str, float]:
-    if name == "registers-limit-occupancy":
-        return {"registers": evidence.find("registers") or 0.0}
-    if name == "shared-memory-limits-occupancy":
-        return {"shared_bytes": evidence.find("shared_bytes") or 0.0}
-    return {"threads_a_block": float(evidence.shape.threads) if evidence.shape else 0.0}
-
-
-_LIMIT_TEXT = {
-    "registers": "{:.0f} registers a thread",
-    "shared_bytes": "{:,.0f} bytes of shared memory a block",
-    "threads_a_block": "blocks of {:.0f} threads",
-}
-
-
-def _limit_text(evidence: Evidence, name: str) -> str:
-    ((figure, value),) = _limit_figure(evidence, name).items()
-    return (
-        "blocks of one thread"
-        if (figure, value) == ("threads_a_block", 1)
-        else _LIMIT_TEXT[figure].format(value)
-    )
+def _limit_figure(evidence: Evidence, name: str) -> float:
+    if name in _OF_BLOCK_SIZE:
+        return float(evidence.shape.threads) if evidence.shape else 0.0
+    return evidence.find(_LIMITS[name].figure) or 0.0

@@ -9,11 +9,9 @@ from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import MEETINGS, Site
 from profiler.analyse.causes.flow.addresses.shared_places import find_owned
-from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.repeated_stores import part_overwritten
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
-from profiler.analyse.code.loops import Loop
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
@@ -28,7 +26,6 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
         if site not in in_trees and (part := has_fixed_address(evidence, site)) > 0
     }
     stores = {site: (evidence.innermost_loop(site), address_of(site)) for site in evidence.of("shared store")}
-    private = [loop for loop in evidence.loops_around(stores) if _is_private(evidence, loop)]
     # A thread that stores in several places writes those of others too, and they write its own.
     alone = {
         loop for loop, _ in stores.values() if len({at for one, at in stores.values() if one is loop}) == 1
@@ -38,51 +35,23 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
         site: part
         for site, part in fixed.items()
         if site in owned
-        or (
-            (loop := evidence.innermost_loop(site)) in (*alone, *private)
-            and (loop, address_of(site)) in stores.values()
-        )
+        or ((loop := evidence.innermost_loop(site)) in alone and (loop, address_of(site)) in stores.values())
     }
     # Copies that need no registers store in shared memory too, although their kind is a load.
     writing = evidence.loops_around(site for site in evidence.sites if site.stores_in_shared)
     same = {site: part for site, part in fixed.items() if evidence.innermost_loop(site) not in writing}
-    carried = bool(own)
     if loads := own or same:
-        unseen = {
-            site: has_fixed_address(evidence, site)
-            for site, (loop, _) in stores.items()
-            if loop in private or site in owned
-        }
+        unseen = {site: has_fixed_address(evidence, site) for site in stores if site in owned}
         yield Candidate(
             "redundant-shared-accesses",
             "In every iteration, a loop loads what the same thread stored in shared memory in the iteration before."
-            if carried
+            if own
             else "A loop loads the same place in shared memory in every iteration.",
             "Keep the value in a register while the loop runs.",
-            evidence.without(loads | unseen if carried else loads),
+            evidence.without(loads | unseen if own else loads),
             {site: site.executed for site in loads},
         )
     yield from _find_overwritten(evidence)
-
-
-def _is_private(evidence: Evidence, loop: Loop) -> bool:
-    """Returns whether no other thread has a part in what a loop stores in shared memory: it loads each of these places again, and no others beside them.
-
-    Without a barrier, what a thread loads where others store would depend on who comes first.
-    """
-    inside = evidence.inside(loop)
-    stores = [site for site in inside if site.stores_in_shared]
-    bases = {address_registers(site.instruction) for site in stores}
-    loaded = {
-        address_of(site)
-        for site in inside
-        if site.kind == "shared load" and address_registers(site.instruction) in bases
-    }
-    return (
-        loaded == {address_of(site) for site in stores}
-        and all(site.kind == "shared store" and has_fixed_address(evidence, site) > 0 for site in stores)
-        and not any(map(_meets_others, inside))
-    )
 
 
 def _meets_others(site: Site) -> bool:

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.global_memory.layout import detect_divergent_constants
+from profiler.analyse.causes.detectors.global_memory.constants import detect_divergent_constants
 from profiler.analyse.causes.detectors.global_memory.narrow_accesses import detect_narrow
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 

@@ -185,40 +185,6 @@ def test_a_row_of_one_warp_is_no_faster_for_wider_accesses():
     assert set(candidate.effect.resources.values()) == {0.0}
 
 
-@pytest.mark.parametrize(
-    ("stored_in_turn", "divide", "requests"),
-    [
-        (True, ROW["divide"], 0.75 * 4 / 5),  # each turn makes a row: from four warps to one, in each turn
-        (True, "FMUL R7, R4, R14", 0.875 * 2 / 5),  # elements that stand alone: a turn takes those of several
-        (
-            False,
-            ROW["divide"],
-            0.875 * 2 / 5,
-        ),  # the loop adds up, and what is stored later is of another loop
-    ],
-)
-def test_a_row_in_each_turn_needs_fewer_warps_and_as_many_turns(stored_in_turn, divide, requests):
-    """Two of five requests move elements, two bytes each. A shuffle adds up over lanes, and the others are for the exchange between warps."""
-    turn = [*(ROW[name] for name in ("load", "shuffle", "add", "keep", "meet", "fetch")), divide]
-    store = ROW["store"].removeprefix("@!P0 ")
-    turn += [*([store] if stored_in_turn else []), "VIADD R12, R12, 0x1", "@P2 BRA 0x20"]
-    after = [] if stored_in_turn else [store]
-    lines = [
-        *((line, 100.0) for line in (ROW["thread"], ROW["place"])),
-        *((line, 1e3) for line in turn),
-        *((line, 1e3) for line in after),
-    ]
-    facts = {
-        place: {"sectors": 2e3, "ideal_sectors": 2e3, "acting": 32.0, "lanes": 32.0}
-        for place, (line, _) in enumerate(lines)
-        if "LDG" in line or "STG" in line
-    }
-    facts[5] = {"acting": 1.0, "lanes": 32.0}
-    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts, block=128))
-    assert candidate.effect.resources["lsu"] == pytest.approx(requests)
-    assert "launch" not in candidate.effect.resources
-
-
 @pytest.mark.parametrize(("between", "spared"), [("ERRBAR", 0.0), ("MOV R10, R11", 0.75)])
 def test_an_update_of_each_element_keeps_the_fence_that_orders_it(between, spared):
     lines = (

@@ -57,29 +57,3 @@ def test_shared_memory_has_its_part_of_the_cycles():
     figures = {"l1_cycles": 1600.0, "shared_of_l1_pct": 50.0}
     part, own = spared_by(LOAD, "STS [R8], R4", facts={0: APART, 1: {"passes": 800.0}}, figures=figures)
     assert (part, own) == (pytest.approx(7 / 16), pytest.approx(7 / 8))
-
-
-@pytest.mark.parametrize(
-    ("using", "own"), [("HMMA.1688.F32.TF32 R8, R4, R6, R8", 0.5), ("FADD R8, R4, R6", 7 / 8)]
-)
-def test_the_rows_of_a_tile_for_tensor_cores_lie_in_lines_of_their_own(using, own):
-    rows = {"sectors": 800.0, "ideal_sectors": 400.0}
-    assert spared_by(LOAD, using, facts={0: rows})[1] == pytest.approx(own)
-
-
-# 16 lanes of one row load from 16 lines, and those of the other row from the same.
-BY_ROWS = {"sectors": 1600.0, "ideal_sectors": 800.0}
-
-
-@pytest.mark.parametrize(
-    ("load", "cycles", "part"),
-    [
-        ("LDG.E.64 R4, [R2.64]", 3200.0, 30 / 32),  # both halves of the warp look up all lines
-        ("LDG.E.64 R4, [R2.64]", 1600.0, 14 / 16),  # each looks up half of them
-        ("LDG.E.64 R4, [R2.64]", 6400.0, 30 / 64),  # no more than a line for each lane
-        ("LDG.E R4, [R2.64]", 3200.0, 14 / 32),  # a warp that is served at once looks up each line once
-    ],
-)
-def test_sectors_that_several_parts_of_a_warp_use_are_looked_up_for_each(load, cycles, part):
-    facts = {0: {**BY_ROWS, "acting": 32.0}}
-    assert spared_by(load, facts=facts, figures={"l1_cycles": cycles})[0] == pytest.approx(part)

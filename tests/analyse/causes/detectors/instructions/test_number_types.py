@@ -93,24 +93,6 @@ def test_single_precision_needs_as_many_multiply_adds_but_no_conversions_moves_o
 
 
 @pytest.mark.parametrize(
-    ("terms", "constants", "issue"),
-    [
-        (5, 5, 2 / 3),  # the moves alone
-        (6, 6, (2 + 1 - 24 / 53) / 3),
-        (6, 1, 2 / 8),  # the same constant again and again, as in a loop that was unrolled
-    ],
-)
-def test_a_long_polynomial_in_double_precision_has_more_terms_than_single_precision_needs(
-    terms, constants, issue
-):
-    lines = []
-    for term in range(terms):
-        moves = [f"UMOV UR4, 0x{term}5555555", f"UMOV UR5, 0x3fa5555{term}"] if term < constants else []
-        lines += [*moves, "DFMA R20, R18, R20, UR4"]
-    assert issue_of_fp64(*lines) == pytest.approx(issue)
-
-
-@pytest.mark.parametrize(
     ("registers", "pairs", "by_registers", "waves", "warps"),
     [
         (40, 8, 6, 9.0, 8 / 6),  # as many as other limits allow

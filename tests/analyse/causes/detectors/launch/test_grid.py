@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from made_evidence import BUSY, FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, names
 
-from profiler.analyse.causes.detectors.launch import grid
+from profiler.analyse.causes.detectors.launch import grid, little_work
 from profiler.analyse.causes.evidence.latency import UNNAMED, Places
 from profiler.analyse.causes.flow.branch_conditions import may_work_differently
 
@@ -110,19 +110,20 @@ def test_a_larger_grid_saves_nothing_of_what_starting_and_ending_the_launch_take
 
 @pytest.mark.parametrize(("waves", "found"), [(1.9, []), (2.0, ["too-little-work-a-thread"])])
 def test_threads_can_do_more_where_there_are_two_rounds_of_blocks(waves, found):
-    assert names(grid.detect_little_work, evidence_of(LOAD, figures={"waves": waves})) == found
+    assert names(little_work.detect_little_work, evidence_of(LOAD, figures={"waves": waves})) == found
 
 
 def test_a_load_that_a_thread_repeats_is_no_reason_to_give_it_more_to_do():
     once, twice = (
-        grid.detect_little_work(evidence_of(*[LOAD] * count, figures={"waves": 20.0})) for count in (1, 2)
+        little_work.detect_little_work(evidence_of(*[LOAD] * count, figures={"waves": 20.0}))
+        for count in (1, 2)
     )
     assert [len(candidate.weights) for candidate in (*once, *twice)] == [1, 1]
 
 
 @pytest.mark.parametrize(("waves", "launched"), [(2.0, 0.0), (20.0, 0.9)])
 def test_blocks_that_do_more_each_are_fewer_until_they_fill_the_gpu_twice(waves, launched):
-    (candidate,) = grid.detect_little_work(evidence_of(LOAD, figures={"waves": waves}))
+    (candidate,) = little_work.detect_little_work(evidence_of(LOAD, figures={"waves": waves}))
     assert candidate.effect.resources["launch"] == pytest.approx(launched)
 
 
@@ -134,7 +135,7 @@ def test_warps_between_blocks_queue_for_memory_but_hide_its_latency(latency, wor
         waits={"long_scoreboard": 0.8, "wait": 0.2},
         places=Places(unloaded={"long_scoreboard": latency}),
     )
-    (candidate,) = grid.detect_little_work(evidence)
+    (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.9)
 
 

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.launch import grid
+from profiler.analyse.causes.detectors.launch import grid, little_work
 from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.flow.working_blocks import find_repeating_warps
 
@@ -27,7 +27,7 @@ def test_fewer_blocks_are_worth_what_they_queue_for_being_launched(empty, refill
         waits={"long_scoreboard": 0.8, "wait": 0.2},
         places=places,
     )
-    (candidate,) = grid.detect_little_work(evidence)
+    (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.99)
 
 
@@ -68,12 +68,12 @@ COLUMN = ("S2R R5, SR_CTAID.X", "LDG.E R10, [R5.64]", "LDS R8, [R9]", "STG.E [R5
 )  # fmt: skip
 def test_a_thread_that_goes_on_along_a_row_prepares_once_for_the_row(grid_of, lines, alike):
     evidence = evidence_of(*lines, grid=grid_of, figures={"waves": 1e9})
-    assert [len(one.weights) for one in grid.detect_little_work(evidence)] == alike
+    assert [len(one.weights) for one in little_work.detect_little_work(evidence)] == alike
 
 
 def test_a_thread_goes_on_as_far_as_the_row_goes():
     evidence = evidence_of(*ROW, *COLUMN, grid=(4, 1000, 1), figures={"waves": 1e9})
-    launched = [one.effect.resources["launch"] for one in grid.detect_little_work(evidence)]
+    launched = [one.effect.resources["launch"] for one in little_work.detect_little_work(evidence)]
     assert launched == pytest.approx([1 - 1 / 4000, 1 - 1 / 4, 1 - 1 / 1000])
 
 
@@ -115,7 +115,7 @@ def test_warps_that_store_nothing_even_for_their_block_repeat_what_others_do(cha
     evidence = evidence_of(
         *(changed.get(line, line) for line in lines), "EXIT", figures={"waves": 1e9}, block=128
     )
-    (candidate,) = grid.detect_little_work(evidence)
+    (candidate,) = little_work.detect_little_work(evidence)
     assert ("50 % of the warps store nothing" in candidate.sentence) == (idle == 0.5)
     assert ("fewer `num_warps`" in candidate.in_triton) == (idle > 0)
     assert find_repeating_warps(evidence) == pytest.approx(idle)

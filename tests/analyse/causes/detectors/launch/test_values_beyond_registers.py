@@ -1,4 +1,4 @@
-"""A thread that spills with all registers that it can have cannot do with fewer: to keep fewer values removes two causes at once."""
+"""A thread that spills with all registers that it can have cannot do with fewer."""
 
 import pytest
 from made_evidence import evidence_of
@@ -21,14 +21,8 @@ def found(registers=255.0, spilled=1.0, code=CODE, more=()):
     return list(occupancy.detect_occupancy(evidence_of(*code, *more, facts=facts, figures=figures)))
 
 
-def test_fewer_values_need_no_local_memory_and_leave_room_for_more_warps():
-    (one,) = found()
-    assert one.name == "register-spills"
-    assert [site.instruction.name for site in one.weights] == ["STL", "LDL"]
-    assert one.effect.warps == pytest.approx(4.0)
-    assert one.effect.resources["lsu"] == pytest.approx(2 / 3)
-    assert "25 % of the warps" in one.sentence
-    assert one.evidence["occupancy_limit_pct"] == 25.0
+def test_who_spills_with_all_registers_is_not_told_to_use_fewer():
+    assert found() == []
 
 
 @pytest.mark.parametrize(

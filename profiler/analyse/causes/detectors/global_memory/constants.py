@@ -1,0 +1,50 @@
+"""Detects lookups in constant memory whose lanes look at different places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
+from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
+from profiler.catalog.metrics import LANES
+from profiler.text import whole_percent
+
+# The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
+# places of 32 banks need 3.5 on average: so many fall into the fullest bank.
+_PASSES_AT_RANDOM = 3.5
+_SPARED_IN_SHARED_MEMORY = 1 - _PASSES_AT_RANDOM / (2 * LANES)
+_TABLE_ELSEWHERE = (
+    "Put the table into shared memory, with copies for groups of lanes where data sends many of them to the same banks; or into global memory, "
+    "where neighbouring lanes read neighbouring elements (`const … * __restrict__`)."
+)
+
+
+def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
+    """Names lookups in constant memory whose address depends on the lane."""
+    sites = evidence.lookups_apart
+    waiting = 100 * evidence.time_of(sites)
+    busy = 100 * evidence.model.busy.get(CONSTANTS, 0.0)
+    if not sites or not waiting:
+        return
+    yield Candidate(
+        "divergent-constants",
+        "The lanes of a warp look at different places in constant memory, which are served one after the other"
+        + (
+            f", and which the cache of constants does not hold: warps spend {whole_percent(waiting)} % of their time waiting for them."
+            if are_beyond_the_cache(evidence)
+            else f": that keeps the cache of constants busy for about {whole_percent(busy)} % of the time, and warps spend {whole_percent(waiting)} % of theirs waiting "
+            "for it."
+        ),
+        _TABLE_ELSEWHERE,
+        # There are as many lookups as before, and each is less work.
+        Effect(
+            {CONSTANTS: _SPARED_IN_SHARED_MEMORY},
+            lighter=evidence.waiting_for(
+                dict.fromkeys(sites, _SPARED_IN_SHARED_MEMORY), "mio_throttle", "short_scoreboard"
+            ),
+        ),
+        {site: evidence.charged[site].total for site in sites},
+        {"waiting_pct": waiting, "constants_busy_pct": busy},
+    )

@@ -1,0 +1,47 @@
+"""Finds what a kernel executes for a function: the instructions of its source line, or those near it where no line is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Kind, Site
+
+EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
+_RESULTS: tuple[Kind, ...] = ("fp32", "special", "fp64")
+# Instructions on either side of a function's signature that scale its argument and its result.
+_OF_A_FUNCTION = 12
+
+
+def find_spare(
+    evidence: Evidence, shorter: Callable[[Site], float], kinds: Sequence[Kind]
+) -> dict[Site, float]:
+    """Returns the part of the instructions for functions that shorter forms would save.
+
+    `shorter` says of an instruction how many of a shorter form stand for it, and zero of those that are no sign of a function.
+    Counted are the instructions of the function's source line or, where no lines are known, the arithmetic around it: a kernel
+    does more than evaluate it.
+    """
+    found: dict[Site, float] = {}
+    for group in find_around(evidence, lambda site: bool(shorter(site)), kinds):
+        whole = sum(site.executed for site in group)
+        if instead := sum(shorter(site) * site.executed for site in group):
+            found |= dict.fromkeys(group, max(0.0, whole - instead) / whole)
+    return found
+
+
+def find_around(
+    evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
+) -> Iterator[list[Site]]:
+    """Yields the instructions of these kinds by source line, and those near functions of which no line is known."""
+    lines: dict[str, list[Site]] = {}
+    for sites in evidence.by_function.values():
+        near: dict[Site, None] = {}
+        for index, site in enumerate(sites):
+            if site.kind in kinds and (place := site.instruction.place):
+                lines.setdefault(place, []).append(site)
+            elif site.instruction.place is None and is_function(site):
+                around = sites[max(0, index - _OF_A_FUNCTION) : index + _OF_A_FUNCTION]
+                near |= dict.fromkeys(one for one in around if one.kind in _RESULTS and one.kind in kinds)
+        yield list(near)
+    yield from lines.values()

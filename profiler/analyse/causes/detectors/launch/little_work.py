@@ -1,0 +1,72 @@
+"""Detects threads that do so little that starting them, and what every block prepares alike, is most of the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
+from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
+from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
+from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
+from profiler.analyse.causes.flow.working_blocks import find_repeating_warps
+from profiler.analyse.recording.launch_shapes import LaunchShape
+from profiler.text import whole_percent
+
+_FEWER_WARPS = (
+    "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: several rows at once, a loop over "
+    "blocks, or a larger BLOCK where it is not the row itself."
+)
+
+
+def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
+    """Names threads that spend much on preparation: on what every block repeats, and on starting blocks again and again.
+
+    A thread of a grid of several dimensions goes on along one of them: what does not depend on that index is done once, whatever it
+    depends on besides.
+    """
+    waves = evidence.find("waves") or 0.0
+    if waves < SOME_WAVES or not evidence.sites or evidence.shape is None:
+        return
+    each = evidence.executed / evidence.shape.warps
+    # A thread can stop repeating its own work without larger blocks.
+    repeated = set(find_repeated_loads(evidence))
+    idle = find_repeating_warps(evidence)
+    in_shared = {site for site in evidence.sites if site.stores_in_shared}
+    for index, blocks in _ways_on(evidence.shape).items():
+        axis = index.removeprefix(OF_BLOCK).removeprefix(".").lower()
+        alike = [
+            site
+            for site in find_block_independent(evidence, index)
+            if site.kind not in ("barrier", "control") and site not in repeated
+        ]
+        # A barrier that guards nothing else in shared memory is met once, too.
+        if in_shared and in_shared <= set(alike):
+            alike += evidence.of("barrier")
+        # Blocks can do more each until the GPU is filled twice only.
+        left = left_of_blocks(evidence, 1 / blocks)
+        gone = dict.fromkeys(evidence.sites, idle) if idle else {}
+        fewer = evidence.without(gone | dict.fromkeys(alike, 1 - (1 - idle) * left))
+        same = 100 * evidence.share_executed(alike)
+        said = f"A warp executes {each:,.0f} instructions and ends; {whole_percent(same)} % of them are the same in every block"
+        said += f" along {axis}." if axis else "."
+        if idle:
+            said += f" {whole_percent(100 * idle)} % of the warps store nothing: what they do others do too, or it is lost."
+        how = f"along {axis}, in a loop" if axis else "(a grid-stride loop, or four elements at once)"
+        yield Candidate(
+            "too-little-work-a-thread",
+            said,
+            f"Let each thread take several elements {how}, and prepare once for all of them.",
+            Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, fewer.waits),
+            {site: site.executed + evidence.charged[site].total for site in alike},
+            {"instructions_per_warp": each, "same_in_every_block_pct": same},
+            in_triton=_FEWER_WARPS if idle else "",
+        )
+
+
+def _ways_on(shape: LaunchShape) -> dict[str, int]:
+    """Returns how many blocks a thread can go through: in any order, or along one of several dimensions of the grid."""
+    along = {f"SR_CTAID.{axis}": count for axis, count in zip("XYZ", shape.grid, strict=True) if count > 1}
+    return {OF_BLOCK: shape.blocks} | (along if len(along) > 1 else {})
