@@ -15,7 +15,6 @@ IN_JULIA = {
 
 # The words of CUDA C++ in advice, and what CUDA.jl has instead.
 JULIA_SAYS = {
-    " (`#pragma unroll 1`)": "",
     " (`cuda::memory_order_relaxed`)": "",
     " (`curand_uniform4`)": "",
     "(`__reduce_add_sync`, shuffles)": "(`shfl_down_sync`)",
@@ -31,7 +30,6 @@ JULIA_SAYS = {
     "(such as a warp for each row, instead of a thread)": "(such as a warp for each column, instead of a thread)",
     "pass a tile through shared memory": "pass a tile through shared memory (`CuStaticSharedArray`)",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`count_ones(x)`",
-    " (`curandStatePhilox4_32_10_t`)": "",
     "(a template parameter, or a constant)": "(`Val(n)`, or a constant)",
     "(`#pragma unroll`)": "(`@unroll` of KernelAbstractions.Extras)",
     "(`#pragma unroll 4`)": "(give loops a number of turns that is an argument, and no constant)",

@@ -20,7 +20,6 @@ IN_NUMBA = {
 
 # The words of CUDA C++ in advice, and what Numba has instead.
 NUMBA_SAYS = {
-    " (`#pragma unroll 1`)": "",
     " (`cuda::memory_order_relaxed`)": "",
     " (`curand_uniform4`)": "",
     "(`__reduce_add_sync`, shuffles)": "(`cuda.shfl_down_sync`)",
@@ -40,7 +39,6 @@ NUMBA_SAYS = {
     "pass a tile through shared memory": "pass a tile through shared memory (`cuda.shared.array`)",
     "(a grid-stride loop": "(a loop in steps of `cuda.gridsize(1)`",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`cuda.popc(x)`",
-    " (`curandStatePhilox4_32_10_t`)": "",
     "(a template parameter, or a constant)": "(a literal, or a global variable, which is a constant for Numba)",
     "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies": "Do four or more elements in each turn, with independent "
     "work: an inner loop over a constant number (`range(4)`) is unrolled whole",

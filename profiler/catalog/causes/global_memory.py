@@ -13,8 +13,8 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         name="uncoalesced-loads",
         what="Neighbouring threads load addresses that lie apart, so that one load of a warp touches many sectors of 32 bytes.",
         detected=(
-            "Sectors that each load requested, against those that its bytes would fill: over one sector too many for each row of the block that a "
-            "warp accesses; or more than a run of as many bytes touches, as short pieces of rows do."
+            "Sectors that each load requested, against those that its bytes would fill: more than one too many for each row of the block that a "
+            "warp accesses."
         ),
         example="x[i * 32 + j] with i the thread: each of 32 lanes reads another sector, and uses 4 of its 32 bytes.",
         remedy="Let neighbouring threads read neighbouring elements: exchange the index roles, change the layout, or stage a tile in shared memory.",
@@ -32,8 +32,8 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         name="narrow-accesses",
         what="Each thread loads or stores 1 to 8 bytes at a time, so that few bytes are under way and many instructions are needed.",
         detected=(
-            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it. In shared memory: words that a "
-            "thread loads one by one in each turn of a loop, where no two threads take overlapping sets of them."
+            "The width of the loads and stores that move most bytes, while memory is not busy and warps wait for it; in shared memory, words "
+            "that a thread loads one by one in each turn of a loop."
         ),
         example="A copy of floats one by one moves 64 % of what float4 moves.",
         remedy=(
@@ -46,8 +46,8 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         name="misaligned-accesses",
         what="The addresses of a warp are neighbours, but start inside a sector, so that each request touches one sector more.",
         detected=(
-            "At most one sector too many for each row that a request holds, where the lanes are neighbours. Of neighbours that are loaded beside aligned "
-            "elements, as by a stencil, none is named: no shift aligns them all."
+            "At most one sector too many for each row that a request holds, where the lanes are neighbours, and none of the accesses to the "
+            "same array is aligned."
         ),
         example="x[i + 1] of a float array, or rows whose length is not a multiple of 8 floats.",
         remedy="Pad rows to 32 bytes, or shift the index so that the first lane starts at a multiple of 32 bytes.",
@@ -57,8 +57,8 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         name="redundant-global-loads",
         what="The same data is loaded from global memory many times, and served by the caches.",
         detected=(
-            "Bytes that loads request, against bytes that device memory delivers, while loads hold the kernel up; "
-            "a load whose address does not change in the loop that repeats it; a loop that reads, from the same address on, what a loop before it has read; addresses that several blocks compute alike; loads that all rows of a block make alike; a block that loads in each turn of a loop what its threads stored before a barrier; or matrices by which cuRAND skips ahead to the sequence of each thread."
+            "Bytes that loads request, against those that device memory delivers, while loads hold the kernel up; or loads of the same address "
+            "again: by a loop, a later loop, or all rows of a block."
         ),
         example="A naive matrix product loads each element of A once for each column of the result.",
         remedy="Keep what is used again in registers or shared memory: tile the loop, or hoist the load out of it (`__restrict__` lets the compiler do it).",
@@ -67,10 +67,7 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
     _kind(
         name="redundant-global-stores",
         what="A loop stores its result in each turn, or each thread at the same place, although only the last one stays.",
-        detected=(
-            "Stores whose address does not change in the loop that repeats them, unless a fence or loads beside them show that others read there; a sum that a loop loads and stores "
-            "in each turn, beside loads of which a tile would save more; or stores whose address is the same in all threads of the grid, which one slice of L2 takes."
-        ),
+        detected="A store whose address is the same in each turn of a loop, or in all threads of the grid, while nothing shows that others read there.",
         example="out[i] = sum inside the loop that adds up sum.",
         remedy="Store once, after the loop, or in one thread.",
         leaves=("tensor",),

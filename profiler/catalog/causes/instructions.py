@@ -30,10 +30,7 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
     _kind(
         name="spelled-out-instructions",
         what="Several instructions count the bits of a word, for which there is one.",
-        detected=(
-            "The masks by which bits are summed in pairs, fours and bytes, or single bits of one word that are added up: eight and more one by one, "
-            "or the lowest one in each turn of a loop that shifts the word."
-        ),
+        detected="The masks by which bits are summed in pairs, fours and bytes, or eight and more single bits of one word that are added up.",
         example="count += x >> k & 1 for each k from 0 to 31.",
         remedy="Use the instruction: `__popc(x)`, or `__popcll(x)` for 64 bits.",
         leaves=("dram", "tensor", "fp64"),
@@ -42,9 +39,8 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         name="redundant-instructions",
         what="The same computation is made again with the same inputs.",
         detected=(
-            "Instructions of the hot loop whose inputs do not change in it, or that repeat another one; what all blocks along a dimension of "
-            "the grid, all threads of a block, or all rows of a block, compute alike; what all threads of the grid compute alike; values, such as "
-            "powers, that an inner loop computes anew in each turn of an outer one; or random numbers of Philox that are drawn and not used."
+            "Instructions whose inputs do not change in the loop that repeats them; what all threads, all rows of a block, or all blocks along "
+            "a dimension of the grid compute alike; unfused multiply-adds; or unused random numbers."
         ),
         example="sin(angle) of a constant angle for every element.",
         remedy="Compute it once, before the loop or on the host, and keep the result.",
@@ -54,8 +50,8 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         name="loop-overhead",
         what="Counting, comparing and branching take a large part of a loop.",
         detected=(
-            "Share of the instructions of hot loops that only keep them going, from an eighth on: the branch back, its test, and counters. Tests of "
-            "the data, such as those of bounds, do not count. Around an inner loop that hardly goes back, what prepares it counts too."
+            "The part of the instructions of hot loops that only keep them going, from an eighth on: the branch back, its test, counters, and "
+            "the next addresses."
         ),
         example="A loop of one multiply-add with `#pragma unroll 1`.",
         remedy="Unroll the loop, so that one test and branch serve several elements.",
@@ -97,9 +93,8 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         name="idle-lanes",
         what="Lanes have nothing to do while their warp executes.",
         detected=(
-            "Lanes that have ended, that do not exist because the block is not a multiple of 32, or that a predicate keeps from an access to "
-            "memory; whole warps that a test sends away; lanes that a test of data sends past work; loops of which all threads of a block make every "
-            "turn with the same values; or loops in whose turns at most half of the lanes have an element."
+            "Lanes that have ended, do not exist, or are kept from their warp's work by a predicate or a branch; warps that a test sends away; "
+            "or threads of a block that all make the same turns of a loop."
         ),
         example="if (tid < s) in a reduction: half of the threads only watch from the first step on.",
         remedy="Give every lane work: let each thread take more elements, and end idle warps early.",

@@ -12,7 +12,7 @@ LAUNCH: tuple[CauseKind, ...] = (
     _kind(
         name="grid-too-small",
         what="The grid has too few blocks to keep every SM busy.",
-        detected="Blocks against SMs and against the blocks that fit on them. Where each result is made from the one before, a thread that makes several such rows of results side by side leaves some for other blocks.",
+        detected="Blocks against SMs, and against the blocks that fit on them.",
         example="64 blocks on 132 SMs.",
         remedy="Split the work into more blocks, such as along the summed dimension.",
         leaves=(*LOCAL, "l1", "l2", "lsu"),

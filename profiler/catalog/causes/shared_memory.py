@@ -21,8 +21,8 @@ SHARED_MEMORY: tuple[CauseKind, ...] = (
         name="too-little-reuse",
         what="Each value that is loaded from shared memory takes part in little arithmetic.",
         detected=(
-            "Multiply-adds for each shared load whose value they take, in a loop or in one that is unrolled whole, while shared memory or its queue holds the kernel up. Pairs that a "
-            "result takes in by other operations count as well, such as the minimum of sums."
+            "Multiply-adds for each shared load whose value they take, while shared memory or its queue holds the kernel up; and for each value "
+            "that is staged for tensor cores."
         ),
         example="A tiled product with one result a thread: two loads for each multiply-add.",
         remedy="Compute a tile of results in each thread's registers (such as 8 x 8), so that each loaded value is used several times.",
@@ -32,8 +32,8 @@ SHARED_MEMORY: tuple[CauseKind, ...] = (
         name="redundant-shared-accesses",
         what="Values go through shared memory that a register or a shuffle could carry.",
         detected=(
-            "A load or a store whose address does not change in the loop that repeats it; loads repeated without a store between, or of what the same thread stored last; "
-            "or a loop that adds up over the threads in each turn, only to add that to a sum, to scale a sum of exponentials, or to find what one of them holds for the turn's number."
+            "Accesses whose address does not change in the loop that repeats them; or a loop that adds up "
+            "over the threads in each turn, only to add to a sum."
         ),
         example="An accumulator in shared memory: s[t] += x in a loop.",
         remedy="Keep the value in a register, or exchange it with `__shfl_sync`.",

@@ -29,9 +29,8 @@ WAITING: tuple[CauseKind, ...] = (
         name="barriers",
         what="Warps wait at barriers for others.",
         detected=(
-            "Waiting at a barrier that is not explained by the loads before it; or a loop in each turn of which a block makes one value of what its "
-            "threads hold, step by step, for a single thread or warp, or by shuffles for all of them. The idle lanes, the accesses to shared memory and the loop of these steps "
-            "count as a part of it."
+            "Waiting at a barrier that is not explained by the loads before it; or a loop in each turn of which a block makes one value of what "
+            "its threads hold, with the instructions of these steps."
         ),
         example="__syncthreads() after each of many short steps.",
         remedy="Synchronise less often: use warp-level exchange, double buffers, or smaller blocks.",

@@ -12,7 +12,6 @@ from profiler.analyse.causes import detectors
 from profiler.analyse.causes.detectors import ceilings
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory import atomics
-from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.instructions import integer_overhead
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.diagnose import diagnose
@@ -213,17 +212,6 @@ def test_what_a_detector_says_itself_comes_first():
 def test_what_to_do_about_barriers_depends_on_whether_they_guard_tiles(lines, words):
     evidence = evidence_of(*lines, "BRA 0x0", facts={1: {"waits": {"barrier": 9}}}, file="made.py")
     (candidate,) = barriers.detect_barriers(evidence)
-    assert words in advise(evidence, candidate)
-
-
-@pytest.mark.parametrize(
-    ("access", "words"),
-    [("LDG.E R5, [R2.64]", "Give each thread an element"), ("FADD R5, R5, R4", "values pass between warps")],
-)
-def test_lanes_without_an_element_are_not_those_that_only_pass_a_sum_on(access, words):
-    facts = {place: {"lanes": 32.0, "acting": 4.0} for place in range(2)}
-    evidence = evidence_of(f"@P0 {access}", "@P0 STS [R2], R4", facts=facts, file="made.py")
-    (candidate,) = lanes.detect_idle_lanes(evidence)
     assert words in advise(evidence, candidate)
 
 

@@ -9,7 +9,6 @@ from profiler.analyse.causes.detectors.global_memory import (
     in_place,
     layout,
     narrow_accesses,
-    random_sequences,
     redundant_loads,
     redundant_stores,
 )
@@ -32,8 +31,6 @@ from profiler.analyse.causes.detectors.launch import grid, occupancy
 from profiler.analyse.causes.detectors.shared_memory import (
     bank_conflicts,
     narrow_loads,
-    own_values,
-    picked_values,
     redundant_accesses,
     too_little_reuse,
 )
@@ -52,7 +49,6 @@ DETECTORS: tuple[Detector, ...] = (
     narrow_accesses.detect_narrow,
     redundant_loads.detect_redundant_loads,
     in_place.detect_in_place,
-    random_sequences.detect_skipping_ahead,
     redundant_stores.detect_redundant_stores,
     compilation.detect_spills,
     atomics.detect_atomics,
@@ -61,7 +57,6 @@ DETECTORS: tuple[Detector, ...] = (
     narrow_loads.detect_narrow_shared,
     too_little_reuse.detect_too_little_reuse,
     redundant_accesses.detect_redundant_shared,
-    own_values.detect_own_values,
     integer_overhead.detect_integer_overhead,
     idioms.detect_spelled_out,
     redundant_instructions.detect_redundant_instructions,
@@ -70,7 +65,6 @@ DETECTORS: tuple[Detector, ...] = (
     random_numbers.detect_unused_numbers,
     loops.detect_loop_overhead,
     sums_across_threads.detect_sums_across_threads,
-    picked_values.detect_picked_values,
     number_types.detect_conversions,
     number_types.detect_fp64,
     special_functions.detect_special_functions,

@@ -210,10 +210,6 @@ _IN_WARP = (
     "One lane of each warp updates already, and each warp a place of its own: let each warp take several elements for its place, add them up in a "
     "register, and update once."
 )
-_TURNED_ROUND = (
-    "The index of a thread alone says which place it updates: turn the work round, and let each thread take one place, find the elements that belong "
-    "there, and add them up in a register (a gather instead of a scatter)."
-)
 _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
     "global": {
         "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
@@ -224,7 +220,6 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
         "places of lanes": f"{_IN_REGISTER}; or, where other warps of its block update the same places, add up in shared memory first.",
         "places of data": "Let each block update a copy of its own in shared memory, and add the copies to global memory at the end; where the places "
         "are too many for a copy, sort the updates by their place, and add up those of one place first.",
-        "places of indices": _TURNED_ROUND,
     },
     "shared": {
         "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
@@ -232,7 +227,6 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
         "places of warps": _IN_WARP,
         "places of lanes": f"{_IN_REGISTER}.",
         "places of data": _COPIES_OF_LANES,
-        "places of indices": _TURNED_ROUND,
     },
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -15,7 +15,6 @@ from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_ga
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
-from profiler.analyse.causes.flow.dataflow import reach, sources_of
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
@@ -46,8 +45,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         is_most = 2 * costs[kind] >= sum(costs.values())
         mended = together if is_most and len(by_data) == 1 else sites
         effect, at_most = cheaper_accesses(evidence, mended), None
-        # Nobody lets a block take the work of others for the sake of accesses that no warp waits for.
-        if (blocks := count_sharing_blocks(evidence, mended)) > 1 and _is_waited_for(evidence, mended):
+        if (blocks := count_sharing_blocks(evidence, mended)) > 1:
             effect, at_most = merge_blocks(evidence, effect, blocks)
         # No more digits than the sectors have: 31.98 of them are shown as 32, and 3.127 % beside 3.125 % would look like a mistake.
         used = f"{100 * needed / request:.1f}".removesuffix(".0")
@@ -84,10 +82,6 @@ def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
     return sum(evidence.excess_beyond_l1(site) if in_l2 else site.excess_sectors for site in sites)
 
 
-def _is_waited_for(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    return not evidence.waits_by_reason or evidence.time_of(sites) >= WORTH_A_CHANGE
-
-
 def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str:
     """Returns how to bring lanes together, by what sets them apart: loaded indices, the elements of each thread, or its index."""
     if all(is_gathered(evidence, site) for site in sites):
@@ -99,11 +93,6 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
         return (
             f"Make the block wider in x: it is {columns} threads wide, so that a warp takes pieces of {columns * sites[0].width // 8} bytes of "
             "several rows. 32 threads take one piece of one row."
-        )
-    if all(_takes_pieces(evidence, site) and site.excess_sectors <= site.executed for site in sites):
-        return (
-            f"Let neighbouring threads {advice}: a warp takes short pieces of several rows. Let a block take whole rows, or more columns of "
-            "them, and a thread up to 16 bytes at once."
         )
     side_by_side = find_side_by_side(evidence)
     if 2 * sum(site.excess_sectors for site in sites if site in side_by_side) > sum(
@@ -274,24 +263,10 @@ def _part(some: float, rest: float) -> float:
     return some / (some + rest) if some else 0.0
 
 
-_FOR_INDICES = (
-    "Put the table into shared memory, or into global memory where neighbouring lanes read neighbouring elements "
-    "(`const … * __restrict__`), or let all lanes of a warp look at the same place."
+_TABLE_ELSEWHERE = (
+    "Put the table into shared memory, with copies for groups of lanes where data sends many of them to the same banks; or into global memory, "
+    "where neighbouring lanes read neighbouring elements (`const … * __restrict__`)."
 )
-_FOR_DATA = "Put the table into shared memory; where data sends many lanes to the same banks, give each few lanes a copy of their own, as far as copies fit."
-
-
-def _says_data_where(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether loaded values say where most of these lookups go: no other order of the lanes would bring them together."""
-    by_data = [
-        site
-        for site in sites
-        if any(
-            one.kind in ("global load", "shared load")
-            for one in reach([site], lambda one: sources_of(evidence, one))
-        )
-    ]
-    return 2 * sum(site.executed for site in by_data) > sum(site.executed for site in sites)
 
 
 def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
@@ -310,7 +285,7 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
             else f": that keeps the cache of constants busy for about {whole_percent(busy)} % of the time, and warps spend {whole_percent(waiting)} % of theirs waiting "
             "for it."
         ),
-        _FOR_DATA if _says_data_where(evidence, sites) else _FOR_INDICES,
+        _TABLE_ELSEWHERE,
         # There are as many lookups as before, and each is less work.
         Effect(
             {CONSTANTS: _SPARED_IN_SHARED_MEMORY},

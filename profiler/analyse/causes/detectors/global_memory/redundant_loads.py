@@ -1,4 +1,4 @@
-"""Detects loads from global memory that repeat: of an address that stays, in later passes, and by several blocks."""
+"""Detects loads from global memory that repeat: of an address that stays, in later passes, and for all rows of a block."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.global_memory.random_sequences import find_skipping_ahead
 from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -43,19 +42,13 @@ _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
     yield from _find_passes(evidence)
-    # A tile does not help who skips ahead to a sequence of random numbers: that is a cause by itself.
-    skipping = find_skipping_ahead(evidence)
-    loads = [
-        site
-        for site in evidence.of("global load")
-        if site not in skipping and not feeds_shared_memory(evidence, site)
-    ]
+    loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
     yield from _find_shared_by_rows(evidence, loads)
     # A flag that is polled is loaded again on purpose.
     repeatable = [site for site in loads if ".STRONG" not in site.opcode]
     fixed = {site: share for site in repeatable if (share := has_fixed_address(evidence, site)) > 0}
-    fixed |= {site: 1.0 for site in find_repeated_loads(evidence) if site not in skipping}
-    times = count_times_requested(evidence, leave_out=skipping)
+    fixed |= dict.fromkeys(find_repeated_loads(evidence), 1.0)
+    times = count_times_requested(evidence)
     tile = (
         _name_tile(evidence, [site for site in loads if site not in fixed], fixed, times)
         if times > OFTEN
@@ -65,8 +58,6 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
         yield _name_fixed(evidence, fixed, tile)
     if tile:
         yield tile
-    elif not fixed:
-        yield from _find_shared_by_blocks(evidence, loads)
 
 
 def _name_tile(
@@ -241,37 +232,6 @@ def without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect
     )
 
 
-def _find_shared_by_blocks(evidence: Evidence, loads: Sequence[Site]) -> Iterable[Candidate]:
-    """Yields loads that many blocks repeat and that device memory delivers each time anew, because caches do not hold the data for so long."""
-    shared = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
-    if not shared:
-        return
-    different = sum(site.bytes_asked / count for site, count in shared.items())
-    read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
-    delivered = evidence.delivered_to(shared)
-    # Less than most of it is within what others may have fetched twice.
-    if delivered <= max(OFTEN * different, read / 2):
-        return
-    blocks = sum(shared.values()) / len(shared)
-    # Sectors that no lane uses are delivered anew for other lanes: that is a cause of its own.
-    again = min(delivered / different, blocks) if different else blocks
-    fewer = _without_repeated(
-        evidence, {site: 1 - 1 / min(count, MOST_REUSE) for site, count in shared.items()}
-    )
-    yield Candidate(
-        "redundant-global-loads",
-        f"{blocks:,.0f} blocks load the same data, because the addresses do not depend on the whole index of the block, and device memory "
-        f"delivers it {again:,.0f} times.",
-        "Share what is loaded: let a block load a tile into shared memory for all of its warps, and each warp compute several results "
-        "from it.",
-        Effect({**fewer.resources, "dram": (1 - 1 / again) * delivered / (read + written)}, fewer.waits),
-        {site: site.sectors or 0.0 for site in shared},
-        {"delivered_again": again, "blocks_alike": blocks},
-        in_triton="Let programs that load the same data run at the same time, so that L2 still holds it (tiles in groups, by `tl.program_id`), or "
-        "let each compute more of what the data serves (a larger BLOCK_M or BLOCK_N).",
-    )
-
-
 def _without_hits(
     evidence: Evidence, loads: Sequence[Site], part: float, fixed: Mapping[Site, float]
 ) -> Effect:
@@ -339,17 +299,15 @@ def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     )
 
 
-def count_times_requested(
-    evidence: Evidence, together: bool = False, leave_out: Collection[Site] = ()
-) -> float:
-    """Returns how often loads that do not fill shared memory, but those to `leave_out`, ask for each byte that device memory delivers.
+def count_times_requested(evidence: Evidence, together: bool = False) -> float:
+    """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers.
 
     With `together`, loads of one base count as one. Single values count as none.
     """
     asked: dict[object, float] = {}
-    left_out = {*leave_out, *find_single_values(evidence)}
+    single = find_single_values(evidence)
     for site in evidence.of("global load"):
-        if site not in left_out and not feeds_shared_memory(evidence, site):
+        if site not in single and not feeds_shared_memory(evidence, site):
             base, size = base_of(site), site.bytes_asked
             asked[base] = max(asked.get(base, 0.0), size) if together else asked.get(base, 0.0) + size
     delivered = evidence.find("dram_bytes_read")

@@ -10,7 +10,6 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
-    changed_in,
     find_processing,
     reach,
     sources_of,
@@ -24,7 +23,6 @@ Updated = Literal[
     "places of warps",  # by one lane of each, too
     "places of lanes",  # each lane another one
     "places of data",  # what is loaded or worked out says which, as in a histogram
-    "places of indices",  # floats made of the thread's index say which, as where an image is enlarged
 ]
 
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64")
@@ -62,8 +60,7 @@ def _updated_by(evidence: Evidence, site: Site) -> Updated:
     if not find_processing(evidence).isdisjoint(finding):
         return "one place" if _is_one_for_all(evidence, site, makers) else "places of data"
     if any(one.kind in _FLOATS for one in makers):
-        of_data = any(one.kind in ACCESSES or _is_carried_float(evidence, one) for one in makers)
-        return "places of data" if of_data else "places of indices"
+        return "places of data"
     return "places of lanes" if apart or _has_room_for_lanes(site) else "one place"
 
 
@@ -87,18 +84,6 @@ def _is_one_for_all(evidence: Evidence, site: Site, makers: Collection[Site]) ->
         return False
     offsets = [offsets_of_threads(evidence, one) for one in makers if one.kind in ACCESSES]
     return all(found is not None and not any(found) for found in offsets)
-
-
-def _is_carried_float(evidence: Evidence, site: Site) -> bool:
-    """Returns whether floats are computed from what the turn before of a loop has left, such as where a particle is after a step."""
-    loop = evidence.innermost_loop(site) if site.kind in _FLOATS else None
-    return loop is not None and any(
-        not any(
-            loop.start <= one.instruction.offset < site.instruction.offset
-            for one in sources_of(evidence, site, {register})
-        )
-        for register in site.use.inputs & changed_in(loop)
-    )
 
 
 def _has_room_for_lanes(site: Site) -> bool:

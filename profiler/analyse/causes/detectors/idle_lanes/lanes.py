@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.idle_lanes.few_threads import say_few_threads
 from profiler.analyse.causes.detectors.idle_lanes.forms import what_is_idle
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
     LANE_MISSING,
@@ -14,6 +13,7 @@ from profiler.analyse.causes.detectors.idle_lanes.steps import (
     is_whole,
 )
 from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
+from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS, say_few_threads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
@@ -37,17 +37,9 @@ _HALF_A_LANE = 2 / 3  # of a lane in each warp: nearer to one in every second wa
 _AT_AN_EDGE = 1 / 200  # so that they are less than one percent
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
-_EXCHANGE_IN_TRITON = (
-    "One lane of each warp takes part where values pass between warps (`tl.sum`, `tl.max`, atomics of one value): do that less often, such "
-    "as for several rows at once, or with fewer `num_warps`. One warp needs no exchange."
-)
 _SIDES = (
     "Branches split warps, whose sides are executed one after the other",
     "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
-)
-SHARE_TURNS = (
-    "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
-    "equally many turns."
 )
 _TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
 
@@ -73,8 +65,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
         yield _wasting_warps(evidence, idle, warps)
     elif idle and not _are_of_an_edge(evidence, idle):
         said = say_few_threads(evidence) if is_for_threads else what_is_idle(evidence, idle)
-        in_triton = _EXCHANGE_IN_TRITON if _only_exchange(idle) else ""
-        yield _wasting("idle-lanes", evidence, idle, *said, in_triton=in_triton)
+        yield _wasting("idle-lanes", evidence, idle, *said)
 
 
 def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]:
@@ -124,7 +115,6 @@ def _wasting(
     fractions: Mapping[Site, float],
     sentence: str,
     advice: str,
-    in_triton: str = "",
 ) -> Candidate:
     """Returns the cause of which these parts of the instructions' lanes do nothing."""
     wasted = 100 * _wasted(fractions) / evidence.executed
@@ -138,7 +128,6 @@ def _wasting(
         _for_acting_lanes(evidence, fractions),
         weights,
         {"acting_lanes": lanes, "wasted_lanes_pct": wasted},
-        in_triton=in_triton,
     )
 
 
@@ -175,14 +164,7 @@ def _wasting_warps(
         _for_acting_lanes(evidence, idle),
         guards,
         {"warps_without_work_pct": without, "wasted_lanes_pct": wasted},
-        in_triton=_EXCHANGE_IN_TRITON if _only_exchange(idle) else "",
     )
-
-
-def _only_exchange(idle: Collection[Site]) -> bool:
-    """Returns whether lanes are idle where few of them pass results to other warps, and not where elements are loaded."""
-    kinds = {site.kind for site in idle}
-    return "shared store" in kinds and "global load" not in kinds
 
 
 def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:

@@ -11,7 +11,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.dataflow import STACK, address_registers, sources_of
+from profiler.analyse.causes.flow.dataflow import STACK, address_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
@@ -89,10 +89,9 @@ def _changes_nothing(instruction: Instruction) -> bool:
     return len(operands) > 1 and set(operands[1:]) - {"RZ", "URZ"} == {operands[0]}
 
 
-_TABLE = "Let the table lie in shared or global memory, since it never changes, or compute what it holds."
 _ARRAY = (
     "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, "
-    "use each as it is made, without an array, or keep them in shared memory."
+    "use each as it is made, without an array, or keep them in shared memory (a table that never changes, also in global memory)."
 )
 
 
@@ -115,26 +114,11 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         + (with_registers if spilled else ", where the compiler keeps an array that is indexed at run time."),
         (_WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS)
         if spilled
-        else (_TABLE if _is_table(evidence, sites) else _ARRAY),
+        else _ARRAY,
         Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
         weights,
         {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
     )
-
-
-def _is_table(evidence: Evidence, sites: Iterable[Site]) -> bool:
-    """Returns whether nothing but constants is stored in local memory, as where a kernel begins with `int table[64] = {0, 1, …}`."""
-    stores = [site for site in sites if site.instruction.name == "STL"]
-    stored = [
-        maker
-        for site in stores
-        for maker in sources_of(evidence, site, site.use.inputs - address_registers(site.instruction))
-    ]
-    return bool(stored) and all(map(_is_constant, stored))
-
-
-def _is_constant(site: Site) -> bool:
-    return site.kind in ("other", "integer") and not site.use.inputs and "c[" not in site.instruction.text
 
 
 def has_spills(evidence: Evidence) -> bool:

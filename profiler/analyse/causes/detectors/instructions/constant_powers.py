@@ -4,8 +4,7 @@ Evidence in; such powers out, each with what replaces it.
 
 A power is the exponential of the exponent times the logarithm of its base. The logarithm has a low part, so the product needs its
 rounding error, too: FMUL p, l, 3 and FFMA e, l, 3, -p. A constant exponent stands in both, in the libraries of CUDA 11.8, 12.4, 13.0
-and of Triton 3.9, for sm_90. A power of doubles does the same by DMUL and DFMA, and adds the product of the low part: DFMA e, m, 3, e
-(CUDA 11.8, 12.4 and 13.0, for sm_75 to sm_100).
+and of Triton 3.9, for sm_90.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from profiler.analyse.code.math_functions.sizes import (
 _CYCLES_OF_SPECIAL = 8
 # As nvcc compiles what the advice says: a precise root, its fast reciprocal, and the fast reciprocal of a product.
 _ROOT, _RECIPROCAL_ROOT, _RECIPROCAL = Size(10, 10, 1), Size(4, 4, 1), Size(5, 5, 1)
-_PRODUCTS = ("FMUL", "FFMA", "DMUL", "DFMA")
+_PRODUCTS = ("FMUL", "FFMA")
 _WRITTEN_OUT = 3  # factors of a product that is spelled out; a longer one is of squares
 
 
@@ -58,12 +57,12 @@ def find_constant_powers(evidence: Evidence) -> dict[Site, ConstantPower]:
     return found
 
 
-def _exponents(sites: Sequence[Site], fused: str = "FFMA") -> Iterator[tuple[Site, float]]:
+def _exponents(sites: Sequence[Site]) -> Iterator[tuple[Site, float]]:
     """Yields the errors of products with their second factor; that of a variable one is no number (nan)."""
     products: dict[str, Instruction] = {}
     for site in sites:
         one = site.instruction
-        if one.name == fused and one.operands[3].startswith("-"):
+        if one.name == "FFMA" and one.operands[3].startswith("-"):
             product = products.get(_plain(one.operands[3][1:]))
             if product and _factors(product) == _factors(one):
                 yield site, _number(one.operands[2])
@@ -134,13 +133,9 @@ _TRITON_SAYS = {"__fdividef(1, x)": "1 / x", "`sqrtf(x)": "`tl.sqrt(x)", "rsqrtf
 
 def by_products(powers: Mapping[Site, ConstantPower]) -> str:
     """Returns how to write these powers, those first that are evaluated most often."""
-    return _advice({site: (one.exponent, one.formula) for site, one in powers.items()})
-
-
-def _advice(written: Mapping[Site, tuple[float, str]]) -> str:
     often: dict[tuple[float, str], float] = {}
-    for site, key in written.items():
-        often[key] = often.get(key, 0.0) + site.executed
+    for site, one in powers.items():
+        often[one.exponent, one.formula] = often.get((one.exponent, one.formula), 0.0) + site.executed
     first = sorted(often, key=lambda key: -often[key])[:_WRITTEN]
     return f"Write the power of {', that of '.join(f'{exponent:g} as {formula}' for exponent, formula in first)}."
 
@@ -150,40 +145,3 @@ def powers_in_triton(advice: str) -> str:
     for in_cuda, in_triton in _TRITON_SAYS.items():
         advice = advice.replace(in_cuda, in_triton)
     return advice
-
-
-# Double precision takes a power by a division of 64 bits, in the logarithm, and in the exponential by adding 1.5 * 2^52, which rounds
-# to an integer. About so many of its instructions are in double precision.
-_DIVISION, _ROUNDS, _OF_A_DOUBLE = "MUFU.RCP64H", 1.5 * 2**52, 85
-_DOUBLE_SAYS = {"__fdividef(1, x)": "1 / x", "sqrtf(x)": "sqrt(x)"}
-
-
-def doubles_by_products(evidence: Evidence) -> tuple[float, str]:
-    """Returns how many instructions in double precision take such powers of doubles, and how to write these; 0 and "" without any."""
-    written: dict[Site, tuple[float, str]] = {}
-    for sites in evidence.by_function.values():
-        if not (any(site.opcode.startswith(_DIVISION) for site in sites) and any(map(_rounds, sites))):
-            continue
-        for site, exponent in _exponents(sites, "DFMA"):
-            if exponent and (2 * exponent) % 1 == 0 and _adds_low_part(sites, site):
-                written[site] = exponent, _written(exponent)[0]
-    advice = _advice(written) if written else ""
-    for of_floats, of_doubles in _DOUBLE_SAYS.items():
-        advice = advice.replace(of_floats, of_doubles)
-    return _OF_A_DOUBLE * sum(site.executed for site in written), advice
-
-
-def _rounds(site: Site) -> bool:
-    return site.instruction.name == "DFMA" and _number(site.instruction.operands[3]) == _ROUNDS
-
-
-def _adds_low_part(sites: Sequence[Site], error: Site) -> bool:
-    """Returns whether the product of another value by the same number is added to this error."""
-    register, _, exponent, _ = map(_plain, error.instruction.operands)
-    after = (site for site in sites if site.instruction.offset > error.instruction.offset)
-    first = next((site.instruction for site in after if register in site.use.inputs), None)
-    return (
-        first is not None
-        and first.name == "DFMA"
-        and [_plain(one) for one in first.operands[2:]] == [exponent, register]
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
@@ -10,9 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
-from profiler.analyse.causes.flow.loop_carried import is_carried, steps_on
 from profiler.analyse.code.opcodes import WORD_BITS
-from profiler.analyse.code.registers import REGISTER
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -22,9 +20,7 @@ _MASKS = ("0x55555555", "0x33333333", "0xf0f0f0f")
 _ADDS_BYTES = "0x1010101"
 _SHIFTS = ("SHF", "LEA", "IMAD", "IADD3", "VIADD", "PRMT")
 _SUMS = ("IADD3", "VIADD", "LEA", "IMAD")
-_TOTALS = ("IADD3", "VIADD", "IMAD.IADD", "FADD")
 _COUNTS = ("IADD3", "VIADD", "IMAD.IADD")
-_MOVES = ("MOV", "UMOV", "IMAD.MOV", "NOP")
 # Single bits of one word that are added up. A few bits may be flags, each with its own meaning; a byte of them is counted. The highest bit
 # of a byte, or of more of them, needs no mask once it is shifted.
 _FEWEST_BITS = 8
@@ -35,13 +31,12 @@ def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
     """Names bits that are counted by several instructions for each word, where `__popc` is one."""
     masked, by_masks = _find_masks(evidence)
     shifted, by_shifts = _find_single_bits(evidence)
-    turned, by_turns = _find_turns(evidence)
-    sites = dict.fromkeys([*masked, *shifted, *turned])
-    words = by_masks + by_shifts + by_turns
+    sites = dict.fromkeys([*masked, *shifted])
+    words = by_masks + by_shifts
     if not sites or not words:
         return
     executed = sum(site.executed for site in sites)
-    how = "masks and sums" if by_masks >= by_shifts + by_turns else "a shift for each bit"
+    how = "masks and sums" if by_masks >= by_shifts else "a shift for each bit"
     share = 100 * evidence.share_executed(sites)
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     issue = fewer.resources.get(ISSUE, 0.0) * (1 - min(1.0, words / executed))
@@ -111,75 +106,6 @@ def _find_single_bits(evidence: Evidence) -> tuple[list[Site], float]:
         return [], 0.0
     words = sum(max(site.executed for sites in by_shift.values() for site in sites) for by_shift in counted)
     return list(taking | adding), words
-
-
-def _find_turns(evidence: Evidence) -> tuple[list[Site], float]:
-    """Returns the loops that add up the lowest bit of a word and shift it out, and do nothing else, and how many words they count."""
-    found: list[Site] = []
-    words = 0.0
-    for sites in evidence.innermost_loops():
-        adder = _adds_lowest(evidence, sites)
-        if adder is None or not _only_counts(sites):
-            continue
-        loop = evidence.innermost_loop(adder)
-        found += sites
-        words += adder.executed / max(1.0, evidence.turns(adder, loop) if loop else 1.0)
-    return found, words
-
-
-def _adds_lowest(evidence: Evidence, sites: Sequence[Site]) -> Site | None:
-    """Returns the instruction of a loop by which a sum takes in the lowest bit of a word that the loop shifts to the right, and changes in no other way."""
-    shifted = {
-        shift[0]
-        for site in sites
-        if (shift := _shift_of(site)) and shift[0] == _operands(site)[0] and is_carried(evidence, site)
-    }
-    shifted -= {register for site in sites if not _shift_of(site) for register in site.use.written}
-    bits = {site for site in sites if _is_lowest_bit(site) and _operands(site)[1] in shifted}
-    bits |= {
-        site for site in sites if _is_conversion(site) and not bits.isdisjoint(sources_of(evidence, site))
-    }
-    for site in sites:
-        if not site.opcode.startswith(_TOTALS):
-            continue
-        total, *added = _operands(site)
-        if added.count(total) == 1:
-            others = set(REGISTER.findall(" ".join(added))) - {total}
-            if not bits.isdisjoint(sources_of(evidence, site, others)):
-                return site
-    return None
-
-
-def _only_counts(sites: Sequence[Site]) -> bool:
-    """Returns whether a loop has nothing but shifts, the lowest bits of words, the sums of these, and what ends it: a comparison, a counter."""
-    changed = {register for site in sites for register in site.use.written}
-    rest = [
-        site for site in sites if not (_shift_of(site) or _is_lowest_bit(site) or _is_control(site, changed))
-    ]
-    floats = [site for site in rest if _is_conversion(site)]
-    sums = [site for site in rest if site.opcode.startswith(_TOTALS)]
-    bits = {register for site in sites if _is_lowest_bit(site) for register in site.use.written}
-    added = bits.union(*(site.use.written for site in (*floats, *sums)))
-    return (
-        len(rest) == len(floats) + len(sums)
-        and all(site.use.inputs <= bits for site in floats)
-        and all(site.use.inputs <= added and site.use.inputs.difference(site.use.written) for site in sums)
-    )
-
-
-def _is_control(site: Site, changed: Set[str]) -> bool:
-    """Returns whether an instruction branches, compares, counts turns, or only moves a value."""
-    if site.kind == "integer":
-        return not site.use.written or steps_on(site, changed)
-    return site.opcode.startswith(_MOVES) or (site.kind == "control" and site.instruction.name != "CALL")
-
-
-def _is_conversion(site: Site) -> bool:
-    return site.kind == "conversion" or site.instruction.name == "I2FP"
-
-
-def _is_lowest_bit(site: Site) -> bool:
-    return _is_masked(site) and _operands(site)[2] == "0x1"
 
 
 def _single_bits(evidence: Evidence) -> Iterator[tuple[object, str, list[Site]]]:

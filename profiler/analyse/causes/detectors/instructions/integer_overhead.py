@@ -13,7 +13,6 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     OF_A_DIVISION,
     find_dividing,
     find_dividing_64_bits,
-    find_turn_counts,
     find_users_of_quotients,
 )
 from profiler.analyse.causes.flow.branch_conditions import compares_data
@@ -28,43 +27,56 @@ _DIVISION_SPARED = 1 - 2 / OF_A_DIVISION
 
 def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names integer arithmetic that only finds data: for addresses, divisions, and tests of bounds."""
-    accesses = sum(site.executed for site in evidence.of(*ACCESSES))
     dividing = find_dividing(evidence)
     fractions = find_spare_addresses(evidence) | dict.fromkeys(dividing, _DIVISION_SPARED)
     if max(fractions.values(), default=0.0) <= 0:
         return
     spared = {site: part * site.executed for site, part in fractions.items() if part}
-    divides = sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
-    share, each = 100 * evidence.share_executed(fractions), evidence.executed / accesses if accesses else 0.0
-    looping = sum(part for site, part in spared.items() if _is_in_turns(evidence, site))
-    advice = _INTEGER_ADVICE[divides, 2 * looping >= sum(spared.values())]
-    in_triton = _DIVIDE_ONCE_IN_TRITON if _costs_most(spared, dividing) else _COUNT_UP_IN_TRITON
-    also_divides = not divides and evidence.share_executed(dividing) >= WORTH_A_CHANGE
-    users = find_users_of_quotients(evidence)
-    of_64_bits = [site for site in dividing if site in users]
-    about_divisions, wide = "", ""
-    if divides and _are_most(spared, find_turn_counts(evidence)):
-        about_divisions, advice, in_triton = _COUNTS_TURNS, _KNOWN_STEP, _KNOWN_STEP_IN_TRITON
-    elif divides and _are_most(spared, of_64_bits):
-        about_divisions, advice = _LOST.format(_line_of(of_64_bits)), _IN_32_BITS + advice
-    elif divides and _are_most(spared, find_dividing_64_bits(evidence)):
-        wide, advice = " of 64 bits", _IN_32_BITS + advice
+    share = 100 * evidence.share_executed(fractions)
+    figures, each = {"address_instructions_pct": share}, ""
+    if accesses := sum(site.executed for site in evidence.of(*ACCESSES)):
+        figures["instructions_per_access"] = evidence.executed / accesses
+        each = f" There are {evidence.executed / accesses:.0f} instructions for each access to memory."
+    what, more, advice = (
+        _say_divisions(evidence, spared)
+        if sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
+        else _say_addresses(evidence, spared, dividing)
+    )
     yield Candidate(
         "integer-overhead",
-        f"{whole_percent(share)} % of the executed instructions "
-        + (
-            f"divide integers{wide}, compute addresses or test bounds."
-            if divides
-            else f"compute addresses{', test bounds or divide integers' if also_divides else ' and test bounds'}."
-        )
-        + (f" There are {each:.0f} instructions for each access to memory." if accesses else "")
-        + about_divisions,
-        f"{advice.removesuffix('.')}; {_CHEAPER}" if also_divides else advice,
+        f"{whole_percent(share)} % of the executed instructions {what}.{each}{more}",
+        advice,
         evidence.without(fractions),
         spared,
-        {"address_instructions_pct": share} | ({"instructions_per_access": each} if accesses else {}),
-        in_triton=in_triton,
+        figures,
+        in_triton=_DIVIDE_ONCE_IN_TRITON if _costs_most(spared, dividing) else _COUNT_UP_IN_TRITON,
     )
+
+
+def _say_divisions(evidence: Evidence, spared: Mapping[Site, float]) -> tuple[str, str, str]:
+    """Returns what most of the instructions do, where they divide, what else to say of that, and the advice."""
+    advice = _DIVIDE_ONCE if _are_in_turns(evidence, spared) else _NO_DIVISION
+    users = find_users_of_quotients(evidence)
+    of_64_bits = [site for site in spared if site in users]
+    if _are_most(spared, of_64_bits):
+        return _DIVIDE.format(""), _LOST.format(_line_of(of_64_bits)), _IN_32_BITS + advice
+    if _are_most(spared, find_dividing_64_bits(evidence)):
+        return _DIVIDE.format(" of 64 bits"), "", _IN_32_BITS + advice
+    return _DIVIDE.format(""), "", advice
+
+
+def _say_addresses(
+    evidence: Evidence, spared: Mapping[Site, float], dividing: Iterable[Site]
+) -> tuple[str, str, str]:
+    """Returns what most of the instructions do, where they compute addresses, nothing else, and the advice."""
+    advice = _COUNT_UP if _are_in_turns(evidence, spared) else _SEVERAL_ELEMENTS
+    if evidence.share_executed(dividing) >= WORTH_A_CHANGE:
+        return (
+            "compute addresses, test bounds or divide integers",
+            "",
+            f"{advice.removesuffix('.')}; {_CHEAPER}",
+        )
+    return "compute addresses and test bounds", "", advice
 
 
 def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES) -> dict[Site, float]:
@@ -79,20 +91,12 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
     return dict.fromkeys(finding, spare)
 
 
+_DIVIDE = "divide integers{}, compute addresses or test bounds"
 _ROTATING = ("SHF", "LEA")  # of one word twice: the bits that leave it at one end enter at the other
 _LOST = (
     " The compiler keeps no source line of a division of 64 bits{}: the lines that are named use its result."
 )
 _IN_32_BITS = "Divide in 32 bits where the numbers fit. "
-_COUNTS_TURNS = " The divisions only count the turns of loops: a compiler adds such divisions where it unrolls a loop whose step it does not know."
-_KNOWN_STEP = (
-    "Make the step of the loop a constant, such as a block size that is known when the kernel is compiled, or do not let the loop be "
-    "unrolled (`#pragma unroll 1`)."
-)
-_KNOWN_STEP_IN_TRITON = (
-    "Make the step of the loop `tl.constexpr`: a block size, or the number of programs, as an argument of the kernel instead of "
-    "`tl.num_programs`."
-)
 _DIVIDE_ONCE_IN_TRITON = (
     "Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
     "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice."
@@ -102,14 +106,15 @@ _COUNT_UP_IN_TRITON = (
     "masks that are always true, and use 32-bit offsets where they suffice."
 )
 _CHEAPER = "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor."
-_INTEGER_ADVICE = {  # whether most of the work divides, and whether most of it is in a loop
-    (True, True): "Divide once for several elements (such as those of a row), or let indices count up from turn to turn instead of dividing "
-    f"in each; or {_CHEAPER}",
-    (True, False): f"Let the grid and the block give the indices, a dimension for each, instead of dividing; or {_CHEAPER}",
-    (False, True): "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants.",
-    (False, False): "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit "
-    "indices.",
-}  # fmt: skip
+_DIVIDE_ONCE = (
+    "Divide once for several elements (such as those of a row), or let indices count up from turn to turn instead of dividing "
+    f"in each; or {_CHEAPER}"
+)
+_NO_DIVISION = (
+    f"Let the grid and the block give the indices, a dimension for each, instead of dividing; or {_CHEAPER}"
+)
+_COUNT_UP = "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants."
+_SEVERAL_ELEMENTS = "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit indices."
 
 
 def _are_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:
@@ -135,6 +140,13 @@ def _line_of(dividing: Iterable[Site]) -> str:
         f", and counts its time at what stands before it (line {max(lines, key=lambda line: lines[line])})"
         if lines
         else ""
+    )
+
+
+def _are_in_turns(evidence: Evidence, spared: Mapping[Site, float]) -> bool:
+    """Returns whether at least half of what is spared is in loops."""
+    return 2 * sum(part for site, part in spared.items() if _is_in_turns(evidence, site)) >= sum(
+        spared.values()
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from itertools import chain
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, Candidate
@@ -13,7 +13,6 @@ from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_address_work,
-    find_writers,
     makers_of_value,
     reach,
     sources_of,
@@ -22,7 +21,6 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.analyse.causes.flow.lane_values import ends_turns
 from profiler.analyse.causes.flow.loop_carried import is_carried, steps_on
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
-from profiler.analyse.code.loops import Loop, loops_within
 from profiler.analyse.code.registers import predicates_in
 from profiler.text import whole_percent
 
@@ -43,69 +41,49 @@ _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with 
 _COMBINING = "PLOP3"
 _TESTS = ("ISETP", "UISETP", _COMBINING)
 _LOOKED_UP = re.compile(r"\bc\[[^]]+\]\[U?R\d")  # a constant by an index that is computed
-_PREPARING: tuple[Kind, ...] = ("integer", "other")
-# A loop of fewer turns ends more often than it goes back, such as behind the copies that the compiler made of it: no loop to unroll.
-_FEW_TURNS = 2.0
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names the innermost loops that execute most, if counting and branching are an eighth of them or more."""
-    nests = find_nests(evidence)
-    inside = _hot_loops(evidence, nests)
+    inside = _hot_loops(evidence)
     if not inside:
         return
     addresses = find_address_work(evidence)
     sites = [site for loop in inside for site in loop]
-    keeping = [
-        site
-        for loop in inside
-        for site in _with_addresses(loop, nests.get(loop[0]) or _keeping(loop), addresses)
-    ]
+    keeping = [site for loop in inside for site in _with_addresses(loop, addresses)]
     share = 100 * evidence.share_executed(keeping)
     size, longest = min(map(len, inside)), max(map(len, inside))
-    is_nest = any(loop[0] in nests for loop in inside)
     in_steps = {site for loop in inside if _goes_in_steps(evidence, loop) for site in loop}
-    most_in_steps = 2 * sum(site.executed for site in in_steps) > sum(site.executed for site in sites)
-    by_data = sum(site.executed for loop in inside if _ends_by_floats(evidence, loop) for site in loop)
-    most_by_data = 2 * by_data > sum(site.executed for site in sites)
-    advice, in_triton = (
-        _ADVICE_ON_NESTS
-        if is_nest
-        else _ADVICE_ON_STEPS
-        if most_in_steps
-        else _ADVICE_ON_DATA
-        if most_by_data
-        else _ADVICE
-    )
+    by_data = {site for loop in inside if _ends_by_floats(evidence, loop) for site in loop}
+    advice = _UNROLL
+    if _are_most(in_steps, sites):
+        advice = _KNOWN_STEPS
+    elif _are_most(by_data, sites):
+        advice = _TESTS_APART
     yield Candidate(
         "loop-overhead",
         f"{whole_percent(share)} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
-        f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address."
-        + (" A loop inside it makes few turns each time that it begins." if is_nest else ""),
+        f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address.",
         advice,
         _unrolled(evidence, sites, keeping, in_steps),
         {site: site.executed for site in keeping},
         {"loops": len(inside), "loop_instructions": size, "loop_overhead_pct": share},
-        in_triton=in_triton,
     )
 
 
-_ADVICE = ("Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies.", "")
-_ADVICE_ON_DATA = (
+_UNROLL = "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies."
+_TESTS_APART = (
     "What a turn computes decides whether it is the last, so that the compiler cannot unroll the loop: make four or eight turns between two "
-    "tests, and where the loop has ended within them, go back to where they began and make these one by one.",
-    "",
+    "tests, and where the loop has ended within them, go back to where they began and make these one by one."
 )
-_ADVICE_ON_STEPS = (
+_KNOWN_STEPS = (
     "Let the compiler know the number of steps (a template parameter, or a constant), so that it unrolls the whole loop and needs no "
-    "counting and no tests. Unrolling spares instructions and no waiting, because each step needs what the one before stored in shared memory.",
-    "",
+    "counting and no tests. Unrolling spares instructions and no waiting, because each step needs what the one before stored in shared memory."
 )
-_ADVICE_ON_NESTS = (
-    "Let the compiler know how many turns the inner loop makes (a template parameter, or a constant), so that it unrolls the whole loop and "
-    "needs no tests and no indices.",
-    "Make the number of turns of the inner loop a `tl.constexpr`, and count it by `tl.static_range`, which unrolls it.",
-)
+
+
+def _are_most(some: Iterable[Site], sites: Iterable[Site]) -> bool:
+    return 2 * sum(site.executed for site in some) > sum(site.executed for site in sites)
 
 
 def _ends_by_floats(evidence: Evidence, inside: Sequence[Site]) -> bool:
@@ -157,132 +135,16 @@ def _unrolled(
     return Effect(fewer.resources, {**fewer.waits, **waits})
 
 
-def _hot_loops(evidence: Evidence, nests: Mapping[Site, Sequence[Site]]) -> list[list[Site]]:
+def _hot_loops(evidence: Evidence) -> list[list[Site]]:
     """Returns the innermost loops that spend an eighth on themselves, or more than after unrolling them, if together they are more than half of
-    what is executed. A nest, by its first instruction, is as one loop, of which others are parts. The steps of a tree go with its barriers."""
-    whole = [evidence.around(site) for site in nests]
-    parts = {site for nest in whole for site in nest} | find_in_trees(evidence)
+    what is executed. The steps of a tree go with its barriers."""
+    in_trees = find_in_trees(evidence)
     short = [
         inside
         for inside in evidence.innermost_loops()
-        if parts.isdisjoint(inside) and len(_keeping(inside)) >= (1 - EIGHTFOLD) * len(inside)
+        if in_trees.isdisjoint(inside) and len(_keeping(inside)) >= (1 - EIGHTFOLD) * len(inside)
     ]
-    short += [nest for nest in whole if len(nests[nest[0]]) >= (1 - EIGHTFOLD) * len(nest)]
     return short if evidence.share_executed(chain.from_iterable(short)) > 1 / 2 else []
-
-
-def find_nests(evidence: Evidence) -> dict[Site, list[Site]]:
-    """Returns loops whose inner loops hardly go back, by their first instruction: what keeps all of these going.
-
-    A compiler that knew the number of turns would have unrolled the inner loops whole. As it did not, each turn of the outer loop
-    tests what is left before an inner loop and after its copies, and computes where it begins. A number of turns that comes from
-    loaded data, or that the outer loop counts up, is another in each turn of it.
-    """
-    found = {}
-    for loops in evidence.loops.values():
-        for outer in loops:
-            inner = [one for one in loops_within(outer, loops) if evidence.inside(one)]
-            # An outer loop that begins where an inner one does would prepare nothing.
-            if any(loops_within(one, inner) or one.start == outer.start for one in inner):
-                continue
-            inside = evidence.inside(outer)
-            if any(evidence.inside(one)[-1].executed >= _FEW_TURNS * inside[0].executed for one in inner):
-                continue
-            turns = [evidence.inside(one) for one in inner]
-            ends = [(_tests_of(turn, turn[-1:]), turn) for turn in turns] or [
-                (_tests_of(inside, [branch]), []) for branch in _branches_past_copied(outer, inside)
-            ]
-            if not ends:
-                continue
-            of_data = _of_data(inside)
-            if all(_is_as_long_each_time(evidence, tests, turn, inside, of_data) for tests, turn in ends):
-                found[inside[0]] = _keeping_nest(evidence, inside, of_data)
-    return found
-
-
-def _branches_past_copied(outer: Loop, inside: Sequence[Site]) -> list[Site]:
-    """Returns each branch past an inner loop that never runs, because copies of it behind it make all of its turns.
-
-    A compiler that does not know how many turns there are unrolls the loop by four or more all the same, and makes what is left
-    by such copies, which do the same arithmetic. If there are fewer turns, the copies make all.
-    """
-    floats = {site.opcode for site in inside if site.kind in _FLOATS}
-    never_run = [one for one in outer.body if not one.executed]
-    copied = [
-        (one.target, one.offset)
-        for one in never_run
-        if one.target is not None
-        and outer.start < one.target <= one.offset
-        and any(one.target <= other.offset < one.offset and other.opcode in floats for other in never_run)
-    ]
-    return [
-        site
-        for site in inside
-        if copied
-        and site.instruction.predicate
-        and (target := site.instruction.target) is not None
-        and any(site.instruction.offset < start and end < target for start, end in copied)
-    ]
-
-
-def _is_as_long_each_time(
-    evidence: Evidence, tests: Sequence[Site], inner: Sequence[Site], nest: Sequence[Site], of_data: Set[Site]
-) -> bool:
-    """Returns whether an inner loop makes as many turns in each turn of the loop around it, by the tests that end it, or that pass it by."""
-    leading = _lead_to(evidence, tests, nest)
-    if not leading.isdisjoint(of_data):
-        return False
-    read = frozenset().union(*(site.use.inputs for site in leading))
-    return not any(
-        not read.isdisjoint(site.use.written) and is_carried(evidence, site)
-        for site in set(nest).difference(inner)
-    )
-
-
-def _keeping_nest(evidence: Evidence, nest: Sequence[Site], of_data: Set[Site]) -> list[Site]:
-    """Returns the branches of a nest, their tests, what looks constants up by an index, and all that is computed for these.
-
-    With a known number of turns, constants are operands of the arithmetic.
-    """
-    by_data = frozenset().union(*(site.use.predicates_written for site in of_data))
-    branches = [
-        site
-        for site in nest
-        if site.instruction.name == "BRA" and by_data.isdisjoint(predicates_in(site.instruction.text))
-    ]
-    lookups = [site for site in nest if site not in of_data and _LOOKED_UP.search(site.instruction.text)]
-    computed = _lead_to(evidence, [*_tests_of(nest, branches), *lookups], nest)
-    kept = {*branches, *(site for site in computed if site not in of_data)}
-    return [site for site in nest if site in kept]
-
-
-def _tests_of(inside: Sequence[Site], branches: Sequence[Site]) -> list[Site]:
-    """Returns the tests on which these branches depend, also by way of other tests."""
-    tests = []
-    wanted: frozenset[str] = frozenset()
-    for site in reversed(inside):
-        if site in branches:
-            wanted |= predicates_in(site.instruction.text)
-        elif site.instruction.name in _TESTS and not wanted.isdisjoint(site.use.predicates_written):
-            wanted -= site.use.predicates_written
-            wanted |= predicates_in(", ".join(site.instruction.operands[2:]))
-            tests.append(site)
-    return tests
-
-
-def _lead_to(evidence: Evidence, sites: Sequence[Site], nest: Sequence[Site]) -> Set[Site]:
-    """Returns these instructions and those of the nest that compute what they read."""
-    preparing = {site for site in nest if site.kind in _PREPARING}
-
-    def makers(site: Site) -> set[Site]:
-        code = evidence.by_function[site.function]
-        return {
-            code[writer]
-            for register in site.use.inputs
-            for writer in find_writers(evidence, code, evidence.place(site, code), register)
-        }
-
-    return reach(sites, lambda site: preparing & makers(site))
 
 
 def _keeping(inside: Sequence[Site]) -> list[Site]:
@@ -317,8 +179,9 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
     return kept[::-1]
 
 
-def _with_addresses(inside: Sequence[Site], keeping: Sequence[Site], addresses: Set[Site]) -> list[Site]:
+def _with_addresses(inside: Sequence[Site], addresses: Set[Site]) -> list[Site]:
     """Returns what keeps a loop going, and what goes on to the next address in it."""
+    keeping = _keeping(inside)
     passed_by = _of_data(inside).union(keeping)
     steps = (site for site in inside if site.kind == "integer" and site in addresses)
     return [*keeping, *(site for site in steps if site not in passed_by)]
@@ -331,7 +194,7 @@ def find_amortised(evidence: Evidence, inside: Sequence[Site]) -> list[Site]:
         for site in inside
         if "LDC" in site.instruction.name and not _LOOKED_UP.search(site.instruction.text)
     ]
-    return [*_with_addresses(inside, _keeping(inside), find_address_work(evidence)), *fixed]
+    return [*_with_addresses(inside, find_address_work(evidence)), *fixed]
 
 
 def _of_data(inside: Sequence[Site]) -> set[Site]:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
-from profiler.analyse.causes.detectors.instructions.constant_powers import doubles_by_products
 from profiler.analyse.causes.detectors.instructions.special_functions import EVALUATING, find_spare
 from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with, find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -211,7 +210,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         "fp64-arithmetic",
         f"{whole_percent(share)} % of the executed instructions work in double precision, and keep the units for doubles busy for {whole_percent(busy)} % of the "
         f"time{with_others}.{mixed}{crowded}",
-        _advice_on_doubles(evidence, sites, widened),
+        _advice_on_doubles(evidence, widened),
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
@@ -239,10 +238,7 @@ def _is_of_double(evidence: Evidence, site: Site) -> bool:
     return any(one.opcode.startswith(_FROM_DOUBLE) for one in reach([site], makers))
 
 
-def _advice_on_doubles(evidence: Evidence, sites: Sequence[Site], widened: Sequence[Site]) -> str:
-    of_powers, by_products = doubles_by_products(evidence)
-    if 2 * of_powers > sum(site.executed for site in sites):
-        return f"{by_products} If single precision is enough, compute in float."
+def _advice_on_doubles(evidence: Evidence, widened: Sequence[Site]) -> str:
     if widened:
         advice = (
             "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "

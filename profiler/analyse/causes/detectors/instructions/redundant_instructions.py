@@ -9,29 +9,21 @@ from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.arithmetic.alike_in_block import find_alike_in_block
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.repeated_in_blocks import find_repeated_in_blocks
 from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import ARITHMETIC, find_steady_arithmetic
 from profiler.analyse.causes.flow.block_sharing import (
     find_grid_independent,
 )
-from profiler.analyse.causes.flow.constant_lookups import is_indexed
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     NEAR,
-    find_depending,
     reach,
     readers_behind,
     readers_of,
     sources_of,
 )
-from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.same_in_turns import may_change
-from profiler.analyse.code.loops import loops_within
-from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
 _ADDITIONS = {
@@ -39,7 +31,6 @@ _ADDITIONS = {
     "DMUL": "DADD",
     "HMUL2": "HADD2",
 }  # by the product that a multiply-add would include
-_REGISTER_BYTES = 4
 _RECIPROCAL = "MUFU.RCP"
 _NEARLY_ALL = 0.9  # of the warps: the last blocks of a grid may lie past the end of the data
 # What a loop needs to make its result. Outside of loops, a load makes room for the lookup of the result.
@@ -49,8 +40,6 @@ _GOING_WITH_A_LOOP = ("integer", "control", "global load")
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that loops repeat with the same inputs, and products that the addition after them could include."""
     repeated = find_steady_arithmetic(evidence)
-    # What changes in neither loop belongs before both: no exchange of the loops spares it.
-    in_turns = {site: part for site, part in _find_alike_in_turns(evidence).items() if site not in repeated}
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (
         (repeated, *_say_what_repeats(evidence, repeated), ""),
@@ -59,21 +48,6 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
             "A loop multiplies a value by the same factor again and again, from the start in each turn of the loop around it.",
             "Go on from the power of the turn before (`power *= x`, one multiplication a turn), or add up from the highest power down (Horner's "
             "scheme).",
-            "",
-        ),
-        (
-            in_turns,
-            "An inner loop computes the same values in each turn of the loop around it"
-            + (", and looks up the same constants." if any(map(is_indexed, in_turns)) else "."),
-            "Exchange the loops, so that what is computed once serves several turns of the outer one (with a sum for each of them in registers), "
-            "or compute the values once before both loops and keep them.",
-            "",
-        ),
-        (
-            find_alike_in_block(evidence),
-            "All threads of a block compute the same values in each turn of a loop, because they load from the same place there.",
-            "Compute them once for the block before the loop, with a thread for each turn, and keep the results in shared memory in place "
-            "of what they are made of.",
             "",
         ),
         (
@@ -136,21 +110,17 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
     grid = evidence.shape.grid if evidence.shape else ()
     ways = [(axis, blocks) for axis, blocks in zip("XYZ", grid, strict=False) if blocks > 1]
     for (axis, blocks), in_loops in product(ways, (True, False)):
-        spared, results, unpacking = find_repeated_in_blocks(evidence, f"SR_CTAID.{axis}", in_loops)
-        fewer = evidence.without({site: part * (1 - 1 / blocks) for site, part in spared.items()})
-        # The results are stored once, and loaded again.
-        stored, moved = 2 * sum(_count_bytes(evidence, site) for site in results) / blocks, _moved(evidence)
+        spared, unpacking = find_repeated_in_blocks(evidence, f"SR_CTAID.{axis}", in_loops)
         several = min(EIGHTFOLD, 1 - left_of_blocks(evidence, 1 / blocks))
-        in_fewer = evidence.without(dict.fromkeys(unpacking, several))
-        for sites, effect, advice in (
+        for sites, fractions, advice in (
             (
                 spared.keys(),
-                Effect({**fewer.resources, "dram": -stored / moved if moved else 0.0}, fewer.waits),
+                {site: part * (1 - 1 / blocks) for site, part in spared.items()},
                 "Compute them once, in a kernel before this one, and load the results; or let a {} take more of what needs them{}.",
             ),
             (
                 unpacking,
-                in_fewer,
+                dict.fromkeys(unpacking, several),
                 "Let a {} take more of what needs them{}; or compute them once, in a kernel before this one, and load the results.",
             ),
         ):
@@ -162,7 +132,7 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
                 f"{'In a loop, the' if in_loops else 'The'} {blocks:,} blocks along {axis.lower()} compute the same values: {whole_percent(share)} % of the "
                 "executed instructions are for these, or for what only they need.",
                 advice.format("block", ""),
-                effect,
+                evidence.without(fractions),
                 {site: site.executed + evidence.charged[site].total for site in sites},
                 {"blocks_alike": float(blocks), "same_in_every_block_pct": share},
                 in_triton=advice.format("program", " (a larger block along this axis)"),
@@ -220,47 +190,6 @@ def _entering(evidence: Evidence, site: Site) -> float:
     loop = evidence.innermost_loop(site)
     turns = evidence.turns(site, loop) if loop else 1.0
     return turns * evidence.by_function[site.function][0].executed
-
-
-def _moved(evidence: Evidence) -> float:
-    """Returns the bytes that pass between device memory and the GPU; 0 if they were not recorded."""
-    return sum(evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
-
-
-def _count_bytes(evidence: Evidence, site: Site) -> float:
-    """Returns the bytes of an instruction's results: one of them for each lane, or one for the block where all of its threads have the same."""
-    warps = evidence.shape.warps_of_block if evidence.shape else 1
-    results = site.executed * LANES if site in find_differing_in_block(evidence) else site.executed / warps
-    return results * (site.width / 8 or _REGISTER_BYTES * len(site.use.written))
-
-
-def _find_alike_in_turns(evidence: Evidence) -> dict[Site, float]:
-    """Returns what inner loops compute, or look up in constant memory, alike in each turn of a loop around them, with the part that is spared.
-
-    It depends on nothing that the outer loop brings from the turn before, or loads: on the counter of the inner loop alone, which
-    begins anew and makes as many turns. No compiler exchanges loops, or keeps as many values as the inner one has turns.
-    """
-    found: dict[Site, float] = {}
-    for loops in evidence.loops.values():
-        for outer in loops:
-            nest = evidence.inside(outer)
-            inner = loops_within(outer, loops)
-            within = [inside for one in inner if (inside := evidence.inside(one))]
-            if not within or (turns := evidence.turns(nest[0], outer)) <= 1:
-                continue
-            brought = {site for site in nest if may_change(site)}
-            changed = {name for site in nest for name in site.use.results}
-            own = set(find_depending(nest, inner, brought, before=changed))
-            for inside in within:
-                if inside[-1] in own:  # each turn makes another number of turns
-                    continue
-                alike = (site for site in inside if site not in own and _computes(site))
-                found |= {site: max(found.get(site, 0.0), 1 - 1 / turns) for site in alike}
-    return found
-
-
-def _computes(site: Site) -> bool:
-    return (site.kind in (*ARITHMETIC, "conversion") and bool(site.use.written)) or is_indexed(site)
 
 
 def _unfused(evidence: Evidence) -> list[Site]:

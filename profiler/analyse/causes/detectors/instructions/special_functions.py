@@ -88,18 +88,23 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_these = evidence.without(dict.fromkeys(fractions, 1.0)).resources.get(_UNIT, 0.0)
     busy = 100 * evidence.model.busy.get(_UNIT, 0.0) * of_these
     spared = {site: part * site.executed for site, part in fractions.items()}
-    names, advice = _advice_on(spared)
-    of_roots = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in roots.items())
     places = {site.instruction.place for site in compared}
-    of_functions = sum(part for site, part in spared.items() if site.instruction.place in places)
-    if 2 * max(of_roots, of_functions) > sum(spared.values()):
-        advice = _BY_SQUARES if of_roots > of_functions else _BY_ARGUMENTS
-    in_triton = advice if advice in (_WITHOUT_FAST_FORM, _BY_SQUARES, _BY_ARGUMENTS) else ""
-    if 2 * sum(spared[site] for site in _find_of_doubles(evidence)) > sum(spared.values()):
-        advice = in_triton = _OF_DOUBLES
-    if 2 * sum(one.whole.precise * site.executed for site, one in powers.items()) > sum(spared.values()):
+    of_powers = sum(one.whole.precise * site.executed for site, one in powers.items())
+    of_doubles = sum(spared[site] for site in _find_of_doubles(evidence))
+    of_roots = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in roots.items())
+    of_compared = sum(part for site, part in spared.items() if site.instruction.place in places)
+    most = sum(spared.values()) / 2
+    names, advice = _advice_on(spared)
+    in_triton = advice if advice == _WITHOUT_FAST_FORM else ""
+    if of_powers > most:
         advice = by_products(powers)
         in_triton = powers_in_triton(advice)
+    elif of_doubles > most:
+        advice = in_triton = _OF_DOUBLES
+    elif of_roots > most:
+        advice = in_triton = _BY_SQUARES
+    elif of_compared > most:
+        advice = in_triton = _BY_ARGUMENTS
     yield Candidate(
         "special-functions",
         f"{whole_percent(share)} % of the executed instructions evaluate divisions, roots or functions, and keep the special-function units "

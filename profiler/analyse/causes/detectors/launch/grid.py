@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.idle_lanes.lanes import SHARE_TURNS
+from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS
 from profiler.analyse.causes.evidence.blocks_of_sm import (
     find_occupancy_limits,
     left_of_blocks,
@@ -33,7 +33,7 @@ from profiler.analyse.causes.flow.working_blocks import (
 )
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.causes import TOO_SHORT
-from profiler.text import whole_percent
+from profiler.text import counted, whole_percent
 
 _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
@@ -41,6 +41,7 @@ _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tent
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
+_SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 FEWER_WARPS = (
     "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: several rows at once, a loop over "
@@ -89,26 +90,21 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     if not blocks or not sms or not waves or waves >= 1.0:
         return
     chains = count_chains(evidence) if follows_itself(evidence) else math.inf
-    if chains == 1:
-        return
     of_others = 1 - 1 / chains
     if chains < math.inf:
         of_others *= 1 - evidence.model.life_share("long_scoreboard")
+    if not of_others:
+        return
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
+    empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")
+    advice, in_triton = (_MORE_BLOCKS if blocks == count_blocks(evidence) else _LESS_EACH), ""
+    if chains < math.inf:
+        advice, in_triton = _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
     yield Candidate(
         "grid-too-small",
-        f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: "
-        + (
-            f"{whole_percent(100 * idle)} % of the SMs have nothing to do."
-            if idle > latency
-            else f"{whole_percent(100 * (1 - waves))} % of their places are empty."
-        ),
-        _FEWER_CHAINS.format(chains)
-        if chains < math.inf
-        else _MORE_BLOCKS
-        if blocks == count_blocks(evidence)
-        else _LESS_EACH,
+        f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: {whole_percent(100 * empty[0])} % of {empty[1]}.",
+        advice,
         weights=_busiest_code(evidence),
         evidence={
             "blocks": blocks,
@@ -122,7 +118,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         saves=(1 - evidence.model.starting)
         * min(max(idle, latency), of_others)
         * (1 - _served_alone(evidence)),
-        in_triton=_FEWER_ELEMENTS if chains < math.inf else "",
+        in_triton=in_triton,
     )
 
 
@@ -141,13 +137,15 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
     """Names a last round of blocks that leaves places empty."""
     waves, idle = count_waves(evidence), _idle_in_last_round(evidence)
     if waves and idle > 0 and not _is_held_back(evidence):
+        filling = "The grid fills" if part_working(evidence) == 1 else "The blocks that have work fill"
+        last = 100 * (waves - math.floor(waves))
         yield Candidate(
             "uneven-last-wave",
-            f"{'The grid fills' if part_working(evidence) == 1 else 'The blocks that have work fill'} the GPU {waves:.2f} times: in the last round, {whole_percent(100 * (waves - math.floor(waves)))} % of the places have a block.",
-            f"Choose the work of a block so that the rounds are full, or launch {math.floor(waves)} full round{'s' * (waves >= 2)} of blocks "
-            "that share all work out.",
+            f"{filling} the GPU {waves:.2f} times: in the last round, {whole_percent(last)} % of the places have a block.",
+            f"Choose the work of a block so that the rounds are full, or launch {counted(math.floor(waves), 'full round')} of "
+            "blocks that share all work out.",
             weights=_busiest_code(evidence),
-            evidence={"waves": waves, "last_round_pct": 100 * (waves - math.floor(waves))},
+            evidence={"waves": waves, "last_round_pct": last},
             saves=find_unfilled(evidence),
             at_most=idle,
         )
@@ -173,68 +171,77 @@ def _idle_in_last_round(evidence: Evidence) -> float:
 
 def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     """Names work that keeps some SMs, or some warps, busy for longer than the others."""
-    least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
-    short_lived = _is_short_lived(evidence)
-    missing = _missing_warps(evidence) if not short_lived else 0.0
-    more_work = _below_most(evidence, "smsp__inst_executed")
-    if least is not None and mean and most:
-        between = 1 - mean / most
-        # Where all execute as much, an SM took longer because it was given a block more, and another will be the next time. That
-        # explains the time of a round of blocks, and no more: a long block alone executes little in a long time.
-        a_round = 1 / max(1.0, count_waves(evidence))
-        between = between if more_work is None else max(min(between, more_work), between - a_round)
-        active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
-        which = (
-            f"SMs are active for {whole_percent(100 * least / most)} % at least, and {whole_percent(100 * mean / most)} % on average, of the time of the "
-            "busiest one"
-        )
-        # SMs that never have a block are idle because blocks are too few.
-        if 0 < (blocks := count_working_blocks(evidence)) < (sms := evidence.find("sms") or 1.0):
-            having = min(1.0, mean / most * sms / blocks)
-            active["sm_with_block_active_mean_pct"] = 100 * having
-            which = f"SMs with a block are active for {whole_percent(100 * having)} % of the time of the busiest one, on average"
-    else:  # schedulers without a warp, beyond those of a launch that only starts
-        starting = START_NS / (evidence.find("duration_ns") or START_NS)
-        between = 0.0 if short_lived else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
-        active = {"scheduler_empty_pct": 100 * between}
-        which = f"For {whole_percent(100 * between)} % of the time a scheduler has no warp"
+    between, active, of_active = _busy_unevenly(evidence)
+    missing = 0.0 if _is_short_lived(evidence) else _missing_warps(evidence)
     blocks, sms = count_working_blocks(evidence), evidence.find("sms") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
     # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
-    of_sms, of_warps = (between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY))
+    of_sms, of_warps = between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY)
     if not may_work_differently(evidence):
         of_warps = 0.0
     saves = max(of_sms, of_warps)
-    # Where SMs execute as much more as they have more blocks, no block differs from another.
-    lacking = _lacking_a_block(evidence)
-    by_a_block = (
-        of_sms >= of_warps
-        and lacking > 0
-        and more_work is not None
-        and abs(more_work - lacking) <= _OF_LAST_BLOCKS
+    if saves <= 0:
+        return
+    uneven = _find_uneven_loops(evidence)
+    sentence = f"{of_active}: some blocks take much longer than the rest."
+    advice, in_triton = _SHARE_EVENLY, ""
+    if of_warps > of_sms:
+        held = whole_percent(100 * (1 - missing))
+        sentence = f"On average, an SM holds {held} % of the warps that fit: some warps work much longer than those beside them."
+    if _are_left_early(evidence, uneven):
+        advice = f"{SHARE_TURNS} Split a list that is still longer than the others."
+    if of_sms >= of_warps and _differ_by_a_block(evidence):
+        sentence = f"{of_active}: some have a block more than others."
+        advice, in_triton = (_AS_MANY_BLOCKS.format(sms, what) for what in ("blocks", "programs"))
+    yield Candidate(
+        "load-imbalance",
+        sentence,
+        advice,
+        weights=uneven or _busiest_code(evidence),
+        evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
+        saves=saves,
+        blames_lines=bool(uneven),
+        in_triton=in_triton,
     )
-    longer = (
-        "some have a block more than others" if by_a_block else "some blocks take much longer than the rest"
-    )
-    if saves > 0:
-        uneven = _find_uneven_loops(evidence)
-        yield Candidate(
-            "load-imbalance",
-            f"{which}: {longer}."
-            if of_sms >= of_warps
-            else f"On average, an SM holds {whole_percent(100 * (1 - missing))} % of the warps that fit: some warps work much longer than those beside them.",
-            _AS_MANY_BLOCKS.format(sms, "blocks")
-            if by_a_block
-            else f"{SHARE_TURNS} Split a list that is still longer than the others."
-            if _are_left_early(evidence, uneven)
-            else "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter.",
-            weights=uneven or _busiest_code(evidence),
-            evidence={**active, "resident_warps_pct": 100 * (1 - missing)},
-            saves=saves,
-            blames_lines=bool(uneven),
-            in_triton=_AS_MANY_BLOCKS.format(sms, "programs") if by_a_block else "",
+
+
+def _busy_unevenly(evidence: Evidence) -> tuple[float, dict[str, float], str]:
+    """Returns for which part of the time SMs are idle beside the busiest one, with the figures that show it and a sentence on them."""
+    least, mean, most = (evidence.find(f"l1tex__cycles_active.{which}") for which in ("min", "avg", "max"))
+    if least is None or not mean or not most:
+        # Schedulers without a warp, beyond those of a launch that only starts.
+        starting = START_NS / (evidence.find("duration_ns") or START_NS)
+        empty = 0.0 if _is_short_lived(evidence) else max(0.0, evidence.model.wait_share(NO_WARP) - starting)
+        return (
+            empty,
+            {"scheduler_empty_pct": 100 * empty},
+            f"For {whole_percent(100 * empty)} % of the time a scheduler has no warp",
         )
+    between = 1 - mean / most
+    # Where all execute as much, an SM took longer because it was given a block more, and another will be the next time. That
+    # explains the time of a round of blocks, and no more: a long block alone executes little in a long time.
+    more_work, a_round = _below_most(evidence, "smsp__inst_executed"), 1 / max(1.0, count_waves(evidence))
+    if more_work is not None:
+        between = max(min(between, more_work), between - a_round)
+    active = {"sm_active_least_pct": 100 * least / most, "sm_active_mean_pct": 100 * mean / most}
+    # SMs that never have a block are idle because blocks are too few.
+    if 0 < (blocks := count_working_blocks(evidence)) < (sms := evidence.find("sms") or 1.0):
+        having = 100 * min(1.0, mean / most * sms / blocks)
+        sentence = f"SMs with a block are active for {whole_percent(having)} % of the time of the busiest one, on average"
+        return between, active | {"sm_with_block_active_mean_pct": having}, sentence
+    at_least, on_average = (whole_percent(percent) for percent in active.values())
+    return (
+        between,
+        active,
+        f"SMs are active for {at_least} % at least, and {on_average} % on average, of the time of the busiest one",
+    )
+
+
+def _differ_by_a_block(evidence: Evidence) -> bool:
+    """Returns whether SMs execute as much more than others as they have more blocks: then no block differs from another."""
+    more_work, lacking = _below_most(evidence, "smsp__inst_executed"), _lacking_a_block(evidence)
+    return lacking > 0 and more_work is not None and abs(more_work - lacking) <= _OF_LAST_BLOCKS
 
 
 def _lacking_a_block(evidence: Evidence) -> float:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.idle_lanes.few_threads import share_out
 from profiler.analyse.causes.detectors.instructions.compilation import detect_spills, has_spills
+from profiler.analyse.causes.detectors.sharing_out import share_out
 from profiler.analyse.causes.evidence.blocks_of_sm import (
     MOST_REGISTERS,
     REGISTERS_AT_ONCE,

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
-from profiler.analyse.causes.flow.dataflow import choosers_of, find_depending, sources_of
+from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
 _DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
@@ -18,7 +18,6 @@ _NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 OF_A_DIVISION = 20
 _EITHER = "0xfc"  # the table of LOP3 by which it says whether one of two words has a bit
-_RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "tensor")
 _DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special")
 
 
@@ -47,48 +46,6 @@ def find_dividing(evidence: Evidence) -> list[Site]:
         if site in found
         or (site.kind in _DIVIDING and site.executed <= divisions.get(site.instruction.place or "", 0.0))
     ]
-
-
-def find_turn_counts(evidence: Evidence) -> list[Site]:
-    """Returns the instructions of divisions whose quotients only say how many turns loops make.
-
-    The compiler divides by a loop's step, where it does not know that, so as to unroll the loop. No division need stand in the source.
-    A quotient that only decides whether a thread works at all, such as in a test of bounds, is none of them: it decides no loop.
-    """
-    counting: list[Site] = []
-    dividing = set(find_dividing(evidence))
-    for function, sites in evidence.by_function.items():
-        by_place: dict[str | None, set[Site]] = {}
-        for site in sites:
-            if site in dividing:
-                by_place.setdefault(site.instruction.place, set()).add(site)
-        for place, some in by_place.items():
-            converting = {site for site in some if _DIVISION.match(site.opcode)}
-            if not (place and converting):
-                continue
-            made = list(find_depending(sites, evidence.loops.get(function, []), converting))
-            if {site.kind for site in made}.isdisjoint((*ACCESSES, *_RESULTS)) and any(
-                _decides_turns(evidence, site) for site in made
-            ):
-                counting += some
-    return counting
-
-
-def _decides_turns(evidence: Evidence, branch: Site) -> bool:
-    """Returns whether a branch leads back in a loop, or past a loop that made no turn, as where none is left behind an unrolled one."""
-    here = branch.instruction.offset
-    if any(loop.end == here for loop in evidence.loops.get(branch.function, [])):
-        return True
-    code = evidence.profile.code
-    if branch.leads_to is None or code is None:
-        return False
-    return any(
-        here < one.offset < branch.leads_to
-        and one.target is not None
-        and here < one.target <= one.offset
-        and not one.executed
-        for one in code.functions[branch.function]
-    )
 
 
 def divides_integers(function: Sequence[Site]) -> bool:

@@ -29,18 +29,17 @@ _DIVISOR = re.compile(r"I2F(\.\w+)*\.RP")
 
 
 class Repeated(NamedTuple):
-    """Holds by instruction the part that is spared if the results are loaded, and the instructions that make these results.
+    """Holds by instruction the part that is spared if the results are loaded.
 
     Results that are more than the data of which they are made, as where that is unpacked, are longer to load: `unpacking` holds all that
     makes such results, from the loads on, which a block can do once for the work of several.
     """
 
     spared: Mapping[Site, float]
-    results: Set[Site]
     unpacking: Set[Site]
 
 
-_NOTHING = Repeated({}, frozenset(), frozenset())
+_NOTHING = Repeated({}, frozenset())
 
 
 def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = True) -> Repeated:
@@ -90,7 +89,7 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = Tru
     parts = {site: of_results if site in results else 1.0 for site in (*made, *serving)}
     parts |= dict.fromkeys(loads, of_loads)
     spared = {site: part for site in sites if (part := parts.get(site, 0.0)) > 0}
-    return Repeated(spared, results, frozenset(parts) if needed > loaded > 0 else frozenset())
+    return Repeated(spared, frozenset(parts) if needed > loaded > 0 else frozenset())
 
 
 def _computes(evidence: Evidence, site: Site) -> bool:

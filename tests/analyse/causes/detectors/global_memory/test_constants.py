@@ -117,17 +117,3 @@ def test_wider_accesses_look_as_much_up():
         ]
         (candidate,) = detect_narrow(add_lookups(evidence_of(*lines, facts=facts)))
         assert candidate.effect.resources["issue"] == pytest.approx(shrinking)
-
-
-@pytest.mark.parametrize(
-    ("lines", "by_data"),
-    [
-        ([*PIXEL, "LDC R5, c[0x3][R4]"], True),
-        ([*PIXEL, "LOP3.LUT R7, R4, 0xff, R7, 0x78, !PT", "LDC R5, c[0x3][R7]"], True),
-        (["S2R R0, SR_TID.X", "LDC R5, c[0x3][R0]"], False),
-    ],
-)
-def test_no_order_of_lanes_brings_lookups_together_that_data_sends_apart(lines, by_data):
-    (candidate,) = find(*lines, WAITING)
-    assert ("let all lanes of a warp look at the same place" in candidate.advice) != by_data
-    assert "into shared memory" in candidate.advice

@@ -46,66 +46,6 @@ ROWS = ("S2R R2, SR_CTAID.{}", "S2R R9, SR_TID.X", "IMAD R2, R2, 0x400, R9", ("L
         ("IADD3 R2, R2, 0x80, RZ", 400.0), ("@P0 BRA 0x30", 400.0))  # fmt: skip
 
 
-def rows_of(index, delivered, facts=None):
-    """The loads ask for 51,200 bytes: four blocks of a grid of 4 x 1 for the same quarter, where only y decides."""
-    lines = [one.format(index) if isinstance(one, str) else one for one in ROWS]
-    known = {3: {"sectors": 1600.0, "ideal_sectors": 1600.0} | (facts or {})}
-    return evidence_of(*lines, facts=known, figures={"dram_bytes_read": delivered}, grid=4)
-
-
-@pytest.mark.parametrize(
-    ("index", "delivered", "found"),
-    [
-        ("Y", 51_200.0, ["redundant-global-loads"]),  # four blocks, four times
-        ("Y", 25_600.0, []),  # twice: caches hold it for most of them
-        ("X", 51_200.0, []),  # each block has its own
-    ],
-)
-def test_blocks_that_load_the_same_data_are_named_if_device_memory_delivers_it_again(index, delivered, found):
-    evidence = rows_of(index, delivered)
-    assert names(redundant_loads.detect_redundant_loads, evidence) == found
-    for candidate in redundant_loads.detect_redundant_loads(evidence):
-        assert candidate.evidence == {"delivered_again": 4.0, "blocks_alike": 4.0}
-        assert candidate.effect.resources["dram"] == pytest.approx(3 / 4)
-
-
-@pytest.mark.parametrize(
-    ("more", "sectors", "found"),
-    [
-        ("LDG.E R5, [R30.64]", 800.0, []),  # may have asked for half of it
-        ("LDG.E R5, [R30.64]", 700.0, ["redundant-global-loads"]),
-        ("LDL R5, [R1]", 800.0, []),
-        ("STG.E [R30.64], R5", 800.0, ["redundant-global-loads"]),
-        ("UTMALDG.2D [UR8], [UR4]", 0.0, []),  # of any size
-    ],
-)
-def test_bytes_that_other_accesses_may_have_read_are_not_blamed_on_redundant_loads(more, sectors, found):
-    lines = [one.format("Y") if isinstance(one, str) else one for one in ROWS]
-    facts = {
-        3: {"sectors": 1600.0, "ideal_sectors": 1600.0},
-        6: {"sectors": sectors, "ideal_sectors": sectors},
-    }
-    evidence = evidence_of(*lines, more, facts=facts, figures={"dram_bytes_read": 51_200.0}, grid=4)
-    assert names(redundant_loads.detect_redundant_loads, evidence) == found
-
-
-@pytest.mark.parametrize(("sectors", "found"), [(800.0, []), (799.0, ["redundant-global-loads"])])
-def test_the_same_for_every_block_must_be_most_of_what_device_memory_delivers(sectors, found):
-    """1,000 blocks load the same 51 bytes beside rows of their own: what is left may be those rows, fetched twice."""
-    lines = [one.format("Y") if isinstance(one, str) else one for one in ROWS]
-    facts = {
-        3: {"sectors": 1600.0, "ideal_sectors": 1600.0},
-        6: {"sectors": sectors, "ideal_sectors": sectors},
-    }
-    evidence = evidence_of(*lines, "LDG.E R5, [R30.64]", facts=facts, figures={"dram_bytes_read": 51_200.0})
-    assert names(redundant_loads.detect_redundant_loads, evidence) == found
-
-
-def test_sectors_that_no_lane_uses_are_not_delivered_for_other_blocks():
-    (candidate,) = redundant_loads.detect_redundant_loads(rows_of("Y", 102_400.0, {"sectors": 3200.0}))
-    assert candidate.evidence["delivered_again"] == 4.0
-
-
 @pytest.mark.parametrize(("delivered", "hits", "found"), [(6000.0, 90.0, 1), (7000.0, 90.0, 0)])  # fmt: skip
 def test_loads_are_redundant_if_caches_serve_each_byte_more_than_twice(delivered, hits, found):
     """100 loads of 128 bytes ask for 12,800."""

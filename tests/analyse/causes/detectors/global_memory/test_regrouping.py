@@ -8,13 +8,12 @@ from profiler.analyse.causes.detectors.global_memory import layout
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
 
 
-def columns(*lines, facts=None, l1_misses=1.0, delivered=16.0, dram=0.1):
+def columns(*lines, l1_misses=1.0, delivered=16.0, dram=0.1):
     """A warp of each block loads a column of halves: 32 sectors, of which it uses a sixteenth."""
-    known = {0: {"sectors": 3200.0, "ideal_sectors": 200.0}} | (facts or {})
     needed = 200 * 32
     evidence = evidence_of(
         *(lines or ("LDG.E.U16 R4, [R2.64]", "SHFL.BFLY PT, R5, R4, 0x10, 0x1f", BARRIER, "EXIT")),
-        facts=known,
+        facts={0: {"sectors": 3200.0, "ideal_sectors": 200.0}},
         figures={"l2_sectors": 3200 * l1_misses},
         busy={"issue": 0.4, "dram": dram},
     )
@@ -32,8 +31,6 @@ def columns(*lines, facts=None, l1_misses=1.0, delivered=16.0, dram=0.1):
         ({"l1_misses": 0.4}, 1.0),  # the block finds most sectors in L1
         ({"delivered": 64.0}, 1.0),  # device memory delivers three quarters for nobody
         ({"lines": (("LDG.E.U16 R4, [R2.64]", 100.0), BARRIER, "@P0 BRA 0x0", "EXIT")}, 1.0),  # the next turn may use the rest
-        ({"facts": {1: {"waits": {"long_scoreboard": 5}}, 3: {"waits": {"barrier": 95}}}}, 1 / 16),
-        ({"facts": {1: {"waits": {"long_scoreboard": 2}}, 3: {"waits": {"barrier": 98}}}}, 1.0),  # nobody waits for the column
     ],
 )  # fmt: skip
 def test_a_block_that_keeps_its_column_takes_its_neighbours_too(changes, launches):

@@ -63,18 +63,6 @@ def test_where_nothing_is_loaded_the_last_instruction_becomes_the_load():
     assert one.effect.resources["fma"] == pytest.approx(1 / 4 * 7 / 8, abs=0.002)
 
 
-def test_the_results_are_stored_and_loaded_once():
-    read = {"dram_bytes_read": 6400 * 32 * 4.0, "dram_bytes_written": 0.0}
-    (one,) = found(
-        figures=read, load="LDG.E R8, [R4]; IADD3 R8, R8, R0, RZ", sites_before=("S2R R0, SR_TID.X",)
-    )
-    assert one.effect.resources["dram"] == pytest.approx(-2 / 8)
-    (one,) = found(figures=read)  # one for the block, and not for each of 128 threads
-    assert one.effect.resources["dram"] == pytest.approx(-2 / 8 / 128)
-    (one,) = found()  # nobody knows how much passes
-    assert one.effect.resources["dram"] == 0.0
-
-
 @pytest.mark.parametrize(
     "changed",
     [

@@ -9,10 +9,8 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.instructions import special_functions
 from profiler.analyse.causes.detectors.instructions.constant_powers import (
-    doubles_by_products,
     find_constant_powers,
 )
-from profiler.analyse.causes.detectors.instructions.number_types import detect_fp64
 
 LOGARITHM = "FFMA R12, R6, 1.9251366722983220825e-08, R11"
 
@@ -138,45 +136,3 @@ def test_the_advice_names_the_exponent_and_how_to_write_the_power():
 def test_where_other_functions_take_more_the_advice_is_on_them():
     sines = ["FMUL R26, R20, 0.63661974668502807617", *["FFMA R27, R26, R27, R28"] * 25] * 8
     assert "__sinf" in detected("3", *sines).advice
-
-
-# Doubles
-
-
-def power_of_doubles(exponent, low="R8", rounds="6.75539944105574400000e+15"):
-    """As nvcc 13.0 multiplies the two parts of the logarithm, in R6 and R8, and begins the exponential."""
-    return (
-        "MUFU.RCP64H R7, R13", f"DMUL R2, R6, {exponent}", "DADD R8, R10, R8", f"DFMA R6, R6, {exponent}, -R2",
-        f"DFMA R6, {low}, {exponent}, R6", "DADD R8, R2, R6", f"DFMA R10, R8, R10, {rounds}",
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("exponent", "formula"),
-    [("2", "`x * x`"), ("1.5", "`sqrt(x) * x`"), ("-2", "`r * r` with `r = 1 / x`"), ("-0.5", "`rsqrt(x)`")],
-)
-def test_a_power_of_doubles_is_written_by_products_and_a_root(exponent, formula):
-    (candidate,) = detect_fp64(evidence_of(*power_of_doubles(exponent)))
-    assert candidate.advice == (
-        f"Write the power of {exponent} as {formula}. If single precision is enough, compute in float."
-    )
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        power_of_doubles(
-            "UR6"
-        ),  # an exponent that no operand can hold, such as 2.4, or one that is not known
-        power_of_doubles("3", rounds="1"),  # no exponential
-        power_of_doubles("3")[1:],  # no logarithm
-        power_of_doubles("3")[:4] + power_of_doubles("3")[5:],  # no low part
-    ],
-)
-def test_a_double_without_all_signs_of_a_power_is_none(lines):
-    assert doubles_by_products(evidence_of(*lines)) == (0, "")
-
-
-def test_where_other_doubles_take_more_the_advice_is_on_them():
-    (candidate,) = detect_fp64(evidence_of(*power_of_doubles("3"), *["DFMA R20, R22, R24, R20"] * 200))
-    assert candidate.advice.startswith("Compute in float")

@@ -4,8 +4,8 @@ import pytest
 from made_evidence import LOAD, LOOP, evidence_of
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
-from profiler.analyse.causes.detectors.idle_lanes.few_threads import share_out
 from profiler.analyse.causes.detectors.launch import occupancy
+from profiler.analyse.causes.detectors.sharing_out import share_out
 
 # One lane of each warp goes through a row, and through a column.
 ROW, COLUMN = "IADD3 R2, R2, 0x4, RZ", "IADD3 R2, R2, 0x400, RZ"

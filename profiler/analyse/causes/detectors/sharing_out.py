@@ -1,4 +1,4 @@
-"""Says what to do about blocks of fewer threads than a warp has lanes: several of them in one, or one of them for all lanes."""
+"""Says how to share work out among the lanes of a warp: that of a block of few threads, and the turns of uneven loops."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.catalog.metrics import LANES
 from profiler.text import counted
 
+SHARE_TURNS = (
+    "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
+    "equally many turns."
+)
 _WALK = (
     "Let 32 threads or more share the work of one thread out: each takes neighbouring elements in turn (from `threadIdx.x` on, in steps of "
     "`blockDim.x`), and shuffles add up what all need."
