@@ -63,30 +63,6 @@ def address_registers(instruction: Instruction) -> frozenset[str]:
     return frozenset(found)
 
 
-def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register: str) -> list[int]:
-    """Returns the instructions whose result a register may hold: the last ones before, and those of the turn before in a loop around."""
-    nearest = _writers_in(evidence, sites[index].function)
-    loop = evidence.innermost_loop(sites[index])
-    inside = evidence.inside(loop) if loop else []
-    first, last = (
-        (evidence.place(one, sites) for one in (inside[0], inside[-1])) if inside else (index, index - 1)
-    )
-    found: list[int] = []
-    writer = nearest(index, register)
-    while writer is not None and writer < index and writer not in found:
-        found.append(writer)
-        if sites[writer].instruction.predicate is None:
-            break
-        writer = nearest(writer, register)  # which stays where the predicate does not hold
-    else:
-        writer = None
-    if writer is None or writer < first:
-        again = nearest(last + 1, register)
-        if again is not None and index <= again <= last:
-            found.append(again)
-    return found
-
-
 def find_address_work(evidence: Evidence, accesses: Iterable[Site] | None = None) -> Set[Site]:
     """Returns the instructions whose results become addresses, of these accesses or of all: work that finds data, and does not process it."""
 
