@@ -6,7 +6,8 @@ import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain
 from operator import attrgetter
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from profiler.analyse.code.registers import (
     register_of,
     written_registers,
 )
+from profiler.catalog.metrics import LANES
 
 _Step = TypeVar("_Step")
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
@@ -29,6 +31,7 @@ _OF_A_PAIR = re.compile(r"(?<!U)R(\d+)\.64")
 # How many instructions behind another the one that reads its result is looked for. It bounds the search, and is a choice: it has to exceed
 # what compilers put between a result and its use to hide the latency.
 NEAR = 24
+_NEARLY_ALL = 0.9  # of the lanes; what counts them is sampled beside what counts executions
 COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
 # A value that was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
@@ -186,6 +189,31 @@ def readers_of(
             yield site
         if overwrites(site) if overwrites else register in site.use.written:
             return
+
+
+def uses_of(evidence: Evidence, site: Site) -> Iterator[Site]:
+    """Yields what reads a result, in its loop, in the next turn too, and behind the loop; other results only some lanes write to its register."""
+    code = evidence.by_function[site.function]
+    here = evidence.place(site, code)
+    loop = evidence.innermost_loop(site)
+    inside = evidence.inside(loop) if loop else []
+    for register in site.use.written:
+        overwrites = partial(_overwrites, site, register)
+        if not inside:
+            yield from readers_of(register, code[here + 1 :], overwrites)
+            continue
+        place, first = evidence.place(site, inside), evidence.place(inside[0], code)
+        behind = inside[place + 1 :]
+        yield from readers_of(register, chain(behind, inside[: place + 1]), overwrites)
+        if not any(map(overwrites, behind)):
+            yield from readers_of(register, code[first + len(inside) :], overwrites)
+
+
+def _overwrites(writer: Site, register: str, site: Site) -> bool:
+    """Returns whether all lanes that wrote a register write another result to it: not under a predicate, nor in a branch."""
+    if register not in site.use.written or site.instruction.predicate:
+        return False
+    return site.executed * (site.lanes or LANES) >= _NEARLY_ALL * writer.executed * (writer.lanes or LANES)
 
 
 def reach(
