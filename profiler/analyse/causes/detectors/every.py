@@ -14,7 +14,9 @@ from profiler.analyse.causes.detectors.global_memory import (
 )
 from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
+    copies,
     lanes,
+    zeros,
 )
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
@@ -71,6 +73,8 @@ DETECTORS: tuple[Detector, ...] = (
     lanes.detect_idle_lanes,
     lanes.detect_lanes_without_thread,
     alike.detect_repeated_by_threads,
+    copies.detect_copies,
+    zeros.detect_zeros_added,
     unoverlapped_loads.detect_unoverlapped_loads,
     dependent_chains.detect_dependent_chain,
     barriers.detect_barriers,

@@ -145,6 +145,21 @@ def choosers_of(evidence: Evidence, site: Site) -> list[Site]:
     return found
 
 
+def made_of(inside: Sequence[Site], first: Set[Site]) -> Set[Site]:
+    """Returns what is made of the results of these instructions in one turn of a loop."""
+    found: set[Site] = set()
+    registers: set[str] = set()
+    for site in inside:
+        is_made = not registers.isdisjoint(site.use.inputs)
+        if is_made:
+            found.add(site)
+        if is_made or site in first:
+            registers.update(site.use.written)
+        else:
+            registers.difference_update(site.use.written)
+    return found
+
+
 def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
     """Returns the instructions whose result is stored."""
     value = register_of(store.instruction.operands[-1])

@@ -78,11 +78,23 @@ def is_of_loaded_data(evidence: Evidence, makers: Iterable[Site]) -> bool:
     return not find_differing_in_block(evidence).isdisjoint(loads)
 
 
+def find_own_indices(evidence: Evidence) -> list[Site]:
+    """Returns the instructions that read which thread of its block this is."""
+    return [
+        site
+        for site in evidence.sites
+        if site.instruction.name in ("S2R", "S2UR", "CS2R")
+        and not any(one in site.instruction.text for one in _OF_A_BLOCK)
+    ]
+
+
 def _yield_differing_in_block(evidence: Evidence) -> Iterator[Site]:
+    own = set(find_own_indices(evidence))
+
     def differs(site: Site) -> bool | None:
         name = site.instruction.name
         if name in ("S2R", "S2UR", "CS2R"):
-            return not any(one in site.instruction.text for one in _OF_A_BLOCK)
+            return site in own
         return True if name == "ELECT" or site.kind in NOT_REPEATED else None
 
     return _follow(evidence, differs)

@@ -13,6 +13,7 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     choosers_of,
     find_pointers,
+    made_of,
     makers_of_value,
     reach,
     sources_of,
@@ -83,8 +84,8 @@ def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site
     loads = {site for site in inside if site.kind == "shared load" and not is_apart(evidence, site, stores)}
     if not loads:
         return set()
-    of_others = _made_of(inside, loads)
-    sums = _made_of(inside, loads | shuffles)
+    of_others = made_of(inside, loads)
+    sums = made_of(inside, loads | shuffles)
     stored = {one for site in stores for one in _makers_in_turn(evidence, site)}
     own: list[Site] = [one for site in shuffles - of_others for one in sources_of(evidence, site)]
     deciding = [one for site in inside if site.kind == "control" for one in choosers_of(evidence, site)]
@@ -93,21 +94,6 @@ def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site
         return set()
     barriers = {site for site in inside if site.kind == "barrier"}
     return {*barriers, *stores, *loads, *shuffles, *(stored & sums)}
-
-
-def _made_of(inside: Sequence[Site], first: Set[Site]) -> Set[Site]:
-    """Returns what is made of the results of these instructions in one turn of a loop."""
-    found: set[Site] = set()
-    registers: set[str] = set()
-    for site in inside:
-        is_made = not registers.isdisjoint(site.use.inputs)
-        if is_made:
-            found.add(site)
-        if is_made or site in first:
-            registers.update(site.use.written)
-        else:
-            registers.difference_update(site.use.written)
-    return found
 
 
 @kept

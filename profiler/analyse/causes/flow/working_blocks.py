@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.reduction_trees import VOTES
 from profiler.analyse.code.registers import opposite_of
@@ -17,6 +18,12 @@ from profiler.catalog.metrics import LANES
 
 _STORES: tuple[Kind, ...] = ("global store", "atomic", "shared atomic")
 _ALWAYS = "PT"
+# An index in the grid, `blockIdx.x * blockDim.x + threadIdx.x`, of 64 bits too, and a comparison by size.
+_INDEX = {"SR_CTAID.X", "SR_TID.X", "c[0x0][0x0]"}
+_OF_LAUNCH = re.compile(
+    r"SR_\w+\.?\w|c\[0x0\]\[0x[0-9a-f]\]"
+)  # parameters come behind the sizes of the launch
+_IN_ORDER = re.compile(r"S2U?R|U?LDC|U?MOV|U?IMAD|U?IADD3|SHF\.R\.S32\.HI|ISETP\.[GL][ET]")
 
 
 @kept
@@ -121,7 +128,7 @@ def _find_working(evidence: Evidence) -> tuple[float, bool]:
 
     Such a block leaves its place to the next one after a few instructions: it is no part of a round. A test that depends on the
     thread may end some warps of a block, and the block stays; but each block that stays has a warp at least, so that there are no
-    more of them than warps that go on.
+    more of them than warps that go on. Where it compares the index in the whole grid, warps that go on are in the first blocks.
     """
     part, differing = 1.0, set[Site]()
     for site, following in pairwise(evidence.sites):
@@ -138,10 +145,27 @@ def _find_working(evidence: Evidence) -> tuple[float, bool]:
         ):
             differing = differing or find_differing_in_block(evidence)
             if site in differing:
-                left = following.executed / evidence.sites[0].executed * _warps_of_block(evidence)
+                left = following.executed / evidence.sites[0].executed
+                if _compares_index(evidence, site):
+                    blocks = count_blocks(evidence)
+                    return min(part, math.ceil(left * blocks) / blocks), False
+                left *= _warps_of_block(evidence)
                 return min(part, left), left < part
             part *= following.executed / site.executed
     return part, False
+
+
+def _compares_index(evidence: Evidence, leave: Site) -> bool:
+    """Returns whether a thread leaves by its index in a grid of one dimension: by whether it is greater, or less, than what is alike for all."""
+    shape = evidence.shape
+    if shape is None or shape.grid[0] != shape.blocks or shape.block[0] != shape.threads:
+        return False
+    tests = reach(choosers_of(evidence, leave), lambda one: choosers_of(evidence, one))
+    makers = reach(tests, lambda one: sources_of(evidence, one))
+    return (
+        all(_IN_ORDER.match(one.opcode) for one in makers)
+        and {part for one in makers for part in _OF_LAUNCH.findall(one.instruction.text)} == _INDEX
+    )
 
 
 def count_blocks(evidence: Evidence) -> float:

@@ -1,4 +1,4 @@
-"""Detects loops in whose turns the threads of a block add up what they hold, where each of them could add up on its own."""
+"""Detects loops in whose turns the threads of a warp or a block add up what they hold, where each of them could add up on its own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.flow.dataflow import predicates_read
-from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.dataflow import made_of, makers_of_value, predicates_read
+from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
-from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT, stored_registers
+from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
 from profiler.analyse.code.registers import REGISTER
 
 # Their results do not depend on the order of what they add up, except for rounding.
@@ -25,15 +25,15 @@ _MOVES = ("MOV", "IMAD.MOV")
 
 
 def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loops that add up what the threads of a block hold in each turn, only to add that to a sum.
+    """Names loops that add up what the threads of a warp or a block hold in each turn, only to add that to a sum.
 
     Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. The same holds for a
     maximum.
     """
-    for loop in sorted(evidence.loops_around(evidence.of("barrier")), key=lambda one: one.start):
+    shuffles = [site for site in evidence.of("mio") if site.opcode.startswith(SUMMING)]
+    for loop in sorted(evidence.loops_around(shuffles), key=lambda one: one.start):
         inside = evidence.inside(loop)
-        barrier = next(site for site in inside if site.kind == "barrier")
-        turns = evidence.turns(barrier, loop)
+        turns = evidence.turns(next(site for site in inside if site in shuffles), loop)
         exchange = _Exchange(evidence, inside)
         if turns < TURNS_WORTH_IT or not exchange.only_adds():
             continue
@@ -42,8 +42,7 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
         said = known_turns(evidence, loop, turns)
         yield Candidate(
             "redundant-shared-accesses",
-            f"In {each_turn(said)}, threads exchange values through shared memory and meet at barriers to add them up, and only "
-            "add the result to what they have.",
+            f"In {each_turn(said)}, threads exchange values {exchange.way()} to add them up, and only add the result to what they have.",
             "Let each thread add up its own values in the loop, and add up over the threads once, after it"
             + (", where each scales its sum to the greatest maximum." if exchange.has_maximum() else "."),
             evidence.without(fractions),
@@ -60,7 +59,8 @@ class _Exchange:
     """Follows through one turn of a loop what its threads exchange, to sums of all turns.
 
     `of_others` holds the registers with what other threads had, and by which operation their values became one. `scaled` holds those that
-    depend on a maximum of all turns.
+    depend on a maximum of all turns. Shared memory and its barriers are part of the exchange if what is stored there was added up over
+    lanes: where each thread stores what it has, they serve something else.
     """
 
     def __init__(self, evidence: Evidence, inside: Sequence[Site]) -> None:
@@ -72,6 +72,15 @@ class _Exchange:
         self.of_exponents: set[Site] = set()
         self._tested: set[str] = set()  # predicates
         self._stored_by = ""
+        sums = made_of(inside, {site for site in inside if site.opcode.startswith(SUMMING)})
+        self._of_sums = {
+            not sums.isdisjoint(makers_of_value(evidence, site))
+            for site in inside
+            if site.kind == "shared store"
+        }
+
+    def way(self) -> str:
+        return "through shared memory and meet at barriers" if True in self._of_sums else "by shuffles"
 
     def has_maximum(self) -> bool:
         return bool(self.of_exponents)
@@ -82,15 +91,11 @@ class _Exchange:
         A maximum may be subtracted from exponents. Sums of exponentials that are rescaled as it grows are as right if each thread
         rescales its own by a maximum of its own, and those of all threads are rescaled to the greatest when they are added up.
         """
-        if not all(self._goes_on(site) for site in self.inside):
+        if len(self._of_sums) > 1 or not all(self._goes_on(site) for site in self.inside):
             return False
-        used = {site.instruction.name for site in self.exchanging}
-        through_memory = any(site.kind == "shared load" for site in self.exchanging)
         known = {*self.sums, *self.of_exponents}
         return bool(
             self.sums
-            and through_memory
-            and "SHFL" in used
             and not _are_read_next_turn(self.of_others.keys(), self.inside)
             and not _are_read_next_turn(self.scaled, self.inside, known)
         )
@@ -102,10 +107,7 @@ class _Exchange:
         ways = {self.of_others[name] for name in read if name in self.of_others}
         if site.kind == "control" and not self._tested.isdisjoint(predicates_read(site)):
             return False
-        if site.kind == "barrier":
-            self.exchanging.append(site)
-            return True
-        if one.name == "SHFL" or site.kind in SHARED:
+        if one.name == "SHFL" or (True in self._of_sums and site.kind in (*SHARED, "barrier")):
             return self._moves(site, ways)
         if ways:
             return self._takes_in(site, ways - {""})
@@ -116,17 +118,11 @@ class _Exchange:
         return True
 
     def _moves(self, site: Site, ways: Set[str]) -> bool:
-        one = site.instruction
-        is_store = site.kind == "shared store"
-        # What is stored without having been added up over lanes may be meant for others.
-        if is_store and self.of_others.keys().isdisjoint(stored_registers(one)):
-            return False
         if not self.scaled.isdisjoint(site.use.inputs):
             return False
-        way = self._stored_by if site.kind == "shared load" else "".join(ways)
-        if is_store:
-            self._stored_by = way
-        self._exchange(site, way)
+        if site.kind == "shared store":
+            self._stored_by = "".join(ways)
+        self._exchange(site, self._stored_by if site.kind == "shared load" else "".join(ways))
         return True
 
     def _takes_in(self, site: Site, ways: Set[str]) -> bool:

@@ -18,6 +18,8 @@ TURN = {
     "next": "IADD3 R2, R2, 0x80, RZ",
     "end": "@P0 BRA 0x10",
 }
+# The same without shared memory, by the lanes of a warp.
+IN_A_WARP = {"store": "", "meet": "", "fetch": "", "sum": "FADD R4, R10, R4"}
 
 
 def found(turns=64, line=None, **changed):
@@ -50,6 +52,16 @@ def test_threads_could_add_up_their_own_values_and_exchange_sums_once():
 
 
 @pytest.mark.parametrize(
+    "own", [TURN["own"], f"STS [R23], R8; {BARRIER}; LDS R8, [R24]"], ids=["alone", "beside a tile"]
+)
+def test_lanes_that_add_up_by_shuffles_alone_could_do_so_once_as_well(own):
+    """What threads exchange through shared memory before they add anything up stays."""
+    (one,) = found(**IN_A_WARP, own=own)
+    assert [site.instruction.name for site in one.weights] == ["SHFL", "FADD"]
+    assert "by shuffles" in one.sentence
+
+
+@pytest.mark.parametrize(
     "changed",
     [
         {"sum": "FADD R4, R12, R4; FMUL R8, R4, R7"},  # each turn needs the sum
@@ -62,12 +74,7 @@ def test_threads_could_add_up_their_own_values_and_exchange_sums_once():
         {
             "store": "STS [R25], R8; STS [R23], R10"
         },  # so is what is stored as it was loaded, before it is shuffled
-        {
-            "meet": "",
-            "fetch": "",
-            "store": "",
-            "sum": "FADD R4, R10, R4",
-        },  # inside of a warp, without meeting
+        {**IN_A_WARP, "sum": "FADD R4, R10, R4; FMUL R8, R10, R7"},
         {"turns": 3},
     ],
 )

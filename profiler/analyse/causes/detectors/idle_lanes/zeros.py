@@ -1,0 +1,72 @@
+"""Detects warps without an element, which bring the zero that sums begin with to a sum over their block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import makers_of_value, sources_of
+from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
+from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.code.loops import Loop
+from profiler.text import whole_percent
+
+
+def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
+    """Names warps that pass by the loop in which others add up, and only bring a constant to what the block makes of all sums.
+
+    The block could do without them: all that they execute goes, with their part of the exchange.
+    """
+    adding = {site: entering for site in evidence.sites if (entering := _count_adding(evidence, site))}
+    if not adding or (part := min(1 - entering / site.executed for site, entering in adding.items())) <= 0:
+        return
+    most = max(adding.values())
+    gone = {site: part for site in evidence.sites if _count_coming(evidence, site) > most}
+    if any(site.kind == "global load" and site in find_differing_in_block(evidence) for site in gone):
+        return  # an element of another kind
+    effect = evidence.without(gone)
+    yield Candidate(
+        "idle-lanes",
+        f"{whole_percent(100 * part)} % of the warps have no element: they bring the value with which sums begin to what their block makes of all sums.",
+        "Give a block no more threads than it has elements: use smaller blocks, or let a block take several rows.",
+        Effect({**effect.resources, LAUNCH: effect.resources.get(ISSUE, 0.0)}, effect.waits),
+        {site: evidence.charged[site].total or site.executed for site in gone},
+        {"warps_without_work_pct": 100 * part},
+    )
+
+
+def _count_adding(evidence: Evidence, exchange: Site) -> float:
+    """Returns how many warps enter loops to make the sum that an instruction hands to other threads, if it is a constant for the rest; else 0."""
+    if exchange.kind == "shared store":
+        makers = makers_of_value(evidence, exchange)
+    else:
+        makers = sources_of(evidence, exchange) if exchange.opcode.startswith(SUMMING) else []
+    if len(makers) != 1 or not is_carried(evidence, makers[0]):
+        return 0.0
+    code, around = evidence.by_function[exchange.function], evidence.innermost_loop(exchange)
+    loops: set[Loop] = set()
+    for one in reversed(code[: evidence.place(exchange, code)]):
+        if set(makers[0].use.written).isdisjoint(one.use.written):
+            continue
+        if (loop := evidence.innermost_loop(one)) and loop != around:
+            loops.add(loop)
+            continue
+        is_constant = one.kind == "other" and not one.use.inputs
+        return (
+            sum(_count_entering(evidence, exchange.function, loop) for loop in loops) if is_constant else 0.0
+        )
+    return 0.0
+
+
+def _count_entering(evidence: Evidence, function: int, loop: Loop) -> float:
+    before = evidence.last_before(function, loop)
+    return before.executed if before else 0.0
+
+
+def _count_coming(evidence: Evidence, site: Site) -> float:
+    """Returns how many warps come to an instruction, or to the loop around it."""
+    loop = evidence.innermost_loop(site)
+    return _count_entering(evidence, site.function, loop) if loop else site.executed
