@@ -49,7 +49,7 @@ def _by_place(evidence: Evidence, weights: Mapping[Site, float]) -> list[_AtPlac
 def _at_calls(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tuple[Site, Site, float]]:
     """Yields each site with what it weighs at which instruction: the calls of a function share out what that weighs."""
     calls = find_calls(evidence)
-    for site, weight in weights.items():
+    for site, weight in sorted(weights.items(), key=lambda one: (one[0].function, one[0].position)):
         for call, part in calls.get(site, {site: 1.0}).items():
             yield site, call, weight * part
 

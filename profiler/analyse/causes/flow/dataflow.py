@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache, partial
 from itertools import chain
 from operator import attrgetter
@@ -190,6 +190,33 @@ def readers_behind(evidence: Evidence, site: Site, registers: Iterable[str] | No
     behind = code[evidence.place(site, code) + 1 :]
     written = site.use.written if registers is None else registers
     return [reader for register in written for reader in readers_of(register, behind)]
+
+
+@kept
+def readers_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
+    """Returns by instruction what reads its result next, in one walk through a function."""
+    found: dict[Site, list[Site]] = {}
+    for site in evidence.by_function[function]:
+        for source in sources_of(evidence, site):
+            found.setdefault(source, []).append(site)
+    return found
+
+
+def find_serving(
+    sites: Sequence[Site],
+    going: Set[Site],
+    readers: Mapping[Site, Collection[Site | None]],
+    among: Set[Site],
+) -> list[Site]:
+    """Returns what goes with the instructions that are `going`, the last first: which of these `among` all nothing else reads."""
+    gone: set[Site | None] = set(going)
+    found = []
+    for site in reversed(sites):
+        used = readers.get(site)
+        if used and site in among and site not in gone and gone.issuperset(used):
+            gone.add(site)
+            found.append(site)
+    return found
 
 
 def readers_of(
