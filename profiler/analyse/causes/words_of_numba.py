@@ -43,8 +43,14 @@ NUMBA_SAYS = {
     "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies": "Do four or more elements in each turn, with independent "
     "work: an inner loop over a constant number (`range(4)`) is unrolled whole",
     "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn` or `__dmul_rn`), or write `fma(a, b, c)`": "Write `cuda.fma(a, b, c)`",
-    "(`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`)": "(`fastmath=True` of `@cuda.jit`, or `libdevice.fast_expf`, `fast_logf`, "
-    "`fast_sinf`, `fast_fdividef` and `rsqrtf`)",
+    "`-use_fast_math`": "`fastmath=True` of `@cuda.jit`",
+    "`__expf`": "`libdevice.fast_expf`",
+    "`__logf`": "`libdevice.fast_logf`",
+    "`__sinf`": "`libdevice.fast_sinf`",
+    "`__tanf`": "`libdevice.fast_tanf`",
+    "`__powf`": "`libdevice.fast_powf`",
+    "`__fdividef`": "`libdevice.fast_fdividef`",
+    "`rsqrtf`": "`libdevice.rsqrtf`",
     "of powf": "of powers",
     "__fdividef(1, x)": "libdevice.fast_fdividef(1, x)",
     "rsqrtf(x)": "libdevice.rsqrtf(x)",

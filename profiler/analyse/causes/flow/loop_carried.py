@@ -9,6 +9,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
+    find_pointers,
     makers_of_value,
     reach,
     sources_of,
@@ -36,10 +37,42 @@ def follows_itself(evidence: Evidence) -> bool:
     It stores the result of each turn, so that the turns cannot be shared out and added up as those of a sum can: more blocks
     would have no work, unless a thread makes several such results.
     """
-    loops = {loop for _, loop in _stores_of_chains(evidence)}
-    inside = dict.fromkeys(
-        site for loop in loops for site in evidence.inside(loop)
-    )  # one loop may be in another
+    return _take_most_of_the_time(evidence, {loop for _, loop in _stores_of_chains(evidence)})
+
+
+def stores_in_each_turn(evidence: Evidence) -> bool:
+    """Returns whether warps spend most of the time in a loop of which most turns store results of their own, so that blocks can share the turns out.
+
+    A turn may start from what the one before has left in shared memory, or in an array that it loads as well. Where few turns store,
+    as in a search, those before may say where.
+    """
+    return _take_most_of_the_time(
+        evidence,
+        [
+            loop
+            for loop in evidence.loops_around(evidence.of("global store"))
+            if _stores_its_own(evidence, loop)
+        ],
+    )
+
+
+def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:
+    inside = evidence.inside(loop)
+    stores = [one for one in inside if one.kind == "global store" and evidence.innermost_loop(one) == loop]
+    loaded = {array for one in inside if one.kind == "global load" for array in find_pointers(evidence, one)}
+    return (
+        not any(one.kind == "barrier" or one.stores_in_shared for one in inside)
+        and not any(_stores_what_it_carries(evidence, one, loop) for one in stores)
+        and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
+        and any(
+            2 * one.executed > inside[-1].executed and not has_fixed_address(evidence, one) for one in stores
+        )
+    )
+
+
+def _take_most_of_the_time(evidence: Evidence, loops: Iterable[Loop]) -> bool:
+    # One loop may be in another.
+    inside = dict.fromkeys(site for loop in loops for site in evidence.inside(loop))
     waiting = sum(evidence.charged[site].total for site in inside)
     return waiting > sum(evidence.waits_by_reason.values()) / 2
 

@@ -26,6 +26,7 @@ from profiler.analyse.causes.flow.dataflow import (
     find_depending,
     makers_of_value,
     reach,
+    readers_behind,
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
@@ -96,6 +97,8 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         advice, in_triton = _WITH_LARGER_COPIES, _IN_ONE_PROGRAM
     elif apart:
         advice, in_triton = _IN_ONE_THREAD, _IN_ONE_PROGRAM
+    elif any(site.kind == most and _gives_places(evidence, site) for site in sites):
+        advice, in_triton = advice + _IN_ORDER, IN_TRITON[ATOMIC_CONTENTION] + _IN_ORDER
     # Where atomics cost nothing, larger blocks are another cause's remedy.
     cost_something = round(max(waiting, *(100 * part for part in busy.values()))) > 0
     # Atomics that queue at few places take as long without fences: 16M updates of 256 places take 4,341 us with them and 4,336 us without,
@@ -118,6 +121,11 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         },
         in_triton=in_triton,
     )
+
+
+def _gives_places(evidence: Evidence, site: Site) -> bool:
+    """Returns whether something reads what was there before an addition, as a thread does that takes the next place in a queue."""
+    return ".ADD" in site.opcode and bool(readers_behind(evidence, site))
 
 
 def _sampled(evidence: Evidence, sites: Iterable[Site]) -> float:
@@ -190,6 +198,10 @@ def _is_seen(evidence: Evidence, sites: Sequence[Site]) -> bool:
     return round(100 * evidence.time_of(sites)) > 0
 
 
+_IN_ORDER = (
+    " The old value is used, as where it says which place comes next: take room for all of a block by one update, and let a prefix sum give each "
+    "element its place in that."
+)
 _WITHOUT_FENCES = " Where no other access has to be in order with the updates, leave out their fences (`cuda::memory_order_relaxed`)."
 _WITHOUT_FENCES_IN_TRITON = (
     ' Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).'

@@ -89,7 +89,8 @@ def _name_tile(
 def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate | None) -> Candidate:
     """Returns the cause that loads of a place that stays are, and the stores with them that put a sum back there in each turn of a loop.
 
-    Such a sum is loaded in vain and stored in vain. If a tile for other loads saves more, which is another change, the sum counts as a store.
+    Such a sum is loaded in vain and stored in vain. It counts as a store where less than half is saved by the loads alone, or if a tile for other
+    loads, which is another change, saves more.
     Where other loads are repeated besides, the larger saving says which of the two is named.
     """
     stored = _stored_back(evidence, fixed)
@@ -101,8 +102,10 @@ def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate
     of_sums, of_others = (without_loads(evidence, some) for some in (sums, others))
     if sums and evidence.model.saved(of_sums) >= evidence.model.saved(of_others):
         tile_first = tile and evidence.model.saved(tile.effect) > evidence.model.saved(of_sums)
+        of_loads = without_loads(evidence, {site: part for site, part in sums.items() if site not in stored})
+        by_stores = evidence.model.saved(of_loads) < evidence.model.saved(of_sums) / 2
         return Candidate(
-            "redundant-global-stores" if tile_first else "redundant-global-loads",
+            "redundant-global-stores" if tile_first or by_stores else "redundant-global-loads",
             "A loop keeps a value in global memory: in each turn, it loads and stores the same address.",
             "Keep the value in a register while the loop runs, and store it once, after the loop.",
             of_sums,

@@ -9,7 +9,14 @@ from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turn
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
-from profiler.analyse.causes.flow.dataflow import find_address_work, find_depending, find_processing
+from profiler.analyse.causes.flow.dataflow import (
+    find_address_work,
+    find_depending,
+    find_processing,
+    makers_of_value,
+    reach,
+    sources_of,
+)
 from profiler.catalog.metrics import LANES
 
 _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
@@ -67,7 +74,8 @@ def what_is_idle(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, s
     exchanging = _with_loaded_from_shared(evidence) & work.keys()
     if _are_most(work, exchanging) and any(site.kind in SHARED for site in exchanging):
         of_one = {site for site in exchanging if LANES * (1 - idle[site]) <= ONE_LANE}
-        if any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one):
+        by_few = any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one)
+        if by_few and _passes_in_steps(evidence):
             return _STEPS
         if _are_most(work, of_one):
             if any(site.instruction.name == "SHFL" for site in evidence.of("mio")):
@@ -78,6 +86,15 @@ def what_is_idle(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, s
             )
             return _ONE_FOR_ALL if left_by_all else _ONE_ALONE
     return _BY_DATA if _are_most(idle, _find_passed_by(evidence) & idle.keys()) else _NO_WORK
+
+
+def _passes_in_steps(evidence: Evidence) -> bool:
+    """Returns whether threads store in shared memory what they have made of values from there, for the next step."""
+    return any(
+        one.kind == "shared load"
+        for store in evidence.of("shared store")
+        for one in reach(makers_of_value(evidence, store), lambda site: sources_of(evidence, site))
+    )
 
 
 def _are_most(idle: Mapping[Site, float], some: Set[Site]) -> bool:

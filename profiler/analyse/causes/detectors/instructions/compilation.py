@@ -11,7 +11,8 @@ from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.dataflow import STACK, address_registers
+from profiler.analyse.causes.flow.dataflow import STACK, address_registers, reach, sources_of
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
@@ -95,6 +96,13 @@ _ARRAY = (
 )
 
 
+_BY_TABLE = (
+    "The places come from a table in constant memory, whose numbers the compiler does not know: let it know them (a `constexpr` array, or the numbers "
+    "written out), and unroll the loop, so that the local array fits into registers."
+)
+_CONSTANTS = "c[0x3]"  # of `__constant__`: .nv.constant3 in the file of machine code; the others are parameters and the compiler's own
+
+
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads and stores of local memory, which hold spilled registers or indexed arrays."""
     sites = evidence.of("local")
@@ -114,11 +122,28 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         + (with_registers if spilled else ", where the compiler keeps an array that is indexed at run time."),
         (_WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS)
         if spilled
+        else _BY_TABLE
+        if _come_from_constants(evidence, placed)
         else _ARRAY,
         Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
         weights,
         {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
     )
+
+
+def _come_from_constants(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether most of these accesses are at places that `__constant__` memory says, the same for all threads and whatever they load."""
+    differing = find_differing_in_block(evidence)
+    of_constants = 0.0
+    for site in sites:
+        makers = reach(
+            sources_of(evidence, site, address_registers(site.instruction)),
+            lambda one: sources_of(evidence, one),
+        )
+        known = differing.isdisjoint(makers) and not any(one.kind in ACCESSES for one in makers)
+        if known and any(_CONSTANTS in one.instruction.text for one in makers):
+            of_constants += site.executed
+    return 2 * of_constants > sum(site.executed for site in sites)
 
 
 def has_spills(evidence: Evidence) -> bool:

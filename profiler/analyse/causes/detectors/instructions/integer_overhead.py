@@ -15,7 +15,8 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     find_dividing_64_bits,
 )
 from profiler.analyse.causes.flow.branch_conditions import compares_data
-from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import choosers_of, find_address_work, reach, sources_of
+from profiler.analyse.causes.flow.lane_values import ends_turns
 from profiler.analyse.code.math_functions.sizes import is_tested
 from profiler.text import whole_percent
 
@@ -150,14 +151,21 @@ def _find_hashing(evidence: Evidence) -> Set[Site]:
 
 
 def _tests(evidence: Evidence) -> list[Site]:
-    """Returns the comparisons of integers: tests of bounds and of the loop's end.
+    """Returns the comparisons of integers that test bounds: those that end the turns of a loop are loop-overhead's.
 
     Minima may be the result itself, as in a network that sorts. A precise root tests the bits of its argument.
     """
+    ending = {
+        test
+        for branch in evidence.of("control")
+        if branch.instruction.name == "BRA" and ends_turns(evidence, branch)
+        for test in choosers_of(evidence, branch)
+    }
     return [
         site
         for site in evidence.of("integer")
         if site.instruction.name == "ISETP"
+        and site not in ending
         and not compares_data(evidence, site)
         and not any(is_tested(one.instruction) for one in sources_of(evidence, site))
     ]

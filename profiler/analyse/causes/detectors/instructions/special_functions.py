@@ -13,6 +13,10 @@ from profiler.analyse.causes.detectors.instructions.constant_powers import (
     find_constant_powers,
     powers_in_triton,
 )
+from profiler.analyse.causes.detectors.instructions.fast_forms import (
+    WITHOUT_FAST_FORM,
+    advise_on_functions,
+)
 from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -94,8 +98,8 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_roots = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in roots.items())
     of_compared = sum(part for site, part in spared.items() if site.instruction.place in places)
     most = sum(spared.values()) / 2
-    names, advice = _advice_on(spared)
-    in_triton = advice if advice == _WITHOUT_FAST_FORM else ""
+    names, advice = advise_on_functions(spared, dropped)
+    in_triton = advice if advice == WITHOUT_FAST_FORM else ""
     if of_powers > most:
         advice = by_products(powers)
         in_triton = powers_in_triton(advice)
@@ -118,14 +122,6 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-_WITH_FAST_FORM = (
-    "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), multiply instead of dividing and of "
-    "powf, or look values up."
-)
-_WITHOUT_FAST_FORM = (
-    "Evaluate a polynomial of your own with as many terms as the result needs (half of the terms give half of the digits), evaluate it less "
-    "often, or look values up."
-)
 _BY_SQUARES = "Compare the squares instead of the roots (`x * x + y * y < r * r`). If only the nearest is wanted, take the root of that one, at the end."
 
 
@@ -145,21 +141,6 @@ def _find_of_doubles(evidence: Evidence) -> list[Site]:
     """Returns the called functions that compute in double precision."""
     functions = (one for one in find_compiler_functions(evidence) if not divides_integers(one.sites))
     return [site for one in functions if any(two.kind == "fp64" for two in one.sites) for site in one.sites]
-
-
-def _advice_on(spared: Mapping[Site, float]) -> tuple[str, str]:
-    """Returns the names of functions that have no fast form, and advice that fits the lines where most is spared."""
-    found = [(site.instruction.place, one) for site in spared if (one := lasting_function(site.instruction))]
-    lines = {line for line, one in found if not one.formula}
-    # Where lgamma is, the remainder is lgamma's own.
-    lasting = [one for line, one in found if not one.formula or line not in lines]
-    names = ", ".join(sorted({one.name for one in lasting}))
-    of_polynomials = sum(part for site, part in spared.items() if site.instruction.place in lines)
-    if 2 * of_polynomials > sum(spared.values()):
-        return names, _WITHOUT_FAST_FORM
-    formulas = sorted({f"{one.name} as `{one.formula}`" for one in lasting if one.formula})
-    written = f" Where it is precise enough, write {' and '.join(formulas)}." if formulas else ""
-    return names, _WITH_FAST_FORM + written
 
 
 def _evaluates(site: Site) -> bool:

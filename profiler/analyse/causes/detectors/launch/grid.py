@@ -21,7 +21,7 @@ from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads, may_work_differently
 from profiler.analyse.causes.flow.lane_values import is_left_early
-from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself
+from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself, stores_in_each_turn
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
@@ -40,8 +40,15 @@ _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tent
 # By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
-_MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
+_MORE_BLOCKS = (
+    "Split the work into more blocks: smaller tiles, blocks for the turns of an outer loop, a warp or a block for the result that one thread makes "
+    "now, or several blocks that add up their parts of one result."
+)
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
+_FEWER_TURNS = (
+    "Each turn of a loop stores results of its own: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
+    "or in a loop that steps by the whole grid."
+)
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 FEWER_WARPS = (
     "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: several rows at once, a loop over "
@@ -95,12 +102,16 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         of_others *= 1 - evidence.model.life_share("long_scoreboard")
     if not of_others:
         return
+    advice, in_triton = _MORE_BLOCKS, ""
+    if chains < math.inf:
+        advice, in_triton = _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
+    elif blocks < count_blocks(evidence):
+        advice = _LESS_EACH
+    elif stores_in_each_turn(evidence):
+        advice, in_triton = _FEWER_TURNS.format("blocks"), _FEWER_TURNS.format("programs")
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
     empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")
-    advice, in_triton = (_MORE_BLOCKS if blocks == count_blocks(evidence) else _LESS_EACH), ""
-    if chains < math.inf:
-        advice, in_triton = _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
     yield Candidate(
         "grid-too-small",
         f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: {whole_percent(100 * empty[0])} % of {empty[1]}.",

@@ -53,6 +53,24 @@ def test_a_lock_that_is_taken_by_an_exchange_counts_with_all_of_its_loop():
     assert {site.position for site in candidate.weights} == {1, 2, 3, 4, 5}
 
 
+@pytest.mark.parametrize(
+    ("update", "reader", "in_order"),
+    [
+        ("ATOMG.E.ADD.STRONG.GPU PT, R8, [R2.64], R9", "IMAD.WIDE R10, R8, 0x4, R12", True),
+        ("ATOMS.ADD R8, [R2], R9", "IMAD.WIDE R10, R8, 0x4, R12", True),
+        ("ATOMG.E.ADD.STRONG.GPU PT, R8, [R2.64], R9", "IMAD.WIDE R10, R7, 0x4, R12", False),
+        ("ATOMG.E.CAS.STRONG.GPU PT, R8, [R2.64], R6, R9", "IMAD.WIDE R10, R8, 0x4, R12", False),
+        ("REDG.E.ADD.STRONG.GPU [R2.64], R9", "IMAD.WIDE R10, R8, 0x4, R12", False),
+    ],
+)
+def test_what_is_added_up_first_still_gives_each_its_place_if_the_old_value_is_used(update, reader, in_order):
+    (candidate,) = atomics.detect_atomics(evidence_of(update, reader, "EXIT"))
+    assert all(
+        ("take room for all of a block" in advice) is in_order
+        for advice in (candidate.advice, candidate.in_triton or candidate.advice)
+    )
+
+
 FENCE, UPDATED = "@P1 MEMBAR.ALL.GPU", "@P1 ATOMG.E.MAX.S32.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"
 
 

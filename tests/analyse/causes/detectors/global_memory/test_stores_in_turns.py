@@ -156,6 +156,22 @@ def test_of_a_sum_in_memory_and_another_load_that_repeats_the_larger_saving_is_n
     assert loads == {"LDG.E R6, [R8.64]" if said == "keeps a value" else "LDG.E R14, [R12.64]"}
 
 
+@pytest.mark.parametrize(("of_loads", "of_stores", "kind"), [(80, 10, "loads"), (10, 80, "stores")])
+def test_a_sum_in_memory_is_named_for_the_stores_if_the_loads_alone_save_less_than_half(
+    of_loads, of_stores, kind
+):
+    """Warps wait for what is loaded where it is added, and in the queue of accesses for the stores before theirs."""
+    turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", "STG.E [R8.64], R6", "@P0 BRA 0x10")
+    facts = {
+        1: {"sectors": 800.0},
+        2: {"waits": {"long_scoreboard": of_loads}},
+        3: {"sectors": 25_600.0, "waits": {"lg_throttle": of_stores}},
+    }
+    lines = ("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
+    candidate = next(iter(redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts))))
+    assert candidate.name == f"redundant-global-{kind}"
+
+
 def test_sums_that_an_unrolled_loop_finds_anew_in_each_turn_of_the_loop_around_it_are_kept_in_memory():
     """`for (s) for (c) out[c] += …`, of which only the outer loop is left: it computes the places of the sums from the same values."""
     turn = (

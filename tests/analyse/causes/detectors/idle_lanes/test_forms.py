@@ -29,6 +29,8 @@ LOADED = [("LDG.E R4, [R2.64]", ALL), ("STS [R3], R4", ALL), (BARRIER, ALL)]
         ([*LOADED, *added_up(ONE)], "One lane works on what all have left", "Let all lanes take part"),
         ([(line, ONE) for line, _ in LOADED] + added_up(ONE), "One lane of a warp does all of its work", "its share of the elements"),
         ([*LOADED, *added_up(SOME), (BARRIER, ALL), *added_up(ONE)], "Values pass through shared memory in steps", "by shuffles"),
+        # Nothing goes on from what is made of it.
+        ([*LOADED, *added_up(SOME)[:2], ("STG.E [R8.64], R7", SOME)], "Lanes have nothing to do", "end the others' warps"),
         # The edge of a tile is there for its neighbours.
         ([*LOADED, *added_up(MOST)], "Lanes have nothing to do", "end the others' warps"),
         (

@@ -134,6 +134,24 @@ def test_an_array_in_local_memory_is_where_its_elements_are_chosen():
     assert [site.opcode for site in candidate.weights] == ["LDL"]
 
 
+@pytest.mark.parametrize(
+    ("index", "by_constants"),
+    [
+        (["LDC R9, c[0x3][0x20]"], True),
+        (["MOV R8, 0x4", "LDC R9, c[0x3][R8]"], True),
+        (["S2R R8, SR_TID.X", "LDC R9, c[0x3][R8]"], False),  # each thread looks up another one
+        (["LDG.E R8, [R2.64]", "LDC R9, c[0x3][R8]"], False),  # data says which
+        (["LDC R9, c[0x0][0x210]"], False),  # a parameter
+    ],
+)
+def test_a_table_of_constants_that_says_the_places_of_an_array_should_be_known_to_the_compiler(
+    index, by_constants
+):
+    evidence = evidence_of(*index, "STL [R9], R4", "LDL R4, [R9]", "EXIT")
+    (candidate,) = compilation.detect_spills(evidence)
+    assert ("`constexpr`" in candidate.advice) is by_constants
+
+
 def register_conflicts(*lines, **facts):
     return list(
         compilation.detect_register_banks(evidence_of(*lines, facts={0: facts or {"waits": {"dispatch": 9}}}))

@@ -25,6 +25,10 @@ DIVISION = (
     "MUFU.RCP R6, R3", "FCHK P1, R0, R3", "FFMA R7, -R3, R6, 1", "FFMA R7, R6, R7, R6", "FFMA R6, R0, R7, RZ", "FFMA R8, -R3, R6, R0",
     "FFMA R7, R7, R8, R6", "@!P1 BRA 0x80",
 )  # fmt: skip
+ROOT = (
+    "VIADD R3, R2, 0xf3000000", "MUFU.RSQ R4, R2", "FMUL.FTZ R5, R2, R4", "FMUL.FTZ R6, R4, 0.5",
+    "FFMA R7, -R5, R5, R2", "FFMA R8, R7, R6, R5",
+)  # fmt: skip
 COUNTING = ("VIADD R30, R30, 0x1", "ISETP.NE.AND P0, PT, R30, 0x40, PT", "@P0 BRA 0x0")
 
 
@@ -50,6 +54,28 @@ def test_a_fast_form_needs_the_special_function_unit_itself(function, removed):
     candidate = found_in(*function, "MUFU.RCP R20, R20", of_function=len(function))
     on_unit = 1 + sum(line.startswith(("MUFU", "F2I", "FRND")) for line in function)
     assert candidate.effect.resources["xu"] == pytest.approx(removed / on_unit)
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        (SINE, "Use the fast form (`__sinf`, or `-use_fast_math`), or look values up."),
+        (POWER, "Use the fast form (`__powf`, or `-use_fast_math`), multiply instead of powf, or look values up."),
+        ((*DIVISION, *LOG), "Use the fast forms (`__logf`, `__fdividef`, or `-use_fast_math`), multiply instead of dividing, or"),
+        (["FFMA R7, R6, R7, -0.0013887316", *["FFMA R7, R6, R7, R8"] * 20], "Use the fast forms (`__expf`, `__logf`, `__sinf`,"),  # no name
+    ],
+)  # fmt: skip
+def test_the_fast_forms_that_are_named_are_those_of_what_the_kernel_evaluates(lines, named):
+    assert found_in(*lines, of_function=len(lines)).advice.startswith(named)
+
+
+def test_the_reciprocal_of_a_root_is_one_fast_form():
+    def advice(divisor):
+        lines = [*ROOT, f"IADD3 R10, {divisor}, 0x1800000, RZ", *["FFMA R11, R11, R12, R13"] * 16]
+        return found_in(*lines, of_function=len(lines)).advice
+
+    assert advice("R8").startswith("Use the fast form (`rsqrtf`, or")
+    assert advice("R9").startswith("Use the fast forms (`rsqrtf`, `__fdividef`, or")
 
 
 @pytest.mark.parametrize("executed", [100.0, 0.7, 33.3, 123_456.7])

@@ -96,6 +96,18 @@ def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion
     assert bool(list(number_types.detect_conversions(evidence))) != divides
 
 
+@pytest.mark.parametrize(
+    ("branch", "is_of_bounds"),
+    [("@P0 BRA 0x10", False), ("@P0 BRA 0x80", False), ("@P0 BRA 0x40", True)],
+)
+def test_a_test_that_ends_the_turns_of_a_loop_is_none_of_bounds(branch, is_of_bounds):
+    """It leads back, or out of the loop of 0x10 to 0x50; `loop-overhead` counts it. One that passes by a part of the turn is of bounds."""
+    lines = ("NOP", "ISETP.GE.AND P0, PT, R6, R9, PT", branch, "FADD R7, R7, R8", "FADD R5, R5, R8")
+    evidence = evidence_of(*lines, "@P1 BRA 0x10", "EXIT")
+    found = integer_overhead.find_spare_addresses(evidence)
+    assert [site.instruction.name for site in found] == ["ISETP"] * is_of_bounds
+
+
 LOADED = "LDG.E R4, [R10.64]"
 
 
@@ -120,7 +132,7 @@ LOADED = "LDG.E R4, [R10.64]"
     ],
 )
 def test_a_comparison_of_what_was_loaded_is_no_test_of_bounds(lines, is_of_bounds):
-    evidence = evidence_of(*lines, "@P0 BRA 0x0", "EXIT")
+    evidence = evidence_of(*lines, "@P0 BRA 0x100", "EXIT")
     tests = [site for site in evidence.sites if site.instruction.name == "ISETP"]
     found = integer_overhead.find_spare_addresses(evidence)
     assert [site for site in found if site.instruction.name == "ISETP"] == (tests if is_of_bounds else [])

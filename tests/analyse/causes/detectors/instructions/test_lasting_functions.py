@@ -58,7 +58,7 @@ def test_of_a_function_without_a_fast_form_half_of_the_terms_are_spared(lines, s
 
 @pytest.mark.parametrize(
     ("lines", "named", "advice"),
-    [(ASIN, True, "as many terms"), ((*ASIN, *SINE * 2), True, "fast forms"), (SINE, False, "fast forms")],
+    [(ASIN, True, "as many terms"), ((*ASIN, *SINE * 2), True, "fast form"), (SINE, False, "fast form")],
 )
 def test_it_is_named_and_advised_on_where_it_is_most_of_what_is_saved(lines, named, advice):
     """A sine on another line counts for itself."""

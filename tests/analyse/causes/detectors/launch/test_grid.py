@@ -76,6 +76,30 @@ def test_chains_that_a_thread_makes_side_by_side_are_work_for_more_blocks():
     assert "4 such rows" in candidate.advice
 
 
+LOADED, MADE, FROM = "LDC.64 R10, c[0x0][0x210]", "FADD R7, R4, R8", "LDC.64 R2, c[0x0][0x218]"
+
+
+@pytest.mark.parametrize(
+    ("lines", "shared_out"),
+    [
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, FORWARD, LOOP], True),
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, (STORED, 49.0), FORWARD, LOOP], False),  # what it has found
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, LOOP], False),  # the same place in each turn
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, "STS [R5], R7", STORED, FORWARD, LOOP], False),
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, "BAR.SYNC 0x0", MADE, STORED, FORWARD, LOOP], False),
+        (["LDC.64 R2, c[0x0][0x210]", LOADED, ("NOP", 1.0), LOAD, MADE, STORED, FORWARD, LOOP], False),
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, "FADD R7, R4, R7", LOOP, STORED], False),  # a sum
+    ],
+)
+def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(lines, shared_out):
+    """The loop begins behind the NOP; where it loads from the array to which it stores, a turn may need what another one stored."""
+    lines = [line.replace("0x10", "0x30") if line == LOOP else line for line in lines]
+    figures = {"waves": 0.5, "sms": 132.0}
+    evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}}, grid=64, figures=figures)
+    (candidate,) = grid.detect_small_grid(evidence)
+    assert ("Each turn of a loop stores results of its own" in candidate.advice) is shared_out
+
+
 @pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])
 def test_a_larger_grid_saves_nothing_of_what_starting_and_ending_the_launch_takes(starting, saved):
     evidence = evidence_of(LOAD, grid=66, figures={"waves": 0.5, "sms": 132.0})
