@@ -40,7 +40,6 @@ INDICES = (
     "SR_CTAID",
     "SR_LANEID",
 )  # special registers: of a thread in its block, of a block, and of a lane
-STACK = frozenset({"R1"})  # the pointer of the stack, from which spilled registers have constant distances
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
