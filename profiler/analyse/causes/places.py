@@ -10,7 +10,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
-from profiler.analyse.causes.flow.arithmetic.divisions import find_users_of_quotients
 from profiler.analyse.code.libraries import Written, find_authors
 
 _MOST_PLACES = 3
@@ -37,23 +36,22 @@ class _AtPlace(NamedTuple):
 
 def _by_place(evidence: Evidence, weights: Mapping[Site, float]) -> list[_AtPlace]:
     groups: dict[object, _AtPlace] = {}
-    for site, user, weight in _at_lines(evidence, weights):
+    for site, call, weight in _at_calls(evidence, weights):
         if weight > 0:
-            function = evidence.by_function[user.function]
-            one = _find_authors(evidence, user.function)[evidence.place(user, function)]
+            function = evidence.by_function[call.function]
+            one = _find_authors(evidence, call.function)[evidence.place(call, function)]
             authors, sites = groups.setdefault(one.instruction.place or one, _AtPlace({}, set()))
             authors[one] = authors.get(one, 0.0) + weight
             sites.add(site)
     return sorted(groups.values(), key=lambda group: -sum(group.authors.values()))
 
 
-def _at_lines(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tuple[Site, Site, float]]:
-    """Yields each site with what it weighs at which instruction: calls of a function, and what uses a quotient of 64 bits, share out what these weigh."""
-    calls, users = find_calls(evidence), find_users_of_quotients(evidence)
-    for site, weight in weights.items():
+def _at_calls(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tuple[Site, Site, float]]:
+    """Yields each site with what it weighs at which instruction: the calls of a function share out what that weighs."""
+    calls = find_calls(evidence)
+    for site, weight in sorted(weights.items(), key=lambda one: (one[0].function, one[0].position)):
         for call, part in calls.get(site, {site: 1.0}).items():
-            for user, of_it in users.get(call, {call: 1.0}).items():
-                yield site, user, weight * part * of_it
+            yield site, call, weight * part
 
 
 def find_signature(evidence: Evidence) -> list[CodePlace]:

@@ -1,7 +1,5 @@
 """What the sentence of a cause claims, and what it advises, hold for the kernel at hand."""
 
-from dataclasses import replace
-
 import pytest
 from made_evidence import LOAD, evidence_of
 
@@ -214,25 +212,6 @@ def test_a_function_that_divides_is_in_the_loop_that_calls_it(before, advised):
     lines = ("CALL.REL.NOINC 0x50", LOAD, "@P0 BRA 0x10", "EXIT", *DIVISION, "RET.REL.NODEC R2 0x0")
     (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(before, *lines, line=1))
     assert advised in candidate.advice
-
-
-def test_who_divides_64_bits_is_told_that_the_lines_are_those_of_the_results():
-    halves = (
-        "LOP3.LUT R6, R3, R11, RZ, 0xfc, !PT",
-        "BSSY B1, 0x80",
-        "ISETP.NE.U32.AND P0, PT, R6, RZ, PT",
-        "@!P0 BRA 0x50",
-        ("CALL.REL.NOINC 0x100", 0.0),
-    )
-    evidence = evidence_of(*halves, *DIVISION, "BSYNC B1", "I2F.U64 R4, R4", LOAD)
-    for site in evidence.sites[:11]:
-        site.instruction = replace(site.instruction, line=7)
-    (candidate,) = integer_overhead.detect_integer_overhead(evidence)
-    assert (
-        "keeps no source line of a division of 64 bits, and counts its time at what stands before it (line 7)"
-        in candidate.sentence
-    )
-    assert candidate.advice.startswith("Divide in 32 bits where the numbers fit.")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
     INDICES,
-    STACK,
     address_registers,
     choosers_of,
     find_processing,
@@ -17,7 +16,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.code.registers import predicates_in
 
-# What threads leave there, they have computed; except for spilled registers in local memory.
+# What threads leave there, they have computed.
 _COMPUTED: tuple[Kind, ...] = ("shared load", "atomic", "shared atomic")
 # By these, a loop counts, or moves a result on.
 _ADDING = ("IADD", "IADD3", "UIADD3", "VIADD", "MOV", "UMOV")
@@ -79,7 +78,7 @@ def _has_own_place(evidence: Evidence, load: Site) -> bool:
     """Returns whether an address comes from an index of the block or thread, or from what threads may have left in memory."""
     makers = reach(
         sources_of(evidence, load, address_registers(load.instruction)),
-        lambda one: _made_of(evidence, one),
+        lambda one: sources_of(evidence, one),
     )
     return any(one.kind in _COMPUTED or _names_index(one) for one in makers)
 
@@ -89,29 +88,7 @@ def _adds(site: Site) -> bool:
 
 
 def _feeding(evidence: Evidence, site: Site) -> Iterable[Site]:
-    return [*sources_of(evidence, site), *choosers_of(evidence, site), *_spills_of(evidence, site)]
-
-
-def _made_of(evidence: Evidence, site: Site) -> Iterable[Site]:
-    return [*sources_of(evidence, site), *_spills_of(evidence, site)]
-
-
-def _spills_of(evidence: Evidence, load: Site) -> list[Site]:
-    """Returns the stores of the register that is loaded again from its place on the stack, if an instruction does that.
-
-    Where an array is indexed at run time, any store may have been to that place.
-    """
-    if load.instruction.name != "LDL":
-        return []
-    stores = [site for site in evidence.by_function[load.function] if site.instruction.name == "STL"]
-    if any(not address_registers(site.instruction) <= STACK for site in (load, *stores)):
-        return []
-    return [
-        site
-        for site in stores
-        if site.instruction.operands[0] == load.instruction.operands[-1]
-        and site.opcode.partition(".")[2] == load.opcode.partition(".")[2]
-    ]
+    return [*sources_of(evidence, site), *choosers_of(evidence, site)]
 
 
 def _is_conditional(site: Site) -> bool:

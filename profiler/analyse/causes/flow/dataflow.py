@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from functools import lru_cache, partial
+from itertools import chain
 from operator import attrgetter
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ from profiler.analyse.code.registers import (
     register_of,
     written_registers,
 )
+from profiler.catalog.metrics import LANES
 
 _Step = TypeVar("_Step")
 _ADDRESS = re.compile(r"\[([^\]]*)\]")
@@ -29,6 +31,7 @@ _OF_A_PAIR = re.compile(r"(?<!U)R(\d+)\.64")
 # How many instructions behind another the one that reads its result is looked for. It bounds the search, and is a choice: it has to exceed
 # what compilers put between a result and its use to hide the latency.
 NEAR = 24
+_NEARLY_ALL = 0.9  # of the lanes; what counts them is sampled beside what counts executions
 COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
 # A value that was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
@@ -37,7 +40,6 @@ INDICES = (
     "SR_CTAID",
     "SR_LANEID",
 )  # special registers: of a thread in its block, of a block, and of a lane
-STACK = frozenset({"R1"})  # the pointer of the stack, from which spilled registers have constant distances
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
@@ -61,30 +63,6 @@ def address_registers(instruction: Instruction) -> frozenset[str]:
         # A copy to shared memory has an address of 64 bits only where it loads.
         found |= {f"R{int(number) + 1}" for number in _OF_A_PAIR.findall(address)}
     return frozenset(found)
-
-
-def find_writers(evidence: Evidence, sites: Sequence[Site], index: int, register: str) -> list[int]:
-    """Returns the instructions whose result a register may hold: the last ones before, and those of the turn before in a loop around."""
-    nearest = _writers_in(evidence, sites[index].function)
-    loop = evidence.innermost_loop(sites[index])
-    inside = evidence.inside(loop) if loop else []
-    first, last = (
-        (evidence.place(one, sites) for one in (inside[0], inside[-1])) if inside else (index, index - 1)
-    )
-    found: list[int] = []
-    writer = nearest(index, register)
-    while writer is not None and writer < index and writer not in found:
-        found.append(writer)
-        if sites[writer].instruction.predicate is None:
-            break
-        writer = nearest(writer, register)  # which stays where the predicate does not hold
-    else:
-        writer = None
-    if writer is None or writer < first:
-        again = nearest(last + 1, register)
-        if again is not None and index <= again <= last:
-            found.append(again)
-    return found
 
 
 def find_address_work(evidence: Evidence, accesses: Iterable[Site] | None = None) -> Set[Site]:
@@ -213,6 +191,33 @@ def readers_behind(evidence: Evidence, site: Site, registers: Iterable[str] | No
     return [reader for register in written for reader in readers_of(register, behind)]
 
 
+@kept
+def readers_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
+    """Returns by instruction what reads its result next, in one walk through a function."""
+    found: dict[Site, list[Site]] = {}
+    for site in evidence.by_function[function]:
+        for source in sources_of(evidence, site):
+            found.setdefault(source, []).append(site)
+    return found
+
+
+def find_serving(
+    sites: Sequence[Site],
+    going: Set[Site],
+    readers: Mapping[Site, Collection[Site | None]],
+    among: Set[Site],
+) -> list[Site]:
+    """Returns what goes with the instructions that are `going`, the last first: which of these `among` all nothing else reads."""
+    gone: set[Site | None] = set(going)
+    found = []
+    for site in reversed(sites):
+        used = readers.get(site)
+        if used and site in among and site not in gone and gone.issuperset(used):
+            gone.add(site)
+            found.append(site)
+    return found
+
+
 def readers_of(
     register: str, following: Iterable[Site], overwrites: Callable[[Site], bool] | None = None
 ) -> Iterator[Site]:
@@ -225,6 +230,31 @@ def readers_of(
             yield site
         if overwrites(site) if overwrites else register in site.use.written:
             return
+
+
+def uses_of(evidence: Evidence, site: Site) -> Iterator[Site]:
+    """Yields what reads a result, in its loop, in the next turn too, and behind the loop; other results only some lanes write to its register."""
+    code = evidence.by_function[site.function]
+    here = evidence.place(site, code)
+    loop = evidence.innermost_loop(site)
+    inside = evidence.inside(loop) if loop else []
+    for register in site.use.written:
+        overwrites = partial(_overwrites, site, register)
+        if not inside:
+            yield from readers_of(register, code[here + 1 :], overwrites)
+            continue
+        place, first = evidence.place(site, inside), evidence.place(inside[0], code)
+        behind = inside[place + 1 :]
+        yield from readers_of(register, chain(behind, inside[: place + 1]), overwrites)
+        if not any(map(overwrites, behind)):
+            yield from readers_of(register, code[first + len(inside) :], overwrites)
+
+
+def _overwrites(writer: Site, register: str, site: Site) -> bool:
+    """Returns whether all lanes that wrote a register write another result to it: not under a predicate, nor in a branch."""
+    if register not in site.use.written or site.instruction.predicate:
+        return False
+    return site.executed * (site.lanes or LANES) >= _NEARLY_ALL * writer.executed * (writer.lanes or LANES)
 
 
 def reach(

@@ -18,10 +18,9 @@ from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import REGISTER, opposite_of, predicates_in, use_of
+from profiler.analyse.code.registers import opposite_of, predicates_in, use_of
 
 _RESULTS = ("fp32", "fp64")
-_MULTIPLY = ("FFMA", "FMUL", "DFMA", "DMUL")
 _Positions = frozenset[int]
 _NOTHING: _Positions = frozenset()
 
@@ -130,26 +129,12 @@ def resident_without(evidence: Evidence, gone: float) -> float:
 
 
 def _stores_what_it_carries(evidence: Evidence, store: Site, loop: Loop) -> bool:
-    """Returns whether what is stored is a result that the next turn starts from, or is made of one that is scaled in each turn.
+    """Returns whether what is stored is a result that the next turn starts from.
 
-    A sum that grows and shrinks as a window moves can start again at any place, so that blocks could share its turns. One that is
-    scaled, as by a filter, depends on all turns before.
+    A sum that grows and shrinks as a window moves can start again at any place, so that blocks could share its turns.
     """
     makers = _within(evidence, loop, makers_of_value(evidence, store))
-    return any(one.kind in _RESULTS and is_carried(evidence, one) for one in makers) or any(
-        _is_scaled(evidence, one)
-        for one in reach(makers, lambda one: _within(evidence, loop, sources_of(evidence, one)))
-    )
-
-
-def _is_scaled(evidence: Evidence, site: Site) -> bool:
-    """Returns whether an instruction multiplies what the turn before made, and hands the product on to the next."""
-    if site.instruction.name not in _MULTIPLY or not is_carried(evidence, site):
-        return False
-    factors = set(REGISTER.findall(", ".join(site.instruction.operands[1:3])))
-    return any(
-        one.kind in _RESULTS and is_carried(evidence, one) for one in sources_of(evidence, site, factors)
-    )
+    return any(one.kind in _RESULTS and is_carried(evidence, one) for one in makers)
 
 
 @lru_cache(maxsize=64)

@@ -7,8 +7,6 @@ from collections.abc import Sequence, Set
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import reach
-from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 
 # Branches to an address that a register holds.
@@ -18,7 +16,7 @@ _TO_ANYWHERE = ("BRX", "BRXU", "JMX", "JMXU")
 def writers_before(evidence: Evidence, site: Site, register: str) -> Set[Site]:
     """Returns the instructions whose result a register or predicate may hold when an instruction reads it; none where another may.
 
-    `find_writers` follows the text, and here all that a branch may pass by counts. What reads the register under a predicate reads what was
+    All that a branch may pass by counts. What reads the register under a predicate reads what was
     written under it, until the predicate changes.
     """
     sites, before = evidence.by_function[site.function], _before_each(evidence, site.function)
@@ -45,16 +43,6 @@ def writers_before(evidence: Evidence, site: Site, register: str) -> Set[Site]:
         stays = is_same and not writer.use.predicates_written & asked
         wanted += [(one, stays) for one in before[place]]
     return found
-
-
-def is_in_each_turn(evidence: Evidence, loop: Loop, site: Site) -> bool:
-    """Returns whether each turn of a loop that goes on has executed an instruction once."""
-    if evidence.innermost_loop(site) != loop or site.instruction.predicate is not None:
-        return False
-    inside, before = evidence.inside(loop), _before_each(evidence, site.function)
-    here = _place(evidence, site)
-    passed = reach([_place(evidence, inside[-1])], lambda one: () if one == here else before[one])
-    return _place(evidence, inside[0]) not in passed - {here}
 
 
 @kept

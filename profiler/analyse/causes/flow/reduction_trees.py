@@ -90,7 +90,7 @@ def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site
     own: list[Site] = [one for site in shuffles - of_others for one in sources_of(evidence, site)]
     deciding = [one for site in inside if site.kind == "control" for one in choosers_of(evidence, site)]
     of_turn = reach([*own, *deciding], lambda one: sources_of(evidence, one))
-    if not shuffles & stored or not loads.isdisjoint(of_turn) or _hands_on(evidence, inside):
+    if not shuffles & stored or not loads.isdisjoint(of_turn) or _stores_where_it_loads(evidence, inside):
         return set()
     barriers = {site for site in inside if site.kind == "barrier"}
     return {*barriers, *stores, *loads, *shuffles, *(stored & sums)}
@@ -155,7 +155,9 @@ def _exchanging_in_tree(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, S
     exchanged = {one for one in makers if one.kind in SHARED and one.instruction in loop and one not in given}
     if not all(of_others) or exchanged:
         return set()
-    if any(_is_of_turn_before(evidence, loop, one) for one in makers) or _hands_on(evidence, inside):
+    if any(_is_of_turn_before(evidence, loop, one) for one in makers) or _stores_where_it_loads(
+        evidence, inside
+    ):
         return set()
     return exchanging
 
@@ -189,7 +191,7 @@ def _is_of_turn_before(evidence: Evidence, loop: Loop, site: Site) -> bool:
     return site.kind not in ACCESSES and evidence.innermost_loop(site) == loop and is_carried(evidence, site)
 
 
-def _hands_on(evidence: Evidence, inside: Sequence[Site]) -> bool:
+def _stores_where_it_loads(evidence: Evidence, inside: Sequence[Site]) -> bool:
     """Returns whether a loop may load from global memory where it stores, so that a turn may need what the one before has left.
 
     Arrays of other parameters are other arrays, or the compiler could not keep what it loads of them in registers either.

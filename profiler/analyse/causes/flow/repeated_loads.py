@@ -13,10 +13,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
-from profiler.analyse.causes.flow.dataflow import address_registers, find_address_work, sources_of
+from profiler.analyse.causes.flow.dataflow import address_registers, find_address_work, readers_in, sources_of
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER
@@ -271,7 +270,7 @@ def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
     An index that is also counted, compared or stored stays, and so does all that it is computed from.
     """
     work = set(find_address_work(evidence, loads))
-    readers = {function: _readers_in(evidence, function) for function in {site.function for site in work}}
+    readers = {function: readers_in(evidence, function) for function in {site.function for site in work}}
     shared = [
         site
         for site in work
@@ -283,13 +282,3 @@ def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
             work.remove(site)
             shared += [one for one in sources_of(evidence, site) if one in work]
     return [site for site in evidence.sites if site in work]
-
-
-@kept
-def _readers_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
-    """Returns by instruction what reads its result next, in one walk through a function."""
-    found: dict[Site, list[Site]] = {}
-    for site in evidence.by_function[function]:
-        for source in sources_of(evidence, site):
-            found.setdefault(source, []).append(site)
-    return found

@@ -11,7 +11,7 @@ from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_gathered, is_placed_by_data
+from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_gathered
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -27,17 +27,13 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
     )
     found = {kind: _find_apart(evidence, kind) for kind, *_ in variants}
     together = [site for sites in found.values() for site in sites]
-    costliest = [max(sites, key=lambda site: site.excess_sectors) for sites in found.values() if sites]
-    by_data = {is_placed_by_data(evidence, site) for site in costliest}
     costs = {kind: _cost(evidence, sites) for kind, sites in found.items()}
     for kind, name, verb, others, advice in variants:
         if not (sites := found[kind]):
             continue
         request, needed = _per_request(sites)
-        # If loads and stores lie apart in the same way, the same index causes both, and one change corrects both: of those that cost most.
-        # An index that was loaded is another one than that of a thread.
-        is_most = 2 * costs[kind] >= sum(costs.values())
-        mended = together if is_most and len(by_data) == 1 else sites
+        # If loads and stores lie apart, the same index causes both, and one change corrects both: of those that cost most.
+        mended = together if 2 * costs[kind] >= sum(costs.values()) else sites
         effect, at_most = cheaper_accesses(evidence, mended), None
         if (blocks := count_sharing_blocks(evidence, mended)) > 1:
             effect, at_most = merge_blocks(evidence, effect, blocks)

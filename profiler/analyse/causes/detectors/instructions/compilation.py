@@ -11,7 +11,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.dataflow import STACK, address_registers, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import is_move
@@ -19,6 +19,7 @@ from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.text import whole_percent
 
+_STACK = frozenset({"R1"})  # the pointer of the stack, from which spilled registers have constant distances
 # An optimiser removes what changes nothing. In every kernel of runs/ and tests/data, moves of a register onto itself are 0.2 % of
 # the instructions at most, and all but one have none; compiled for debugging, they are a fifth or more.
 _MOST_IDLE_MOVES = 0.02
@@ -111,7 +112,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     share = 100 * evidence.share_executed(sites)
     registers = evidence.find("registers")
     spilled = has_spills(evidence)
-    placed = [site for site in sites if not address_registers(site.instruction) <= STACK]
+    placed = [site for site in sites if not address_registers(site.instruction) <= _STACK]
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     # Registers could hold those elements of an array whose places are known.
     weights = {site: site.executed for site in ([] if spilled else placed) or sites}
@@ -149,7 +150,7 @@ def has_spills(evidence: Evidence) -> bool:
     """Returns whether local memory holds spilled registers, and not an array alone."""
     sites, spilled = evidence.of("local"), evidence.find("local_spill_inst")
     if spilled is None:
-        spilled = float(all(address_registers(site.instruction) <= STACK for site in sites))
+        spilled = float(all(address_registers(site.instruction) <= _STACK for site in sites))
     return bool(sites) and spilled > 0
 
 

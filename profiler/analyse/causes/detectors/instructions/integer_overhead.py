@@ -13,7 +13,6 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     OF_A_DIVISION,
     find_dividing,
     find_dividing_64_bits,
-    find_users_of_quotients,
 )
 from profiler.analyse.causes.flow.branch_conditions import compares_data
 from profiler.analyse.causes.flow.dataflow import choosers_of, find_address_work, reach, sources_of
@@ -38,14 +37,14 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     if accesses := sum(site.executed for site in evidence.of(*ACCESSES)):
         figures["instructions_per_access"] = evidence.executed / accesses
         each = f" There are {evidence.executed / accesses:.0f} instructions for each access to memory."
-    what, more, advice = (
+    what, advice = (
         _say_divisions(evidence, spared)
         if sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
         else _say_addresses(evidence, spared, dividing)
     )
     yield Candidate(
         "integer-overhead",
-        f"{whole_percent(share)} % of the executed instructions {what}.{each}{more}",
+        f"{whole_percent(share)} % of the executed instructions {what}.{each}",
         advice,
         evidence.without(fractions),
         spared,
@@ -54,30 +53,22 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _say_divisions(evidence: Evidence, spared: Mapping[Site, float]) -> tuple[str, str, str]:
-    """Returns what most of the instructions do, where they divide, what else to say of that, and the advice."""
+def _say_divisions(evidence: Evidence, spared: Mapping[Site, float]) -> tuple[str, str]:
+    """Returns what most of the instructions do, where they divide, and the advice."""
     advice = _DIVIDE_ONCE if _are_in_turns(evidence, spared) else _NO_DIVISION
-    users = find_users_of_quotients(evidence)
-    of_64_bits = [site for site in spared if site in users]
-    if _are_most(spared, of_64_bits):
-        return _DIVIDE.format(""), _LOST.format(_line_of(of_64_bits)), _IN_32_BITS + advice
     if _are_most(spared, find_dividing_64_bits(evidence)):
-        return _DIVIDE.format(" of 64 bits"), "", _IN_32_BITS + advice
-    return _DIVIDE.format(""), "", advice
+        return _DIVIDE.format(" of 64 bits"), _IN_32_BITS + advice
+    return _DIVIDE.format(""), advice
 
 
 def _say_addresses(
     evidence: Evidence, spared: Mapping[Site, float], dividing: Iterable[Site]
-) -> tuple[str, str, str]:
-    """Returns what most of the instructions do, where they compute addresses, nothing else, and the advice."""
+) -> tuple[str, str]:
+    """Returns what most of the instructions do, where they compute addresses, and the advice."""
     advice = _COUNT_UP if _are_in_turns(evidence, spared) else _SEVERAL_ELEMENTS
     if evidence.share_executed(dividing) >= WORTH_A_CHANGE:
-        return (
-            "compute addresses, test bounds or divide integers",
-            "",
-            f"{advice.removesuffix('.')}; {_CHEAPER}",
-        )
-    return "compute addresses and test bounds", "", advice
+        return "compute addresses, test bounds or divide integers", f"{advice.removesuffix('.')}; {_CHEAPER}"
+    return "compute addresses and test bounds", advice
 
 
 def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES) -> dict[Site, float]:
@@ -94,9 +85,6 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
 
 _DIVIDE = "divide integers{}, compute addresses or test bounds"
 _ROTATING = ("SHF", "LEA")  # of one word twice: the bits that leave it at one end enter at the other
-_LOST = (
-    " The compiler keeps no source line of a division of 64 bits{}: the lines that are named use its result."
-)
 _IN_32_BITS = "Divide in 32 bits where the numbers fit. "
 _DIVIDE_ONCE_IN_TRITON = (
     "Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
@@ -129,19 +117,6 @@ def _costs_most(spared: Mapping[Site, float], some: Iterable[Site]) -> bool:
     for site, part in spared.items():
         lines[site.instruction.place] = lines.get(site.instruction.place, 0.0) + part
     return max(lines, key=lambda line: lines[line]) in {site.instruction.place for site in some}
-
-
-def _line_of(dividing: Iterable[Site]) -> str:
-    """Returns where the samples of divisions are: at the line that precedes most of them."""
-    lines: dict[int, float] = {}
-    for site in dividing:
-        if site.instruction.line is not None:
-            lines[site.instruction.line] = lines.get(site.instruction.line, 0.0) + site.executed
-    return (
-        f", and counts its time at what stands before it (line {max(lines, key=lambda line: lines[line])})"
-        if lines
-        else ""
-    )
 
 
 def _are_in_turns(evidence: Evidence, spared: Mapping[Site, float]) -> bool:

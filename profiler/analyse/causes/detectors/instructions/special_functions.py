@@ -22,14 +22,14 @@ from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.arithmetic.comparisons import find_only_compared
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.arithmetic.divisions import divides_integers
-from profiler.analyse.causes.flow.arithmetic.roots import (
+from profiler.analyse.causes.flow.arithmetic.only_compared import (
     Root,
+    find_only_compared,
     find_roots,
     is_reciprocal_of,
-    part_only_compared,
+    part_root_only_compared,
 )
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
 from profiler.analyse.causes.flow.dataflow import changed_in
@@ -76,7 +76,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     slow_paths = (one for one in find_compiler_functions(evidence) if not divides_integers(one.sites))
     fractions: dict[Site, float] = dict.fromkeys((site for one in slow_paths for site in one.sites), 1.0)
-    roots = {root: part_only_compared(evidence, root) for root in find_roots(evidence)}
+    roots = {root: part_root_only_compared(evidence, root) for root in find_roots(evidence)}
     compared = find_only_compared(evidence)
     powers = find_constant_powers(evidence)
     dropped = _find_dropped(evidence, roots, compared) | {site: one.spared for site, one in powers.items()}

@@ -12,7 +12,7 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
-from profiler.analyse.causes.flow.arithmetic.pairings import FMAS, count_pairs
+from profiler.analyse.causes.flow.arithmetic.pairs_taken_in import FMAS, count_pairs
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_address_work,

@@ -48,17 +48,6 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
     return False
 
 
-def is_placed_by_data(evidence: Evidence, access: Site) -> bool:
-    """Returns whether the address is computed from an index that was loaded."""
-    if _is_loaded_index(evidence, access, address_registers(access.instruction)):
-        return True
-    return any(
-        _is_loaded_index(evidence, maker, maker.use.inputs)
-        or ((scaled := scaled_index(maker)) is not None and _is_loaded_index(evidence, maker, *scaled))
-        for maker in find_address_work(evidence, [access])
-    )
-
-
 def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:
     """Returns whether one of these registers, which the instruction multiplies by a width, may hold an index that was loaded.
 

@@ -14,7 +14,7 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
 from profiler.analyse.causes.flow.lane_values import NOT_REPEATED
-from profiler.analyse.causes.flow.possible_writers import is_in_each_turn, writers_before
+from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import LANES
 
@@ -103,9 +103,7 @@ class _Threads(Operations[_InThreads]):
     def _is_for_all(self, writer: Site, reader: Site) -> bool:
         """Returns whether threads that are in the same turn of a loop have had the same results of an instruction."""
         loop = self._evidence.innermost_loop(writer)
-        return (
-            loop is not None and reader.instruction in loop and is_in_each_turn(self._evidence, loop, writer)
-        )
+        return loop is not None and reader.instruction in loop and writer.instruction.predicate is None
 
     def constant(self, number: int) -> _InThreads:
         return _InThreads((number,) * len(self._indices))

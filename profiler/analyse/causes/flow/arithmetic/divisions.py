@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
@@ -80,48 +79,3 @@ def _passes_by_a_call(evidence: Evidence, branch: Site) -> bool:
         one.name == "CALL" and branch.instruction.offset < one.offset < branch.leads_to
         for one in code.functions[branch.function]
     )
-
-
-@kept
-def find_users_of_quotients(evidence: Evidence) -> dict[Site, dict[Site, float]]:
-    """Returns by the instructions that divide integers of 64 bits the first ones on other lines that use the results, each with its part.
-
-    Where the upper words of both numbers are zero, the compiler divides the lower ones instead. It adds the test of that when the code has
-    its lines already, so that test and division stand at the line of whatever precedes them.
-    """
-    found: dict[Site, dict[Site, float]] = {}
-    for sites in evidence.by_function.values():
-        for start, site in enumerate(sites):
-            if site.instruction.name == "BSSY" and (inside := _divided_by_halves(sites, start)):
-                users = _first_users(sites, inside)
-                found |= dict.fromkeys(inside, dict.fromkeys(users, 1 / len(users))) if users else {}
-    return found
-
-
-def _divided_by_halves(sites: Sequence[Site], start: int) -> list[Site]:
-    """Returns a division of 64 bits whose branches part at this place, with the test of the upper words; else nothing."""
-    meeting = sites[start].instruction.operands[0]
-    end = next(
-        (
-            place
-            for place, site in enumerate(sites[start:], start)
-            if site.instruction.name == "BSYNC" and site.instruction.operands[0] == meeting
-        ),
-        start,
-    )
-    tests = [site for site in sites[max(0, start - 1) : start + 2] if site.instruction.name == "LOP3"]
-    inside = [*tests, *(site for site in sites[start : end + 1] if site not in tests)]
-    is_division = any(_EITHER in site.instruction.operands for site in tests) and divides_integers(inside)
-    return inside if is_division and len({site.instruction.place for site in inside}) == 1 else []
-
-
-def _first_users(sites: Sequence[Site], inside: Sequence[Site]) -> list[Site]:
-    """Returns for each register that a division leaves the first instruction behind it that reads it, on another line."""
-    open_ = {register for site in inside for register in site.use.written}
-    users: dict[Site, None] = {}
-    for site in sites[sites.index(inside[-1]) + 1 :]:
-        if not open_.isdisjoint(site.use.inputs) and site.instruction.place != inside[0].instruction.place:
-            users[site] = None
-            open_.difference_update(site.use.inputs)
-        open_.difference_update(site.use.written)
-    return list(users)

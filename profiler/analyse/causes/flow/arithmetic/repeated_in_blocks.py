@@ -14,7 +14,14 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, SIZE_IS_UNKNOWN, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import ARITHMETIC
 from profiler.analyse.causes.flow.block_sharing import find_grid_independent
-from profiler.analyse.causes.flow.dataflow import find_depending, find_processing, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import (
+    find_depending,
+    find_processing,
+    find_serving,
+    reach,
+    readers_in,
+    sources_of,
+)
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
@@ -79,7 +86,7 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = Tru
         return _NOTHING
     readers = _find_readers(evidence, sites)
     made = reach(repeated, lambda site: [one for one in readers.get(site, ()) if one in alike])
-    serving = _find_serving(sites, alike, made, readers)
+    serving = find_serving(sites, made, readers, alike)
     results = {site for site in made if _is_read_beside(evidence, site, made, readers)}
     loads = {site for site in (*made, *serving) if site.kind in _LOADS}
     loaded, needed = (sum(site.executed for site in some) for some in (loads, results))
@@ -112,21 +119,6 @@ def _decodes(evidence: Evidence, site: Site) -> bool:
     return any(one.kind == "integer" and one in processing for one in sources_of(evidence, site))
 
 
-def _find_serving(
-    sites: Sequence[Site],
-    alike: Collection[Site],
-    made: Collection[Site],
-    readers: Mapping[Site, Collection[Site]],
-) -> set[Site]:
-    """Returns what only such arithmetic reads."""
-    found: set[Site] = set()
-    for site in reversed(sites):
-        used = readers.get(site)
-        if used and site in alike and site not in made and all(one in made or one in found for one in used):
-            found.add(site)
-    return found
-
-
 def _is_read_beside(
     evidence: Evidence, site: Site, made: Collection[Site], readers: Mapping[Site, Collection[Site]]
 ) -> bool:
@@ -138,11 +130,9 @@ def _is_read_beside(
 
 def _find_readers(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, set[Site]]:
     """Returns by instruction those that read its result, also where it is stored in shared memory and loaded from there."""
-    readers: dict[Site, set[Site]] = {}
+    readers = {site: set(some) for site, some in readers_in(evidence, sites[0].function).items()}
     setting: dict[str, Site] = {}
     for site in sites:
-        for source in sources_of(evidence, site):
-            readers.setdefault(source, set()).add(site)
         read = predicates_in(site.instruction.text) if site.kind == "control" else site.use.predicates_read
         for name in read:
             if name in setting:

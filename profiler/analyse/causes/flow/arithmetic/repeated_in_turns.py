@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.dataflow import choosers_of, readers_of
+from profiler.analyse.causes.flow.dataflow import choosers_of, find_serving, readers_of
 from profiler.analyse.causes.flow.loop_carried import find_sources
 from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.code.loops import Loop
@@ -44,25 +44,22 @@ def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
     return repeated
 
 
-def _find_serving(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[Site]) -> Iterator[Site]:
-    """Yields what the loop computes alike and only such arithmetic reads, such as the conversion of an index: both go together."""
+def _find_serving(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[Site]) -> list[Site]:
+    """Returns what the loop computes alike and only such arithmetic reads, such as the conversion of an index: both go together."""
     if not alike:
-        return
+        return []
     inside = evidence.inside(loop)
     code = evidence.by_function[inside[0].function]
     behind = code[evidence.place(inside[-1], code) + 1 :]
     left = {name: site for site in inside for name in site.use.written}  # behind the loop
     needed = {site for name, site in left.items() if any(readers_of(name, behind))}
     sites = {site.instruction.offset: site for site in inside}
-    readers: dict[Site | None, set[Site | None]] = {}
+    readers: dict[Site, set[Site | None]] = {}  # None for what did not run
     for one, sources in zip(loop.body, find_sources(loop), strict=True):
-        for place in sources:
-            readers.setdefault(sites.get(loop.body[place].offset), set()).add(sites.get(one.offset))
-    going: set[Site | None] = set(alike)
-    for site in reversed(inside):
-        if site in steady and site not in going | needed and (used := readers.get(site)) and used <= going:
-            going.add(site)
-            yield site
+        for source in (sites.get(loop.body[place].offset) for place in sources):
+            if source:
+                readers.setdefault(source, set()).add(sites.get(one.offset))
+    return find_serving(inside, alike, readers, steady - needed)
 
 
 def _find_deciding(

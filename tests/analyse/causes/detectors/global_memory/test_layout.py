@@ -77,43 +77,6 @@ def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored
         assert found[0].effect == found[1].effect
 
 
-@pytest.mark.parametrize(
-    ("load", "index", "joint"),
-    [
-        ("LDG.E R4, [R2.64]", "R6", True),  # both go by the same thread's index
-        ("LDG.E R4, [R2.64]", "R4", False),  # each thread stores where the loaded cell is
-        ("LDG.E.64 R4, [R2.64]", "R4", False),  # the same, with an index of 64 bits
-    ],
-)
-def test_no_change_of_one_index_corrects_loads_by_the_thread_and_stores_by_data(load, index, joint):
-    evidence = evidence_of(
-        load, f"IMAD.WIDE R8, {index}, 0x40, R10", "STG.E [R8.64], R7", facts={0: APART, 2: APART}
-    )
-    assert corrected_at_once(evidence) == [joint, joint]
-
-
-@pytest.mark.parametrize(("load", "joint"), [("LDG.E R10, [R2.64]", False), ("LDG.E.64 R10, [R2.64]", True)])
-def test_what_has_64_bits_is_a_pointer_where_nothing_multiplies_it(load, joint):
-    evidence = evidence_of(
-        load, "IMAD.WIDE R8, R6, 0x40, R10", "STG.E [R8.64], R7", facts={0: APART, 2: APART}
-    )
-    assert corrected_at_once(evidence) == [joint, joint]
-
-
-@pytest.mark.parametrize(("of_data", "joint"), [(1600.0, True), (6400.0, False)])
-def test_the_costliest_loads_and_stores_say_whether_one_index_causes_both(of_data, joint):
-    """A loaded cell says where the second load goes; the first load and the store go by the thread."""
-    lines = (LOAD, "IMAD.WIDE R8, R4, 0x40, R10", "LDG.E R5, [R8.64]", "STG.E [R12.64], R5")
-    by_cell = {"sectors": of_data, "ideal_sectors": 400.0}
-    evidence = evidence_of(*lines, facts={0: APART, 2: by_cell, 3: APART})
-    assert any(corrected_at_once(evidence)) == joint
-
-
-def corrected_at_once(evidence):
-    found = layout.detect_uncoalesced(evidence)
-    return [("at once, and includes" in one.sentence) for one in found]
-
-
 @pytest.mark.parametrize(("ideal", "said"), [(99.2, "less than one"), (99.96, "1"), (100.0, "1")])
 def test_of_a_sector_no_request_has_a_part(ideal, said):
     evidence = evidence_of(LOAD, facts={0: {"sectors": 3200.0, "ideal_sectors": ideal}})

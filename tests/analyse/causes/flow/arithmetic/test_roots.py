@@ -4,7 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.instructions import special_functions
-from profiler.analyse.causes.flow.arithmetic.roots import find_roots, part_only_compared
+from profiler.analyse.causes.flow.arithmetic.only_compared import find_roots, part_root_only_compared
 
 # As compiled for sm_90: R13 holds the argument, and R0 the root.
 ROOT = (
@@ -53,7 +53,7 @@ def test_what_uses_a_root_says_whether_squares_would_do(lines, after, part):
     evidence = in_loop(*lines, after=after)
     (root,) = find_roots(evidence)
     assert root.result.instruction.text == "FFMA R0, R11, R10, R0"
-    assert part_only_compared(evidence, root) == pytest.approx(part)
+    assert part_root_only_compared(evidence, root) == pytest.approx(part)
 
 
 @pytest.mark.parametrize(("use", "spared", "advised"), [(COMPARED, 10, True), ((STORED,), 6, False)])

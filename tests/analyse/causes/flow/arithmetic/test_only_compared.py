@@ -6,7 +6,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.instructions import special_functions
-from profiler.analyse.causes.flow.arithmetic.comparisons import find_only_compared
+from profiler.analyse.causes.flow.arithmetic.only_compared import find_only_compared
 
 # As compiled for sm_90: R0 holds the argument, and R5 the result.
 ACOS = (
