@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, evidence_of
+from made_evidence import FORWARD, LOAD, NEXT, STORED, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
 from profiler.analyse.causes.detectors.idle_lanes import lanes
@@ -350,6 +350,8 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
         ((STRUCTURE, "IMAD.WIDE R2, R6, 0x4, R2", LOAD, "@P0 BRA 0x0"), {2: APART}, "such as a warp for each row"),  # of a row
         ((STRUCTURE, LOAD, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10"), {1: APART}, "such as a warp for each row"),  # through a row
         (("IMAD R2, R5, 0x1c, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # an index of 32 bits
+        # No other lane could take a turn that starts from what the one before made.
+        ((LOAD, NEXT, STORED, FORWARD, "@P0 BRA 0x0"), {0: APART | {"waits": {"long_scoreboard": 9}}}, "read neighbouring elements: change the layout, or"),
     ],
 )  # fmt: skip
 def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):

@@ -166,6 +166,16 @@ def test_a_filter_follows_itself_though_it_stores_whole_numbers():
 
 
 @pytest.mark.parametrize(
+    ("place", "does"),
+    [("[R10]", True), ("[R1+0x10]", False)],  # an element for each turn, or a register that is spilled
+)
+def test_a_chain_that_is_kept_in_an_array_of_the_thread_follows_itself_too(place, does):
+    """As that of a solver, whose second pass goes back through what the first one made."""
+    lines = [f"STL {place}, R7" if one.startswith("STG") else one for one in FILTER]
+    assert follows(lines) == does
+
+
+@pytest.mark.parametrize(
     ("line", "by"),
     [
         # The sum of a window can start again at any place, so that blocks share its turns.

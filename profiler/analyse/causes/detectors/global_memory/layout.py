@@ -15,6 +15,7 @@ from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_ga
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
+from profiler.analyse.causes.flow.loop_carried import follows_itself
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
@@ -113,8 +114,14 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
             f"Let neighbouring threads {advice}: keep the members of a structure{apart} in arrays of their own, access what lies together in one "
             "thread at once (up to 16 bytes, a vector type), or pass a tile through shared memory."
         )
-    of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
-    return f"Let neighbouring threads {advice}: exchange the roles of the indices{of_rows}, change the layout, or pass a tile through shared memory."
+    roles = "exchange the roles of the indices, "
+    if walks:
+        # No lane could take a turn that starts from what the turn before made.
+        of_rows = "exchange the roles of the indices (such as a warp for each row, instead of a thread), "
+        roles = "" if follows_itself(evidence) else of_rows
+    return (
+        f"Let neighbouring threads {advice}: {roles}change the layout, or pass a tile through shared memory."
+    )
 
 
 def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:
