@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -44,7 +44,8 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         # If loads and stores lie apart in the same way, the same index causes both, and one change corrects both: of those that cost most.
         # An index that was loaded is another one than that of a thread.
         is_most = 2 * costs[kind] >= sum(costs.values())
-        mended = together if is_most and len(by_data) == 1 else sites
+        of_others = 1 - _unused(sites) / _unused(together)
+        mended = together if is_most and of_others >= WORTH_A_CHANGE and len(by_data) == 1 else sites
         effect, at_most = cheaper_accesses(evidence, mended), None
         if (blocks := count_sharing_blocks(evidence, mended)) > 1:
             effect, at_most = merge_blocks(evidence, effect, blocks)
@@ -72,6 +73,10 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         )
 
 
+def _unused(sites: Iterable[Site]) -> float:
+    return sum(site.excess_sectors for site in sites)
+
+
 def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
     """Returns how many unused sectors of these accesses the busier of L1 and L2 works for.
 
@@ -96,9 +101,7 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
             "several rows. 32 threads take one piece of one row."
         )
     side_by_side = find_side_by_side(evidence)
-    if 2 * sum(site.excess_sectors for site in sites if site in side_by_side) > sum(
-        site.excess_sectors for site in sites
-    ):
+    if 2 * _unused(site for site in sites if site in side_by_side) > _unused(sites):
         return (
             "Access the neighbouring elements of a thread at once, in up to 16 bytes (a vector type), or let neighbouring threads "
             f"{advice}."
@@ -250,7 +253,7 @@ def cheaper_accesses(evidence: Evidence, sites: Sequence[Site]) -> Effect:
     Each lookup of a line is work for L1. A sector that L1 holds already is no work for L2, and no warp
     waits long for it. The latency of each access stays.
     """
-    wasted = sum(site.excess_sectors for site in sites)
+    wasted = _unused(sites)
     of_l1, lookups = find_spared_lookups(evidence, sites)
     beyond = {site: evidence.excess_beyond_l1(site) for site in evidence.sites if site.excess_sectors}
     fetched = {site: _part(beyond.get(site, 0.0), site.ideal_sectors or 0.0) for site in sites}

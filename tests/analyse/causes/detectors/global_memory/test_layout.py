@@ -109,6 +109,14 @@ def test_the_costliest_loads_and_stores_say_whether_one_index_causes_both(of_dat
     assert any(corrected_at_once(evidence)) == joint
 
 
+@pytest.mark.parametrize(("executed", "joint"), [(10.0, [True, False]), (2.0, [False, False])])
+def test_what_costs_next_to_nothing_is_not_said_to_lie_apart_too(executed, joint):
+    """The loads waste 2,800 sectors, and the stores a tenth of that, or a fiftieth."""
+    few = {"sectors": 32 * executed, "ideal_sectors": 4 * executed}
+    evidence = evidence_of(LOAD, ("STG.E [R8.64], R4", executed), facts={0: APART, 1: few})
+    assert corrected_at_once(evidence) == joint
+
+
 def corrected_at_once(evidence):
     found = layout.detect_uncoalesced(evidence)
     return [("at once, and includes" in one.sentence) for one in found]
