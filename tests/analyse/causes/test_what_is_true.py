@@ -151,6 +151,11 @@ OTHERS = "LDG.E R7, [R12.64]"
         ((LOAD, STORE, "LDG.E.CONSTANT R6, [R8.64]"), False),  # nobody stores there: the compiler may move it
         ((LOAD, STORE, "LDG.E.STRONG.SYS R6, [R8.64]"), False),  # volatile: it may not, whatever is declared
         (("LDG.E.64 R8, [R2.64]", STORE, SECOND), False),  # its address is what the other one loads
+        (
+            (LOAD, STORE, SECOND, STORE),
+            False,
+        ),  # the later one overwrites the first, which another cause names
+        ((LOAD, STORE, SECOND, STORE.replace("R10", "R14")), True),
     ],
 )
 def test_stores_between_loads_keep_the_compiler_from_issuing_them_together(lines, advised):
