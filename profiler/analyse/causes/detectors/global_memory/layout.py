@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
+from profiler.analyse.causes.evidence.measured_time import wasted_dram
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_gathered, is_placed_by_data
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
@@ -19,6 +21,7 @@ from profiler.analyse.causes.flow.loop_carried import follows_itself
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
+_MOVING: tuple[Kind, ...] = ("global load", "global store")
 _MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
 # places of 32 banks need 3.5 on average: so many fall into the fullest bank.
@@ -154,7 +157,7 @@ def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
     Where neighbours of one base are accessed, as by a stencil, some start inside a sector wherever the rows start: while any are
     aligned, no shift helps.
     """
-    accesses = _accesses(evidence, "global load", "global store")
+    accesses = _accesses(evidence, *_MOVING)
     misaligned = [site for site in accesses if is_misaligned(evidence, site)]
     aligned = {
         base_of(site) for site in accesses if site not in misaligned and not lies_apart(evidence, site)
@@ -179,7 +182,7 @@ def find_side_by_side(evidence: Evidence) -> set[Site]:
     So it is with a pixel or a structure: the elements of one lane are neighbours, and those of the next lane follow.
     """
     together: dict[tuple[object, int, float], list[Site]] = {}
-    for site in _accesses(evidence, "global load", "global store"):
+    for site in _accesses(evidence, *_MOVING):
         if lies_apart(evidence, site):
             together.setdefault((base_of(site), site.width, site.executed), []).append(site)
     found: set[Site] = set()
@@ -191,6 +194,22 @@ def find_side_by_side(evidence: Evidence) -> set[Site]:
         ):
             found.update(sites)
     return found
+
+
+def add_elements(evidence: Evidence) -> Evidence:
+    """Returns the evidence with a bound by device memory that counts all elements which accesses side by side take, and not those of one access."""
+    if not (together := find_side_by_side(evidence)):
+        return evidence
+    needed = sum(
+        max(
+            ((site.sectors if site in together else site.ideal_sectors) or 0.0 for site in evidence.of(kind)),
+            default=0.0,
+        )
+        for kind in _MOVING
+    )
+    before = evidence.model.avoidable.get("dram", 0.0)
+    avoidable = {**evidence.model.avoidable, "dram": min(before, wasted_dram(evidence.figures, needed))}
+    return replace(evidence, model=replace(evidence.model, avoidable=avoidable))
 
 
 def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
