@@ -21,6 +21,10 @@ from profiler.analyse.causes.flow.loop_carried import follows_itself
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
+_BY_DATA_IN_TRITON = (
+    "Data says where each element lies: bring the elements into the order of that index once, in a kernel before this one (`x[:, index]`), or sort "
+    "the work by it, so that neighbours in the block are neighbours in memory."
+)
 _MOVING: tuple[Kind, ...] = ("global load", "global store")
 _MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 # The cache of constants takes two cycles for each of 32 addresses. Shared memory makes a pass a cycle, of which 32 lanes at random
@@ -56,12 +60,13 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         used = f"{100 * needed / request:.1f}".removesuffix(".0")
         apart = bytes_between_lanes(evidence, sites)
         lanes = f"neighbouring lanes are {apart:,} bytes apart and" if apart else "its lanes"
+        is_by_data = all(is_gathered(evidence, site) for site in sites)
         both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {_sectors_text(needed)} would hold its data: {lanes} "
             f"use {used} % of what is moved.{both if len(mended) > len(sites) else ''}",
-            _advice_apart(evidence, sites, advice),
+            _advice_apart(evidence, sites, advice, is_by_data),
             effect,
             {site: site.excess_sectors for site in sites},
             {
@@ -73,6 +78,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
             includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
+            in_triton=_BY_DATA_IN_TRITON if is_by_data else "",
         )
 
 
@@ -91,9 +97,9 @@ def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
     return sum(evidence.excess_beyond_l1(site) if in_l2 else site.excess_sectors for site in sites)
 
 
-def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str:
+def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_data: bool) -> str:
     """Returns how to bring lanes together, by what sets them apart: loaded indices, the elements of each thread, or its index."""
-    if all(is_gathered(evidence, site) for site in sites):
+    if by_data:
         return (
             f"Data says where each lane goes: sort or group the work by that index, so that neighbouring threads {advice}, or keep the "
             "table in shared memory if it fits."
@@ -143,12 +149,15 @@ def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:
 
 
 def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
-    """Returns the accesses whose lanes lie apart, without those that data scatters unless there are no others.
+    """Returns the accesses whose lanes lie apart, without those that data scatters; or these alone, where the others cost nobody anything.
 
     Where each lane takes the element whose index it has loaded, no layout and no order of the threads makes the lanes neighbours.
     """
     apart = [site for site in _accesses(evidence, kind) if lies_apart(evidence, site)]
-    return [site for site in apart if not is_gathered(evidence, site)] or apart
+    others = [site for site in apart if not is_gathered(evidence, site)]
+    if _unused(others) >= WORTH_A_CHANGE * _unused(apart):
+        return others
+    return [site for site in apart if site not in others]
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
