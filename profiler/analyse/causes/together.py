@@ -13,19 +13,38 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.time_model import TimeModel
 
+# Causes of which one change removes several, where they name the same instructions: it does once what is done again, or accesses at once
+# what lies together.
+_ONE_CHANGE = (
+    {"redundant-instructions", "redundant-global-loads", "too-little-work-a-thread"},
+    {"uncoalesced-loads", "uncoalesced-stores", "narrow-accesses"},
+)
+
 
 def saved_together(model: TimeModel, expected: Mapping[Candidate, float]) -> float:
     """Estimates the fraction of the time that the changes of all these candidates save; `expected` says what each saves by itself.
 
-    A change that includes another stands for both. What the model does not know of is the part of the time that the others leave.
+    A change that includes another stands for both, and so does the larger of two that do the same. What the model does not know of is the part
+    of the time that the others leave.
     """
     modelled = [one for one in expected if one.saves is None]
-    for one in tuple(modelled):
-        if any(other.includes == one.name for other in modelled):
+    for one in sorted(modelled, key=lambda one: expected[one]):
+        others = (other for other in modelled if other is not one)
+        if any(other.includes == one.name or _do_the_same(one, other) for other in others):
             modelled.remove(one)
     left = 1.0 - model.saved(combine([one.effect for one in modelled]))
     left *= prod(1.0 - saved for one, saved in expected.items() if one.saves is not None)
     return max(1.0 - left, *expected.values())
+
+
+def _do_the_same(one: Candidate, other: Candidate) -> bool:
+    """Returns whether two causes ask for the same change of the same instructions: of one of them, the other has most."""
+    if not any({one.name, other.name} <= names for names in _ONE_CHANGE):
+        return False
+    shared = one.weights.keys() & other.weights.keys()
+    return any(
+        2 * sum(each.weights[site] for site in shared) > sum(each.weights.values()) for each in (one, other)
+    )
 
 
 def combine(effects: Collection[Effect]) -> Effect:

@@ -128,3 +128,29 @@ def test_needless_work_at_a_ceiling_that_another_unit_hides_is_named(monkeypatch
     assert evidence.model.saved(in_l2.effect) < WORTH_A_CHANGE
     monkeypatch.setattr(find, "DETECTORS", (lambda _: [ceiling, in_l1, in_l2],))
     assert (in_l2 in find_candidates(evidence)) == is_named
+
+
+@pytest.mark.parametrize(
+    ("names", "places", "is_one"),
+    [
+        (("redundant-instructions", "too-little-work-a-thread"), (0, 1, 2), True),
+        (("narrow-accesses", "uncoalesced-loads"), (0, 1, 2), True),
+        (("redundant-instructions", "too-little-work-a-thread"), (0, 3, 4, 5), False),  # half of two others
+        (
+            ("redundant-instructions", "special-functions"),
+            (0, 1, 2),
+            False,
+        ),  # which can be computed faster, too
+    ],
+)
+def test_two_causes_that_ask_for_one_change_of_the_same_instructions_save_what_the_larger_does(
+    names, places, is_one
+):
+    sites = evidence_of(*["FADD R5, R5, R4"] * 6).sites
+    model = TimeModel({"issue": 0.9}, {UNNAMED: 1.0})
+    small, large = (
+        Candidate(name, "Why.", "Change.", Effect({"issue": part}), dict.fromkeys((sites[place] for place in taken), 1.0))
+        for name, part, taken in zip(names, (0.3, 0.4), ((0, 1), places), strict=True)
+    )  # fmt: skip
+    each = saved_by(model, small, large)
+    assert (saved_together(model, each) == pytest.approx(each[large])) == is_one

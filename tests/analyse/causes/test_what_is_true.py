@@ -1,7 +1,7 @@
 """What the sentence of a cause claims, and what it advises, hold for the kernel at hand."""
 
 import pytest
-from made_evidence import LOAD, evidence_of
+from made_evidence import FORWARD, LOAD, NEXT, STORED, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
 from profiler.analyse.causes.detectors.idle_lanes import lanes
@@ -149,6 +149,11 @@ OTHERS = "LDG.E R7, [R12.64]"
         ((LOAD, STORE, "LDG.E.CONSTANT R6, [R8.64]"), False),  # nobody stores there: the compiler may move it
         ((LOAD, STORE, "LDG.E.STRONG.SYS R6, [R8.64]"), False),  # volatile: it may not, whatever is declared
         (("LDG.E.64 R8, [R2.64]", STORE, SECOND), False),  # its address is what the other one loads
+        (
+            (LOAD, STORE, SECOND, STORE),
+            False,
+        ),  # the later one overwrites the first, which another cause names
+        ((LOAD, STORE, SECOND, STORE.replace("R10", "R14")), True),
     ],
 )
 def test_stores_between_loads_keep_the_compiler_from_issuing_them_together(lines, advised):
@@ -329,6 +334,8 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
         ((STRUCTURE, "IMAD.WIDE R2, R6, 0x4, R2", LOAD, "@P0 BRA 0x0"), {2: APART}, "such as a warp for each row"),  # of a row
         ((STRUCTURE, LOAD, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10"), {1: APART}, "such as a warp for each row"),  # through a row
         (("IMAD R2, R5, 0x1c, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # an index of 32 bits
+        # No other lane could take a turn that starts from what the one before made.
+        ((LOAD, NEXT, STORED, FORWARD, "@P0 BRA 0x0"), {0: APART | {"waits": {"long_scoreboard": 9}}}, "read neighbouring elements: change the layout, or"),
     ],
 )  # fmt: skip
 def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):

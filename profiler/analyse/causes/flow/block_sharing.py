@@ -16,6 +16,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
 from profiler.analyse.causes.flow.dataflow import (
     CHANGED_BY_OTHERS,
     COMPUTED,
@@ -167,14 +168,19 @@ def find_single_values(evidence: Evidence) -> Set[Site]:
 
 
 def _find_independent(evidence: Evidence, first: Callable[[Sequence[Site]], set[Site]]) -> list[Site]:
-    """Returns the code that depends on none of the `first` instructions of its function. A loop with an instruction that does is no part of it."""
+    """Returns the code that depends on none of the `first` instructions of its function. A loop with an instruction that does is no part of it.
+
+    Nor is a function of the compiler, such as pow: which arguments it is called with is not followed.
+    """
     alike: list[Site] = []
+    called = find_calls(evidence)
     for sites in evidence.by_function.values():
         loops = evidence.loops.get(sites[0].function, [])
         depending = set(find_depending(sites, loops, first(sites)))
         own = [evidence.inside(loop) for loop in loops]
         in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
-        alike += [site for site in sites if site not in depending and site not in in_loops]
+        others = depending | in_loops | called.keys()
+        alike += [site for site in sites if site not in others]
     return alike
 
 

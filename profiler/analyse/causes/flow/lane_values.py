@@ -10,6 +10,7 @@ from operator import attrgetter
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
     find_processing,
@@ -140,7 +141,7 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
     """Returns the part of the warps that execute an instruction before a branch, and not the code behind it, its accesses and its arithmetic, with that branch.
 
     A warp that leaves a loop has made its turns: the end of a loop is no such branch, whether it stands at the top or at the bottom of it.
-    A warp that has stored has had work so far.
+    A warp that has stored has had work so far. Where data ends a turn of a loop, the next one may have work.
     """
     found: dict[Site, tuple[float, Site]] = {}
     for sites in evidence.by_function.values():
@@ -156,7 +157,11 @@ def find_warps_without_work(evidence: Evidence, idle: Collection[Site]) -> dict[
             if guard.kind != "control" or not guard.instruction.predicate or guard not in idle:
                 continue
             going_on = max(following.executed, behind[guard])
-            if going_on < guard.executed and not ends_turns(evidence, guard):
+            if (
+                going_on < guard.executed
+                and not ends_turns(evidence, guard)
+                and not _passes_data_by(evidence, guard)
+            ):
                 since = stored.get(guard.executed, -1)
                 step = (
                     site
@@ -185,6 +190,11 @@ def _most_behind(sites: Sequence[Site]) -> Mapping[Site, float]:
         if site.kind in (*ACCESSES, *_ARITHMETIC, "tensor"):
             most = max(most, site.executed)
     return found
+
+
+def _passes_data_by(evidence: Evidence, guard: Site) -> bool:
+    """Returns whether the test of what a turn of a loop has loaded passes the rest of that turn by."""
+    return evidence.innermost_loop(guard) is not None and is_decided_by_loads(evidence, guard)
 
 
 def ends_turns(evidence: Evidence, branch: Site) -> bool:

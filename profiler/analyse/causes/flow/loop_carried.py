@@ -86,11 +86,12 @@ def count_chains(evidence: Evidence) -> int:
 
 
 def _stores_of_chains(evidence: Evidence) -> list[tuple[Site, Loop]]:
-    """Returns the stores of what a turn makes from the result of the turn before, each with its loop."""
+    """Returns the stores of what a turn makes from the result of the turn before, each with its loop: also those to an array of the thread."""
     return [
         (store, loop)
-        for store in evidence.of("global store")
-        if (loop := evidence.innermost_loop(store))
+        for store in evidence.of("global store", "local")
+        if store.instruction.name != "LDL"
+        and (loop := evidence.innermost_loop(store))
         and has_fixed_address(evidence, store) == 0
         and _stores_what_it_carries(evidence, store, loop)
     ]

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike, find_block_independent
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,11 @@ def test_in_a_loop_the_turn_before_writes_the_address_too(counter, alike):
     lines = ["S2R R6, SR_CTAID.X", "MOV R7, 0x100", "MOV R2, R7", ("LDG.E R4, [R2]", 800.0), (counter, 800.0), ("@P0 BRA 0x30", 800.0)]  # fmt: skip
     evidence = evidence_of(*lines, grid=4)
     assert count_blocks_alike(evidence, evidence.sites[3]) == alike
+
+
+@pytest.mark.parametrize(("first", "is_alike"), [("NOP", False), ("LDG.E R4, [R2.64]", True)])
+def test_nobody_knows_what_a_function_of_the_compiler_is_called_with(first, is_alike):
+    """One that loads is the kernel's own."""
+    kernel = ["S2R R0, SR_CTAID.X", "CALL.REL.NOINC 0x30", "EXIT"]
+    evidence = evidence_of(*kernel, first, "MUFU.RCP64H R5, R3", "RET.REL.NODEC R20, 0x0", line=7)
+    assert (evidence.sites[4] in find_block_independent(evidence, "SR_CTAID.X")) == is_alike

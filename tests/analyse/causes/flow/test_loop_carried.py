@@ -164,6 +164,16 @@ def test_a_filter_follows_itself():
     assert follows(FILTER)
 
 
+@pytest.mark.parametrize(
+    ("place", "does"),
+    [("[R10]", True), ("[R1+0x10]", False)],  # an element for each turn, or a register that is spilled
+)
+def test_a_chain_that_is_kept_in_an_array_of_the_thread_follows_itself_too(place, does):
+    """As that of a solver, whose second pass goes back through what the first one made."""
+    lines = [f"STL {place}, R7" if one.startswith("STG") else one for one in FILTER]
+    assert follows(lines) == does
+
+
 def test_what_is_made_of_one_element_does_not_follow_itself():
     assert not follows([one.replace("R7", "R5") if one == STORE else one for one in FILTER])
 

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.measured_time import wasted_dram
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_gathered
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
+from profiler.analyse.causes.flow.loop_carried import follows_itself
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
+_BY_DATA_IN_TRITON = (
+    "Data says where each element lies: bring the elements into the order of that index once, in a kernel before this one (`x[:, index]`), or sort "
+    "the work by it, so that neighbours in the block are neighbours in memory."
+)
+_MOVING: tuple[Kind, ...] = ("global load", "global store")
 _MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 
 
@@ -33,7 +41,9 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             continue
         request, needed = _per_request(sites)
         # If loads and stores lie apart, the same index causes both, and one change corrects both: of those that cost most.
-        mended = together if 2 * costs[kind] >= sum(costs.values()) else sites
+        is_most = 2 * costs[kind] >= sum(costs.values())
+        of_others = 1 - _unused(sites) / _unused(together)
+        mended = together if is_most and of_others >= WORTH_A_CHANGE else sites
         effect, at_most = cheaper_accesses(evidence, mended), None
         if (blocks := count_sharing_blocks(evidence, mended)) > 1:
             effect, at_most = merge_blocks(evidence, effect, blocks)
@@ -41,12 +51,13 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         used = f"{100 * needed / request:.1f}".removesuffix(".0")
         apart = bytes_between_lanes(evidence, sites)
         lanes = f"neighbouring lanes are {apart:,} bytes apart and" if apart else "its lanes"
+        is_by_data = all(is_gathered(evidence, site) for site in sites)
         both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {_sectors_text(needed)} would hold its data: {lanes} "
             f"use {used} % of what is moved.{both if len(mended) > len(sites) else ''}",
-            _advice_apart(evidence, sites, advice),
+            _advice_apart(evidence, sites, advice, is_by_data),
             effect,
             {site: site.excess_sectors for site in sites},
             {
@@ -58,7 +69,12 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
             includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
+            in_triton=_BY_DATA_IN_TRITON if is_by_data else "",
         )
+
+
+def _unused(sites: Iterable[Site]) -> float:
+    return sum(site.excess_sectors for site in sites)
 
 
 def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
@@ -72,9 +88,9 @@ def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
     return sum(evidence.excess_beyond_l1(site) if in_l2 else site.excess_sectors for site in sites)
 
 
-def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str:
+def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_data: bool) -> str:
     """Returns how to bring lanes together, by what sets them apart: loaded indices, the elements of each thread, or its index."""
-    if all(is_gathered(evidence, site) for site in sites):
+    if by_data:
         return (
             f"Data says where each lane goes: sort or group the work by that index, so that neighbouring threads {advice}, or keep the "
             "table in shared memory if it fits."
@@ -85,9 +101,7 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
             "several rows. 32 threads take one piece of one row."
         )
     side_by_side = find_side_by_side(evidence)
-    if 2 * sum(site.excess_sectors for site in sites if site in side_by_side) > sum(
-        site.excess_sectors for site in sites
-    ):
+    if 2 * _unused(site for site in sites if site in side_by_side) > _unused(sites):
         return (
             "Access the neighbouring elements of a thread at once, in up to 16 bytes (a vector type), or let neighbouring threads "
             f"{advice}."
@@ -103,8 +117,14 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str
             f"Let neighbouring threads {advice}: keep the members of a structure{apart} in arrays of their own, access what lies together in one "
             "thread at once (up to 16 bytes, a vector type), or pass a tile through shared memory."
         )
-    of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
-    return f"Let neighbouring threads {advice}: exchange the roles of the indices{of_rows}, change the layout, or pass a tile through shared memory."
+    roles = "exchange the roles of the indices, "
+    if walks:
+        # No lane could take a turn that starts from what the turn before made.
+        of_rows = "exchange the roles of the indices (such as a warp for each row, instead of a thread), "
+        roles = "" if follows_itself(evidence) else of_rows
+    return (
+        f"Let neighbouring threads {advice}: {roles}change the layout, or pass a tile through shared memory."
+    )
 
 
 def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:
@@ -120,12 +140,15 @@ def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:
 
 
 def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
-    """Returns the accesses whose lanes lie apart, without those that data scatters unless there are no others.
+    """Returns the accesses whose lanes lie apart, without those that data scatters; or these alone, where the others cost nobody anything.
 
     Where each lane takes the element whose index it has loaded, no layout and no order of the threads makes the lanes neighbours.
     """
     apart = [site for site in _accesses(evidence, kind) if lies_apart(evidence, site)]
-    return [site for site in apart if not is_gathered(evidence, site)] or apart
+    others = [site for site in apart if not is_gathered(evidence, site)]
+    if _unused(others) >= WORTH_A_CHANGE * _unused(apart):
+        return others
+    return [site for site in apart if site not in others]
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
@@ -134,7 +157,7 @@ def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
     Where neighbours of one base are accessed, as by a stencil, some start inside a sector wherever the rows start: while any are
     aligned, no shift helps.
     """
-    accesses = _accesses(evidence, "global load", "global store")
+    accesses = _accesses(evidence, *_MOVING)
     misaligned = [site for site in accesses if is_misaligned(evidence, site)]
     aligned = {
         base_of(site) for site in accesses if site not in misaligned and not lies_apart(evidence, site)
@@ -159,7 +182,7 @@ def find_side_by_side(evidence: Evidence) -> set[Site]:
     So it is with a pixel or a structure: the elements of one lane are neighbours, and those of the next lane follow.
     """
     together: dict[tuple[object, int, float], list[Site]] = {}
-    for site in _accesses(evidence, "global load", "global store"):
+    for site in _accesses(evidence, *_MOVING):
         if lies_apart(evidence, site):
             together.setdefault((base_of(site), site.width, site.executed), []).append(site)
     found: set[Site] = set()
@@ -171,6 +194,22 @@ def find_side_by_side(evidence: Evidence) -> set[Site]:
         ):
             found.update(sites)
     return found
+
+
+def add_elements(evidence: Evidence) -> Evidence:
+    """Returns the evidence with a bound by device memory that counts all elements which accesses side by side take, and not those of one access."""
+    if not (together := find_side_by_side(evidence)):
+        return evidence
+    needed = sum(
+        max(
+            ((site.sectors if site in together else site.ideal_sectors) or 0.0 for site in evidence.of(kind)),
+            default=0.0,
+        )
+        for kind in _MOVING
+    )
+    before = evidence.model.avoidable.get("dram", 0.0)
+    avoidable = {**evidence.model.avoidable, "dram": min(before, wasted_dram(evidence.figures, needed))}
+    return replace(evidence, model=replace(evidence.model, avoidable=avoidable))
 
 
 def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
@@ -233,7 +272,7 @@ def cheaper_accesses(evidence: Evidence, sites: Sequence[Site]) -> Effect:
     Each lookup of a line is work for L1. A sector that L1 holds already is no work for L2, and no warp
     waits long for it. The latency of each access stays.
     """
-    wasted = sum(site.excess_sectors for site in sites)
+    wasted = _unused(sites)
     of_l1, lookups = find_spared_lookups(evidence, sites)
     beyond = {site: evidence.excess_beyond_l1(site) for site in evidence.sites if site.excess_sectors}
     fetched = {site: _part(beyond.get(site, 0.0), site.ideal_sectors or 0.0) for site in sites}

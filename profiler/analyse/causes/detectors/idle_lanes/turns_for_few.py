@@ -65,7 +65,9 @@ def _find_turns(evidence: Evidence) -> list[_Turns]:
         loads = {site for site in accesses if site.kind == "global load"}
         results = {site for site in own if site.kind in _RESULTS and site not in dividing}
         if loads and results and not is_left_early(evidence, own[-1]):
-            part = max(site.lane_executions for site in accesses) / (loop.iterations * LANES)
+            # Lanes that a branch keeps out of the loop compute nothing in it.
+            entered = max(site.lanes or LANES for site in own)
+            part = max(site.lane_executions for site in accesses) / (loop.iterations * entered)
             found.append(_Turns(own, loads, results, part))
     return found
 

@@ -17,6 +17,7 @@ from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_betwee
 from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.repeated_stores import part_overwritten
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
@@ -157,7 +158,7 @@ def _are_behind_stores(evidence: Evidence, loads: Collection[Site]) -> bool:
     """Returns whether warps wait most for loads of runs in which a store alone keeps some from being issued with those before it.
 
     What comes of another load waits for it anyway. The compiler moves loads from memory that is known not to change, and never those of volatile
-    data.
+    data. A store that the loop overwrites itself goes with its own cause.
     """
     held: list[Site] = []
     beside: list[Site] = []
@@ -171,7 +172,7 @@ def _are_behind_stores(evidence: Evidence, loads: Collection[Site]) -> bool:
                 before, is_stored, is_held = [], False, False
             loop = evidence.innermost_loop(site)
             if site.kind == "global store":
-                is_stored = bool(before)
+                is_stored |= bool(before) and not part_overwritten(evidence, site)
             elif site in loads:
                 is_free = not any(part in site.opcode for part in _MOVED_OR_NEVER)
                 if is_stored and is_free and _finds_itself(evidence, site, before):

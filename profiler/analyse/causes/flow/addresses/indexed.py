@@ -15,6 +15,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.possible_writers import writers_before
+from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER, is_predicate
 from profiler.catalog.metrics import SECTOR_BYTES
@@ -51,10 +52,15 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
 def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:
     """Returns whether one of these registers, which the instruction multiplies by a width, may hold an index that was loaded.
 
-    What has 64 bits may be a pointer as well, unless it is multiplied.
+    What has 64 bits may be a pointer as well, unless it is multiplied. Threads may hand each other what they have loaded through shared memory,
+    as Triton does where a block gets a second dimension.
     """
     return any(
-        one.kind == "global load" and (width > 1 or one.width <= WORD_BITS)
+        (one.kind == "global load" and (width > 1 or one.width <= WORD_BITS))
+        or (
+            one.kind == "shared load"
+            and any(feeds_shared_memory(evidence, other) for other in evidence.around(one))
+        )
         for one in sources_of(evidence, site, registers)
     )
 

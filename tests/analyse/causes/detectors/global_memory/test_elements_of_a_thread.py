@@ -1,5 +1,7 @@
 """What decides about the accesses of a thread: parts of a pixel, results that warps pass on, and indices that were loaded."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import evidence_of
 
@@ -26,6 +28,15 @@ def test_the_bytes_of_pixels_that_are_loaded_one_by_one_could_be_loaded_at_once(
     assert bool(found) == named
     for candidate in found:
         assert candidate.effect.resources["lsu"] == pytest.approx(15 / 16)
+
+
+@pytest.mark.parametrize(("sectors", "needed"), [(3.0, 3.0), (12.0, 1.0)])
+def test_a_bound_counts_all_bytes_of_pixels_that_are_loaded_one_by_one(sectors, needed):
+    """Each load uses one sector of a request. Four sectors were moved for it; where lanes lie further apart, the others may be anybody's."""
+    facts = {place: {"sectors": 100.0 * sectors, "ideal_sectors": 100.0} for place in range(len(BYTES))}
+    evidence = evidence_of(*BYTES, "EXIT", facts=facts, figures={"dram_bytes_read": 400.0 * 32})
+    evidence = replace(evidence, model=replace(evidence.model, avoidable={"dram": 0.75}))
+    assert layout.add_elements(evidence).model.avoidable["dram"] == pytest.approx(1 - needed / 4)
 
 
 @pytest.mark.parametrize(
@@ -69,14 +80,30 @@ def test_lanes_whose_elements_data_scatters_are_not_brought_together(addresses, 
     assert candidate.effect.resources["l2"] == pytest.approx(7 / 16 * mended)
 
 
-def test_scattered_elements_are_named_where_no_other_lanes_lie_apart():
-    lines = ("LDG.E R4, [R2.64]", "IMAD.WIDE R8, R4, 0x4, R10", "LDG.E R5, [R8.64]")
+@pytest.mark.parametrize(
+    ("passed_on", "found"),
+    [
+        ((), True),
+        (("STS [R20], R4", "BAR.SYNC 0x0", "LDS R4, [R21]"), True),  # by another thread of the block
+        (("STS [R20], R5", "BAR.SYNC 0x0", "LDS R4, [R21]"), False),  # which may have computed it
+    ],
+)
+@pytest.mark.parametrize(("executed", "is_alone"), [(0.0, True), (2.0, True), (10.0, False)])
+def test_scattered_elements_are_named_where_no_other_lanes_lie_apart(passed_on, found, executed, is_alone):
+    """They waste 2,800 sectors, and another access none, a fiftieth of that, or a tenth."""
+    lines = ("LDG.E R4, [R2.64]", *passed_on, "IMAD.WIDE R8, R4, 0x4, R10", "LDG.E R5, [R8.64]")
+    other = {"sectors": 32 * executed, "ideal_sectors": 4 * executed}
     facts = {
         0: {"sectors": 400.0, "ideal_sectors": 400.0},
-        2: {"sectors": 3200.0, "ideal_sectors": 400.0},
+        len(lines) - 1: {"sectors": 3200.0, "ideal_sectors": 400.0},
+        len(lines): other,
     }
-    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts=facts))
-    assert {site.position for site in candidate.weights} == {2}
+    evidence = evidence_of(*lines, ("LDG.E R6, [R12.64]", executed), facts=facts)
+    (candidate,) = layout.detect_uncoalesced(evidence)
+    assert ("Data says where each lane goes" in candidate.advice) == (found and is_alone)
+    if found:
+        assert {site.position for site in candidate.weights} == {len(lines) - (1 if is_alone else 0)}
+        assert ("the order of that index" in candidate.in_triton) == is_alone
 
 
 @pytest.mark.parametrize("offset", ["", "+0x1"])

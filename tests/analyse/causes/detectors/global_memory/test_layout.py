@@ -77,6 +77,15 @@ def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored
         assert found[0].effect == found[1].effect
 
 
+@pytest.mark.parametrize(("executed", "joint"), [(10.0, [True, False]), (2.0, [False, False])])
+def test_what_costs_next_to_nothing_is_not_said_to_lie_apart_too(executed, joint):
+    """The loads waste 2,800 sectors, and the stores a tenth of that, or a fiftieth."""
+    few = {"sectors": 32 * executed, "ideal_sectors": 4 * executed}
+    evidence = evidence_of(LOAD, ("STG.E [R8.64], R4", executed), facts={0: APART, 1: few})
+    found = layout.detect_uncoalesced(evidence)
+    assert [("at once, and includes" in one.sentence) for one in found] == joint
+
+
 @pytest.mark.parametrize(("ideal", "said"), [(99.2, "less than one"), (99.96, "1"), (100.0, "1")])
 def test_of_a_sector_no_request_has_a_part(ideal, said):
     evidence = evidence_of(LOAD, facts={0: {"sectors": 3200.0, "ideal_sectors": ideal}})

@@ -172,6 +172,19 @@ def test_a_warp_that_leaves_a_loop_at_its_top_has_made_its_turns(leaving):
     assert not candidate.sentence.startswith("Whole warps")
 
 
+@pytest.mark.parametrize(("tested", "found"), [("R4", False), ("R6", True)])
+def test_data_that_ends_a_turn_of_a_loop_leaves_the_next_one(tested, found):
+    """Four warps of ten pass the rest of a turn by: the element that each loads decides that, or an index that none of its turns changes."""
+    few = {"lanes": 8.0, "acting": 8.0}
+    turn = ("LDG.E R4, [R2.64]", f"ISETP.GE.AND P0, PT, {tested}, 0x9, PT", "@P0 BRA 0x50")
+    work = [("LDG.E R8, [R10.64]", 60.0)]
+    evidence = evidence_of(
+        ("S2R R2, SR_TID.X", 10.0), *turn, *work, "IADD3 R2, R2, 0x4, RZ", "@P1 BRA 0x10", ("EXIT", 10.0),
+        facts=dict.fromkeys(range(8), few),
+    )  # fmt: skip
+    assert bool(find_warps_without_work(evidence, set(evidence.sites))) == found
+
+
 def test_what_stands_behind_a_test_asks_for_no_work_by_it():
     """Of 100 warps 60 have no work; 100 execute the end of the kernel, where few lanes act."""
     few = {"lanes": 8.0, "acting": 8.0}

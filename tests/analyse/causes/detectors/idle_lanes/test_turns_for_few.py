@@ -61,6 +61,15 @@ def test_lanes_that_have_left_a_loop_compute_nothing(still_there, found):
     assert bool(parts(evidence)) == found
 
 
+@pytest.mark.parametrize(("others", "found"), [(ALL, True), (HALF, False)])
+def test_lanes_that_a_branch_keeps_out_of_a_loop_compute_nothing_in_it(others, found):
+    """Half of the lanes have an element: of those that turn, or all of those."""
+    evidence = made()
+    for site in evidence.sites[len(START) - 1 : -1]:
+        site.lanes = others
+    assert bool(parts(evidence)) == found
+
+
 @pytest.mark.parametrize(
     "changed",
     [
