@@ -542,7 +542,7 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
         ),
         (
             (LOAD, "IMAD.SHL.U32 R6, R4, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"),
-            "Let each warp, or each few lanes",
+            "Let each warp, or every few lanes",
         ),
         (("IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "so that one lane updates for all"),
         # Lanes do not add up for each other if each has a place of its own, as by its index.

@@ -383,6 +383,8 @@ def test_the_full_answer_says_which_causes_it_leaves_out():
     left_out = {"dependent-chain": 22.3, "divergent-branches": 3.1}
     said = "2 further causes are left out, with what each is likely to save by itself: dependent-chain (22 %), divergent-branches (3 %)."
     assert said in text(left_out=left_out)
+    said_of_one = "1 further cause is left out: dependent-chain, which is likely to save 22 % by itself."
+    assert said_of_one in text(left_out={"dependent-chain": 22.3})
     assert "left out" not in text(left_out=left_out, full=False)
     assert "left out" not in text()
 

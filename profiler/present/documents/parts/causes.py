@@ -29,9 +29,9 @@ from profiler.text import counted, is_cupy_source, listed, saving, whole_percent
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
-_ORDER = "{} {} lower than the savings, because causes that hold for most kernels were right less often."
+_ORDER = "{} {} below causes that save less: what holds for most kernels was less often the right cause."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
-_COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string, and from no file; line 1 of a RawKernel is the first line of its string"
+_COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
     "dram": "device memory", "l2": "L2", "l1": "L1", "lsu": "the load/store pipe", "issue": "issuing the other instructions",
     "fma": "the FMA pipe", "alu": "the ALU pipe", "fp64": "the FP64 pipe", "xu": "the special-function unit",
@@ -133,9 +133,11 @@ def _left_out(others: Mapping[str, float]) -> Section:
     """Returns how many causes more there are, and what removing each would save."""
     if not others:
         return []
+    if len(others) == 1:
+        ((name, pct),) = others.items()
+        return [Text(f"1 further cause is left out: {name}, which is likely to save {saving(pct)} % by itself.")]
     named = ", ".join(f"{name} ({saving(pct)} %)" for name, pct in others.items())
-    count = counted(len(others), "further cause is", "further causes are")
-    return [Text(f"{count} left out, with what each is likely to save by itself: {named}.")]
+    return [Text(f"{len(others)} further causes are left out, with what each is likely to save by itself: {named}.")]
 
 
 def _count_shown(causes: Sequence[Cause]) -> int:
@@ -167,7 +169,7 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
             later.append(one.cause)
         elif one.cause not in GENERAL and not one.is_ceiling:
             least = min(least, saves)
-    return [_ORDER.format(listed(later), "stands" if len(later) == 1 else "stand")] if later else []
+    return [_ORDER.format(listed(later), "is listed" if len(later) == 1 else "are listed")] if later else []
 
 
 def _not_recorded(

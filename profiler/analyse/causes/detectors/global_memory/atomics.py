@@ -195,7 +195,7 @@ _WITHOUT_FENCES_IN_TRITON = (
     ' Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).'
 )
 _COPIES_OF_LANES = (
-    "Let each warp, or each few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
+    "Let each warp, or every few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
     "place before it updates."
 )
 _WARPS_FIRST = "Add up inside the warp first"

@@ -26,22 +26,22 @@ _SHORT_ROWS = (
 )
 _ONE_ALONE = (
     "One lane of a warp does all of its work",
-    "Let all lanes take part: give each its share of the elements, and make one value of theirs by shuffles (`__shfl_down_sync`).",
+    "Let all lanes take part: give each its share of the elements, and combine what they have by shuffles (`__shfl_down_sync`).",
 )
 _ONE_FOR_ALL = (
     "One lane works on what all have left in shared memory, and the others wait for it",
-    "Let all lanes take part: make one value of those of a warp by shuffles (`__shfl_down_sync`), and only of the warps' values through "
-    "shared memory. If the turns of its loop do not depend on each other, give each lane one of them.",
+    "Let all lanes take part: combine the values of a warp by shuffles (`__shfl_down_sync`), and pass only one value a warp through shared "
+    "memory. If the turns of its loop do not depend on each other, give each lane one of them.",
 )
 _ONE_FOR_WARP = (
     "One lane of each warp takes part where values pass between warps",
-    "Let values pass less often: let each thread take several elements before its warp makes one value of them, or give a warp a row of its "
+    "Let values pass less often: let each thread take several elements before its warp combines them, or give a warp a row of its "
     "own, for which warps exchange nothing.",
 )
 _STEPS = (
     "Values pass through shared memory in steps in which few lanes take part",
-    "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory. Where threads take part by "
-    "halves, such as in pairs, launch half as many.",
+    "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory. If every second "
+    "thread is idle from the first step on, launch half as many, and let each combine two elements before it.",
 )
 _BY_DATA = (
     "A test of data sends lanes past what others of their warp do",

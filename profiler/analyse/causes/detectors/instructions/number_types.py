@@ -196,7 +196,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         )
     warps = _more_warps(evidence, sites)
     crowded = (
-        f" Without pairs of registers, an SM would hold {warps:.2g} times the warps."
+        f" Without pairs of registers, an SM would hold {warps:.2g} times as many warps."
         if warps >= _WORTH_SAYING
         else ""
     )

@@ -142,8 +142,8 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             "uneven-last-wave",
             f"{filling} the GPU {waves:.2f} times: in the last round, {whole_percent(last)} % of the places have a block.",
-            f"Choose the work of a block so that the rounds are full, or launch {counted(math.floor(waves), 'full round')} of "
-            "blocks that share all work out.",
+            f"Choose the work of a block so that the rounds are full, or launch blocks for "
+            f"{counted(math.floor(waves), 'full round')}, and share all the work among them.",
             weights=_busiest_code(evidence),
             evidence={"waves": waves, "last_round_pct": last},
             saves=find_unfilled(evidence),

@@ -34,7 +34,7 @@ LOADED = [("LDG.E R4, [R2.64]", ALL), ("STS [R3], R4", ALL), (BARRIER, ALL)]
         (
             [("SHFL.DOWN PT, R5, R4, 0x10, 0x1f", ALL), ("FADD R4, R4, R5", ALL), ("STS [R6], R4", ONE), (BARRIER, ALL)],
             "One lane of each warp takes part where values pass between warps",
-            "several elements before its warp",
+            "several elements before its warp combines them",
         ),
         ([("LDG.E R4, [R2.64]", SOME), ("FADD R4, R4, R4", SOME), ("STG.E [R2.64], R4", SOME)], "Loads of elements act for 12 of 32 lanes", "several rows at once"),
         ([("LDG.E R4, [R2.64]", ALL), ("FADD R4, R4, R4", SOME), ("FMUL R4, R4, R4", SOME)], "Lanes have nothing to do", "end the others' warps"),
