@@ -13,7 +13,7 @@ from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import STACK, address_registers
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.opcodes import is_move
+from profiler.analyse.code.opcodes import WORD_BITS, is_move
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.text import whole_percent
@@ -93,6 +93,10 @@ _ARRAY = (
     "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, "
     "use each as it is made, without an array, or keep them in shared memory (a table that never changes, also in global memory)."
 )
+_LARGE_ARRAY = (
+    "Use each element as it is made, without an array, make the arrays no larger than the data needs, or let several threads share the work of one: "
+    "a thread reserves {:,} bytes for them, and its registers hold no more than {:,}."
+)
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
@@ -114,11 +118,30 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         + (with_registers if spilled else ", where the compiler keeps an array that is indexed at run time."),
         (_WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS)
         if spilled
-        else _ARRAY,
+        else _advise_on_arrays(evidence),
         Effect({**fewer.resources, "dram": evidence.wasted_dram}, fewer.waits),
         weights,
         {"local_instructions_pct": share} | ({"registers": registers} if registers else {}),
     )
+
+
+def _advise_on_arrays(evidence: Evidence) -> str:
+    """Returns where to keep arrays instead. What is too large for registers is too large for shared memory: an SM has a few times as many registers."""
+    reserved, most = _reserved_bytes(evidence), MOST_REGISTERS * WORD_BITS // 8
+    return _LARGE_ARRAY.format(reserved, most) if reserved > most else _ARRAY
+
+
+def _reserved_bytes(evidence: Evidence) -> int:
+    """Returns the bytes of local memory that a thread reserves where the kernel begins: `IADD3 R1, R1, -0x80, RZ`, or `VIADD R1, R1, 0xffffff80`."""
+    moved_down = (
+        -int(operand, 16) % 2**WORD_BITS
+        for site in evidence.sites
+        if STACK.issubset(site.use.written) and STACK.issubset(site.use.inputs)
+        for operand in site.instruction.operands[2:]
+        if "0x" in operand
+    )
+    # A called function moves the pointer up again at its end.
+    return max((amount for amount in moved_down if amount < 2 ** (WORD_BITS - 1)), default=0)
 
 
 def has_spills(evidence: Evidence) -> bool:
