@@ -379,6 +379,19 @@ def test_an_element_is_gathered_if_a_loaded_index_counts_elements_of_a_sector_at
     assert is_gathered(evidence, evidence.sites[2]) == gathered
 
 
+@pytest.mark.parametrize(
+    ("stored", "gathered"),
+    [
+        ("LDG.E R4, [R2.64]", True),
+        ("S2R R4, SR_TID.X", False),  # computed, not loaded
+    ],
+)
+def test_an_index_may_pass_through_shared_memory_before_it_gathers(stored, gathered):
+    through = ("STS [R0], R4", "LDS R5, [R1]", "IMAD.WIDE R6, R5, 0x4, R8", "LDG.E R5, [R6.64]")
+    evidence = evidence_of(stored, *through)
+    assert is_gathered(evidence, evidence.sites[-1]) == gathered
+
+
 BEGIN, SCALE, TAKE = "LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]"
 
 

@@ -135,9 +135,15 @@ def _left_out(others: Mapping[str, float]) -> Section:
         return []
     if len(others) == 1:
         ((name, pct),) = others.items()
-        return [Text(f"1 further cause is left out: {name}, which is likely to save {saving(pct)} % by itself.")]
+        return [
+            Text(f"1 further cause is left out: {name}, which is likely to save {saving(pct)} % by itself.")
+        ]
     named = ", ".join(f"{name} ({saving(pct)} %)" for name, pct in others.items())
-    return [Text(f"{len(others)} further causes are left out, with what each is likely to save by itself: {named}.")]
+    return [
+        Text(
+            f"{len(others)} further causes are left out, with what each is likely to save by itself: {named}."
+        )
+    ]
 
 
 def _count_shown(causes: Sequence[Cause]) -> int:

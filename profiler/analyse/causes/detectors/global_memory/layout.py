@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -13,8 +13,11 @@ from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_gathered, is_placed_by_data
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
+from profiler.analyse.causes.flow.dataflow import find_address_work
+from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
@@ -68,6 +71,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
             includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
+            in_triton=_advice_in_triton(evidence, name, sites),
         )
 
 
@@ -80,6 +84,23 @@ def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
     busy = evidence.model.busy
     in_l2 = evidence.has_costs and busy.get("l2", 0.0) > busy.get("l1", 0.0)
     return sum(evidence.excess_beyond_l1(site) if in_l2 else site.excess_sectors for site in sites)
+
+
+_GATHERED_IN_TRITON = (
+    "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory; or, where one "
+    "order serves several times, bring the data into it once before (`x[:, index]`)."
+)
+_DESPITE_REMAINDERS = (
+    " Where offsets are remainders, Triton does not see that they stay neighbours: write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), "
+    "BLOCK)`, or use a mask instead."
+)
+
+
+def _advice_in_triton(evidence: Evidence, name: str, sites: Sequence[Site]) -> str:
+    if all(is_gathered(evidence, site) for site in sites):
+        return _GATHERED_IN_TRITON
+    divides = not find_address_work(evidence, sites).isdisjoint(find_dividing(evidence))
+    return IN_TRITON[name] + (_DESPITE_REMAINDERS if divides and name == "uncoalesced-loads" else "")
 
 
 def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str) -> str:
@@ -130,12 +151,15 @@ def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:
 
 
 def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
-    """Returns the accesses whose lanes lie apart, without those that data scatters unless there are no others.
+    """Returns the accesses whose lanes lie apart, without those that data scatters unless the others cost nothing beside them.
 
     Where each lane takes the element whose index it has loaded, no layout and no order of the threads makes the lanes neighbours.
     """
     apart = [site for site in _accesses(evidence, kind) if lies_apart(evidence, site)]
-    return [site for site in apart if not is_gathered(evidence, site)] or apart
+    gathering = [site for site in apart if is_gathered(evidence, site)]
+    others = [site for site in apart if site not in gathering]
+    wasted, by_others = (sum(site.excess_sectors for site in sites) for sites in (apart, others))
+    return others if by_others >= WORTH_A_CHANGE * wasted else gathering
 
 
 def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:

@@ -15,6 +15,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.possible_writers import writers_before
+from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER, is_predicate
 from profiler.catalog.metrics import SECTOR_BYTES
@@ -62,11 +63,14 @@ def is_placed_by_data(evidence: Evidence, access: Site) -> bool:
 def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:
     """Returns whether one of these registers, which the instruction multiplies by a width, may hold an index that was loaded.
 
-    What has 64 bits may be a pointer as well, unless it is multiplied.
+    What has 64 bits may be a pointer as well, unless it is multiplied. A multiplied value from shared memory is an index, too, where
+    loaded values were stored there.
     """
-    return any(
-        one.kind == "global load" and (width > 1 or one.width <= WORD_BITS)
-        for one in sources_of(evidence, site, registers)
+    sources = sources_of(evidence, site, registers)
+    return any(one.kind == "global load" and (width > 1 or one.width <= WORD_BITS) for one in sources) or (
+        width > 1
+        and any(one.kind == "shared load" for one in sources)
+        and any(feeds_shared_memory(evidence, one) for one in evidence.of("global load"))
     )
 
 
