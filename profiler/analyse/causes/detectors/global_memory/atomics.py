@@ -257,7 +257,7 @@ _IN_LARGER_BLOCKS = (
 )
 _WITH_LARGER_COPIES = (
     "Each block updates a copy of its own in shared memory already: let it take more elements before it adds its copy to the others' in global "
-    "memory (a grid-stride loop, and fewer blocks), and leave out what is zero."
+    "memory (a grid-stride loop, and fewer blocks)."
 )
 _IN_LARGER_PROGRAMS = (
     "There is one update a program already: let each program take more elements before it (a larger BLOCK, or a loop over several), or let it "
