@@ -42,6 +42,7 @@ _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several blocks that share one result and add up their parts."
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
+_SPLIT = "Split the long pieces: one {} lasts for {} % of the time, whatever is started first."
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 FEWER_WARPS = (
     "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: several rows at once, a loop over "
@@ -186,6 +187,10 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     uneven = _find_uneven_loops(evidence)
     sentence = f"{of_active}: some blocks take much longer than the rest."
     advice, in_triton = _SHARE_EVENLY, ""
+    # An SM rests while no block is left to take: what still runs then had begun before. Blocks of a single round may each take many pieces.
+    if count_waves(evidence) > 1 and 100 * of_sms > active.get("sm_active_least_pct", 100.0):
+        lasts = whole_percent(100 - active["sm_active_least_pct"])
+        advice, in_triton = (_SPLIT.format(what, lasts) for what in ("block", "program"))
     if of_warps > of_sms:
         held = whole_percent(100 * (1 - missing))
         sentence = f"On average, an SM holds {held} % of the warps that fit: some warps work much longer than those beside them."
