@@ -24,7 +24,7 @@ from profiler.catalog.causes import GENERAL
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
-from profiler.text import counted, is_cupy_source, listed, saving, whole_percent
+from profiler.text import is_cupy_source, listed, saving, whole_percent
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
