@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from itertools import pairwise
 
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
 from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
@@ -48,6 +49,10 @@ _BY_DATA = (
     "Find out first for which elements the test holds, such as the neighbours within reach, and let the lanes of a warp take one of these each; or "
     "sort the data, so that neighbours decide alike.",
 )
+_SIDES = (
+    "Branches split warps, whose sides are executed one after the other",
+    "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
+)
 _NO_WORK = (
     "Lanes have nothing to do while their warp executes",
     "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more elements.",
@@ -77,7 +82,16 @@ def what_is_idle(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, s
                 for site in evidence.sites
             )
             return _ONE_FOR_ALL if left_by_all else _ONE_ALONE
-    return _BY_DATA if _are_most(idle, _find_passed_by(evidence) & idle.keys()) else _NO_WORK
+    return _BY_DATA if _are_passed_by(evidence, idle) else _NO_WORK
+
+
+def what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, str]:
+    """Returns the sentence and the advice for branches that send lanes elsewhere: where data decides, no warp or block can choose."""
+    return _BY_DATA if _are_passed_by(evidence, split) else _SIDES
+
+
+def _are_passed_by(evidence: Evidence, idle: Mapping[Site, float]) -> bool:
+    return _are_most(idle, _find_passed_by(evidence) & idle.keys())
 
 
 def _are_most(idle: Mapping[Site, float], some: Set[Site]) -> bool:
@@ -87,13 +101,24 @@ def _are_most(idle: Mapping[Site, float], some: Set[Site]) -> bool:
 
 
 def _find_passed_by(evidence: Evidence) -> set[Site]:
-    """Returns what a branch sends some lanes of a warp past, because of what each of them has loaded."""
+    """Returns what a branch sends some lanes of a warp past, because of what each of them has loaded, and the other side of the branch.
+
+    The first side ends in a branch past the other one.
+    """
+    ends = {
+        (one.function, behind.instruction.offset): one.leads_to
+        for sites in evidence.by_function.values()
+        for one, behind in pairwise(sites)
+        if one.leads_to and not one.instruction.predicate
+    }
     return {
         site
         for branch in evidence.of("control")
         if branch.leads_to and branch.instruction.predicate and is_decided_by_loads(evidence, branch)
         for site in evidence.by_function[branch.function]
-        if branch.instruction.offset < site.instruction.offset < branch.leads_to
+        if branch.instruction.offset
+        < site.instruction.offset
+        < ends.get((branch.function, branch.leads_to), branch.leads_to)
         and (site.lanes or 0.0) < (branch.lanes or 0.0)
     }
 
