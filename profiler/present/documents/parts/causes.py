@@ -40,6 +40,7 @@ _RESOURCES = {
 # This says why the part differs from the throughput on the same screen, which is a part of the peak and counts all traffic.
 _LESS = ", even at the highest rate that kernels reach, and if it moved no data twice"
 _ALL = 100.0  # percent
+_ARGUMENT = re.compile(r"\w+,")  # on a line of its own, which says nothing without its call
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _SURE_PCT = 60  # Where two of five such answers named a wrong cause first, a second look costs less than the wrong change.
@@ -308,7 +309,8 @@ def _beginning(cause: Cause, quoted: set[str]) -> str:
 
 def _places(cause: Cause, quoted: set[str]) -> str:
     first, *others = cause.where
-    text = f" `{_cut(first.text)}`" if first.text and first.text not in quoted else ""
+    is_told = not first.text or first.text in quoted or _ARGUMENT.fullmatch(first.text)
+    text = "" if is_told else f" `{_cut(first.text or '')}`"
     quoted.add(first.text or "")
     more = f", {', '.join(map(place_text, others))}" if others else ""
     return f"{place_text(first)}{text}{more}"
