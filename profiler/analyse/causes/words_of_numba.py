@@ -13,7 +13,7 @@ from __future__ import annotations
 # Causes whose remedy is another one in Numba, whatever the detector says.
 IN_NUMBA = {
     "narrow-accesses": "Let each thread take several elements, and load all of them before the first use. An access is as wide as an element of "
-    "the array: pass `x.view(np.uint64)`, and the kernel loads 8 bytes at once and takes both elements out with shifts (and floats with `libdevice.int_as_float`).",
+    "the array: where that has fewer than 8 bytes, pass `x.view(np.uint64)`, and the kernel loads 8 bytes at once and takes both elements out with shifts (and floats with `libdevice.int_as_float`).",
     "fp64-arithmetic": "Compute in `float32`, if single precision is enough: for arrays, for constants (`np.float32(0.5)`; Python's are doubles), and "
     "for integers before they meet floats (`np.float32(i)`; together they make doubles).",
 }  # fmt: skip
@@ -32,8 +32,8 @@ NUMBA_SAYS = {
     "of turns, which are unrolled",
     " (`const … * __restrict__`)": "",
     "; declare pointers `const … * __restrict__`, so that the compiler may": " before the loop: Numba may not, because the arrays could overlap",
-    "at once, in up to 16 bytes (a vector type)": "as one wider element (`x.view(np.uint64)`)",
-    "at once (up to 16 bytes, a vector type)": "as one wider element (`x.view(np.uint64)`)",
+    "at once, in up to 16 bytes (a vector type)": "as one wider element (`x.view(np.uint64)`, where an element has fewer than 8 bytes)",
+    "at once (up to 16 bytes, a vector type)": "as one wider element (`x.view(np.uint64)`, where an element has fewer than 8 bytes)",
     "exchange the roles of the indices": "let the first index of `cuda.grid`, which counts neighbouring threads, be the last of the array",
     " (such as a warp for each row, instead of a thread)": ", or let a warp instead of a thread take each row",
     "pass a tile through shared memory": "pass a tile through shared memory (`cuda.shared.array`)",

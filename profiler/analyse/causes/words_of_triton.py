@@ -7,8 +7,7 @@ from __future__ import annotations
 IN_TRITON = {
     "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
     "and the block be long in it (32 bytes or more), or load a block of two dimensions (such as 32 x 32) and let Triton exchange them "
-    "(`tl.trans`, or the order of the store's offsets). Where offsets are remainders, Triton does not see that they stay neighbours: "
-    "write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), BLOCK)`, or use a mask instead.",
+    "(`tl.trans`, or the order of the store's offsets).",
     "uncoalesced-stores": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
     "and the block be long in it (32 bytes or more), or store a block of two dimensions (such as 32 x 32) that Triton exchanges (`tl.trans`).",
     "narrow-accesses": "Let each thread access 16 bytes: a block with at least that much for each of the 32 x `num_warps` threads (a larger "

@@ -54,6 +54,21 @@ def find_called(function: Sequence[Instruction]) -> list[Called]:
     return [one for one in found if one.body]
 
 
+def find_lines_of_called(code: Code) -> set[str]:
+    """Returns the lines at which kernels end, if most of their samples are in called functions: those of the compiler have no line of their own."""
+    found = set()
+    for function in code.functions:
+        last = next((one.place for one in reversed(function) if one.name == "EXIT"), None)
+        called = {one.offset for called in find_called(function) for one in called.body}
+        samples = [0, 0]
+        for one in function:
+            if one.place == last:
+                samples[one.offset in called] += one.samples or 0
+        if last and samples[True] > samples[False]:
+            found.add(last)
+    return found
+
+
 def find_called_as_hot(code: Code, hot: Sequence[Instruction]) -> list[CalledFunction]:
     """Returns the functions outside of the hot loop that did at least half as much work as all of it, the most first.
 

@@ -6,7 +6,7 @@ A `Run` in; plain values out, which are what `prof show --format json` prints.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -19,6 +19,7 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.causes.nvidia_rules import causes_of_rule
+from profiler.analyse.code.called_functions import find_lines_of_called
 from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
@@ -81,7 +82,7 @@ class SheetRule(Struct, frozen=True):
 class HotLine(Struct, frozen=True):
     """A source line with its share of the kernel's samples, and the share of each main reason to wait in its own samples.
 
-    `ready_pct` of its samples found a warp that could go on.
+    `ready_pct` of its samples found a warp that could go on. `of_called` says that most are in functions that the compiler calls.
     """
 
     file: str
@@ -90,6 +91,7 @@ class HotLine(Struct, frozen=True):
     stalls: dict[str, float]
     text: str | None
     ready_pct: float = 0.0
+    of_called: bool = False
 
 
 def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> int:
@@ -246,7 +248,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         further_causes=diagnosis.left_out,
         sureness=diagnosis.sureness,
         causes_unseen=diagnosis.unseen,
-        hot_lines=_hot_lines(run, profile.kernel),
+        hot_lines=_hot_lines(run, profile.kernel, find_lines_of_called(main.code) if main.code else set()),
         total_ns=profile.total_ns,
     )
 
@@ -361,7 +363,7 @@ def _one_rule(alike: Sequence[SheetRule]) -> SheetRule:
     return replace(first, message=f"{first.message} The same holds at {elsewhere}.")
 
 
-def _hot_lines(run: Run, kernel: str) -> list[HotLine]:
+def _hot_lines(run: Run, kernel: str, of_called: Set[str]) -> list[HotLine]:
     """Returns the lines where warps wait most often, each with its main reasons; nothing without samples of lines."""
     sections = run.manifest.sections
     if sections and "SourceCounters" not in sections:  # which samples: reading the lines would be for nothing
@@ -370,10 +372,12 @@ def _hot_lines(run: Run, kernel: str) -> list[HotLine]:
     if found is None or not found.samples:
         return []
     lines = sorted((one for one in found.lines if one.samples), key=lambda one: -one.samples)
-    return [_hot_line(one, found.samples) for one in lines[:_MOST_LINES]]
+    return [
+        _hot_line(one, found.samples, f"{one.file}:{one.line}" in of_called) for one in lines[:_MOST_LINES]
+    ]
 
 
-def _hot_line(line: SourceLine, samples: int) -> HotLine:
+def _hot_line(line: SourceLine, samples: int, of_called: bool) -> HotLine:
     shares = {why: 100 * count / line.samples for why, count in line.stalls.items()}
     waits = [one for one in shares.items() if one[0] not in READY]
     return HotLine(
@@ -383,4 +387,5 @@ def _hot_line(line: SourceLine, samples: int) -> HotLine:
         stalls=dict(waits[:_MOST_STALLS]),
         text=line.text.strip() if line.text else None,
         ready_pct=sum(shares.get(why, 0.0) for why in READY),
+        of_called=of_called,
     )

@@ -48,6 +48,7 @@ _AT_BRACE = (
     "A closing brace stands for the end of the kernel, where warps wait for their stores (drain), and for functions that the compiler calls, such "
     "as `pow` or a division of 64 bits."
 )
+_AT_THE_END = "At {}, the last line of the kernel, most samples are of functions that the compiler calls, such as `pow` or a division of 64 bits."
 _MOST_REASONS = 2
 _LEAST_WAIT_PCT, _READY_PCT = 1.0, 10.0
 _LINE_COLUMNS = (
@@ -288,8 +289,14 @@ def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause]) 
     blamed = place_text(causes[0].where[0]) if causes and causes[0].where_is == "line" else ""
     hottest = short_place(f"{lines[0].file}:{lines[0].line}")
     other = [doc.Text(_OTHER_LINE.format(causes[0].cause, blamed))] if blamed not in ("", hottest) else []
-    at_brace = [_AT_BRACE] if any(one.text == "}" for one in lines[: len(rows)]) else []
-    meaning = [SAMPLES_MEANING, *at_brace]
+    shown = lines[: len(rows)]
+    at_brace = [_AT_BRACE] if any(one.text == "}" for one in shown) else []
+    at_the_end = [
+        _AT_THE_END.format(short_place(f"{one.file}:{one.line}"))
+        for one in shown
+        if one.of_called and not at_brace
+    ]
+    meaning = [SAMPLES_MEANING, *at_brace, *at_the_end]
     return [doc.Heading("Hottest lines"), table, *map(doc.Text, meaning), *other]
 
 

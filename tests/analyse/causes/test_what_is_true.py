@@ -365,6 +365,19 @@ def test_an_element_is_gathered_if_a_loaded_index_counts_elements_of_a_sector_at
     assert is_gathered(evidence, evidence.sites[2]) == gathered
 
 
+@pytest.mark.parametrize(
+    ("stored", "gathered"),
+    [
+        ("LDG.E R4, [R2.64]", True),
+        ("S2R R4, SR_TID.X", False),  # computed, not loaded
+    ],
+)
+def test_an_index_may_pass_through_shared_memory_before_it_gathers(stored, gathered):
+    through = ("STS [R0], R4", "LDS R5, [R1]", "IMAD.WIDE R6, R5, 0x4, R8", "LDG.E R5, [R6.64]")
+    evidence = evidence_of(stored, *through)
+    assert is_gathered(evidence, evidence.sites[-1]) == gathered
+
+
 BEGIN, SCALE, TAKE = "LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]"
 
 
@@ -510,7 +523,7 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
         ),
         (
             (LOAD, "IMAD.SHL.U32 R6, R4, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"),
-            "Let each warp, or each few lanes",
+            "Let each warp, or every few lanes",
         ),
         (("IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "so that one lane updates for all"),
         # Lanes do not add up for each other if each has a place of its own, as by its index.

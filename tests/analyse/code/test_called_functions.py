@@ -1,8 +1,10 @@
 """Functions that a kernel calls: where they are, and which did as much work as the hot loop."""
 
+from dataclasses import replace
+
 import pytest
 
-from profiler.analyse.code.called_functions import find_called_as_hot
+from profiler.analyse.code.called_functions import find_called_as_hot, find_lines_of_called
 from profiler.analyse.code.loops import find_hot_loop
 from tests.analyse.code.made_code import code_of, function
 
@@ -65,3 +67,23 @@ def test_a_called_function_is_named_if_it_did_half_the_work_of_the_loop(calls, i
     found = find_called_as_hot(code, loop.body)
     assert [(one.start, one.end) for one in found] == ([(0x50, 0x70)] if is_named else [])
     assert all(one.samples_pct is None for one in found)
+
+
+@pytest.mark.parametrize(
+    ("in_it", "at", "found"),
+    [
+        (8, 43, {"kernel.py:43"}),
+        (6, 43, set()),  # the kernel's own part of the line has as many
+        (8, 12, set()),  # a function of the author has lines of its own
+    ],
+)
+def test_the_last_line_of_a_kernel_may_stand_for_what_the_compiler_calls(in_it, at, found):
+    body = function(
+        (8, "CALL.REL.NOINC 0x20"), (8, "EXIT"), (8, "DFMA R2, R2, R4, R6"), (8, "RET.REL.NODEC R16, 0x0")
+    )
+    samples = ((3, 43), (3, 43), (in_it, at), (0, at))
+    lines = tuple(
+        replace(one, samples=count, file="/home/me/kernel.py", line=line)
+        for one, (count, line) in zip(body, samples, strict=True)
+    )
+    assert find_lines_of_called(code_of(lines)) == found

@@ -376,6 +376,16 @@ def test_a_cause_that_does_not_exist_is_an_error_with_the_nearest_name(prof_here
     assert "no cause 'bank-conflicst'; nearest: bank-conflicts" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("text", "is_quoted"), [("x_ptrs,", False), ("load(x_ptrs),", True), ("x += y", True)]
+)
+def test_an_argument_on_a_line_of_its_own_is_not_quoted(text, is_quoted):
+    cause = replace(CAUSES_FOUND[0], where=[CodePlace("LDG.E", 0x150, 80.0, "kernel.py", 66, text)])
+    page = flat_text(cause_blocks([cause], []))
+    assert "At kernel.py:66" in page
+    assert (f"`{text}`" in page) == is_quoted
+
+
 def test_the_full_answer_says_which_causes_it_leaves_out():
     def text(**more):
         return flat_text(cause_blocks(CAUSES_FOUND, [], **more))
@@ -383,6 +393,8 @@ def test_the_full_answer_says_which_causes_it_leaves_out():
     left_out = {"dependent-chain": 22.3, "divergent-branches": 3.1}
     said = "2 further causes are left out, with what each is likely to save by itself: dependent-chain (22 %), divergent-branches (3 %)."
     assert said in text(left_out=left_out)
+    said_of_one = "1 further cause is left out: dependent-chain, which is likely to save 22 % by itself."
+    assert said_of_one in text(left_out={"dependent-chain": 22.3})
     assert "left out" not in text(left_out=left_out, full=False)
     assert "left out" not in text()
 

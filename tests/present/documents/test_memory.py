@@ -29,8 +29,9 @@ def test_facts_about_memory_leave_out_metrics_that_were_not_recorded():
     assert facts(registers=32.0) == {}
     assert facts(max_bandwidth_pct=50.0) == {"memory": "Max Bandwidth 50.0 %"}
     assert facts(bulk_loads=0.0, store_width_bits=32.0) == {
-        "accesses": "global memory: no loads, stores of 32 bits a thread"
+        "accesses": "global memory: stores of 32 bits a thread"
     }
+    assert facts(bulk_loads=0.0) == {}
 
 
 @pytest.mark.parametrize(

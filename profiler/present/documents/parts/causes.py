@@ -24,14 +24,14 @@ from profiler.catalog.causes import GENERAL
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
-from profiler.text import counted, is_cupy_source, listed, saving, whole_percent
+from profiler.text import is_cupy_source, listed, saving, whole_percent
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
-_ORDER = "{} {} lower than the savings, because causes that hold for most kernels were right less often."
+_ORDER = "{} {} below causes that save less: what holds for most kernels was less often the right cause."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
-_COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string, and from no file; line 1 of a RawKernel is the first line of its string"
+_COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
     "dram": "device memory", "l2": "L2", "l1": "L1", "lsu": "the load/store pipe", "issue": "issuing the other instructions",
     "fma": "the FMA pipe", "alu": "the ALU pipe", "fp64": "the FP64 pipe", "xu": "the special-function unit",
@@ -40,6 +40,7 @@ _RESOURCES = {
 # This says why the part differs from the throughput on the same screen, which is a part of the peak and counts all traffic.
 _LESS = ", even at the highest rate that kernels reach, and if it moved no data twice"
 _ALL = 100.0  # percent
+_ARGUMENT = re.compile(r"\w+,")  # on a line of its own, which says nothing without its call
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _SURE_PCT = 60  # Where two of five such answers named a wrong cause first, a second look costs less than the wrong change.
@@ -126,9 +127,17 @@ def _left_out(others: Mapping[str, float]) -> Section:
     """Returns how many causes more there are, and what removing each would save."""
     if not others:
         return []
+    if len(others) == 1:
+        ((name, pct),) = others.items()
+        return [
+            Text(f"1 further cause is left out: {name}, which is likely to save {saving(pct)} % by itself.")
+        ]
     named = ", ".join(f"{name} ({saving(pct)} %)" for name, pct in others.items())
-    count = counted(len(others), "further cause is", "further causes are")
-    return [Text(f"{count} left out, with what each is likely to save by itself: {named}.")]
+    return [
+        Text(
+            f"{len(others)} further causes are left out, with what each is likely to save by itself: {named}."
+        )
+    ]
 
 
 def _count_shown(causes: Sequence[Cause]) -> int:
@@ -160,7 +169,7 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
             later.append(one.cause)
         elif one.cause not in GENERAL and not one.is_ceiling:
             least = min(least, saves)
-    return [_ORDER.format(listed(later), "stands" if len(later) == 1 else "stand")] if later else []
+    return [_ORDER.format(listed(later), "is listed" if len(later) == 1 else "are listed")] if later else []
 
 
 def _not_recorded(
@@ -287,7 +296,8 @@ def _beginning(cause: Cause, quoted: set[str]) -> str:
 
 def _places(cause: Cause, quoted: set[str]) -> str:
     first, *others = cause.where
-    text = f" `{_cut(first.text)}`" if first.text and first.text not in quoted else ""
+    is_told = not first.text or first.text in quoted or _ARGUMENT.fullmatch(first.text)
+    text = "" if is_told else f" `{_cut(first.text or '')}`"
     quoted.add(first.text or "")
     more = f", {', '.join(map(place_text, others))}" if others else ""
     return f"{place_text(first)}{text}{more}"

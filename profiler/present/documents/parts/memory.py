@@ -45,23 +45,25 @@ def _hit_rates(means: Mapping[str, float]) -> list[str]:
 def _accesses(means: Mapping[str, float]) -> list[str]:
     facts = []
     if "bulk_loads" in means:
-        facts.append(
-            "global memory: " + ", ".join(_width_in_words(means, kind) for kind in ("load", "store"))
-        )
+        kinds = filter(None, (_width_in_words(means, kind) for kind in ("load", "store")))
+        facts += [f"global memory: {text}"] if (text := ", ".join(kinds)) else []
     if "inst_per_byte" in means:
         facts.append(f"{number(means['inst_per_byte'])} instructions of all lanes per useful byte")
     return facts
 
 
 def _width_in_words(means: Mapping[str, float], kind: str) -> str:
-    """Returns what a thread loads or stores in one instruction, in words: a width, and whether it is an average that no access has."""
+    """Returns what a thread loads or stores in one instruction, in words: a width, and whether it is an average that no access has.
+
+    Of none, it says nothing: a kernel without stores may leave its results by atomics, which are not counted here.
+    """
     width_bits = means.get(f"{kind}_width_bits")
     ways = [] if width_bits is None else [f"of {width_bits:.0f} bits a thread"]
     if width_bits is not None and width_bits not in _WIDTHS:
         ways[0] += " on average"
     if means.get(f"bulk_{kind}s"):
         ways.append("of blocks")
-    return f"{kind}s {' and '.join(ways)}" if ways else f"no {kind}s"
+    return f"{kind}s {' and '.join(ways)}" if ways else ""
 
 
 def width_text(means: Mapping[str, float], kind: str) -> str:

@@ -212,7 +212,7 @@ _WITHOUT_FENCES_IN_TRITON = (
     ' Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).'
 )
 _COPIES_OF_LANES = (
-    "Let each warp, or each few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
+    "Let each warp, or every few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
     "place before it updates."
 )
 _WARPS_FIRST = "Add up inside the warp first"
@@ -274,7 +274,7 @@ _IN_LARGER_BLOCKS = (
 )
 _WITH_LARGER_COPIES = (
     "Each block updates a copy of its own in shared memory already: let it take more elements before it adds its copy to the others' in global "
-    "memory (a grid-stride loop, and fewer blocks), and leave out what is zero."
+    "memory (a grid-stride loop, and fewer blocks)."
 )
 _IN_LARGER_PROGRAMS = (
     "There is one update a program already: let each program take more elements before it (a larger BLOCK, or a loop over several), or let it "

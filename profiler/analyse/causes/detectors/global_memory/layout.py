@@ -15,14 +15,13 @@ from profiler.analyse.causes.evidence.measured_time import wasted_dram
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_gathered
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
+from profiler.analyse.causes.flow.dataflow import find_address_work
 from profiler.analyse.causes.flow.loop_carried import follows_itself
+from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
-_BY_DATA_IN_TRITON = (
-    "Data says where each element lies: bring the elements into the order of that index once, in a kernel before this one (`x[:, index]`), or sort "
-    "the work by it, so that neighbours in the block are neighbours in memory."
-)
 _MOVING: tuple[Kind, ...] = ("global load", "global store")
 _MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 
@@ -69,7 +68,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
             includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
-            in_triton=_BY_DATA_IN_TRITON if is_by_data else "",
+            in_triton=_advice_in_triton(evidence, name, sites, is_by_data),
         )
 
 
@@ -86,6 +85,23 @@ def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
     busy = evidence.model.busy
     in_l2 = evidence.has_costs and busy.get("l2", 0.0) > busy.get("l1", 0.0)
     return sum(evidence.excess_beyond_l1(site) if in_l2 else site.excess_sectors for site in sites)
+
+
+_GATHERED_IN_TRITON = (
+    "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory; or, where one "
+    "order serves several times, bring the data into it once before (`x[:, index]`)."
+)
+_DESPITE_REMAINDERS = (
+    " Where offsets are remainders, Triton does not see that they stay neighbours: write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), "
+    "BLOCK)`, or use a mask instead."
+)
+
+
+def _advice_in_triton(evidence: Evidence, name: str, sites: Sequence[Site], by_data: bool) -> str:
+    if by_data:
+        return _GATHERED_IN_TRITON
+    divides = not find_address_work(evidence, sites).isdisjoint(find_dividing(evidence))
+    return IN_TRITON[name] + (_DESPITE_REMAINDERS if divides and name == "uncoalesced-loads" else "")
 
 
 def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_data: bool) -> str:

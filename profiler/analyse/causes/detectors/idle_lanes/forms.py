@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from itertools import pairwise
 
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
 from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
@@ -33,27 +34,31 @@ _SHORT_ROWS = (
 )
 _ONE_ALONE = (
     "One lane of a warp does all of its work",
-    "Let all lanes take part: give each its share of the elements, and make one value of theirs by shuffles (`__shfl_down_sync`).",
+    "Let all lanes take part: give each its share of the elements, and combine what they have by shuffles (`__shfl_down_sync`).",
 )
 _ONE_FOR_ALL = (
     "One lane works on what all have left in shared memory, and the others wait for it",
-    "Let all lanes take part: make one value of those of a warp by shuffles (`__shfl_down_sync`), and only of the warps' values through "
-    "shared memory. If the turns of its loop do not depend on each other, give each lane one of them.",
+    "Let all lanes take part: combine the values of a warp by shuffles (`__shfl_down_sync`), and pass only one value a warp through shared "
+    "memory. If the turns of its loop do not depend on each other, give each lane one of them.",
 )
 _ONE_FOR_WARP = (
     "One lane of each warp takes part where values pass between warps",
-    "Let values pass less often: let each thread take several elements before its warp makes one value of them, or give a warp a row of its "
+    "Let values pass less often: let each thread take several elements before its warp combines them, or give a warp a row of its "
     "own, for which warps exchange nothing.",
 )
 _STEPS = (
     "Values pass through shared memory in steps in which few lanes take part",
-    "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory. Where threads take part by "
-    "halves, such as in pairs, launch half as many.",
+    "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory. If every second "
+    "thread is idle from the first step on, launch half as many, and let each combine two elements before it.",
 )
 _BY_DATA = (
     "A test of data sends lanes past what others of their warp do",
     "Find out first for which elements the test holds, such as the neighbours within reach, and let the lanes of a warp take one of these each; or "
     "sort the data, so that neighbours decide alike.",
+)
+_SIDES = (
+    "Branches split warps, whose sides are executed one after the other",
+    "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
 )
 _NO_WORK = (
     "Lanes have nothing to do while their warp executes",
@@ -85,7 +90,16 @@ def what_is_idle(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, s
                 for site in evidence.sites
             )
             return _ONE_FOR_ALL if left_by_all else _ONE_ALONE
-    return _BY_DATA if _are_most(idle, _find_passed_by(evidence) & idle.keys()) else _NO_WORK
+    return _BY_DATA if _are_passed_by(evidence, idle) else _NO_WORK
+
+
+def what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, str]:
+    """Returns the sentence and the advice for branches that send lanes elsewhere: where data decides, no warp or block can choose."""
+    return _BY_DATA if _are_passed_by(evidence, split) else _SIDES
+
+
+def _are_passed_by(evidence: Evidence, idle: Mapping[Site, float]) -> bool:
+    return _are_most(idle, _find_passed_by(evidence) & idle.keys())
 
 
 def _passes_in_steps(evidence: Evidence) -> bool:
@@ -104,13 +118,24 @@ def _are_most(idle: Mapping[Site, float], some: Set[Site]) -> bool:
 
 
 def _find_passed_by(evidence: Evidence) -> set[Site]:
-    """Returns what a branch sends some lanes of a warp past, because of what each of them has loaded."""
+    """Returns what a branch sends some lanes of a warp past, because of what each of them has loaded, and the other side of the branch.
+
+    The first side ends in a branch past the other one.
+    """
+    ends = {
+        (one.function, behind.instruction.offset): one.leads_to
+        for sites in evidence.by_function.values()
+        for one, behind in pairwise(sites)
+        if one.leads_to and not one.instruction.predicate
+    }
     return {
         site
         for branch in evidence.of("control")
         if branch.leads_to and branch.instruction.predicate and is_decided_by_loads(evidence, branch)
         for site in evidence.by_function[branch.function]
-        if branch.instruction.offset < site.instruction.offset < branch.leads_to
+        if branch.instruction.offset
+        < site.instruction.offset
+        < ends.get((branch.function, branch.leads_to), branch.leads_to)
         and (site.lanes or 0.0) < (branch.lanes or 0.0)
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.idle_lanes.forms import what_is_idle
+from profiler.analyse.causes.detectors.idle_lanes.forms import what_is_idle, what_splits
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
     LANE_MISSING,
     find_serving,
@@ -37,10 +37,6 @@ _HALF_A_LANE = 2 / 3  # of a lane in each warp: nearer to one in every second wa
 _AT_AN_EDGE = 1 / 200  # so that they are less than one percent
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
-_SIDES = (
-    "Branches split warps, whose sides are executed one after the other",
-    "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
-)
 _TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
 
 
@@ -49,12 +45,8 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     split, idle = find_idle(evidence)
     if split:
         left = {site: part for site, part in split.items() if is_left_early(evidence, site)}
-        yield _wasting(
-            "divergent-branches",
-            evidence,
-            split,
-            *(_TURNS if 2 * _wasted(left) > _wasted(split) else _SIDES),
-        )
+        said = _TURNS if 2 * _wasted(left) > _wasted(split) else what_splits(evidence, split)
+        yield _wasting("divergent-branches", evidence, split, *said)
     warps = find_warps_without_work(evidence, idle)
     wasted = _wasted(idle)
     without_thread = (1 - _lanes_of_block(evidence) / LANES) * sum(site.executed for site in idle)

@@ -14,7 +14,7 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.opcodes import is_move
+from profiler.analyse.code.opcodes import WORD_BITS, is_move
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.text import whole_percent
@@ -95,6 +95,10 @@ _ARRAY = (
     "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, "
     "use each as it is made, without an array, or keep them in shared memory (a table that never changes, also in global memory)."
 )
+_LARGE_ARRAY = (
+    "Use each element as it is made, without an array, make the arrays no larger than the data needs, or let several threads share the work of one: "
+    "a thread reserves {:,} bytes for them, and its registers hold no more than {:,}."
+)
 
 
 _BY_TABLE = (
@@ -117,7 +121,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     # Registers could hold those elements of an array whose places are known.
     weights = {site: site.executed for site in ([] if spilled else placed) or sites}
     what = ", where the compiler keeps an array that is indexed at run time"
-    advice = _BY_TABLE if _come_from_constants(evidence, placed) else _ARRAY
+    advice = _BY_TABLE if _come_from_constants(evidence, placed) else _advise_on_arrays(evidence)
     if spilled:
         what = f", with {registers:.0f} registers a thread" if registers else ""
         advice = _WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS
@@ -144,6 +148,25 @@ def _come_from_constants(evidence: Evidence, sites: Sequence[Site]) -> bool:
         if known and any(_CONSTANTS in one.instruction.text for one in makers):
             of_constants += site.executed
     return 2 * of_constants > sum(site.executed for site in sites)
+
+
+def _advise_on_arrays(evidence: Evidence) -> str:
+    """Returns where to keep arrays instead. What is too large for registers is too large for shared memory: an SM has a few times as many registers."""
+    reserved, most = _reserved_bytes(evidence), MOST_REGISTERS * WORD_BITS // 8
+    return _LARGE_ARRAY.format(reserved, most) if reserved > most else _ARRAY
+
+
+def _reserved_bytes(evidence: Evidence) -> int:
+    """Returns the bytes of local memory that a thread reserves where the kernel begins: `IADD3 R1, R1, -0x80, RZ`, or `VIADD R1, R1, 0xffffff80`."""
+    moved_down = (
+        -int(operand, 16) % 2**WORD_BITS
+        for site in evidence.sites
+        if _STACK.issubset(site.use.written) and _STACK.issubset(site.use.inputs)
+        for operand in site.instruction.operands[2:]
+        if "0x" in operand
+    )
+    # A called function moves the pointer up again at its end.
+    return max((amount for amount in moved_down if amount < 2 ** (WORD_BITS - 1)), default=0)
 
 
 def has_spills(evidence: Evidence) -> bool:

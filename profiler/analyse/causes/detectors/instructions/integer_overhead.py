@@ -17,7 +17,6 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
 from profiler.analyse.causes.flow.branch_conditions import compares_data
 from profiler.analyse.causes.flow.dataflow import choosers_of, find_address_work, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import ends_turns
-from profiler.analyse.code.math_functions.sizes import is_tested
 from profiler.text import whole_percent
 
 # An address takes about two integer instructions for each access (a multiply-add and a carry); a loop one to count.
@@ -36,7 +35,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     figures, each = {"address_instructions_pct": share}, ""
     if accesses := sum(site.executed for site in evidence.of(*ACCESSES)):
         figures["instructions_per_access"] = evidence.executed / accesses
-        each = f" There are {evidence.executed / accesses:.0f} instructions for each access to memory."
+        each = f" There are {evidence.executed / accesses:,.0f} instructions for each access to memory."
     what, advice = (
         _say_divisions(evidence, spared)
         if sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
@@ -84,6 +83,7 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
 
 
 _DIVIDE = "divide integers{}, compute addresses or test bounds"
+_FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion")
 _ROTATING = ("SHF", "LEA")  # of one word twice: the bits that leave it at one end enter at the other
 _IN_32_BITS = "Divide in 32 bits where the numbers fit. "
 _DIVIDE_ONCE_IN_TRITON = (
@@ -153,7 +153,7 @@ def _find_hashing(evidence: Evidence) -> Set[Site]:
 def _tests(evidence: Evidence) -> list[Site]:
     """Returns the comparisons of integers that test bounds: those that end the turns of a loop are loop-overhead's.
 
-    Minima may be the result itself, as in a network that sorts. A precise root tests the bits of its argument.
+    Minima may be the result itself, as in a network that sorts. Precise functions, such as a root or a logarithm, test the bits of floats.
     """
     ending = {
         test
@@ -167,5 +167,11 @@ def _tests(evidence: Evidence) -> list[Site]:
         if site.instruction.name == "ISETP"
         and site not in ending
         and not compares_data(evidence, site)
-        and not any(is_tested(one.instruction) for one in sources_of(evidence, site))
+        and not _is_of_floats(evidence, site)
     ]
+
+
+def _is_of_floats(evidence: Evidence, test: Site) -> bool:
+    """Returns whether a comparison of integers is of the bits of a float, which no conversion has made an integer."""
+    made_of = reach([test], lambda one: sources_of(evidence, one) if one.kind in ("integer", "other") else ())
+    return any(one.kind in _FLOATS and one.instruction.name != "F2I" for one in made_of)

@@ -96,6 +96,8 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_compared = sum(part for site, part in spared.items() if site.instruction.place in places)
     most = sum(spared.values()) / 2
     names, advice = advise_on_functions(spared, dropped)
+    for_loads = evidence.time_of(find_loads_between_slow_paths(evidence), _LOADS)
+    apart = for_loads > evidence.time_of(spared)
     in_triton = advice if advice == WITHOUT_FAST_FORM else ""
     if of_powers > most:
         advice = by_products(powers)
@@ -110,6 +112,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         "special-functions",
         f"{whole_percent(share)} % of the executed instructions evaluate divisions, roots or functions, and keep the special-function units "
         f"busy for {whole_percent(busy)} % of the time."
+        + (_LOADS_APART.format(whole_percent(100 * for_loads)) if apart else "")
         + (f" There is no fast form of {names}." if names else ""),
         advice,
         _keep_special(evidence, _effect_of(evidence, fractions), lines, fractions),
@@ -119,6 +122,9 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
+_LOADS_APART = (
+    " The branches for their rare cases keep loads apart, for which warps wait for {} % of their time."
+)
 _BY_SQUARES = "Compare the squares instead of the roots (`x * x + y * y < r * r`). If only the nearest is wanted, take the root of that one, at the end."
 
 

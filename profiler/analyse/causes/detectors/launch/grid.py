@@ -38,6 +38,7 @@ _MORE_BLOCKS = (
     "now, or several blocks that add up their parts of one result."
 )
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
+_SPLIT = "Split the long pieces: one {} lasts for {} % of the time, whatever is started first."
 _FEWER_TURNS = (
     "Each turn of a loop stores results of its own: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
     "or in a loop that steps by the whole grid."
@@ -142,8 +143,8 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             "uneven-last-wave",
             f"{filling} the GPU {waves:.2f} times: in the last round, {whole_percent(last)} % of the places have a block.",
-            f"Choose the work of a block so that the rounds are full, or launch {counted(math.floor(waves), 'full round')} of "
-            "blocks that share all work out.",
+            f"Choose the work of a block so that the rounds are full, or launch blocks for "
+            f"{counted(math.floor(waves), 'full round')}, and share all the work among them.",
             weights=_busiest_code(evidence),
             evidence={"waves": waves, "last_round_pct": last},
             saves=find_unfilled(evidence),
@@ -186,6 +187,10 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     uneven = _find_uneven_loops(evidence)
     sentence = f"{of_active}: some blocks take much longer than the rest."
     advice, in_triton = _SHARE_EVENLY, ""
+    # An SM rests while no block is left to take: what still runs then had begun before. Blocks of a single round may each take many pieces.
+    if count_waves(evidence) > 1 and 100 * of_sms > active.get("sm_active_least_pct", 100.0):
+        lasts = whole_percent(100 - active["sm_active_least_pct"])
+        advice, in_triton = (_SPLIT.format(what, lasts) for what in ("block", "program"))
     if of_warps > of_sms:
         held = whole_percent(100 * (1 - missing))
         sentence = f"On average, an SM holds {held} % of the warps that fit: some warps work much longer than those beside them."

@@ -57,6 +57,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         _advise(evidence, name),
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], _LIMITS[name].figure: value},
+        in_triton=_SEVERAL_ROWS if name == "block-too-small" and _adds_up(evidence) else "",
         # Blocks of a few threads become warps whose lanes are all there.
         regrouped=evidence.without_idle_lanes() if name == "block-too-small" else {},
     )
@@ -170,12 +171,22 @@ _SEVERAL_PIECES = (
     "Let a block take several of the pieces of work (rows, tiles) of which it takes one now, such as one for each of 4 to 8 warps. More "
     "threads for the same piece may have nothing to do."
 )
+_SEVERAL_ROWS = (
+    "Let a program take several rows at once (a block of two dimensions, reduced along `axis=1`), with 4 to 8 `num_warps`. More warps for one "
+    "row would have to pass their sums through shared memory."
+)
 
 
 def _advise(evidence: Evidence, name: str) -> str:
     if name != "block-too-small":
         return _LIMITS[name].advice
-    return share_out(evidence) or (_SEVERAL_PIECES if evidence.of("shared load") else _LIMITS[name].advice)
+    has_one_piece = evidence.of("shared load") or _adds_up(evidence)
+    return share_out(evidence) or (_SEVERAL_PIECES if has_one_piece else _LIMITS[name].advice)
+
+
+def _adds_up(evidence: Evidence) -> bool:
+    """Returns whether the lanes of a warp make one value of theirs, such as the sum of a row: the row is the piece of work of a small block."""
+    return any(site.instruction.name == "SHFL" for site in evidence.of("mio"))
 
 
 def _limit_figure(evidence: Evidence, name: str) -> float:

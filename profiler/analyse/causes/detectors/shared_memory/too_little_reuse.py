@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, Candidate
 from profiler.analyse.causes.detectors.shared_memory.narrow_loads import find_spared_loads, find_spared_passes
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -72,14 +72,15 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
         each = (fmas + paired) / count
         part = _part_of_larger_tile(evidence, loads, fmas + paired)
         is_product = paired > fmas or _is_product(evidence, adding)
+        at_once = ", and load 16 bytes at once" if any(site.width < WIDEST_BITS for site in loads) else ""
         yield Candidate(
             "too-little-reuse",
             f"Each load from shared memory feeds {each:.1f} {'pairs of values' if paired > fmas else 'multiply-adds'} a thread"
             + ("; with a tile of 8 x 8 results a thread, each feeds 16." if is_product else "."),
-            "Let each thread compute a larger tile of results in registers, and load 16 bytes at once."
+            f"Let each thread compute a larger tile of results in registers{at_once}."
             if is_product
             else "Let each thread compute several results in registers from each value that it loads (such as neighbours of a filter, whose "
-            "windows overlap), and load 16 bytes at once.",
+            f"windows overlap){at_once}.",
             evidence.without(dict.fromkeys([*loads, *_of_any_tile(evidence, loads)], part)),
             {site: site.executed for site in loads},
             {"pairs_per_shared_load" if paired > fmas else "fmas_per_shared_load": each},

@@ -52,16 +52,14 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
 def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:
     """Returns whether one of these registers, which the instruction multiplies by a width, may hold an index that was loaded.
 
-    What has 64 bits may be a pointer as well, unless it is multiplied. Threads may hand each other what they have loaded through shared memory,
-    as Triton does where a block gets a second dimension.
+    What has 64 bits may be a pointer as well, unless it is multiplied. A multiplied value from shared memory is an index, too, where
+    loaded values were stored there.
     """
-    return any(
-        (one.kind == "global load" and (width > 1 or one.width <= WORD_BITS))
-        or (
-            one.kind == "shared load"
-            and any(feeds_shared_memory(evidence, other) for other in evidence.around(one))
-        )
-        for one in sources_of(evidence, site, registers)
+    sources = sources_of(evidence, site, registers)
+    return any(one.kind == "global load" and (width > 1 or one.width <= WORD_BITS) for one in sources) or (
+        width > 1
+        and any(one.kind == "shared load" for one in sources)
+        and any(feeds_shared_memory(evidence, one) for one in evidence.of("global load"))
     )
 
 

@@ -103,7 +103,7 @@ def test_scattered_elements_are_named_where_no_other_lanes_lie_apart(passed_on, 
     assert ("Data says where each lane goes" in candidate.advice) == (found and is_alone)
     if found:
         assert {site.position for site in candidate.weights} == {len(lines) - (1 if is_alone else 0)}
-        assert ("the order of that index" in candidate.in_triton) == is_alone
+        assert ("sort or group the work by that index" in candidate.in_triton) == is_alone
 
 
 @pytest.mark.parametrize("offset", ["", "+0x1"])

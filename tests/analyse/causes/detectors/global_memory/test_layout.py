@@ -77,6 +77,24 @@ def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored
         assert found[0].effect == found[1].effect
 
 
+@pytest.mark.parametrize(("executed", "gathered"), [(1.0, True), (10.0, False)])
+def test_loads_that_data_scatters_are_named_where_the_others_waste_less_than_a_thirtieth_of_theirs(
+    executed, gathered
+):
+    lines = ((LOAD, executed), "IMAD.WIDE R8, R4, 0x4, R10", "LDG.E R5, [R8.64]")
+    by_lane = {"sectors": 32 * executed, "ideal_sectors": 4 * executed}
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts={0: by_lane, 2: APART}))
+    assert candidate.advice.startswith("Data says where each lane goes") == gathered
+    assert candidate.in_triton.startswith("Data says where each element lies") == gathered
+
+
+@pytest.mark.parametrize(("index", "said"), [("I2F.U32.RP R6, R4", True), ("IADD3 R6, R4, 0x1, RZ", False)])
+def test_remainders_are_spoken_of_in_triton_where_the_address_is_divided(index, said):
+    lines = (index, "IMAD.WIDE R8, R6, 0x4, R10", "LDG.E R5, [R8.64]")
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts={2: APART}))
+    assert ("Where offsets are remainders" in candidate.in_triton) == said
+
+
 @pytest.mark.parametrize(("executed", "joint"), [(10.0, [True, False]), (2.0, [False, False])])
 def test_what_costs_next_to_nothing_is_not_said_to_lie_apart_too(executed, joint):
     """The loads waste 2,800 sectors, and the stores a tenth of that, or a fiftieth."""

@@ -36,7 +36,7 @@ LOADED = [("LDG.E R4, [R2.64]", ALL), ("STS [R3], R4", ALL), (BARRIER, ALL)]
         (
             [("SHFL.DOWN PT, R5, R4, 0x10, 0x1f", ALL), ("FADD R4, R4, R5", ALL), ("STS [R6], R4", ONE), (BARRIER, ALL)],
             "One lane of each warp takes part where values pass between warps",
-            "several elements before its warp",
+            "several elements before its warp combines them",
         ),
         ([("LDG.E R4, [R2.64]", SOME), ("FADD R4, R4, R4", SOME), ("STG.E [R2.64], R4", SOME)], "Loads of elements act for 12 of 32 lanes", "several rows at once"),
         ([("LDG.E R4, [R2.64]", ALL), ("FADD R4, R4, R4", SOME), ("FMUL R4, R4, R4", SOME)], "Lanes have nothing to do", "end the others' warps"),
@@ -67,6 +67,36 @@ def test_a_test_of_data_is_told_from_one_of_an_index(place, target, says):
         ("EXIT", ALL),
     )
     assert found.sentence.startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("decides", "says", "advises"),
+    [
+        (
+            "LDG.E R4, [R2.64]",
+            "A test of data sends lanes past",
+            "Find out first for which elements the test holds",
+        ),
+        ("MOV R4, R2", "Branches split warps", "choose by warp or block instead of by thread"),
+    ],
+)
+def test_where_data_chooses_the_side_of_a_branch_no_warp_or_block_can(decides, says, advises):
+    """Most lanes are idle on the second side, past which the first one goes in any case."""
+    others = {"lanes": 20.0, "acting": 20.0}
+    found = named(
+        ("S2R R2, SR_TID.X", ALL),
+        (decides, ALL),
+        ("ISETP.GT.AND P0, PT, R4, 0x7, PT", ALL),
+        ("@P0 BRA 0x60", ALL),
+        ("FMUL R6, R4, R4", others),
+        ("BRA 0x80", others),
+        ("FADD R6, R4, R4", SOME),
+        ("FADD R6, R6, R4", SOME),
+        ("EXIT", ALL),
+    )
+    assert found.name == "divergent-branches"
+    assert found.sentence.startswith(says)
+    assert advises in found.advice
 
 
 def test_lanes_that_leave_by_what_they_loaded_had_an_element():

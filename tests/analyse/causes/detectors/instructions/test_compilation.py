@@ -152,6 +152,21 @@ def test_a_table_of_constants_that_says_the_places_of_an_array_should_be_known_t
     assert ("`constexpr`" in candidate.advice) is by_constants
 
 
+@pytest.mark.parametrize(
+    ("reserving", "is_too_large"),
+    [
+        ("IADD3 R1, R1, -0x3fc, RZ", False),  # 255 registers of 4 bytes
+        ("IADD3 R1, R1, -0x400, RZ", True),
+        ("VIADD R1, R1, 0xfffffc04", False),
+        ("VIADD R1, R1, 0xfffffc00", True),
+    ],
+)
+def test_arrays_that_registers_could_not_hold_are_not_advised_to_lie_there(reserving, is_too_large):
+    (candidate,) = compilation.detect_spills(evidence_of(reserving, "LDL R4, [R9]", "EXIT"))
+    assert ("a thread reserves 1,024 bytes" in candidate.advice) == is_too_large
+    assert ("fit into registers" in candidate.advice) != is_too_large
+
+
 def register_conflicts(*lines, **facts):
     return list(
         compilation.detect_register_banks(evidence_of(*lines, facts={0: facts or {"waits": {"dispatch": 9}}}))

@@ -126,6 +126,12 @@ LOADED = "LDG.E R4, [R10.64]"
             ),
             False,
         ),
+        # A logarithm in double precision tests the exponent of its argument; an index that was computed as a float has bounds.
+        (
+            ("DADD R4, R8, R10", "VIADD R6, R5, 0xffffffff", "ISETP.GE.U32.AND P0, PT, R6, 0x7fefffff, PT"),
+            False,
+        ),
+        (("FADD R4, R9, R9", "F2I.TRUNC.NTZ R6, R4", "ISETP.GE.AND P0, PT, R6, R8, PT"), True),
         # Where data says how long a row is, the loop still counts.
         ((LOADED, "IMAD R6, R2, 0x4, R3", "ISETP.GE.AND P0, PT, R6, R4, PT"), True),
         ((LOADED, "IADD3 R4, R4, 0x1, RZ", "ISETP.GE.AND P0, PT, R4, R9, PT"), True),

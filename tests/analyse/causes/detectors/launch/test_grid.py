@@ -364,6 +364,27 @@ def test_an_sm_with_a_block_more_has_no_longer_block(blocks, waves, executed, sa
 
 
 @pytest.mark.parametrize(
+    ("least", "waves", "advised"),
+    [
+        (10.0, 3.0, "Split the long pieces: one block lasts for 90 % of the time"),
+        (70.0, 3.0, "start them first"),  # 70 % of the time are more than the 20 % that could be saved
+        (
+            10.0,
+            1.0,
+            "start them first",
+        ),  # a block of the only round may take many pieces, one after the other
+    ],
+)
+def test_a_block_that_lasts_for_most_of_the_time_is_to_be_split(least, waves, advised):
+    active = {"min": least, "avg": max(least, 80.0), "max": 100.0}
+    figures = {"waves": waves, "sms": 132.0} | {
+        f"l1tex__cycles_active.{one}": value for one, value in active.items()
+    }
+    (candidate,) = grid.detect_imbalance(evidence_of(LOAD, figures=figures, grid=2640))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
     ("place", "length", "samples", "blamed"),
     [
         ("S2R R6, SR_CTAID.X", "LDG.E R3, [R6.64]", 60, True),

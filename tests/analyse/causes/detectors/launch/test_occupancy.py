@@ -128,7 +128,12 @@ def test_a_small_block_whose_threads_share_a_piece_should_take_several_pieces_an
 
     def advised(*lines):
         (found,) = occupancy.detect_occupancy(evidence_of(LOAD, *lines, block=32, figures=figures))
-        return found.advice
+        return found
 
-    assert advised("STS [R0], R4").startswith("Use blocks of 128 to 256 threads")
-    assert advised("STS [R0], R4", "LDS R5, [R6]").startswith("Let a block take several of the pieces")
+    assert advised("STS [R0], R4").advice.startswith("Use blocks of 128 to 256 threads")
+    assert advised("STS [R0], R4", "LDS R5, [R6]").advice.startswith("Let a block take several of the pieces")
+    # One warp adds up its row by shuffles. More warps of Triton would have to exchange their sums.
+    adding_up = advised("SHFL.BFLY PT, R5, R4, 0x10, 0x1f")
+    assert adding_up.advice.startswith("Let a block take several of the pieces")
+    assert adding_up.in_triton.startswith("Let a program take several rows at once")
+    assert advised("STS [R0], R4", "LDS R5, [R6]").in_triton == ""

@@ -32,6 +32,13 @@ def test_a_larger_tile_spares_addresses_meetings_and_turns():
     assert spared_of(TURN) == pytest.approx(PART * (len(TURN) - 1))  # the multiply-add stays
 
 
+@pytest.mark.parametrize(("load", "is_said"), [("LDS R4, [R8]", True), ("LDS.128 R4, [R8]", False)])
+def test_loads_of_16_bytes_are_not_advised_to_become_as_wide(load, is_said):
+    turn = [load if line.startswith("LDS") else line for line in TURN]
+    (candidate,) = detect_too_little_reuse(evidence_of("MOV R3, RZ", *((line, 1000.0) for line in turn)))
+    assert ("16 bytes at once" in candidate.advice) == is_said
+
+
 @pytest.mark.parametrize(
     "for_each_result",
     [

@@ -19,13 +19,14 @@ ROOT = (
 OF_IF = "@P2 BRA {0:#x}"
 
 
-def unrolled(copies, load=LOAD, function=ROOT, first="MOV R20, R21"):
+def unrolled(copies, load=LOAD, function=ROOT, first="MOV R20, R21", of_root=0):
     """A loop with so many copies of a load and a function of its value, each behind `first`, which has a source line of its own."""
     lines: list[str] = []
     for _ in range(copies):
         ends = 16 * (len(lines) + 2 + len(function))
         lines += [first.format(ends), *(line.format(ends) for line in (load, *function))]
     waits = {place: {"waits": {"long_scoreboard": 9}} for place, line in enumerate(lines) if "LDG" in line}
+    waits |= {place: {"waits": {"wait": of_root}} for place, line in enumerate(lines) if "MUFU" in line}
     evidence = evidence_of(*lines, "@P0 BRA 0x0", facts=waits, line=9)
     for site in evidence.sites:
         if site.position % (2 + len(function)) == 0:
@@ -41,6 +42,12 @@ def test_without_slow_paths_a_warp_waits_once_for_the_loads_of_all_copies(copies
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(ends)
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
     assert ("the branches of precise divisions, roots or functions" in candidate.advice) == bool(ends)
+
+
+@pytest.mark.parametrize(("copies", "of_root", "is_said"), [(2, 8, True), (2, 10, False), (1, 8, False)])
+def test_functions_are_said_to_keep_loads_apart_where_warps_wait_longer_for_these(copies, of_root, is_said):
+    (candidate,) = special_functions.detect_special_functions(unrolled(copies, of_root=of_root))
+    assert ("keep loads apart" in candidate.sentence) == is_said
 
 
 @pytest.mark.parametrize(
