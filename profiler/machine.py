@@ -1,4 +1,4 @@
-"""Says what this process may use of the machine and which error means that it ran short, and ends it with its parent."""
+"""Says what this process may use of the machine, which error means that it ran short, and where it keeps what outlives it."""
 
 from __future__ import annotations
 
@@ -72,6 +72,11 @@ def available_cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # macOS
         return os.cpu_count() or 1
+
+
+def user_state_folder() -> Path:
+    """Returns the folder that keeps what is to outlive a command and is no run; it need not exist yet."""
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "prof"
 
 
 def leave_with_parent() -> None:

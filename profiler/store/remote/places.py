@@ -21,7 +21,7 @@ from typing import Protocol
 from urllib.parse import unquote
 
 from profiler.errors import RunDamaged, RunUnreadable, RunUnusable, StoreError
-from profiler.machine import find_shortage
+from profiler.machine import find_shortage, user_state_folder
 from profiler.store.remote.files import FileTooLarge, is_url, most_bytes, public_url
 
 Location = Path | str  # a string is a URL
@@ -193,7 +193,6 @@ def location_of(given: Location) -> Location:
 
 def state_folder(url: str) -> Path:
     """Returns the folder of this machine that keeps unfinished work for the runs at a URL, from one call to the next."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     shown = public_url(url)
     slug = re.sub(r"[^a-z0-9]+", "-", shown.lower()).strip("-")[:60]
-    return Path(state) / "prof" / f"{slug}-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
+    return user_state_folder() / f"{slug}-{hashlib.sha256(shown.encode()).hexdigest()[:12]}"
