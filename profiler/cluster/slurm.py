@@ -8,20 +8,27 @@ scheduler, and end with their jobs within a minute.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from profiler.cluster.connection import prepare_dask
+from profiler.cluster.slurm_answers import (
+    Ending,
+    JobState,
+    cancel,
+    default_log,
+    find_log,
+    last_lines,
+    read_ending,
+    read_states,
+)
 from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import ClusterNotInstalled, SlurmFailed
 
@@ -50,12 +57,33 @@ def start_slurm_workers(
             "there is no sbatch on the PATH", remedy="Run this where jobs are submitted: on a login node."
         )
     client_of = prepare_dask()
+    queue = _Queue(*_start_cluster(words, gpus=gpus), workers, say)
+    try:
+        queue.cluster.scale(jobs=workers)
+        queue.wait_for_one()
+        pool = WorkerPool(client_of(queue.cluster, set_as_default=False), queue.close, queue.coming)
+    except BaseException:
+        queue.close()
+        raise
+    queue.watch()
+    return pool
+
+
+def _words(options: str) -> list[str]:
+    try:
+        return shlex.split(options)
+    except ValueError as error:
+        raise SlurmFailed(f"--slurm {options!r}: {error}") from None
+
+
+def _start_cluster(words: Sequence[str], *, gpus: bool) -> tuple[SlurmCluster, Submitter]:
+    """Starts the scheduler, and returns it with what submits its jobs."""
     try:
         with _keeping_interrupt():
             from profiler.cluster.slurm_jobs import Submitter, start_cluster
         # The user's options come last, so they decide.
         submitter = Submitter(["sbatch", "--parsable", "--output", str(default_log("%j")), *words])
-        cluster = start_cluster(submitter, gpus, os.environ.get(PYTHON), os.environ.get(INTERFACE))
+        return start_cluster(submitter, gpus, os.environ.get(PYTHON), os.environ.get(INTERFACE)), submitter
     except ImportError as error:
         raise ClusterNotInstalled(f"what Slurm needs is not installed: {error}") from None
     except RuntimeError as error:
@@ -63,16 +91,15 @@ def start_slurm_workers(
             f"no scheduler for the workers: {error}",
             remedy=f"Correct {INTERFACE}: `ip link` lists the interfaces.",
         ) from None
-    queue = _Queue(cluster, submitter, workers, say)
-    try:
-        cluster.scale(jobs=workers)
-        queue.wait_for_one()
-        pool = WorkerPool(client_of(cluster, set_as_default=False), queue.close, queue.coming)
-    except BaseException:
-        queue.close()
-        raise
-    queue.watch()
-    return pool
+
+
+@contextmanager
+def _keeping_interrupt() -> Iterator[None]:
+    """Keeps our own handling of Ctrl-C: dask-jobqueue replaces it when imported, and then exits as if all were well."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if signal.getsignal(signal.SIGINT) is not before:
+        signal.signal(signal.SIGINT, before)
 
 
 @dataclass
@@ -86,19 +113,16 @@ class _Queue:
     _joined: set[str] = field(default_factory=set)  # workers that have been connected
     _in_vain: int = 0  # jobs in a row that ended before their worker connected
     _last_said: str = ""
-    _ended: Event = field(default_factory=Event)
-    _thread: Thread | None = None
+    _closed: Event = field(default_factory=Event)
+    _watching: Thread | None = None
 
     def wait_for_one(self) -> None:
+        """Returns when a worker is connected; SlurmFailed when none can come any more, or none came for an hour."""
         deadline = time.monotonic() + WAIT_S
         pause_s = _FIRST_POLL_S
         while not self._has_worker():
-            if len(self.submitter.jobs) == self.workers:  # all are submitted
-                self._check_not_all_refused()
-                states = _read_states()
-                if states is not None and not self._has_worker():
-                    self._check_some_live(states)
-                    self._say_how_many_wait(states)
+            if len(self._jobs()) == self.workers:  # all are submitted
+                self._check_hope()
             if time.monotonic() > deadline:
                 raise SlurmFailed(
                     f"Slurm started no job within {WAIT_S:g} s{self._last_said and ': '}{self._last_said}",
@@ -108,117 +132,119 @@ class _Queue:
             pause_s = min(pause_s * 1.3, POLL_S)
 
     def watch(self) -> None:
-        self._thread = Thread(target=self._run, name="slurm", daemon=True)
-        self._thread.start()
+        """Replaces jobs that end, in another thread, until the queue is closed."""
+        self._watching = Thread(target=self._replace_until_closed, name="slurm", daemon=True)
+        self._watching.start()
 
     def coming(self) -> bool:
         """Returns whether a job has no connected worker: not yet, or no longer."""
-        there = self._there()
-        return any(job.number and job.worker not in there for job in list(self.submitter.jobs.values()))
+        connected = self._connected()
+        return any(job.number and job.worker not in connected for job in self._jobs())
 
     def close(self) -> None:
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join(timeout=_CLOSE_S)
+        """Ends all workers, and removes the logs of those that were connected."""
+        self._closed.set()
+        if self._watching is not None:
+            self._watching.join(timeout=_CLOSE_S)
         self._has_worker()  # some may have connected since the last look
         with suppress(Exception):  # the scheduler may be gone already
             self.cluster.close(timeout=_CLOSE_S)
-        jobs = list(self.submitter.jobs.values())
-        self._cancel_rest([job.number for job in jobs if job.number and not job.is_cancelled])
-        for job in jobs:
+        self._cancel_rest()
+        for job in self._jobs():
             if job.worker in self._joined:  # the log of a job that never had a worker says why
                 default_log(job.number).unlink(missing_ok=True)
 
-    def _cancel_rest(self, numbers: Sequence[str]) -> None:
-        states = _read_states() if numbers else {}
-        left = [number for number in numbers if states is None or number in states]
-        if left and _ask("scancel", *left) is None:
-            self.say(f"Slurm did not cancel what is left: `scancel {' '.join(left)}` does")
+    # Workers and jobs
 
-    def _run(self) -> None:
-        while not self._ended.wait(POLL_S):
-            self._has_worker()
-            states = _read_states()
-            if states is not None:
-                self._replace([job for job in list(self.submitter.jobs.values()) if _is_over(job, states)])
-                self._say_how_many_wait(states)
+    def _jobs(self) -> list[WorkerJob]:
+        """Returns the jobs as they are now: another thread submits some."""
+        return list(self.submitter.jobs.values())
 
-    def _has_worker(self) -> bool:
-        """Returns whether any worker is connected, or was."""
-        self._joined |= self._there()
-        return bool(self._joined)
-
-    def _there(self) -> set[str]:
+    def _connected(self) -> set[str]:
         scheduler: Any = self.cluster.scheduler
         return {str(worker.name) for worker in list(scheduler.workers.values())}
 
-    def _check_not_all_refused(self) -> None:
-        refusals = [job.refusal for job in self.submitter.jobs.values()]
+    def _has_worker(self) -> bool:
+        """Returns whether any worker is connected, or was."""
+        self._joined |= self._connected()
+        return bool(self._joined)
+
+    def _say_how_many_wait(self, states: Mapping[str, JobState]) -> None:
+        known = [states[job.number] for job in self._jobs() if job.number in states]
+        waiting = [state for state in known if state.name == "PENDING"]
+        reasons = ", ".join(sorted({state.reason for state in waiting} - {"None"}))
+        said = f"{len(waiting)} of {self.workers} jobs wait in Slurm's queue ({reasons})" if reasons else ""
+        if said and said != self._last_said:
+            self.say(said)
+        self._last_said = said
+
+    # Before a worker came
+
+    def _check_hope(self) -> None:
+        """Raises SlurmFailed when no job can bring a worker any more, and says how many wait."""
+        refusals = [job.refusal for job in self._jobs()]
         if refusals[0] is not None and None not in refusals:
             raise SlurmFailed("Slurm refuses the jobs", details=_indented(refusals[0].splitlines()))
-
-    def _check_some_live(self, states: Mapping[str, JobState]) -> None:
-        jobs = list(self.submitter.jobs.values())
-        if not all(_is_over(job, states) for job in jobs):
+        states = read_states()
+        if states is None or self._has_worker():
             return
+        if all(_is_over(job, states) for job in self._jobs()):
+            raise self._all_ended()
+        self._say_how_many_wait(states)
+
+    def _all_ended(self) -> SlurmFailed:
+        jobs = self._jobs()
         job = next(job for job in jobs if job.refusal is None)
-        path = Path(_facts_of(job.number).get("StdErr", default_log(job.number)))
+        log = find_log(job.number)
         all_of_them = f"all {len(jobs)} jobs ended; " if len(jobs) > 1 else ""
-        raise SlurmFailed(
-            f"no worker came: {all_of_them}{_ending_of(job.number)[1]}",
-            details=[f"  {path}:", *_indented(_last_lines(path))],
+        return SlurmFailed(
+            f"no worker came: {all_of_them}{read_ending(job.number).text}",
+            details=[f"  {log}:", *_indented(last_lines(log))],
             remedy=f"Correct what the log says. A node needs this prof at the same path, or in the Python that {PYTHON} names, "
             f"and a way to this host ({INTERFACE}).",
         )
 
-    def _replace(self, jobs: Sequence[WorkerJob]) -> None:
-        if not jobs:
+    # While the pool is used, in a thread of its own
+
+    def _replace_until_closed(self) -> None:
+        while not self._closed.wait(POLL_S):
+            self._has_worker()
+            states = read_states()
+            if states is not None:
+                self._replace([job for job in self._jobs() if _is_over(job, states)])
+                self._say_how_many_wait(states)
+
+    def _replace(self, ended: Sequence[WorkerJob]) -> None:
+        """Submits a job for each that ended. None for one that was cancelled, or when too many ended before their worker connected."""
+        if not ended:
             return
-        lost = 0
-        for job in jobs:
+        left_empty = 0
+        for job in ended:
             del self.submitter.jobs[job.worker]
             self._in_vain = 0 if job.worker in self._joined else self._in_vain + 1
-            was_cancelled, text = (
-                (False, job.refusal.splitlines()[-1]) if job.refusal else _ending_of(job.number)
+            ending = Ending(job.refusal.splitlines()[-1]) if job.refusal else read_ending(job.number)
+            is_replaced = not ending.was_cancelled and self._in_vain <= self.workers
+            self.say(
+                f"{ending.text}; {'another takes its place' if is_replaced else 'its place stays empty'}"
             )
-            goes_on = not was_cancelled and self._in_vain <= self.workers
-            self.say(f"{text}; {'another takes its place' if goes_on else 'its place stays empty'}")
-            lost += not goes_on
-        self.workers -= lost
-        self.cluster.sync(self._submit_again, [job.worker for job in jobs])
+            left_empty += not is_replaced
+        self.workers -= left_empty
+        self.cluster.sync(self._submit_again, [job.worker for job in ended])
 
     async def _submit_again(self, names: Iterable[str]) -> None:
         for name in names:
             self.cluster.worker_spec.pop(name, None)
         self.cluster.scale(jobs=self.workers)
 
-    def _say_how_many_wait(self, states: Mapping[str, JobState]) -> None:
-        waiting = [
-            states[job.number]
-            for job in list(self.submitter.jobs.values())
-            if job.number in states and states[job.number][0] == "PENDING"
-        ]
-        reasons = ", ".join(sorted({reason for _, reason in waiting} - {"None"}))
-        said = f"{len(waiting)} of {self.workers} jobs wait in Slurm's queue ({reasons})" if reasons else ""
-        if said and said != self._last_said:
-            self.say(said)
-        self._last_said = said
+    # At the end
 
-
-@contextmanager
-def _keeping_interrupt() -> Iterator[None]:
-    """Keeps our own handling of Ctrl-C: dask-jobqueue replaces it when imported, and then exits as if all were well."""
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    if signal.getsignal(signal.SIGINT) is not before:
-        signal.signal(signal.SIGINT, before)
-
-
-def _words(options: str) -> list[str]:
-    try:
-        return shlex.split(options)
-    except ValueError as error:
-        raise SlurmFailed(f"--slurm {options!r}: {error}") from None
+    def _cancel_rest(self) -> None:
+        """Cancels what the scheduler could not cancel."""
+        numbers = [job.number for job in self._jobs() if job.number and not job.is_cancelled]
+        states = read_states() if numbers else {}
+        left = [number for number in numbers if states is None or number in states]
+        if left and not cancel(left):
+            self.say(f"Slurm did not cancel what is left: `scancel {' '.join(left)}` does")
 
 
 def _is_over(job: WorkerJob, states: Mapping[str, JobState]) -> bool:
@@ -227,78 +253,3 @@ def _is_over(job: WorkerJob, states: Mapping[str, JobState]) -> bool:
 
 def _indented(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" for line in lines]
-
-
-_ASK_S = 30.0
-_LOG_LINES = 10
-_LOG_BYTES = 8192
-_SAID = {
-    "CANCELLED": "was cancelled",
-    "NODE_FAIL": "lost its node",
-    "OUT_OF_MEMORY": "took more memory than it had",
-    "PREEMPTED": "made way for another",
-    "TIMEOUT": "had no time left",
-}
-# A job that is COMPLETING is not over yet: Slurm does not know how it ended.
-_OVER = {*_SAID, "BOOT_FAIL", "COMPLETED", "DEADLINE", "FAILED"}
-
-
-JobState = tuple[str, str]  # PENDING, for example, and why
-
-
-def _read_states() -> dict[str, JobState] | None:
-    """Returns the states of all jobs of this user that are not over; None when Slurm does not answer."""
-    answer = _ask("squeue", "--noheader", "--user", str(os.getuid()), "--format", "%i %T %r")
-    if answer is None:
-        return None
-    found = {}
-    for line in answer.splitlines():
-        number, state, reason = (*line.split(None, 2), "", "")[:3]
-        if state not in _OVER:
-            found[number] = state, reason
-    return found
-
-
-def _ending_of(number: str) -> tuple[bool, str]:
-    """Returns whether the job was cancelled, and how it ended, as long as Slurm remembers it."""
-    facts = _facts_of(number)
-    state = facts.get("JobState", "")
-    code, _, signal = facts.get("ExitCode", "0:0").partition(":")
-    how = f" by signal {signal}" if signal not in ("", "0") else ""
-    if code != "0":
-        how = f" with exit code {code}"
-    said = _SAID.get(state, f"ended{how}")
-    return state == "CANCELLED", f"job {number} {said}"
-
-
-def _facts_of(number: str) -> dict[str, str]:
-    return dict(re.findall(r"(\w+)=(\S*)", _ask("scontrol", "--oneliner", "show", "job", number) or ""))
-
-
-def _ask(*command: str) -> str | None:
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, errors="replace", timeout=_ASK_S, check=False,
-            stdin=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 else None
-
-
-def default_log(number: str) -> Path:
-    """Returns the log of a job unless the user names another. On most clusters the nodes see its folder too."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    folder = Path(state) / "prof" / "slurm"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder / f"{number}.log"
-
-
-def _last_lines(path: Path) -> list[str]:
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _LOG_BYTES))
-            lines = file.read().decode(errors="replace").splitlines()
-    except OSError as error:
-        return [f"cannot be read here: {error.strerror}"]
-    return [line for line in lines if line.strip()][-_LOG_LINES:] or ["it is empty"]

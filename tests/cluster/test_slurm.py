@@ -19,7 +19,8 @@ from terminal import write_tool
 
 from profiler.cluster import slurm as module
 from profiler.cluster.connection import Tls, connect
-from profiler.cluster.slurm import default_log, start_slurm_workers
+from profiler.cluster.slurm import start_slurm_workers
+from profiler.cluster.slurm_answers import default_log
 from profiler.errors import ClusterUnreachable, SlurmFailed
 from profiler.store.runs.run_store import RunStore
 
