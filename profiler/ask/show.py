@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from profiler.analyse.ladder.climb import derive_stalls
 from profiler.analyse.recording.kernel_choice import (
@@ -27,15 +26,14 @@ from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
 from profiler.analyse.recording.triage import Triage, by_time, triage
 from profiler.ask.named.ladders import work_of
-from profiler.ask.named.references import open_named, with_launches
+from profiler.ask.named.references import open_named, reports_meant, with_launches
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import diagnose_once, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import KernelNotFound, ReportError, RunUnusable
 from profiler.store.remote.files import is_url
-from profiler.store.reports.near import REPORT_SUFFIXES, files_in
-from profiler.store.runs.run_folder import holds_run
+from profiler.store.reports.near import REPORT_SUFFIXES
 from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
@@ -156,30 +154,16 @@ def recordings_meant(sources: Sequence[str], settings: Settings) -> list[str]:
     """Returns the recordings, with the reports in a folder instead of it; a file with two paths is one recording."""
     found: dict[str, str] = {}
     for source in sources:
-        for one in reports_meant(source, settings):
-            is_path = one.endswith(REPORT_SUFFIXES) and "\0" not in one and not is_url(one)
-            found.setdefault(os.path.realpath(_located(one, settings)) if is_path else one, one)
+        for one in reports_meant(source, settings, settings.open_store):
+            found.setdefault(_real_path(one, settings), one)
     return list(found.values())
 
 
-def _located(path: str, settings: Settings) -> str:
-    return settings.reach.locate(path) if settings.reach else path
-
-
-def reports_meant(source: str, settings: Settings) -> list[str]:
-    """Returns the reports in a folder; any other source as it is."""
-    if "\0" in source or source.isdecimal() or source.endswith(REPORT_SUFFIXES) or is_url(source):
-        return [source]
-    folder = Path(_located(os.path.join(source, ""), settings))
-    if settings.reach is not None and not (settings.reach.holds(folder) and folder.is_dir()):
-        settings.reach.check(source := settings.reach.locate(source))
-        return [source]
-    held = files_in(folder) if folder.is_dir() and not holds_run(folder) else []
-    if settings.reach is not None:  # a link in the folder may lead out of what an agent may read
-        held = list(filter(settings.reach.holds, held))
-    if held and "/" not in source and any(one.name == source for one in settings.open_store().ids()):
-        return [source]  # a run of that name, as ever
-    return [str(folder / file.name) for file in held] or [source]
+def _real_path(recording: str, settings: Settings) -> str:
+    """Returns the path of a report without links; any other recording as it is."""
+    if not recording.endswith(REPORT_SUFFIXES) or "\0" in recording or is_url(recording):
+        return recording
+    return os.path.realpath(settings.reach.locate(recording) if settings.reach else recording)
 
 
 def _show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bool) -> RecordingOverview:

@@ -20,7 +20,7 @@ from profiler.ask.named.ladders import ladder_meant, ladder_name, readable_ladde
 from profiler.ask.named.newest_times import timed_runs, with_newest_times
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
-from profiler.errors import KernelNotFound, ReportNotFound, RunNotFound
+from profiler.errors import KernelNotFound, ProfError, ReportNotFound, RunNotFound
 from profiler.measuring.tools.disassembly import is_code_path
 from profiler.store.remote.files import is_url, public_url
 from profiler.store.reports.near import REPORT_SUFFIXES, error_of_folder, files_in, near_files, what_is_near
@@ -41,6 +41,7 @@ from profiler.store.tables.schema import TABLES
 from profiler.text import counted, first_of
 
 _MOST_NAMED = 6
+_MOST_RANGES = 20
 # As other commands take several kernels: `--kernel 5-6`.
 _TWO_NUMBERS = re.compile(r"(\d+)(?:-|,|\.\.|:)(\d+)")
 
@@ -57,49 +58,57 @@ def open_named(
     A number or a name means its newest run, a number also its newest times. A folder means the report in it, if it holds
     one alone. A run that holds only timings is refused unless `timed`. Files of machine code are opened too if `code`.
     """
-    if settings.reach is not None:
-        references = [settings.reach.locate(one) for one in references]
-        for reference in references:
-            settings.reach.check(reference)
     stored = cache(settings.open_store)  # opened only if a reference needs it: report files do not
-    if settings.reach is None:
-        references = [_only_report_in(one, stored) for one in references]
-    files = {one for one in references if code and settings.reach is None and is_code_path(one)}
-    if len(files) < len(references):
+    references = _located(references, settings, stored)
+    code_files = {one for one in references if code and settings.reach is None and is_code_path(one)}
+    if len(code_files) < len(references):
         require_ladder(settings, stored)
-    reports = [one for one in references if one not in files and is_report_path(one, settings)]
-    for one in filter(os.path.isdir, reports if settings.reach is None else []):
-        raise _folder_of_runs(one, settings) or error_of_folder(Path(one))
-    read = open_reports(list(map(Path, reports)), settings.progress) if reports else []
-    opened = dict(zip(reports, read, strict=True)) | {one: open_code_file(Path(one)) for one in files}
+    reports = [one for one in references if one not in code_files and is_report_path(one, settings)]
+    opened = _open_report_files(reports, settings) | {one: open_code_file(Path(one)) for one in code_files}
     timings_suffice = timed and settings.choice == ALL_LAUNCHES
     runs = [
         opened[one] if one in opened else _open_stored(one, settings, stored, timings_suffice)
         for one in references
     ]
-    for run in runs:
-        if not is_on(run.manifest, settings.gpu):  # a report or a run id, which no choice led to
-            raise no_such_gpu(str(settings.gpu), run.label, run.manifest.gpus)
-    if settings.size is not None and not any(
-        is_choice(*named, settings) for named in zip(references, runs, strict=True)
-    ):
-        raise no_choice(settings.size, references)
+    _require_gpu_and_size(references, runs, settings)
     return [with_launches(run, settings.choice) for run in runs]
 
 
-def _only_report_in(reference: str, stored: Callable[[], RunStore]) -> str:
-    """Returns the report in a folder that holds one alone; any other reference as it is, and a run of that name first."""
+def _located(references: Sequence[str], settings: Settings, stored: Callable[[], RunStore]) -> list[str]:
+    """Returns the path that each reference means, if it means one: for a folder with one report, that report."""
+    if settings.reach is None:
+        meant = [reports_meant(one, settings, stored) for one in references]
+        return [found[0] if len(found) == 1 else one for one, found in zip(references, meant, strict=True)]
+    located = list(map(settings.reach.locate, references))
+    for one in located:
+        settings.reach.check(one)
+    return located
+
+
+def reports_meant(reference: str, settings: Settings, stored: Callable[[], RunStore]) -> list[str]:
+    """Returns the reports in a folder; any other reference as it is, and so one that is also the name of a `stored` run."""
     if "\0" in reference or reference.isdecimal() or reference.endswith(REPORT_SUFFIXES) or is_url(reference):
-        return reference
-    held = files_in(Path(reference))
-    is_run = holds_run(Path(reference))
-    if (
-        len(held) != 1
-        or is_run
-        or ("/" not in reference and any(one.name == reference for one in stored().ids()))
-    ):
-        return reference
-    return str(held[0])
+        return [reference]
+    folder, reach = Path(reference), settings.reach
+    if reach is not None:
+        folder = Path(reach.locate(os.path.join(reference, "")))
+        if not (reach.holds(folder) and folder.is_dir()):
+            reach.check(reference := reach.locate(reference))
+            return [reference]
+    # A link in the folder may lead out of what an agent may read.
+    held = [file for file in files_in(folder) if reach is None or reach.holds(file)]
+    if not held or holds_run(folder):
+        return [reference]
+    is_name_of_run = "/" not in reference and any(one.name == reference for one in stored().ids())
+    return [reference] if is_name_of_run else list(map(str, held))
+
+
+def _open_report_files(reports: Sequence[str], settings: Settings) -> dict[str, Run]:
+    """Returns the run in each file; raises an error that says what a folder holds."""
+    for one in filter(os.path.isdir, reports if settings.reach is None else []):
+        raise _error_of_folder(one, settings)
+    runs = open_reports(list(map(Path, reports)), settings.progress) if reports else []
+    return dict(zip(reports, runs, strict=True))
 
 
 def _open_stored(
@@ -112,27 +121,46 @@ def _open_stored(
 
     Its reports must be whole.
     """
-    run = _run_at(reference, settings)
-    try:
-        run = run or find_run(reference, stored(), settings)
-    except RunNotFound as error:
-        if isinstance(settings.runs, Path) and not settings.runs.exists():
-            raise  # whatever the name may mean, there is no such folder
-        if meant := _rung_meant(reference, settings) or ladder_meant(reference, settings):
-            error.remedy = meant
-        elif settings.reach is None and "\0" not in reference and os.path.isdir(reference):
-            raise (_folder_of_runs(reference, settings) or error_of_folder(Path(reference))) from None
-        elif meant := _meant_instead(reference, settings):
-            error.remedy = meant
-        elif settings.reach is not None and error.remedy == RunNotFound.remedy:
-            error.remedy = "`list` shows what is recorded."  # an agent stores nothing
-        raise
+    run = _run_at(reference, settings) or _find_run(reference, settings, stored)
     if not run.manifest.is_profiled and not timings_suffice:
         raise not_profiled(reference, run, stored(), settings)
     if run.manifest.is_profiled and reference.isdecimal():
         run = with_newest_times(run, timed_runs(stored(), run.manifest))
     run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
     return run
+
+
+def _find_run(reference: str, settings: Settings, stored: Callable[[], RunStore]) -> Run:
+    """Returns the newest run of a number or a name; the error for none says what a person may have meant."""
+    try:
+        return find_run(reference, stored(), settings)
+    except RunNotFound as error:
+        if isinstance(settings.runs, Path) and not settings.runs.exists():
+            raise  # whatever the name may mean, there is no such folder
+        if meant := _remedy(reference, settings):
+            error.remedy = meant
+        elif settings.reach is not None and error.remedy == RunNotFound.remedy:
+            error.remedy = "`list` shows what is recorded."  # an agent stores nothing
+        raise
+
+
+def _remedy(reference: str, settings: Settings) -> str:
+    """Returns what a person may have meant by a name that no run has; "" if nothing is like it. Raises the error of a folder."""
+    if meant := _rung_meant(reference, settings) or ladder_meant(reference, settings):
+        return meant
+    if settings.reach is None and "\0" not in reference and os.path.isdir(reference):
+        raise _error_of_folder(reference, settings) from None
+    return _report_meant(reference, settings)
+
+
+def _require_gpu_and_size(references: Sequence[str], runs: Sequence[Run], settings: Settings) -> None:
+    """Raises an error for a report or a run's id, which no choice led to, on another GPU; and where no reference leaves the size to choose."""
+    for run in runs:
+        if not is_on(run.manifest, settings.gpu):
+            raise no_such_gpu(str(settings.gpu), run.label, run.manifest.gpus)
+    named = zip(references, runs, strict=True)
+    if settings.size is not None and not any(is_choice(*one, settings) for one in named):
+        raise no_choice(settings.size, references)
 
 
 def _rung_meant(reference: str, settings: Settings) -> str:
@@ -147,7 +175,7 @@ def _rung_meant(reference: str, settings: Settings) -> str:
     return f"Kernels of the ladder {ladder.name} are named by their number: {rungs}."
 
 
-def _meant_instead(reference: str, settings: Settings) -> str:
+def _report_meant(reference: str, settings: Settings) -> str:
     """Returns the reports or runs that a person may have meant by a name that no run has; "" where there are none."""
     if settings.reach is not None:
         folders = [folder / reference for folder in settings.reach.report_folders if "\0" not in reference]
@@ -168,12 +196,12 @@ def _meant_instead(reference: str, settings: Settings) -> str:
     return f"Give a report by its path: {what_is_near(path)}." if files_in(path.parent) else ""
 
 
-def _folder_of_runs(reference: str, settings: Settings) -> RunNotFound | None:
-    """Returns the error of a folder of runs, of which one is wanted; None for any other folder."""
+def _error_of_folder(reference: str, settings: Settings) -> ProfError:
+    """Returns the error of a folder where one recording is wanted: it holds runs, or reports, or none of them."""
     path = Path(reference)
     ids = settings.open_store(path).ids()
     if not ids:
-        return None
+        return error_of_folder(path)
     return RunNotFound(
         f"{path}: a folder of runs, not a run; it holds {counted(len(ids), 'run')}",
         remedy=f"Name one of them by its path, such as {path / str(ids[-1])}; or check two such folders, `prof check --baseline FOLDER OTHER`.",
@@ -220,9 +248,6 @@ def _run_at(reference: str, settings: Settings) -> Run | None:
     return store.open(run_id) if holds_run(folder) or run_id in store.ids() else None
 
 
-_MOST_LISTED = 20
-
-
 def with_launches(run: Run, choice: LaunchChoice) -> Run:
     """Returns the run with the launches that are chosen: in an NVTX range with a matching name, or with these numbers.
 
@@ -257,7 +282,7 @@ def _none_chosen(run: Run, choice: LaunchChoice) -> KernelNotFound:
 
 def _nothing_inside(run: Run, pattern: str) -> KernelNotFound:
     names = list(dict.fromkeys(chain.from_iterable(nvtx_names(run.table("launches")))))
-    shown = [f"  {name or '(unnamed)'}" for name in names[:_MOST_LISTED]]
+    shown = [f"  {name or '(unnamed)'}" for name in names[:_MOST_RANGES]]
     more = len(names) - len(shown)
     return KernelNotFound(
         f"{run.label}: no launch is in an NVTX range that matches '{pattern}'{nearest_words(pattern, names)}",
