@@ -35,6 +35,7 @@ from profiler.text import change_text, duration, number, relative, shortened
 _NAME_WIDTH = 40
 
 Outcome = Literal["passed", "regression", "unclear", "not_comparable"]
+_IDENTICAL: tuple[Outcome, findings.Reason] = ("passed", "identical")
 _WORST_FIRST: tuple[Outcome, ...] = ("regression", "not_comparable", "unclear", "passed")
 
 
@@ -159,61 +160,59 @@ def check_pair(
 
     A pair that must not be compared is an outcome too, so that the others are still checked.
     """
-    limits = list(limits)
-    alone = not (before.launches and after.launches)
-    before, after, narrowed = (before, after, []) if alone else pair_of_main_shapes(before, after)
-    named = [limit.metric.name for limit in limits if limit.metric.name != DURATION]
+    on_duration, *others = limits
+    has_counters = bool(before.launches and after.launches)
+    before, after, narrowed = pair_of_main_shapes(before, after) if has_counters else (before, after, [])
+    named = [one.metric.name for one in others if has_counters and one.metric.name != DURATION]
     try:
-        change = compare_pair(before, after, () if alone else named)
-        checks = [_duration_check(before, after, change, limits[0])]
+        change = compare_pair(before, after, named)
+        checks = [_duration_check(before, after, change, on_duration)]
     except NotComparable as error:
         refused = [line.strip() for line in error.details] or [error.message]
         return _pair(name, before, after, "not_comparable", refused=refused)
-    warnings = [*narrowed, *change.warnings]
-    different = "" if alone else _different_names(before, after)
-    doubt = different if not chosen and may_be_others(before, after) else ""
-    if different:
-        warnings = [one.removesuffix(other_work(before, after)) for one in warnings]  # is said once
-        warnings += [] if doubt else [different]
-    if alone and limits[1:]:
+    warnings, doubt = [*narrowed, *change.warnings], ""
+    if not has_counters and others:
         warnings.append("timings alone: only the duration was checked")
-    else:
-        checks += [_metric_check(change, limit) for limit in limits[1:]]
-    outcome = worst({one.outcome for one in checks} | ({"unclear"} if doubt else set()))
+    if has_counters:
+        checks += [_metric_check(change, limit) for limit in others]
+        warnings, doubt = _told_of_names(warnings, before, after, chosen=chosen)
+    outcome = worst([*(one.outcome for one in checks), "unclear" if doubt else "passed"])
     pair = replace(_pair(name, before, after, outcome), warnings=warnings, checks=checks, doubt=doubt)
-    if outcome == "regression" and not alone:
-        found = compare_profiles(before, after, diagnose=diagnose, does_same_work=chosen)
-        return _explained(pair, found, _reason(found, after, diagnose))
+    if outcome == "regression" and has_counters:
+        return _explained(pair, before, after, diagnose, does_same_work=chosen)
     if checks[0].is_faster and (faster := headline_of_times(before, after, change.speedup)):
         return replace(pair, what=faster.what)
     return pair
 
 
-def _different_names(before: Profile, after: Profile) -> str:
-    """Returns that the kernels have different names; "" where they have not."""
+def _told_of_names(
+    warnings: list[str], before: Profile, after: Profile, *, chosen: bool
+) -> tuple[list[str], str]:
+    """Returns the warnings with one of kernels whose names differ, or the doubt whether they are versions of one."""
     if before.kernel == after.kernel:
-        return ""
+        return warnings, ""
     names = [shortened(plain_name(side.kernel), _NAME_WIDTH) for side in (before, after)]
-    return f"the kernels have different names: {' and '.join(names)}"
+    different = f"the kernels have different names: {' and '.join(names)}"
+    warnings = [one.removesuffix(other_work(before, after)) for one in warnings]  # is said once
+    if not chosen and may_be_others(before, after):
+        return warnings, different
+    return [*warnings, different], ""
 
 
-def _reason(found: findings.ComparisonFinding, after: Profile, diagnose: Diagnose) -> Headline:
-    """Returns why the second side takes longer; of different kernels, for which no comparison says it, its own first cause."""
-    if found.different_kernels:
-        return headline_of(after, diagnose(after), after.launches)
-    return found.headline or Headline("", "", "")
-
-
-def _explained(pair: PairCheck, found: findings.ComparisonFinding, reason: Headline) -> PairCheck:
-    """Returns a regression with what failed; only for the time does it say for which `reason`, and what to change."""
+def _explained(
+    pair: PairCheck, before: Profile, after: Profile, diagnose: Diagnose, *, does_same_work: bool
+) -> PairCheck:
+    """Returns a regression with what failed; only for the time does it say why, and what to change."""
+    found = compare_profiles(before, after, diagnose=diagnose, does_same_work=does_same_work)
+    said = found.headline or Headline("", "", "")
+    pair = replace(pair, factors=main_factors(found.attribution), cause=next(iter(found.causes), None))
     failed = [one for one in pair.checks if one.outcome == "regression"]
     others = ", ".join(failure_text(one) for one in failed if one.metric != DURATION)
-    factors, cause = main_factors(found.attribution), next(iter(found.causes), None)
-    pair = replace(pair, factors=factors, cause=cause)
-    said = found.headline or Headline("", "", "")
     if failed[0].metric != DURATION:
-        return replace(pair, what=" ".join([f"{others}.", said.what]).strip())
-    what = " ".join([said.what, *([f"Besides: {others}."] if others else [])])
+        return replace(pair, what=f"{others}. {said.what}".strip())
+    what = f"{said.what} Besides: {others}." if others else said.what
+    # No comparison of different kernels says why the second takes longer: its own first cause does.
+    reason = headline_of(after, diagnose(after), after.launches) if found.different_kernels else said
     return replace(pair, what=what, why=reason.why, next=reason.next)
 
 
@@ -262,14 +261,13 @@ def _duration_check(before: Profile, after: Profile, change: PairChange, limit: 
         )
     left_ns, right_ns = measured_ns(before, after, speedup.basis)
     worse = 1.0 / speedup.ratio - 1.0
-    interval = None if speedup.ci is None else (1.0 / speedup.ci[1] - 1.0, 1.0 / speedup.ci[0] - 1.0)
-    outcome, reason = _decide(worse, interval, limit.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
-    profiled = next((one for one in change.metrics if one.name == DURATION), None)
-    if speedup.basis == "profiled" and interval is None and profiled:
-        outcome, reason = _without_interval(profiled.reason, worse, limit.limit_pct / 100.0)
-    verdict = judge_speedup(speedup)
+    interval = speedup.ci and (1.0 / speedup.ci[1] - 1.0, 1.0 / speedup.ci[0] - 1.0)
     if are_identical(*(durations_of(profile, speedup.basis) for profile in (before, after))):
-        outcome, reason, verdict = "passed", "identical", "same"
+        outcome, reason = _IDENTICAL
+    elif interval:
+        outcome, reason = _decide(worse, interval, limit.limit_pct / 100.0, SMALLEST_RELATIVE_EFFECT)
+    else:
+        outcome, reason = _without_interval(change.reason_of_time, worse, limit.limit_pct / 100.0)
     return MetricCheck(
         metric=DURATION,
         unit="ns",
@@ -282,7 +280,7 @@ def _duration_check(before: Profile, after: Profile, change: PairChange, limit: 
         limit_pct=limit.limit_pct,
         outcome=outcome,
         reason=reason,
-        verdict=verdict,
+        verdict=judge_speedup(speedup),
     )
 
 
@@ -309,7 +307,7 @@ def _metric_check(change: PairChange, limit: Threshold) -> MetricCheck:
 def _judge_metric(delta: findings.MetricDelta, limit: Threshold) -> tuple[Outcome, findings.Reason]:
     """Judges in the metric's own unit, so that a baseline of zero works as well."""
     if delta.reason == "identical":
-        return "passed", "identical"
+        return _IDENTICAL
     sign = 1.0 if limit.way == "rise" else -1.0
     allowed = limit.limit_pct / 100.0 * abs(delta.before)
     if delta.ci is None:
@@ -341,15 +339,13 @@ def _without_interval(
 
 
 def _decide(
-    worse: float, interval: Sequence[float] | None, allowed: float, negligible: float
+    worse: float, interval: Sequence[float], allowed: float, negligible: float
 ) -> tuple[Outcome, findings.Reason]:
     """Returns the outcome and why; `worse` above zero is a loss, and `negligible` is what `prof compare` calls the same.
 
     Certainly worse, and by more than is allowed: a regression. An interval in which a regression lies and a change that passes as
     well: unclear. A limit below `negligible` holds for what is certain alone.
     """
-    if interval is None:
-        return "unclear", "too_few_launches"
     low, high = interval
     if low > 0.0 and worse > allowed:
         return "regression", ""

@@ -57,33 +57,32 @@ def check(
     """
     slower = None if max_slower_pct is None else slower_limit(max_slower_pct)
     pairing = _pair_up(baseline, candidate, settings, kernel_name)
+    thresholds = find_thresholds(Path.cwd())
+    first, *others = thresholds.limits
+    limits = [first if slower is None else replace(first, limit_pct=slower), *others]
+    notes = [*pairing.notes, *([f"limits from {thresholds.path}"] if thresholds.path else [])]
     # A run that was left out may be the newest of its name, so nothing passes silently.
     left_out = chain.from_iterable(store.left_out.items() for store in pairing.stores)
     checks = [_refused(name, "", "", name, error=error) for name, error in left_out]
-    thresholds = find_thresholds(Path.cwd())
-    notes = [f"limits from {thresholds.path}"] if thresholds.path else []
     gone: list[str] = []
-    first, *others = thresholds.limits
-    limits = [first if slower is None else replace(first, limit_pct=slower), *others]
     for pair in pairing.pairs:
-        before, after = pair
-        title, lost, added = title_of(after), list[str](), list[str]()
+        title = title_of(pair[1])
         try:
             _require_whole_reports(pair, settings)
             kernels = kernels_to_check(pair, settings, kernel_name, every=every, other_kernel=other_kernel)
             checks += _judged(title, list(kernels), limits, is_chosen=kernel_name is not None)
-            if every and other_kernel is None:
-                lost, added = _unmatched(pair, kernel_name)
+            if every and other_kernel is None and all(run.manifest.kernels for run in pair):
+                matched = pair_kernels(*pair, kernel_name)
+                gone += [f"{title_of(pair[0])}: {kernel}" for kernel in matched.gone]
+                notes += [
+                    f"{title}: only in the candidate, so not checked: {kernel}" for kernel in matched.new
+                ]
         except (ComparisonError, MetricNotFound, RunUnusable) as error:
             if len(pairing.pairs) == 1 and not checks:
                 raise
             named = [run.manifest.run_id if run.stored else run.label for run in pair]
-            checks.append(_refused(title, _only_kernel(after, kernel_name), *named, error=error))
-        gone += [f"{title_of(before)}: {kernel}" for kernel in lost]
-        notes += [f"{title}: only in the candidate, so not checked: {kernel}" for kernel in added]
-    finding = derive_finding(
-        checks, [*pairing.notes, *notes], gone=gone, missing=pairing.missing, new=pairing.new
-    )
+            checks.append(_refused(title, _only_kernel(pair[1], kernel_name), *named, error=error))
+    finding = derive_finding(checks, notes, gone=gone, missing=pairing.missing, new=pairing.new)
     return apply_accepted(finding, read_accepted(accepted_path(Path.cwd())))
 
 
@@ -151,14 +150,6 @@ def kernels_to_check(
     else:
         pairs = match_kernels(before, after, kernel_name, every=False)
         yield from profile_pairs(before, after, settings, pairs)
-
-
-def _unmatched(pair: RunPair, kernel_name: str | None) -> tuple[list[str], list[str]]:
-    """Returns the kernels that only the baseline and that only the candidate has; times alone belong to no kernel."""
-    if not all(run.manifest.kernels for run in pair):
-        return [], []
-    found = pair_kernels(*pair, kernel_name)
-    return found.gone, found.new
 
 
 def _pair_up(baseline: str, candidate: str | None, settings: Settings, kernel_name: str | None) -> Pairing:

@@ -13,7 +13,7 @@ from profiler.analyse import findings
 from profiler.analyse.compare.comparable import find_cautions, refuse_obstacles
 from profiler.analyse.compare.compare import derive_deltas, derive_speedup
 from profiler.analyse.recording.profile import Profile, require_metrics
-from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
+from profiler.catalog.metrics import DURATION, SMALLEST_RELATIVE_EFFECT
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,13 @@ class PairChange:
     speedup: findings.Speedup | None
     metrics: list[findings.MetricDelta]
     warnings: list[str]
+
+    @property
+    def reason_of_time(self) -> findings.Reason:
+        """Returns why a time without an interval is uncertain; times without the profiler are always too few."""
+        profiled = [one.reason for one in self.metrics if one.name == DURATION]
+        is_profiled = self.speedup is not None and self.speedup.basis == "profiled"
+        return profiled[0] if profiled and is_profiled else "too_few_launches"
 
 
 def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -> PairChange:
