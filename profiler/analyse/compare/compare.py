@@ -1,14 +1,15 @@
-"""Two profiles in, a `Comparison` out: may they be compared, what changed, how surely."""
+"""Two profiles in, a `ComparisonFinding` out: may they be compared, what changed, how surely."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from msgspec import structs
 
 from profiler.analyse import findings
-from profiler.analyse.causes.cause import Headline
+from profiler.analyse.causes.cause import Diagnosis, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import with_next
 from profiler.analyse.code.machine_code import compare_hot_loops
@@ -67,14 +68,8 @@ def compare_profiles(
     by_bytes = attribution is not None and attribution.view == "bytes"
     deltas = derive_deltas(before, after, wanted)
     opcodes = compare_opcodes(before.opcodes, after.opcodes)
-    diagnosis = diagnose(after)
-    of_before = None if steps else diagnose(before)
-    of_two = "" if does_same_work else two_kernels_text(before, after)
-    changed = ChangedCauses(is_known=False)
-    # Of two different kernels, what one has and the other has not did not change.
-    if of_before and not of_two:
-        changed = compare_causes(of_before, diagnosis, find_alike(before, after))
-    cautions = find_cautions(before, after, says_different=bool(of_two and speedup))
+    causes = _find_causes(before, after, diagnose, of_steps=bool(steps), does_same_work=does_same_work)
+    cautions = find_cautions(before, after, says_different=bool(causes.different and speedup))
     found = findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
@@ -87,29 +82,64 @@ def compare_profiles(
         attribution=attribution,
         attribution_missing=attribution_missing,
         instructions=findings.Instructions(opcodes, compare_hot_loops(before, after)),
-        causes=diagnosis.causes,
-        causes_unseen=diagnosis.unseen,
-        different_kernels=bool(of_two),
-        causes_before=of_before.causes if of_before and of_two else [],
-        causes_gone=[one.cause for one in changed.gone],
-        causes_new=[one.cause for one in changed.new],
-        causes_less=changed.less,
-        causes_more=changed.more,
-        causes_kept=changed.kept,
-        causes_undecided=[one.cause for one in changed.undecided],
-        causes_unmoved=[one.cause for one in changed.unmoved],
+        causes=causes.after.causes,
+        causes_unseen=causes.after.unseen,
+        different_kernels=bool(causes.different),
+        causes_before=causes.before.causes if causes.before and causes.different else [],
+        causes_gone=[one.cause for one in causes.changed.gone],
+        causes_new=[one.cause for one in causes.changed.new],
+        causes_less=causes.changed.less,
+        causes_more=causes.changed.more,
+        causes_kept=causes.changed.kept,
+        causes_undecided=[one.cause for one in causes.changed.undecided],
+        causes_unmoved=[one.cause for one in causes.changed.unmoved],
     )
+    return structs.replace(found, headline=_headline(before, after, found, causes, steps))
+
+
+@dataclass(frozen=True)
+class _Causes:
+    """The causes of each side, and what of them changed. The time of a step has no causes of the first side.
+
+    `different` says that they are two kernels: what one has and the other has not did not change.
+    """
+
+    before: Diagnosis | None
+    after: Diagnosis
+    changed: ChangedCauses
+    different: str
+
+
+def _find_causes(
+    before: Profile, after: Profile, diagnose: Diagnose, *, of_steps: bool, does_same_work: bool
+) -> _Causes:
+    of_after = diagnose(after)
+    of_before = None if of_steps else diagnose(before)
+    different = "" if does_same_work else two_kernels_text(before, after)
+    changed = ChangedCauses(is_known=False)
+    if of_before and not different:
+        changed = compare_causes(of_before, of_after, find_alike(before, after))
+    return _Causes(of_before, of_after, changed, different)
+
+
+def _headline(
+    before: Profile, after: Profile, found: findings.ComparisonFinding, causes: _Causes, steps: list[str]
+) -> Headline | None:
+    """Returns which side is faster, why, and what comes next; of two different kernels, what limits each."""
+    speedup = found.speedup
     if speedup is None:
-        return found
+        return None
     names, times_ns = _spoken_names(before, after), measured_ns(before, after, speedup.basis)
     what = ratio_sentence(names, times_ns, speedup, measured_alike=are_measured_alike(before, after))
-    if of_two:  # neither explains the other, and a change of the one is none of the other
-        limits = limits_text(names, (of_before, diagnosis)) if of_before else ""
-        return structs.replace(found, headline=Headline(f"{of_two} {what} {limits}".rstrip(), "", ""))
-    peaks = peaks_text(before, after) if two_gpus else None
-    why = _ONE_KERNEL.format(" and ".join(steps)) if steps else why_of_pair(found, changed, peaks)
-    headline = with_next(Headline(what, why, ""), found.causes, after, at_place=True)
-    return structs.replace(found, headline=headline)
+    if causes.different:  # neither explains the other, and a change of the one is none of the other
+        limits = limits_text(names, (causes.before, causes.after)) if causes.before else ""
+        return Headline(f"{causes.different} {what} {limits}".rstrip(), "", "")
+    if steps:
+        why = _ONE_KERNEL.format(" and ".join(steps))
+    else:
+        peaks = peaks_text(before, after) if is_on_two_gpus(before, after) else None
+        why = why_of_pair(found, causes.changed, peaks)
+    return with_next(Headline(what, why, ""), found.causes, after, at_place=True)
 
 
 def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:
