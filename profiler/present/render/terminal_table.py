@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import zip_longest
 from typing import NamedTuple
@@ -85,41 +85,50 @@ def render_table(
         for row in cells:
             row[shrink] = shortened(row[shrink], widths[shrink])
 
-    hidden = [place for place, name in enumerate(header) if name and place not in widths]
-    wanted = [place for place in hidden if not columns[place].spare]
-    alike = [place for place in wanted if len({row[place] for row in cells}) == 1 < len(cells)]
-    below = [
-        place for place in wanted if place not in alike and (columns[place].stays is None or len(cells) == 1)
-    ]
-    left_out = [place for place in hidden if place not in {*alike, *below}]
+    shared, below, left_out = _without_room(columns, texts, widths, len(cells))
 
     def drawn(row: Sequence[str], style: str) -> str:
-        sides = [_cell_lines(row[place], needed) for place, needed in widths.items()]
-        lines = []
-        for parts in zip_longest(*sides, fillvalue=""):
-            placed = zip(parts, widths.items(), strict=True)
-            shown = [padded(part, needed, columns[place].is_right) for part, (place, needed) in placed]
-            lines.append((" " * _GAP).join(shown).rstrip())
-        return _styled_lines(lines, style, colour=colour)
+        return _styled_lines(_row_lines(row, widths, columns), style, colour=colour)
 
-    def with_below(row: Sequence[str], style: str) -> str:
+    def drawn_with_below(row: Sequence[str], style: str) -> str:
         said = "; ".join(f"{header[place]}: {row[place]}" for place in below if row[place])
         lines = wrapped(BELOW + said, width, BELOW).split("\n") if said else []
         return "\n".join(filter(None, (drawn(row, style), _styled_lines(lines, style, colour=colour))))
 
     notes = (
-        _note_on_shared({header[place]: cells[0][place] for place in alike if cells[0][place]}),
+        _note_on_shared({header[place]: cells[0][place] for place in shared if cells[0][place]}),
         note_on([header[place] for place in left_out], wide_enough),
     )
     return DrawnTable(
         drawn(header, "dim"),
-        [with_below(row, style) for row, style in zip(cells, styles, strict=True)],
+        [drawn_with_below(row, style) for row, style in zip(cells, styles, strict=True)],
         "\n".join(wrapped(note, width) for note in notes if note),
-        [header[place] for place in range(len(header)) if place not in left_out],
+        [name for place, name in enumerate(header) if place not in left_out],
     )
 
 
-def _styled_lines(lines: Sequence[str], style: str, *, colour: bool) -> str:
+def _without_room(
+    columns: Sequence[Column], texts: Sequence[_Texts], widths: Mapping[int, int], rows: int
+) -> tuple[list[int], list[int], list[int]]:
+    """Returns the columns that have no width: those that all rows share, those to write below each row, and those left out."""
+    hidden = [place for place, one in enumerate(texts) if one.title and place not in widths]
+    wanted = [place for place in hidden if not columns[place].spare]
+    shared = [place for place in wanted if texts[place].is_alike]
+    others = [place for place in wanted if not texts[place].is_alike]
+    below = [place for place in others if columns[place].stays is None or rows == 1]
+    return shared, below, [place for place in hidden if place not in {*shared, *below}]
+
+
+def _row_lines(row: Sequence[str], widths: Mapping[int, int], columns: Sequence[Column]) -> Iterator[str]:
+    """Yields the lines of a row, of which each column takes as many as it needs."""
+    sides = [_cell_lines(row[place], width) for place, width in widths.items()]
+    for parts in zip_longest(*sides, fillvalue=""):
+        placed = zip(parts, widths.items(), strict=True)
+        shown = [padded(part, width, columns[place].is_right) for part, (place, width) in placed]
+        yield (" " * _GAP).join(shown).rstrip()
+
+
+def _styled_lines(lines: Iterable[str], style: str, *, colour: bool) -> str:
     return "\n".join(styled(line, style, colour=colour) for line in lines)
 
 
@@ -139,7 +148,7 @@ class _Texts:
     """The title and the cells of a column, and how narrow they may become."""
 
     def __init__(self, title: str, cells: Sequence[str], is_figures: bool) -> None:
-        self._title, self._cells, self._is_figures = title, cells, is_figures
+        self.title, self._cells, self._is_figures = title, cells, is_figures
         self.natural = max(map(cell_len, (title, *cells)))
 
     @property
@@ -149,7 +158,7 @@ class _Texts:
     @property
     def narrowest(self) -> int:
         """Returns the width of the longest part that is never broken: a figure, or a word of a text or of the title."""
-        least = _longest_part(self._title)
+        least = _longest_part(self.title)
         for cell in self._cells:
             if (whole := cell_len(cell)) > least:
                 least = whole if self._is_figures else max(least, _longest_part(cell))
@@ -168,37 +177,38 @@ def _fitting(
 
     The widths exceed the window only if what is kept does.
     """
-    fold = next((place for place, one in enumerate(columns) if one.folds), None)
+    shown = list(range(len(texts)))
+    fold = next((place for place in shown if columns[place].folds), None)
+    kept = {place for place in shown if place == 0 or columns[place].judges or columns[place].kept}
     stays = {place: one.stays for place, one in enumerate(columns) if one.stays is not None}
     # A value that all rows share stands below the table, so that its column is the least to lose.
     optional = sorted(stays, key=lambda place: (not texts[place].is_alike, stays[place]))
-    kept = {0, *(place for place, one in enumerate(columns) if one.judges or one.kept)}
-    floors = ((fold, _FOLDED_WIDTH), (shrink, _SHRUNK_WIDTH))
-    first = [(place, least) for place, least in floors if place is not None]
-    shown = list(range(len(texts)))
-    widths, lack = _given_way(texts, shown, first, width)
-    if lack <= 0:
-        return widths, width
-    names = [] if 0 in (fold, shrink) else [(0, texts[0].readable)]
-    by_width = sorted(set(shown) - {fold, shrink}, key=lambda place: -texts[place].natural)
-    broken = [(place, texts[place].narrowest) for place in by_width]
-    long = [
-        place
-        for place in shown
-        if place == fold
-        and place not in {*optional, *kept}
-        and texts[place].natural > _MOST_LINES * _FOLDED_WIDTH
-    ]
-    broken += [(fold, texts[fold].narrowest)] if fold is not None and not long else []
-    broken += [(shrink, _LEAST_WIDTH)] if shrink is not None else []
     others = [place for place in reversed(shown) if place not in {fold, shrink, *optional, *kept}]
-    # The column that is left out before each attempt, and the columns that then give way.
-    attempts: list[tuple[int | None, list[tuple[int, int]]]] = [(None, first + names)]
-    attempts += [(place, first + names) for place in optional]
-    attempts += [(place, first + broken) for place in (None, *long, *others)]
-    least = [*first, *broken, *([(shrink, _LAST_WIDTH)] if shrink is not None else [])]
-    attempts += [(place, least) for place in (None, *(one for one in shown if one and columns[one].kept))]
-    _, wide_enough = _given_way(texts, shown, first + (names if optional else broken), 0)
+    # What folds over too many lines is left out rather than broken further.
+    is_too_long = (
+        fold is not None
+        and fold not in {*optional, *kept}
+        and texts[fold].natural > _MOST_LINES * _FOLDED_WIDTH
+    )
+
+    # How narrow columns may become, in the order in which they give way: at first, with names, and with every text broken.
+    first = [(fold, _FOLDED_WIDTH), (shrink, _SHRUNK_WIDTH)]
+    named = [*first, *([] if 0 in (fold, shrink) else [(0, texts[0].readable)])]
+    to_break = [place for place in shown if place not in (fold, shrink)]
+    to_break.sort(key=lambda place: -texts[place].natural)
+    if fold is not None and not is_too_long:
+        to_break.append(fold)
+    broken = [*first, *((place, texts[place].narrowest) for place in to_break), (shrink, _LEAST_WIDTH)]
+    least = [*broken, (shrink, _LAST_WIDTH)]
+
+    # The column that is left out before each attempt, and how those that are still shown give way.
+    attempts = [
+        *((None, giving) for giving in (first, named)),
+        *((place, named) for place in optional),
+        *((place, broken) for place in (None, *([fold] if is_too_long else []), *others)),
+        *((place, least) for place in (None, *(place for place in shown if place and columns[place].kept))),
+    ]
+    _, wide_enough = _given_way(texts, shown, named if optional else broken, 0)
     for gone, giving in attempts:
         if gone is not None:
             shown.remove(gone)
@@ -209,13 +219,13 @@ def _fitting(
 
 
 def _given_way(
-    texts: Sequence[_Texts], shown: Sequence[int], giving: Sequence[tuple[int, int]], width: int
+    texts: Sequence[_Texts], shown: Sequence[int], giving: Sequence[tuple[int | None, int]], width: int
 ) -> tuple[dict[int, int], int]:
     """Returns the widths of the columns shown, each in its turn given down to its floor, and what is still lacking."""
     widths = {place: texts[place].natural for place in shown}
     lack = sum(widths.values()) + _GAP * (len(shown) - 1) - width
     for place, floor in giving:
-        if place in widths:
+        if place is not None and place in widths:
             given = max(0, min(lack, widths[place] - floor))
             widths[place] -= given
             lack -= given
