@@ -136,19 +136,7 @@ class _FleetCollection:
 
     def _drive(self, worker: Worker) -> None:
         try:
-            device = self._fleet.device_of(worker)
-            if device is None or not self._groups.arrive(device.gpu.uuid):
-                return
-            try:
-                while worker.host not in self._unfit:
-                    group = self._groups.take(device.gpu.uuid)
-                    if group is None:
-                        return
-                    turns = self._measure(worker, device, group)
-                    if turns is not None:
-                        self._finishing.submit(self._finish, turns)
-            finally:
-                self._groups.leave(device.gpu.uuid)
+            self._measure_groups(worker)
         except WorkerLost as error:
             self._last_loss = error
             if not self._groups.is_closed:
@@ -162,6 +150,19 @@ class _FleetCollection:
             self._results.put(error)
         finally:
             self._observer.left(worker.name)
+
+    def _measure_groups(self, worker: Worker) -> None:
+        """Measures group after group on the worker's GPU, as long as one is left and its host can measure."""
+        device = self._fleet.device_of(worker)
+        if device is None or not self._groups.arrive(device.gpu.uuid):
+            return
+        try:
+            while worker.host not in self._unfit and (group := self._groups.take(device.gpu.uuid)):
+                turns = self._measure(worker, device, group)
+                if turns is not None:
+                    self._finishing.submit(self._finish, turns)
+        finally:
+            self._groups.leave(device.gpu.uuid)
 
     def _measure(self, worker: Worker, device: Device, group: TargetGroup) -> Turns | None:
         """Returns the group's kernels, measured but not yet committed; None if the group has moved too often."""
@@ -181,23 +182,29 @@ class _FleetCollection:
         plan = replace(self._plan, device=device, keep=group.is_begun)
         turns = Turns(plan, group.targets, self._store, replace(observer, begin=begin))
         try:
+            self._take(turns, group)
+        except WorkerLost:
+            self._lose(group, under_way, observer)
+            raise
+        except _OF_ONE_HOST as error:
+            self._unfit.add(worker.host)
+            if all(other.host in self._unfit for other in self._fleet.workers()):
+                raise
+            group.home = None
+            self._lose(group, (), observer)
+            raise _Unfit(error) from None
+        self._groups.done()
+        return turns
+
+    def _take(self, turns: Turns, group: TargetGroup) -> None:
+        try:
             for outcome in turns.known():
                 group.targets.remove(outcome.target)
                 self._results.put(outcome)
             turns.measure(self._sandbox, self._staging)
-        except BaseException as error:
+        except BaseException:
             turns.close()
-            if isinstance(error, WorkerLost):
-                self._lose(group, under_way, observer)
-            elif isinstance(error, _OF_ONE_HOST):
-                self._unfit.add(worker.host)
-                if not all(other.host in self._unfit for other in self._fleet.workers()):
-                    group.home = None
-                    self._lose(group, (), observer)
-                    raise _Unfit(error) from None
             raise
-        self._groups.done()
-        return turns
 
     def _finish(self, turns: Turns) -> None:
         try:

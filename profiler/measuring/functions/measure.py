@@ -89,36 +89,59 @@ def measure_function(
             gpu, _ncu(plan, cautions), _environment(), ahead=started, call=call if lacking else None
         )
         job = replace(_job(plan, folder), environment=device.environment)
-        words = _program(call.function, plan.name)
-
-        def ordered(chosen: Chosen) -> Order:
-            recording = NcuOptions(find_preset(plan.preset), extra=chosen.words)
-            return Order(_target(plan, job, chosen, words), recording, plan.timeout_s)
-
-        def surveyed(kernels: Sequence[LaunchedKernel], modules: Sequence[str]) -> None:
-            started.learn(modules)
-            if plan.kernel_name is None and len(kernels) > 1 and device.ncu.version:
-                chosen = choose(job.label, kernels, None)
-                device.plan_ahead(plan.processes, ordered(chosen), scratch, is_surveyed=True)
-
+        orders = _Orders(plan, job, _program(call.function, plan.name), device, scratch)
         if not lacking:
-            # Most functions launch one kernel: nobody needs to know its name to profile all that the window has.
-            guess = ordered(Chosen(plan.kernel_name, (), None)) if device.ncu.version else None
-            device.plan_ahead(plan.processes, guess, scratch)
+            orders.plan_on_a_guess()
         with _explained():
             say("calls it until it is compiled and tuned, times and verifies it")
-            found = survey_function(device, job, plan, surveyed)
+            found = survey_function(device, job, plan, orders.plan_surveyed)
             if found.left_out:
                 cautions.append(
                     f"{found.left_out / 1e9:.3g} GB of the arguments are not put back, because they are too many or cannot "
                     "be written: a function that changes them meets in each call what the call before has left"
                 )
             (folder / CALLS).write_text(str(found.calls))
-            order = ordered(choose(job.label, found.kernels, plan.kernel_name))
+            order = orders.of(choose(job.label, found.kernels, plan.kernel_name))
             target = order.target if device.ncu.version else without_profile(order.target)
             settings = (plan, call, device, order.recording, found, cautions, store, sandbox, say)
             run_id = Collecting(*settings).collect(target)
     return MeasuredFunction(run_id, found.kernels)
+
+
+@dataclass(frozen=True)
+class _Orders:
+    """What the fresh processes profile. The device is told ahead, so that it can start them before their turn."""
+
+    plan: FunctionPlan
+    job: program.RungJob
+    program: tuple[str, ...]
+    device: FunctionDevice
+    scratch: Path
+
+    def of(self, chosen: Chosen) -> Order:
+        """Returns the order for the launches of the kernel that was chosen, in the window that `child.py` opens."""
+        launches = None if chosen.launches is None else self.plan.launches * chosen.launches
+        target = Target(
+            name=path_name(self.plan.name),
+            selection=Selection(chosen.regex, 0, launches, of_window=True),
+            required_launches=launches,
+            job=replace(self.job, launches=self.plan.launches),
+            program=self.program,
+        )
+        recording = NcuOptions(find_preset(self.plan.preset), extra=chosen.words)
+        return Order(target, recording, self.plan.timeout_s)
+
+    def plan_on_a_guess(self) -> None:
+        """Most functions launch one kernel: nobody needs to know its name to profile all that the window has."""
+        guess = self.of(Chosen(self.plan.kernel_name, (), None)) if self.device.ncu.version else None
+        self.device.plan_ahead(self.plan.processes, guess, self.scratch)
+
+    def plan_surveyed(self, kernels: Sequence[LaunchedKernel], modules: Sequence[str]) -> None:
+        """Corrects the guess if it was one of several kernels."""
+        self.device.ahead.learn(modules)
+        if self.plan.kernel_name is None and len(kernels) > 1 and self.device.ncu.version:
+            order = self.of(choose(self.job.label, kernels, None))
+            self.device.plan_ahead(self.plan.processes, order, self.scratch, is_surveyed=True)
 
 
 def processes_ahead(measurements: int = 0) -> Ahead:
@@ -182,18 +205,6 @@ def _job(plan: FunctionPlan, folder: Path) -> program.RungJob:
     ladder = Ladder("", "", folder / "ladder.toml", Workload(values), (kernel,))
     return program.RungJob(
         ladder, kernel, values, seed=program.fresh_seed(), launches=plan.launches, repeats=plan.repeats
-    )
-
-
-def _target(plan: FunctionPlan, job: program.RungJob, chosen: Chosen, words: tuple[str, ...]) -> Target:
-    """Returns what is profiled: the launches of the kernel that was chosen, in the window that `child.py` opens."""
-    launches = None if chosen.launches is None else plan.launches * chosen.launches
-    return Target(
-        name=path_name(plan.name),
-        selection=Selection(chosen.regex, 0, launches, of_window=True),
-        required_launches=launches,
-        job=replace(job, launches=plan.launches),
-        program=words,
     )
 
 
