@@ -220,8 +220,9 @@ def read_counted_code(profile: Profile) -> Code:
 def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> LoopSheet:
     """Returns the figures of what `find_region` finds in the code."""
     region = find_region(code, whole=whole)
-    body = region.body
-    product = region.product
+    body, product = region.body, region.product
+    is_counted = not code.by_structure
+    may_have_others = region.scope == "loop" and is_counted
     work = [(fmas_of(one), region.per_pass(one)) for one in body]
     fmas = sum(each * times for each, times in work)
     of_tensor = sum(fmas_of(one) * region.per_pass(one) for one in body if is_matrix(one.opcode))
@@ -240,9 +241,9 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         place=body[-1].place if region.scope == "loop" else body[0].place,
         start=body[0].offset,
         end=body[-1].offset,
-        iterations=None if code.by_structure else region.passes,
-        iterations_per_warp=None if code.by_structure else per_warp,
-        executed_pct=None if code.by_structure else 100 * executed / code.executed,
+        iterations=region.passes if is_counted else None,
+        iterations_per_warp=per_warp if is_counted else None,
+        executed_pct=100 * executed / code.executed if is_counted else None,
         instructions=instructions,
         fmas=fmas,
         instructions_per_fma=instructions / fmas if fmas else None,
@@ -257,9 +258,9 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         is_tensor=of_tensor > fmas / 2,
         is_called=_is_called(profile, code, region),
         matrix=_matrix_instructions(region, instructions),
-        loops=None if code.by_structure else sum(map(len, loops_in(code).values())),
-        as_hot=[] if region.scope == "function" or code.by_structure else _loops_as_hot(code, body),
-        called=[] if region.scope == "function" or code.by_structure else find_called_as_hot(code, body),
+        loops=sum(map(len, loops_in(code).values())) if is_counted else None,
+        as_hot=_loops_as_hot(code, body) if may_have_others else [],
+        called=find_called_as_hot(code, body) if may_have_others else [],
     )
 
 

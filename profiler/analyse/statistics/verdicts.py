@@ -117,15 +117,10 @@ def judge(
     launches = min(len(before), len(after))
     largest = max(abs(before.mean), abs(after.mean))
     effect = max(metric.smallest_effect, SMALLEST_RELATIVE_EFFECT * largest, SMALLEST_SHARE_OF_WHOLE * whole)
-    if len(set(before)) == len(set(after)) == 1:
-        delta = after[0] - before[0]
-        if metric.fixed or (metric.is_counted and launches > 1):
-            if abs(delta) < effect and not metric.fixed:
-                return Judgement(Interval(delta, delta), "same", "below_effect_size")
-            return Judgement(Interval(delta, delta), _direction(metric, delta), "")
-        if launches < _FEWEST_EQUAL_LAUNCHES:
-            return _too_few(metric, before, after, effect, shortest_ns)
-    if found is None or interval is None:
+    is_constant = len(set(before)) == len(set(after)) == 1
+    if is_constant and (metric.fixed or (metric.is_counted and launches > 1)):
+        return _judge_exact(metric, after[0] - before[0], effect)
+    if found is None or interval is None or (is_constant and launches < _FEWEST_EQUAL_LAUNCHES):
         return _too_few(metric, before, after, effect, shortest_ns)
     p_value = found.p_value() if found.errors else None
     if interval.low <= 0 <= interval.high:
@@ -135,6 +130,13 @@ def judge(
     if abs(found.delta) < effect:
         return Judgement(interval, "same", "below_effect_size", p_value)
     return Judgement(interval, _direction(metric, found.delta), "", p_value)
+
+
+def _judge_exact(metric: Metric, delta: float, effect: float) -> Judgement:
+    """Returns the verdict on a count that no launch changes, so that it has no noise."""
+    if abs(delta) < effect and not metric.fixed:
+        return Judgement(Interval(delta, delta), "same", "below_effect_size")
+    return Judgement(Interval(delta, delta), _direction(metric, delta), "")
 
 
 def _too_few(
