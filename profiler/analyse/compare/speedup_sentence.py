@@ -42,28 +42,19 @@ def ratio_sentence(
     Sides that were not `measured_alike`, on one GPU at clocks set alike, are not compared with that: it was seen within runs.
     """
     one, other = names_of_sides(labels)
-    is_one_name = (one, other) == BY_ORDER
-    if is_one_name:
+    same, undecided = f"{one} and {other} take the same time", f"Which of {one} and {other} is faster"
+    if (one, other) == BY_ORDER:
         one, other = "before", report_name(labels[1])
+        same, undecided = f"{other} takes the same time as before", f"Whether {other} is faster than before"
     where = "without" if speedup.basis == "unprofiled" else "under"
-    lowest, highest = 1 - SMALLEST_RELATIVE_EFFECT, 1 + SMALLEST_RELATIVE_EFFECT
     times = f"{' -> '.join(map(duration, times_ns))} {where} the profiler"
-    if speedup.ci and lowest <= speedup.ci[0] <= 1 <= speedup.ci[1] <= highest:
-        both = (
-            f"{other} takes the same time as before"
-            if is_one_name
-            else f"{one} and {other} take the same time"
-        )
+    lowest, highest = 1 - SMALLEST_RELATIVE_EFFECT, 1 + SMALLEST_RELATIVE_EFFECT
+    if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
+        if speedup.ci[0] < lowest or speedup.ci[1] > highest:
+            return f"{undecided} is not certain ({times})."
         apart_pct = 100 * max(1 - speedup.ci[0], speedup.ci[1] - 1)
         within = f", within {_half_width(max(apart_pct, 0.01))}" if apart_pct else ""
-        return f"{both}{within} ({times})."
-    if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
-        which = (
-            f"Whether {other} is faster than before"
-            if is_one_name
-            else f"Which of {one} and {other} is faster"
-        )
-        return f"{which} is not certain ({times})."
+        return f"{same}{within} ({times})."
     interval = ""
     if speedup.ci and speedup.ci[0] < speedup.ci[1]:
         half_pct = 50 * (speedup.ci[1] - speedup.ci[0]) / speedup.ratio

@@ -197,12 +197,13 @@ def _check_choice(
     name: str | None,
     kernel_regex: str | None,
 ) -> None:
-    wrong = [
-        (program and (kernel or every), "give a program of your own or kernels of a ladder, not both"),
-        (not program and (name or kernel_regex), "--name and --kernel-regex are for a program of your own: -- PROGRAM"),
-        (not (program or kernel or every), "say what to collect: --kernel 6, --kernel 4-6, --all, or a program of your own: -- PROGRAM"),
-        (kernel and every, "--kernel and --all exclude each other"),
-    ]  # fmt: skip
-    for is_wrong, what_to_do in wrong:
-        if is_wrong:
-            raise Misuse(what_to_do)
+    if program and (kernel or every):
+        raise Misuse("give a program of your own or kernels of a ladder, not both")
+    if not program and (name or kernel_regex):
+        raise Misuse("--name and --kernel-regex are for a program of your own: -- PROGRAM")
+    if not (program or kernel or every):
+        raise Misuse(
+            "say what to collect: --kernel 6, --kernel 4-6, --all, or a program of your own: -- PROGRAM"
+        )
+    if kernel and every:
+        raise Misuse("--kernel and --all exclude each other")

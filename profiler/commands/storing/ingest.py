@@ -89,13 +89,12 @@ def ingest(
 
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
-    for is_wrong, why in (
-        (jobs is not None and choice.is_given, "--jobs is for readers on this machine: leave it out with --scheduler or --slurm"),
-        (name is not None and kernel is not None, "--name and --kernel exclude each other"),
-        (ladder is not None and kernel is None, "--ladder says what --kernel numbers mean: give both"),
-    ):  # fmt: skip
-        if is_wrong:
-            raise Misuse(why)
+    if jobs is not None and choice.is_given:
+        raise Misuse("--jobs is for readers on this machine: leave it out with --scheduler or --slurm")
+    if name is not None and kernel is not None:
+        raise Misuse("--name and --kernel exclude each other")
+    if ladder is not None and kernel is None:
+        raise Misuse("--ladder says what --kernel numbers mean: give both")
     reports = find_reports(places)
     if not reports:
         raise _no_reports(places)
