@@ -163,7 +163,7 @@ def check_pair(
     on_duration, *others = limits
     has_counters = bool(before.launches and after.launches)
     before, after, narrowed = pair_of_main_shapes(before, after) if has_counters else (before, after, [])
-    named = [one.metric.name for one in others if has_counters and one.metric.name != DURATION]
+    named = [one.metric.name for one in others if has_counters]
     try:
         change = compare_pair(before, after, named)
         checks = [_duration_check(before, after, change, on_duration)]

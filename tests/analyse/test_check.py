@@ -449,3 +449,12 @@ def test_the_worst_of_several_pairs_is_the_outcome(profile_of):
     assert derive_finding([passed, unclear], []).outcome == "unclear"
     assert derive_finding([refused, unclear], []).outcome == "not_comparable"
     assert derive_finding([slower, refused, unclear, passed], []).outcome == "regression"
+
+
+def test_a_limit_on_a_time_that_falls_needs_the_duration_under_the_profiler(make_run):
+    before, after = (
+        profile_kernel(make_run({"kernel": "k", "metrics": {L2: 5.0}}, timings=noisy(middle)), "k")
+        for middle in (1000, 1010)
+    )
+    with pytest.raises(MetricNotFound, match="duration_ns"):
+        check(before, after, Threshold(BY_NAME["duration_ns"], "fall", 2.0))
