@@ -97,7 +97,9 @@ def test_the_progress_of_ncu_is_reported_while_it_profiles(collecting):
 
     launches = [what for event, _, what in collecting.told if event == "at"]
     assert launches == sorted(launches)
-    assert set(launches) >= {0, 1, 2, 3}
+    # A busy machine may read of two launches at once, and reports the later one.
+    assert (launches[0], launches[-1]) == (0, 3)
+    assert len(set(launches)) > 2
     (line,) = [what for event, _, what in collecting.told if event == "end"]
     assert line.startswith(
         "profiled    kernel 1 (works) at size=100, process 1 of 1: 3 launches, 14 passes, "
