@@ -8,10 +8,14 @@ passes through `printable` before it is printed.
 from __future__ import annotations
 
 import math
+import os
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import Self
+from itertools import takewhile
+from operator import eq
+from pathlib import Path
+from typing import Any, Self
 
 # Control characters, line and paragraph separators, and everything that changes the direction or the visibility
 # of the text around it.
@@ -88,6 +92,11 @@ def shortened(text: str, width: int) -> str:
 def cut(text: str, width: int) -> str:
     """Returns a text cut to `width` characters, with an ellipsis at its end."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def place_name(file: str, line: int) -> str:
+    """Returns a place in a source file, such as `kernel.cu:12`."""
+    return f"{file}:{line}"
 
 
 def short_place(place: str) -> str:
@@ -284,10 +293,20 @@ def natural_order(text: str) -> list[str | int]:
     return [int(part) if part.isdecimal() else part for part in re.split(r"([0-9]+)", text)]
 
 
+def finite(value: Any) -> Any:
+    """Returns a value for JSON, with null for the numbers that JSON cannot hold, and a text for every key: JSON has no others."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): finite(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(member) for member in value]
+    return value
+
+
 def common_start(one: Sequence[str], other: Sequence[str]) -> int:
     """Returns with how many words, or characters, both begin."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (here, there) in pairs if here != there), min(len(one), len(other)))
+    return len(list(takewhile(bool, map(eq, one, other))))
 
 
 def ends_of_range(text: str) -> tuple[int, int] | None:
@@ -297,6 +316,11 @@ def ends_of_range(text: str) -> tuple[int, int] | None:
         return None
     first, last = int(match[1]), int(match[2] or match[1])
     return (first, last) if first <= last else None
+
+
+def shortest_path(path: Path) -> str:
+    """Returns the path as it is, or from here, whichever is shorter."""
+    return min(str(path), os.path.relpath(path), key=len)
 
 
 def short_gpu(name: str) -> str:

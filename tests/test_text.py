@@ -9,7 +9,9 @@ from hypothesis import given, strategies as st
 from profiler.present.style import readable_unit
 from profiler.text import (
     change_text,
+    common_start,
     duration,
+    ends_of_range,
     half_width,
     listed,
     mean_count,
@@ -33,6 +35,33 @@ from profiler.text import (
 )
 def test_names_are_listed_as_in_a_sentence(names, text):
     assert listed(names) == text
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [("", "gemm", 0), ("gemm", "copy", 0), ("gemm", "gelu", 2), ("gemm", "gemm-6", 4), ("gemm", "gemm", 4)],
+)
+def test_two_texts_begin_alike_until_they_differ_or_one_ends(one, other, alike):
+    assert common_start(one, other) == common_start(other, one) == alike
+    assert common_start(list(one), list(other)) == alike, "words are compared as characters are"
+
+
+@pytest.mark.parametrize(
+    ("typed", "ends"),
+    [
+        ("12", (12, 12)),
+        (" 4-6 ", (4, 6)),
+        ("4-4", (4, 4)),
+        ("6-4", None),
+        ("4-", None),
+        ("-4", None),
+        ("gemm-6", None),
+        ("", None),
+        ("1234567890", None),  # no kernel, and no launch, has such a number
+    ],
+)
+def test_a_range_that_a_person_types_is_a_number_or_two_in_order(typed, ends):
+    assert ends_of_range(typed) == ends
 
 
 any_text = st.text(st.characters(codec=None, exclude_categories=()))

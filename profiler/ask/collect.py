@@ -12,11 +12,11 @@ from profiler.analyse.tuning import TuningFinding, derive_tuning, slowest_correc
 from profiler.ask.named.ladders import rung_of
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_all
-from profiler.catalog.ladders.ladder import Kernel
+from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.store.reports.request import Timing
-from profiler.store.runs.run_id import RunId
+from profiler.store.runs.run_id import RunId, sweep_name
 from profiler.store.runs.run_store import Run, RunStore
-from profiler.store.sweeps import StoredSweep
+from profiler.store.sweeps import StoredSweep, SweepStore
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,12 @@ def find_collected(store: RunStore, run_ids: Iterable[str], settings: Settings) 
         run_id = RunId.parse(text)
         run = store.open(run_id) if run_id else None
         yield Collected(run, profile_all(run, settings), rung_of(run, settings)) if run else None
+
+
+def find_newest_sweep(
+    settings: Settings, ladder: Ladder, kernel: Kernel, workload: Mapping[str, int]
+) -> StoredSweep:
+    return SweepStore(settings.runs_folder).newest(sweep_name(ladder.name, kernel.number), workload)
 
 
 def find_best_points(

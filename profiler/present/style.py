@@ -37,6 +37,7 @@ CATEGORIES = (PURPLE, ORANGE, GREEN)
 # A chart of many categories goes on with these.
 MORE_CATEGORIES = (*CATEGORIES, GREY, "#00869c", "#857500")
 OTHERS = "others"
+SIDES = ("before", "after")  # of a comparison
 # Each stall reason has one colour in every chart. The first seven are the frequent ones, and differ most.
 STALLS = {
     "long_scoreboard": "#8c7dff", "short_scoreboard": "#d76419", "mio_throttle": "#d76ec8", "lg_throttle": "#aa2da5",

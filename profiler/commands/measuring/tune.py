@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from typer import Context, Option
 
 from profiler.analyse.tuning import TuningFinding
-from profiler.ask.collect import find_best_points
+from profiler.ask.collect import find_best_points, find_newest_sweep
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.shared import options
@@ -30,12 +30,10 @@ from profiler.measuring.tune.defaults import read_defaults, with_defaults
 from profiler.measuring.tune.points import BuiltPoint, Choice, sweep_of
 from profiler.measuring.tune.stages import TuneObserver, TunePlan
 from profiler.measuring.tune.sweep import SweepMeasurement
-from profiler.present.documents.rungs import shortest_path
 from profiler.present.documents.sweep import diff_lines, settings_text, sweep_document
-from profiler.store.runs.run_id import sweep_name
 from profiler.store.scratch import write_whole
 from profiler.store.sweeps import Stage, StoredSweep, SweepStore, Visit
-from profiler.text import clock, counted, duration, printable
+from profiler.text import clock, counted, duration, printable, shortest_path
 
 _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "force")
 
@@ -129,8 +127,7 @@ def tune(
     (values,) = workloads(opened, None if size is None else [size], set_param)
     current = _current(opened, chosen[0], must_apply=apply)
     if stored:
-        name = sweep_name(opened.name, chosen[0].number)
-        sweeping, sweep = None, SweepStore(settings.runs_folder).newest(name, values)
+        sweeping, sweep = None, find_newest_sweep(settings, opened, chosen[0], values)
         settings.say(f"recorded {sweep.manifest.recorded}, {sweep.path}", "")
     else:
         toolchain = find_toolchain()

@@ -11,7 +11,7 @@ from altair.typing import ChartType
 from profiler.analyse import findings
 from profiler.catalog.metrics import DURATION, HEADLINE, READY, SMALLEST_RELATIVE_EFFECT
 from profiler.present import style
-from profiler.present.charts.instructions import SIDES, instructions_chart
+from profiler.present.charts.instructions import instructions_chart
 from profiler.present.charts.rungs import READY_KEY, STALLS_KEY, stalls_of
 from profiler.present.documents.comparison import claim_text
 from profiler.present.documents.parts.attribution import parts_of, speedup_sentence
@@ -61,7 +61,7 @@ def stalls_chart(comparison: findings.ComparisonFinding) -> ChartType | None:
     attribution = comparison.attribution
     if attribution is None or not attribution.stalls:
         return None
-    sides = {side: {part.name: getattr(part, side) for part in attribution.stalls} for side in SIDES}
+    sides = {side: {part.name: getattr(part, side) for part in attribution.stalls} for side in style.SIDES}
     moved = sorted(attribution.stalls, key=lambda part: (-abs(part.after - part.before), part.name))[:2]
     return stalls_of(sides, style.heading(*_stalls_title(attribution, moved)), [part.name for part in moved])
 
@@ -74,7 +74,7 @@ def spent_chart(comparison: findings.ComparisonFinding) -> ChartType | None:
     deltas = {one.name: one for one in comparison.metrics}
     waits = [one for name, one in deltas.items() if name.removeprefix("stall_") in _WARP_STATES]
     duration = deltas.get(DURATION)
-    cycles = {side: sum(getattr(one, side) for one in waits) for side in SIDES}
+    cycles = {side: sum(getattr(one, side) for one in waits) for side in style.SIDES}
     if duration is None or not all(cycles.values()):
         return None
     divisor, unit = style.readable_unit("ns", max(duration.before, duration.after))
@@ -82,7 +82,7 @@ def spent_chart(comparison: findings.ComparisonFinding) -> ChartType | None:
         side: {
             one.name: getattr(one, side) / cycles[side] * getattr(duration, side) / divisor for one in waits
         }
-        for side in SIDES
+        for side in style.SIDES
     }
     changes = _changes_of_time(spent)
     most = sorted(changes, key=lambda name: (-abs(changes[name]), name))[:2]
@@ -197,7 +197,7 @@ def _share_text(factor: findings.Factor | findings.Part) -> str:
 
 
 def _stalls_title(attribution: findings.Attribution, moved: Sequence[findings.Part]) -> tuple[str, ...]:
-    before, after = (sum(getattr(part, side) for part in attribution.stalls) for side in SIDES)
+    before, after = (sum(getattr(part, side) for part in attribution.stalls) for side in style.SIDES)
     changes = ", ".join(f"{part.name} {style.signed_figure(part.after - part.before, 2)}" for part in moved)
     return (
         f"A warp issues every {style.figure(after)} cycles, before every {style.figure(before)}",

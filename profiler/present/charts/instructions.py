@@ -16,7 +16,6 @@ _PANEL = 180
 _ROW = 21
 _MOST = 10
 _NAME_WIDTH = 28
-SIDES = ("before", "after")
 _NO_ACCESS, _NARROW, _DOUBLE, _WIDE = "no memory access", "up to 32 bits", "64 bits", "128 bits and more"
 _COLOURS = {_NO_ACCESS: style.GREY, _NARROW: style.ORANGE, _DOUBLE: style.GREEN, _WIDE: style.PURPLE}
 
@@ -32,7 +31,7 @@ def instructions_chart(comparison: ComparisonFinding) -> ChartType | None:
     rows = [
         _record(one.opcode, one.width_bits, side, getattr(one, side) / divisor)
         for one in shown
-        for side in SIDES
+        for side in style.SIDES
     ]
     left = f"; {len(changed) - len(shown)} more changed" if len(changed) > len(shown) else ""
     return _panels(rows, f"{unit} per launch").properties(
@@ -54,7 +53,7 @@ def hot_loop_chart(comparison: ComparisonFinding) -> ChartType | None:
     rows = [
         _record(name, width_bits(name), side, count.get(name, 0.0))
         for name in names
-        for side, count in zip(SIDES, counts, strict=True)
+        for side, count in zip(style.SIDES, counts, strict=True)
     ]
     title = "; ".join(change.sentence for change in loop.changes) or _loop_title(loop.before, loop.after)
     return _panels(rows, f"instructions of a warp per {loop.per}").properties(title=style.heading(title))
@@ -83,9 +82,9 @@ def _panels(rows: Sequence[style.Record], title: str) -> ChartType:
     colour = style.coloured("width:N", colours, columns=3)
 
     def panels() -> Iterator[ChartType]:
-        for side in SIDES:
+        for side in style.SIDES:
             own = [row for row in rows if row["side"] == side]
-            axis = alt.Axis() if side == SIDES[0] else None
+            axis = alt.Axis() if side == style.SIDES[0] else None
             shown = ("side:N", "opcode:N", "width:N", "count:Q")
             base = style.rows_of(own, "opcode", _PANEL, _ROW, *shown, axis=axis)
             x = style.bar_axis("count", f"{side}: {title}", largest)
@@ -95,7 +94,7 @@ def _panels(rows: Sequence[style.Record], title: str) -> ChartType:
 
 
 def _mix_title(opcodes: Sequence[Opcode]) -> str:
-    before, after = (sum(getattr(one, side) for one in opcodes) for side in SIDES)
+    before, after = (sum(getattr(one, side) for one in opcodes) for side in style.SIDES)
     if not before:
         return "Executed instructions"
     if before == after:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -21,7 +19,7 @@ from profiler.present.documents.parts.rows import rows_document
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_id import DEFAULT_PRESET, preset_name, rung_name
-from profiler.text import shortened
+from profiler.text import shortened, shortest_path
 
 RungRow = tuple[Plain, ...]
 
@@ -69,9 +67,15 @@ def _columns(header: Sequence[str], right: Sequence[str] = (), optional: Sequenc
         title = _TITLES.get(name, name.removesuffix("_ns").replace("_", " ").replace(" pct", " %"))
         kind: ValueKind = "duration" if name.endswith("_ns") else "number"
         kind = "text" if name in _TEXTS else "scientific" if name in _SCIENTIFIC else kind
-        is_right, judges = name in right or None, name in ("status", "verdict")
-        how = Column(title, kind, stays.get(name), folds=name == "binary", right=is_right, judges=judges)
-        columns.append(how)
+        column = Column(
+            title,
+            kind,
+            stays=stays.get(name),
+            folds=name == "binary",
+            right=name in right or None,
+            judges=name in ("status", "verdict"),
+        )
+        columns.append(column)
     return columns
 
 
@@ -95,10 +99,15 @@ def build_row(built: Built, compiled: Mapping[str, int]) -> RungRow:
     `compiled` is the compiler's report on the kernels that the ladder means.
     """
     record, kernel = built.record, built.kernel
-    figures = (compiled.get("registers"), compiled.get("spill_bytes"))
-    seconds = record.seconds if record and built.status == "built" else None
-    binary = shortest_path(built.binary) if record else None
-    return (kernel.number, kernel.name, built.status, *figures, seconds, binary)
+    return (
+        kernel.number,
+        kernel.name,
+        built.status,
+        compiled.get("registers"),
+        compiled.get("spill_bytes"),
+        record.seconds if record and built.status == "built" else None,
+        shortest_path(built.binary) if record else None,
+    )
 
 
 def check_row(checked: Checked) -> RungRow:
@@ -112,11 +121,6 @@ def time_row(kernel: Kernel, values: Mapping[str, int], summary: TimingSummary, 
     """Returns the row of one rung, in the order of `_TIME_HEADER`."""
     times = (getattr(summary, name) for name in _TIMES)
     return (kernel.number, kernel.name, size_text(values), *times, run_id)
-
-
-def shortest_path(path: Path) -> str:
-    """Returns the path as it is, or from here, whichever is shorter."""
-    return min(str(path), os.path.relpath(path), key=len)
 
 
 def collected_document(rows: Sequence[RungRow]) -> Document:

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from profiler.present.document import Records
-from profiler.store.tables.columns import finite
-from profiler.text import CI_COMMAND, Spoken
+from profiler.text import CI_COMMAND, Spoken, finite
 
 
 def to_json(finding: Any) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from profiler.store.tables.schema import TABLES, arrow_schema, check_table
+from profiler.text import finite
 
 if TYPE_CHECKING:
     import pyarrow as pa  # whose import takes a third of a short verb's time
@@ -143,17 +143,6 @@ def valid_unicode(value: str) -> str:
 def json_text(value: Any) -> str:
     """Encodes a value as JSON. Numbers that JSON cannot hold become null, and objects of other types text."""
     return json.dumps(finite(value), default=str)
-
-
-def finite(value: Any) -> Any:
-    """Returns a value for JSON, with null for the numbers that JSON cannot hold."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {str(key): finite(member) for key, member in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(member) for member in value]
-    return value
 
 
 def _valid_ranges(cells: list[list[dict[str, str]]]) -> list[list[dict[str, str]]]:

@@ -73,6 +73,12 @@ def test_infinite_numbers_and_nan_become_null_in_json():
     assert json.loads(encoded, parse_constant=pytest.fail) == {"a": None, "b": [None, [None, 1.5]]}
 
 
+def test_numbers_as_keys_become_texts_which_json_has_alone():
+    assert json.loads(to_json({"launches": {6: {"ns": 1.5}, 7: 2.5}})) == {
+        "launches": {"6": {"ns": 1.5}, "7": 2.5}
+    }
+
+
 @given(rows)
 def test_csv_has_one_line_a_row_and_reads_back_as_printable_text(rows):
     text = to_csv(("name", "text", "value"), rows)
