@@ -114,6 +114,14 @@ def held(*numbers: signal.Signals) -> Iterator[None]:
             signal.raise_signal(number)
 
 
+def disk_full_text(error: OSError) -> str:
+    """Returns that the disk is full, or that the user may not have more of it; "" for any other error."""
+    return _FULL.get(error.errno or 0, "")
+
+
+_FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "your quota of the disk is used up"}
+
+
 def find_shortage(error: BaseException) -> ResourcesShort | None:
     """Returns the error for a lack of memory, open files, threads or room in a file that is `error` or what it came from."""
     seen: BaseException | None = error

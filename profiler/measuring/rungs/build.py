@@ -6,7 +6,6 @@ a binary still belongs to its sources: it holds the command, the compiler's vers
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import time
@@ -21,7 +20,7 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.errors import BuildFailed, DiskFull, LadderInvalid, LibraryMissing, ProfError
-from profiler.machine import available_cores
+from profiler.machine import available_cores, disk_full_text
 from profiler.measuring.tools.process import Finished, command_details, end_all, run
 from profiler.measuring.tools.ptxas import Resources, parse_resources
 from profiler.measuring.tools.toolchain import Toolchain
@@ -146,8 +145,8 @@ def _build(kernel: Kernel, arch: str, toolchain: Toolchain, binary: Path) -> Bui
     except ProfError as error:
         return Built(kernel, "failed", binary, error=error)
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return Built(kernel, "failed", binary, error=DiskFull(f"{binary}: the disk is full"))
+        if full := disk_full_text(error):
+            return Built(kernel, "failed", binary, error=DiskFull(f"{binary}: {full}"))
         failed = BuildFailed(f"{kernel}: {error.filename or binary}: {error.strerror}")
         return Built(kernel, "failed", binary, error=failed)
 

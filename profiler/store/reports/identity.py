@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from profiler.errors import NotAReport, ReportDamaged, ReportNotFound, ReportTooLarge, ReportUnreadable
+from profiler.machine import disk_full_text
 from profiler.store.remote.files import MOST_FILE_BYTES
 from profiler.store.reports.envelope import BEGINNING_BYTES, Envelope, check_magic, read_envelope
 from profiler.store.reports.near import error_of_folder, what_is_near
@@ -147,7 +148,7 @@ def unpack_report(source: Path, target: Path) -> None:
                 file.write(chunk)
                 file.flush()
             except OSError as error:
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                if not disk_full_text(error) and error.errno != errno.EFBIG:
                     raise
                 file.truncate(0)
                 raise ReportTooLarge(f"{source}: the disk has no room to unpack it") from error

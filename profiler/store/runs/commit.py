@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.errors import DiskFull, ResourcesShort, StoreLocked, StoreNotWritable
-from profiler.machine import find_shortage
+from profiler.machine import disk_full_text, find_shortage
 from profiler.store.locks import held_if_free, locked, try_lock
 from profiler.store.remote.places import FolderPlace, Location
 from profiler.store.runs.index import RunIndex
@@ -176,8 +176,8 @@ def writing_to(place: Location) -> Iterator[None]:
 
 
 def storage_error(error: OSError, place: Location) -> DiskFull | ResourcesShort | StoreNotWritable:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskFull(f"{place}: the disk is full")
+    if full := disk_full_text(error):
+        return DiskFull(f"{place}: {full}")
     if error.errno == errno.ELOOP:
         return StoreNotWritable(
             f"{error.filename}: a link is there, and could lead out of the runs",
