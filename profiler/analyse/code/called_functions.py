@@ -54,17 +54,20 @@ def find_called(function: Sequence[Instruction]) -> list[Called]:
     return [one for one in found if one.body]
 
 
-def find_lines_of_called(code: Code) -> set[str]:
-    """Returns the lines at which kernels end, if most of their samples are in called functions: those of the compiler have no line of their own."""
+def last_lines_of_called_functions(code: Code) -> set[str]:
+    """Returns the lines at which the code of kernels ends, if most of their samples are in called functions.
+
+    The functions of the compiler have no lines of their own, and lie behind the kernel: they count for the line of the EXIT before
+    them. That may be an early `return`, which the compiler has laid out last.
+    """
     found = set()
     for function in code.functions:
         last = next((one.place for one in reversed(function) if one.name == "EXIT"), None)
         called = {one.offset for called in find_called(function) for one in called.body}
-        samples = [0, 0]
-        for one in function:
-            if one.place == last:
-                samples[one.offset in called] += one.samples or 0
-        if last and samples[True] > samples[False]:
+        at_last = [one for one in function if one.place == last]
+        in_called = sum(one.samples or 0 for one in at_last if one.offset in called)
+        in_kernel = sum(one.samples or 0 for one in at_last if one.offset not in called)
+        if last and in_called > in_kernel:
             found.add(last)
     return found
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from profiler.catalog.metrics import READY, STALLS_AS_SAMPLED
 from profiler.store.tables.columns import distinct_labels, find_stretches, labels_of
-from profiler.text import source_name
+from profiler.text import place_name, source_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,7 +96,7 @@ class Instruction:
     def place(self) -> str | None:
         """Returns `kernel.cu:12`."""
         place = place_of(self.file, self.line)
-        return f"{place[0]}:{place[1]}" if place else None
+        return place_name(*place) if place else None
 
 
 def place_of(file: str | None, line: int | None) -> tuple[str, int] | None:

@@ -6,7 +6,7 @@ A `Run` in; plain values out, which are what `prof show --format json` prints.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -19,7 +19,7 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.causes.nvidia_rules import causes_of_rule
-from profiler.analyse.code.called_functions import find_lines_of_called
+from profiler.analyse.code.called_functions import last_lines_of_called_functions
 from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
@@ -37,7 +37,7 @@ from profiler.catalog.metrics import HEADLINE, READY
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
-from profiler.text import counted, duration, source_name
+from profiler.text import counted, duration, place_name, source_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -248,7 +248,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         further_causes=diagnosis.left_out,
         sureness=diagnosis.sureness,
         causes_unseen=diagnosis.unseen,
-        hot_lines=_hot_lines(run, profile.kernel, find_lines_of_called(main.code) if main.code else set()),
+        hot_lines=_hot_lines(run, main),
         total_ns=profile.total_ns,
     )
 
@@ -363,17 +363,19 @@ def _one_rule(alike: Sequence[SheetRule]) -> SheetRule:
     return replace(first, message=f"{first.message} The same holds at {elsewhere}.")
 
 
-def _hot_lines(run: Run, kernel: str, of_called: Set[str]) -> list[HotLine]:
-    """Returns the lines where warps wait most often, each with its main reasons; nothing without samples of lines."""
+def _hot_lines(run: Run, main: Profile) -> list[HotLine]:
+    """Returns the lines of a kernel where warps wait most often, each with its main reasons; nothing without samples of lines."""
     sections = run.manifest.sections
     if sections and "SourceCounters" not in sections:  # which samples: reading the lines would be for nothing
         return []
-    found = find_source_lines(run, kernel)
+    found = find_source_lines(run, main.kernel)
     if found is None or not found.samples:
         return []
     lines = sorted((one for one in found.lines if one.samples), key=lambda one: -one.samples)
+    of_called = last_lines_of_called_functions(main.code) if main.code else set()
     return [
-        _hot_line(one, found.samples, f"{one.file}:{one.line}" in of_called) for one in lines[:_MOST_LINES]
+        _hot_line(one, found.samples, place_name(one.file, one.line) in of_called)
+        for one in lines[:_MOST_LINES]
     ]
 
 

@@ -21,7 +21,7 @@ from profiler.analyse.code.libraries import Written, find_authors
 from profiler.analyse.findings import SCHEMA_VERSION
 from profiler.catalog.metrics import STALLS_AS_SAMPLED
 from profiler.store.tables.columns import find_stretches, labels_of
-from profiler.text import short_place, shortened
+from profiler.text import place_name, short_place, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,9 +77,7 @@ class SourceLines(Struct, frozen=True):
         of_it = line.samples / self.samples if self.samples else line.executed / (self.executed or 1.0)
         what = "samples" if self.samples else "instructions"
         text = shortened((line.text or "").strip(), _TEXT_WIDTH)
-        return (
-            f"{100 * of_it:5.1f} % of the {what}  {short_place(f'{line.file}:{line.line}')}  {text}".rstrip()
-        )
+        return f"{100 * of_it:5.1f} % of the {what}  {short_place(place_name(line.file, line.line))}  {text}".rstrip()
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns one row for each line; a column such as `stall_wait` counts the samples of warps that waited for this reason."""

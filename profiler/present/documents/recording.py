@@ -34,6 +34,7 @@ from profiler.text import (
     Spoken,
     counted,
     duration,
+    place_name,
     share_of_whole,
     short_place,
     shortened,
@@ -48,7 +49,7 @@ _AT_BRACE = (
     "A closing brace stands for the end of the kernel, where warps wait for their stores (drain), and for functions that the compiler calls, such "
     "as `pow` or a division of 64 bits."
 )
-_AT_THE_END = "At {}, the last line of the kernel, most samples are of functions that the compiler calls, such as `pow` or a division of 64 bits."
+_AT_THE_END = "At {}, where the code of the kernel ends, most samples are of functions that the compiler calls, such as `pow` or a division of 64 bits."
 _MOST_REASONS = 2
 _LEAST_WAIT_PCT, _READY_PCT = 1.0, 10.0
 _LINE_COLUMNS = (
@@ -281,18 +282,18 @@ def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause]) 
     rows = []
     for one in (line for line in lines if line.share_pct >= _LEAST_WAIT_PCT):
         waits = ", ".join(f"{why} {whole_percent(share)} %" for why, share in _waits(one))
-        place = short_place(f"{one.file}:{one.line}")
+        place = short_place(place_name(one.file, one.line))
         rows.append(doc.Row((f"{whole_percent(one.share_pct)} %", place, waits, one.text)))
     if not rows:
         return []
     table = doc.Table(_LINE_COLUMNS, rows, drops_empty=True)
     blamed = place_text(causes[0].where[0]) if causes and causes[0].where_is == "line" else ""
-    hottest = short_place(f"{lines[0].file}:{lines[0].line}")
+    hottest = short_place(place_name(lines[0].file, lines[0].line))
     other = [doc.Text(_OTHER_LINE.format(causes[0].cause, blamed))] if blamed not in ("", hottest) else []
     shown = lines[: len(rows)]
     at_brace = [_AT_BRACE] if any(one.text == "}" for one in shown) else []
     at_the_end = [
-        _AT_THE_END.format(short_place(f"{one.file}:{one.line}"))
+        _AT_THE_END.format(short_place(place_name(one.file, one.line)))
         for one in shown
         if one.of_called and not at_brace
     ]
@@ -348,6 +349,6 @@ def _estimate(rule: overview.SheetRule) -> str:
 
 
 def _place(rule: overview.SheetRule) -> str:
-    if rule.file is not None:
-        return f", {short_place(f'{rule.file}:{rule.line}')}"
+    if rule.file is not None and rule.line is not None:
+        return f", {short_place(place_name(rule.file, rule.line))}"
     return f", instruction at {rule.offset:#x}" if rule.offset is not None else ""

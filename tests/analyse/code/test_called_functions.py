@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from profiler.analyse.code.called_functions import find_called_as_hot, find_lines_of_called
+from profiler.analyse.code.called_functions import find_called_as_hot, last_lines_of_called_functions
 from profiler.analyse.code.loops import find_hot_loop
 from tests.analyse.code.made_code import code_of, function
 
@@ -86,4 +86,20 @@ def test_the_last_line_of_a_kernel_may_stand_for_what_the_compiler_calls(in_it, 
         replace(one, samples=count, file="/home/me/kernel.py", line=line)
         for one, (count, line) in zip(body, samples, strict=True)
     )
-    assert find_lines_of_called(code_of(lines)) == found
+    assert last_lines_of_called_functions(code_of(lines)) == found
+
+
+def test_what_the_compiler_calls_counts_for_an_early_return_that_is_laid_out_last():
+    body = function(
+        (8, "CALL.REL.NOINC 0x30"),
+        (4, "EXIT"),
+        (4, "EXIT"),
+        (8, "DFMA R2, R2, R4, R6"),
+        (8, "RET.REL.NODEC R16, 0x0"),
+    )
+    places = ((2, 43), (1, 43), (1, 12), (8, 12), (0, 12))
+    lines = tuple(
+        replace(one, samples=count, file="kernel.py", line=line)
+        for one, (count, line) in zip(body, places, strict=True)
+    )
+    assert last_lines_of_called_functions(code_of(lines)) == {"kernel.py:12"}

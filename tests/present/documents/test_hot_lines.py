@@ -46,4 +46,4 @@ def test_a_last_line_that_stands_for_called_functions_is_explained_unless_a_brac
 ):
     blocks = hot_line_blocks([HotLine("kernel.py", 43, 54.0, {"wait": 32.0}, text, of_called=of_called)], [])
     texts = [block.text for block in blocks if isinstance(block, Text)]
-    assert any("At kernel.py:43, the last line of the kernel" in one for one in texts) is explained
+    assert any("At kernel.py:43, where the code of the kernel ends" in one for one in texts) is explained
