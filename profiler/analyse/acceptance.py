@@ -39,8 +39,14 @@ def apply_accepted(finding: CheckFinding, changes: Sequence[Accepted]) -> CheckF
     lost = (finding.gone, finding.missing)
     removed = [AcceptedRemoval(name, removals[name]) for names in lost for name in names if name in removals]
     gone, missing = ([name for name in names if name not in removals] for names in lost)
-    removed = [*finding.removed, *removed]
-    return derive_finding(pairs, finding.notes, gone, missing, finding.new, removed)
+    return derive_finding(
+        pairs,
+        finding.notes,
+        gone=gone,
+        missing=missing,
+        new=finding.new,
+        removed=[*finding.removed, *removed],
+    )
 
 
 def _said(one: Accepted) -> str:

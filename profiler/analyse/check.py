@@ -175,7 +175,12 @@ def check_pair(
         warnings.append("timings alone: only the duration was checked")
     if has_counters:
         checks += [_metric_check(change, limit) for limit in others]
-        warnings, doubt = _told_of_names(warnings, before, after, chosen=chosen)
+    if has_counters and (different := _different_names(before, after)):
+        warnings = [one.removesuffix(other_work(before, after)) for one in warnings]  # is said once
+        if not chosen and may_be_others(before, after):
+            doubt = different
+        else:
+            warnings.append(different)
     outcome = worst([*(one.outcome for one in checks), "unclear" if doubt else "passed"])
     pair = replace(_pair(name, before, after, outcome), warnings=warnings, checks=checks, doubt=doubt)
     if outcome == "regression" and has_counters:
@@ -185,18 +190,12 @@ def check_pair(
     return pair
 
 
-def _told_of_names(
-    warnings: list[str], before: Profile, after: Profile, *, chosen: bool
-) -> tuple[list[str], str]:
-    """Returns the warnings with one of kernels whose names differ, or the doubt whether they are versions of one."""
+def _different_names(before: Profile, after: Profile) -> str:
+    """Returns that the kernels have different names; "" where they have not."""
     if before.kernel == after.kernel:
-        return warnings, ""
+        return ""
     names = [shortened(plain_name(side.kernel), _NAME_WIDTH) for side in (before, after)]
-    different = f"the kernels have different names: {' and '.join(names)}"
-    warnings = [one.removesuffix(other_work(before, after)) for one in warnings]  # is said once
-    if not chosen and may_be_others(before, after):
-        return warnings, different
-    return [*warnings, different], ""
+    return f"the kernels have different names: {' and '.join(names)}"
 
 
 def _explained(
@@ -242,7 +241,16 @@ def _pair(
     name: str, before: Profile, after: Profile, outcome: Outcome, refused: Sequence[str] = ()
 ) -> PairCheck:
     left, right = (side.manifest.run_id if side.stored else side.label for side in (before, after))
-    return PairCheck(name, after.kernel, left, right, outcome, list(refused), warnings=[], checks=[])
+    return PairCheck(
+        name=name,
+        kernel=after.kernel,
+        before=left,
+        after=right,
+        outcome=outcome,
+        refused=list(refused),
+        warnings=[],
+        checks=[],
+    )
 
 
 def worst(outcomes: Collection[Outcome]) -> Outcome:

@@ -40,6 +40,7 @@ _BESIDES: dict[Outcome, str] = {"unclear": "unclear", "not_comparable": "not com
 def derive_finding(
     pairs: Sequence[PairCheck],
     notes: Sequence[str],
+    *,
     gone: Sequence[str] = (),
     missing: Sequence[str] = (),
     new: Sequence[str] = (),

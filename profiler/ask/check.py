@@ -221,4 +221,14 @@ def _refused(title: str, kernel: str, before: str, after: str, *, error: ProfErr
     reasons = [reason for reason in (error.message, error.remedy) if reason]
     # If two recordings were not measured alike, the remedy depends on the question, and the headline says it.
     remedy = "" if isinstance(error, NotComparable) else error.remedy
-    return PairCheck(title, kernel, before, after, "not_comparable", reasons, [], [], next=remedy)
+    return PairCheck(
+        name=title,
+        kernel=kernel,
+        before=before,
+        after=after,
+        outcome="not_comparable",
+        refused=reasons,
+        warnings=[],
+        checks=[],
+        next=remedy,
+    )

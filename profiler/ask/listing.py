@@ -66,8 +66,11 @@ def list_kernels(ladder: Ladder, store: RunStore) -> Listing:
     rows = [
         _named(
             LADDER_HEADER,
-            *(kernel.number, kernel.name),
-            *(runs[name(ladder.name, kernel.number)] for name in (rung_name, timed_name, sweep_name)),
+            kernel.number,
+            kernel.name,
+            runs[rung_name(ladder.name, kernel.number)],
+            runs[timed_name(ladder.name, kernel.number)],
+            runs[sweep_name(ladder.name, kernel.number)],
             kernel.idea,
         )
         for kernel in ladder.kernels

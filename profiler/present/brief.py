@@ -252,8 +252,9 @@ class _Copy:
         self._at_most = entry.importance if entry else ALWAYS
         self.entries: list[_Entry] = []
         self.left_out: Counter[str] = Counter()
-        place = (entry.section.name, entry.depth, entry.parts) if entry else ()
-        self.value = self._of(whole, *place)
+        self.value = (
+            self._of(whole, entry.section.name, entry.depth, entry.parts) if entry else self._of(whole)
+        )
 
     def _of(
         self, value: Any, name: str = "", depth: int = 0, parts: Mapping[str, Importance] = _NO_PARTS

@@ -81,8 +81,8 @@ def test_a_new_metric_of_the_catalogue_changes_no_preset_and_makes_no_run_stale(
     assert [one.passes for one in presets_with_it["PRESETS"]] == [one.passes for one in PRESETS]
     keys = [
         [
-            collection_key(Target("mine", Selection(), 1, program=("./mine",)), NcuOptions(preset), Provenance(),
-                           "NVIDIA H200", Ncu(Path("ncu"), "2025.3.1.0"), 3, None)
+            collection_key(Target("mine", Selection(), 1, program=("./mine",)), NcuOptions(preset), provenance=Provenance(),
+                           gpu="NVIDIA H200", ncu=Ncu(Path("ncu"), "2025.3.1.0"), processes=3, timed=None)
             for preset in one_catalogue
         ]
         for one_catalogue in (PRESETS, presets_with_it["PRESETS"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 from typer import Argument, Option
 
+from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview, other_ladders
@@ -95,18 +97,25 @@ def ladder(
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)
     picture.draw(lambda charts: charts.ladder_chart(*find_overview(climb, settings), climb.ladder.published))
-    found = find_ideas(climb) if ideas else climb.finding
-
-    def document() -> Document:
-        if isinstance(found, IdeasFinding):
-            return ideas_document(found)
-        others, reference = (climb.others, other_ladders(settings)), climb.ladder.reference
-        return ladder_document(found, *others, reference=reference, view_was_asked=view is not None)
-
-    print_answer(found, document, settings.format, full=full, brief=brief)
+    if ideas:
+        found = find_ideas(climb)
+        print_answer(found, partial(ideas_document, found), settings.format, full=full, brief=brief)
+    else:
+        document = partial(_document, climb, settings, view_was_asked=view is not None)
+        print_answer(climb.finding, document, settings.format, full=full, brief=brief)
     if output is not None:
         settings.say(f"Wrote {output}")
     picture.report(settings)
+
+
+def _document(climb: Climb, settings: options.VerbSettings, *, view_was_asked: bool) -> Document:
+    return ladder_document(
+        climb.finding,
+        climb.others,
+        other_ladders(settings),
+        reference=climb.ladder.reference,
+        view_was_asked=view_was_asked,
+    )
 
 
 def _named(settings: options.VerbSettings, name: str) -> options.VerbSettings:

@@ -130,8 +130,15 @@ class Collection:
         plan, device = self.plan, self.plan.device
         self.provenance = _find_provenance(plan, self.target, self.store)
         timed = (plan.repeats, plan.warmup) if _is_timed(plan, self.target) else None
-        measured = (self.provenance, device.gpu.name, device.ncu, plan.processes, timed)
-        self.key = collection_key(self.target, plan.recording, *measured)
+        self.key = collection_key(
+            self.target,
+            plan.recording,
+            provenance=self.provenance,
+            gpu=device.gpu.name,
+            ncu=device.ncu,
+            processes=plan.processes,
+            timed=timed,
+        )
 
     @property
     def run_name(self) -> str:

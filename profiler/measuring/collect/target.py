@@ -146,6 +146,7 @@ def program_provenance(target: Target, facts: Provenance, folder: Path) -> Prove
 def collection_key(
     target: Target,
     recording: NcuOptions,
+    *,
     provenance: Provenance,
     gpu: str,
     ncu: Ncu,

@@ -95,9 +95,14 @@ class LocalDevice:
             at(transcript)
 
         try:
-            environment = {**ENVIRONMENT, **self.environment}
-            options = {"folder": folder, "environment": environment, "leash": True, "hear": hear}
-            finished = self.run_command(words, timeout_s=order.timeout_s, **options)
+            finished = self.run_command(
+                words,
+                timeout_s=order.timeout_s,
+                folder=folder,
+                environment={**ENVIRONMENT, **self.environment},
+                leash=True,
+                hear=hear,
+            )
         except ProgramTimedOut as error:
             message = f"{target.label}: profiling did not end within {order.timeout_s:g} s and was killed"
             remedy = "Give it longer with --timeout SECONDS, fewer --launches, or a cheaper --preset."
@@ -106,10 +111,11 @@ class LocalDevice:
         launches = None
         if report.exists() and not finished.exit_code:
             launches = identify_report(report, scratch).envelope.results
-        said, is_rung = replace(finished, command=typed), target.job is not None
-        if failure := recording_error(
-            target.label, said, launches, target.required_launches, is_rung=is_rung
-        ):
+        said = replace(finished, command=typed)
+        failure = recording_error(
+            target.label, said, launches, target.required_launches, is_rung=target.job is not None
+        )
+        if failure is not None:
             raise failure
         return Recorded(report, launches, transcript.passes)
 

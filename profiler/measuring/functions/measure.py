@@ -103,8 +103,18 @@ def measure_function(
             (folder / CALLS).write_text(str(found.calls))
             order = orders.of(choose(job.label, found.kernels, plan.kernel_name))
             target = order.target if device.ncu.version else without_profile(order.target)
-            settings = (plan, call, device, order.recording, found, cautions, store, sandbox, say)
-            run_id = Collecting(*settings).collect(target)
+            collecting = Collecting(
+                plan=plan,
+                call=call,
+                device=device,
+                recording=order.recording,
+                survey=found,
+                cautions=cautions,
+                store=store,
+                sandbox=sandbox,
+                say=say,
+            )
+            run_id = collecting.collect(target)
     return MeasuredFunction(run_id, found.kernels)
 
 
@@ -114,7 +124,7 @@ class _Orders:
 
     plan: FunctionPlan
     job: program.RungJob
-    program: tuple[str, ...]
+    words: tuple[str, ...]
     device: FunctionDevice
     scratch: Path
 
@@ -126,7 +136,7 @@ class _Orders:
             selection=Selection(chosen.regex, 0, launches, of_window=True),
             required_launches=launches,
             job=replace(self.job, launches=self.plan.launches),
-            program=self.program,
+            program=self.words,
         )
         recording = NcuOptions(find_preset(self.plan.preset), extra=chosen.words)
         return Order(target, recording, self.plan.timeout_s)
@@ -174,8 +184,13 @@ def _send(call: Call, namespace: Mapping[str, Any], folder: Path) -> str | None:
         parts |= {f"argument {place}": one for place, one in enumerate(call.arguments, 1)}
         what = next((name for name, one in parts.items() if not _is_sendable(one, namespace, main)), "it")
         return f"{what} cannot be copied to a fresh process: {type(error).__name__}: {error}"
-    here = {"cwd": str(Path.cwd()), "argv": list(sys.argv)}
-    sent = {**here, "main": main, "tolerance": call.tolerance, "call": packed}
+    sent = {
+        "cwd": str(Path.cwd()),
+        "argv": list(sys.argv),
+        "main": main,
+        "tolerance": call.tolerance,
+        "call": packed,
+    }
     (folder / FILE).write_bytes(pickle.dumps(sent))
     return None
 

@@ -70,7 +70,8 @@ def choose_points(
     """
     points, excluded = [], Counter[str]()
     grid = list(sweep.grid())
-    grid += [current] if current is not None and current not in grid else []
+    if current is not None and current not in grid:
+        grid.append(current)
     for settings in grid:
         broken = sweep.broken({**workload, **settings})
         if broken is None:
@@ -115,12 +116,15 @@ def judge_built(sweep: SweepSpace, workload: Mapping[str, int], candidate: Built
 
 
 def compiled_facts(built: Built) -> dict[str, int]:
-    """Returns the largest figures among the rung's own kernels; none if its regular expression matches no kernel."""
+    """Returns the largest figures of `COMPILED` among the rung's own kernels; none if its regular expression matches no kernel."""
     own = own_resources(built)
     if not own:
         return {}
-    figures = ((one.registers, one.shared_bytes, one.spill_store_bytes + one.spill_load_bytes) for one in own)
-    return dict(zip(COMPILED, map(max, zip(*figures, strict=True)), strict=True))
+    return {
+        "registers": max(one.registers for one in own),
+        "shared_bytes": max(one.shared_bytes for one in own),
+        "spill_bytes": max(one.spill_store_bytes + one.spill_load_bytes for one in own),
+    }
 
 
 def _undecided(sweep: SweepSpace) -> Constraint | None:

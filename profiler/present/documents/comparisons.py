@@ -70,6 +70,11 @@ def comparisons_document(
 def _cells(one: findings.ComparedKernel) -> tuple[doc.Cell, ...]:
     before, after = one.before_launches, one.after_launches
     launches = f"{before:,}" if before == after else f"{before:,} -> {after:,}"
-    change = change_text(one.change_pct, one.ci_pct), verdict_text(one.verdict, one.reason, one.change_pct)
-    name = shortened(plain_name(one.kernel), _NAME_WIDTH)
-    return (name, launches, one.before_ns / before, one.after_ns / after, *change)
+    return (
+        shortened(plain_name(one.kernel), _NAME_WIDTH),
+        launches,
+        one.before_ns / before,
+        one.after_ns / after,
+        change_text(one.change_pct, one.ci_pct),
+        verdict_text(one.verdict, one.reason, one.change_pct),
+    )
