@@ -18,6 +18,7 @@ from profiler.ask.named.code_file import open_code_file
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_meant, ladder_name, readable_ladder, require_ladder
 from profiler.ask.named.newest_times import timed_runs, with_newest_times
+from profiler.ask.named.reach import Reach
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.errors import KernelNotFound, ProfError, ReportNotFound, RunNotFound
@@ -89,18 +90,23 @@ def reports_meant(reference: str, settings: Settings, stored: Callable[[], RunSt
     """Returns the reports in a folder; any other reference as it is, and so one that is also the name of a `stored` run."""
     if "\0" in reference or reference.isdecimal() or reference.endswith(REPORT_SUFFIXES) or is_url(reference):
         return [reference]
-    folder, reach = Path(reference), settings.reach
-    if reach is not None:
-        folder = Path(reach.locate(os.path.join(reference, "")))
-        if not (reach.holds(folder) and folder.is_dir()):
-            reach.check(reference := reach.locate(reference))
-            return [reference]
-    # A link in the folder may lead out of what an agent may read.
-    held = [file for file in files_in(folder) if reach is None or reach.holds(file)]
-    if not held or holds_run(folder):
+    reach = settings.reach
+    folder = Path(reference if reach is None else reach.locate(os.path.join(reference, "")))
+    if reach is not None and not (reach.holds(folder) and folder.is_dir()):
+        located = reach.locate(reference)
+        reach.check(located)
+        return [located]
+    held = _reports_in(folder, reach)
+    if not held:
         return [reference]
     is_name_of_run = "/" not in reference and any(one.name == reference for one in stored().ids())
     return [reference] if is_name_of_run else list(map(str, held))
+
+
+def _reports_in(folder: Path, reach: Reach | None) -> list[Path]:
+    """Returns the reports in a folder that is no run; a link in it may lead out of what an agent may read."""
+    held = [file for file in files_in(folder) if reach is None or reach.holds(file)]
+    return [] if held and holds_run(folder) else held
 
 
 def _open_report_files(reports: Sequence[str], settings: Settings) -> dict[str, Run]:
@@ -137,20 +143,15 @@ def _find_run(reference: str, settings: Settings, stored: Callable[[], RunStore]
     except RunNotFound as error:
         if isinstance(settings.runs, Path) and not settings.runs.exists():
             raise  # whatever the name may mean, there is no such folder
-        if meant := _remedy(reference, settings):
+        if meant := _rung_meant(reference, settings) or ladder_meant(reference, settings):
+            error.remedy = meant
+        elif settings.reach is None and "\0" not in reference and os.path.isdir(reference):
+            raise _error_of_folder(reference, settings) from None
+        elif meant := _report_meant(reference, settings):
             error.remedy = meant
         elif settings.reach is not None and error.remedy == RunNotFound.remedy:
             error.remedy = "`list` shows what is recorded."  # an agent stores nothing
         raise
-
-
-def _remedy(reference: str, settings: Settings) -> str:
-    """Returns what a person may have meant by a name that no run has; "" if nothing is like it. Raises the error of a folder."""
-    if meant := _rung_meant(reference, settings) or ladder_meant(reference, settings):
-        return meant
-    if settings.reach is None and "\0" not in reference and os.path.isdir(reference):
-        raise _error_of_folder(reference, settings) from None
-    return _report_meant(reference, settings)
 
 
 def _require_gpu_and_size(references: Sequence[str], runs: Sequence[Run], settings: Settings) -> None:
