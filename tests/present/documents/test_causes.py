@@ -377,7 +377,16 @@ def test_a_cause_that_does_not_exist_is_an_error_with_the_nearest_name(prof_here
 
 
 @pytest.mark.parametrize(
-    ("text", "is_quoted"), [("x_ptrs,", False), ("load(x_ptrs),", True), ("x += y", True)]
+    ("text", "is_quoted"),
+    [
+        ("x_ptrs,", False),
+        ("x.data,", False),
+        ("*args,", False),
+        ("x_ptr=x,", False),
+        ("load(x_ptrs),", True),
+        ("mask=x < n,", True),
+        ("x += y", True),
+    ],
 )
 def test_an_argument_on_a_line_of_its_own_is_not_quoted(text, is_quoted):
     cause = replace(CAUSES_FOUND[0], where=[CodePlace("LDG.E", 0x150, 80.0, "kernel.py", 66, text)])

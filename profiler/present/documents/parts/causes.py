@@ -40,7 +40,8 @@ _RESOURCES = {
 # This says why the part differs from the throughput on the same screen, which is a part of the peak and counts all traffic.
 _LESS = ", even at the highest rate that kernels reach, and if it moved no data twice"
 _ALL = 100.0  # percent
-_ARGUMENT = re.compile(r"\w+,")  # on a line of its own, which says nothing without its call
+# `x,`, `x.data,`, `*args,` or `out=x,` on a line of its own says nothing without its call.
+_ARGUMENT = re.compile(r"\*{0,2}(\w+=)?[\w.]+,")
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _SURE_PCT = 60  # Where two of five such answers named a wrong cause first, a second look costs less than the wrong change.
@@ -129,15 +130,13 @@ def _left_out(others: Mapping[str, float]) -> Section:
         return []
     if len(others) == 1:
         ((name, pct),) = others.items()
-        return [
-            Text(f"1 further cause is left out: {name}, which is likely to save {saving(pct)} % by itself.")
-        ]
-    named = ", ".join(f"{name} ({saving(pct)} %)" for name, pct in others.items())
-    return [
-        Text(
+        said = f"1 further cause is left out: {name}, which is likely to save {saving(pct)} % by itself."
+    else:
+        named = ", ".join(f"{name} ({saving(pct)} %)" for name, pct in others.items())
+        said = (
             f"{len(others)} further causes are left out, with what each is likely to save by itself: {named}."
         )
-    ]
+    return [Text(said)]
 
 
 def _count_shown(causes: Sequence[Cause]) -> int:
@@ -296,11 +295,12 @@ def _beginning(cause: Cause, quoted: set[str]) -> str:
 
 def _places(cause: Cause, quoted: set[str]) -> str:
     first, *others = cause.where
-    is_told = not first.text or first.text in quoted or _ARGUMENT.fullmatch(first.text)
-    text = "" if is_told else f" `{_cut(first.text or '')}`"
-    quoted.add(first.text or "")
+    quotation = ""
+    if first.text and first.text not in quoted and not _ARGUMENT.fullmatch(first.text):
+        quotation = f" `{_cut(first.text)}`"
+        quoted.add(first.text)
     more = f", {', '.join(map(place_text, others))}" if others else ""
-    return f"{place_text(first)}{text}{more}"
+    return f"{place_text(first)}{quotation}{more}"
 
 
 def _cut(code: str) -> str:
