@@ -122,7 +122,7 @@ class _Queue:
         pause_s = _FIRST_POLL_S
         while not self._has_worker():
             if len(self._jobs()) == self.workers:  # all are submitted
-                self._check_hope()
+                self._look_at_queue()
             if time.monotonic() > deadline:
                 raise SlurmFailed(
                     f"Slurm started no job within {WAIT_S:g} s{self._last_said and ': '}{self._last_said}",
@@ -180,8 +180,8 @@ class _Queue:
 
     # Before a worker came
 
-    def _check_hope(self) -> None:
-        """Raises SlurmFailed when no job can bring a worker any more, and says how many wait."""
+    def _look_at_queue(self) -> None:
+        """Says how many jobs wait; raises SlurmFailed when none can bring a worker any more."""
         refusals = [job.refusal for job in self._jobs()]
         if refusals[0] is not None and None not in refusals:
             raise SlurmFailed("Slurm refuses the jobs", details=_indented(refusals[0].splitlines()))
@@ -189,10 +189,10 @@ class _Queue:
         if states is None or self._has_worker():
             return
         if all(_is_over(job, states) for job in self._jobs()):
-            raise self._all_ended()
+            raise self._error_of_ended()
         self._say_how_many_wait(states)
 
-    def _all_ended(self) -> SlurmFailed:
+    def _error_of_ended(self) -> SlurmFailed:
         jobs = self._jobs()
         job = next(job for job in jobs if job.refusal is None)
         log = find_log(job.number)

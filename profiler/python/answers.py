@@ -123,7 +123,7 @@ class Sheet(_Shown, SheetFinding, frozen=True):
         columns = SheetMetric.__struct_fields__
         return pd.DataFrame(map(asdict, self.metrics), columns=columns).set_index("name")
 
-    def _document(self, **_: bool) -> Document:
+    def _document(self, *, full: bool = False) -> Document:  # noqa: ARG002
         from profiler.present.documents.recording import sheet_document
 
         return sheet_document(self)
@@ -303,7 +303,7 @@ class Check(_Shown, CheckFinding, frozen=True):
         """Returns whether every kernel is certainly within its limits: an unclear result has not passed."""
         return self.outcome == "passed"
 
-    def _document(self, **_: bool) -> Document:
+    def _document(self, *, full: bool = False) -> Document:  # noqa: ARG002
         from profiler.present.documents.check import check_document
         from profiler.present.documents.parts.causes import why_and_next
 
@@ -333,7 +333,7 @@ class ShownCode(ShowsItself):
     def changes(self) -> list[LoadChange]:
         return self.view.finding.changes
 
-    def _document(self, **_: bool) -> Document:
+    def _document(self, *, full: bool = False) -> Document:  # noqa: ARG002
         from profiler.present.documents.code import code_document
 
         return _all_answer(code_document(self.view))
@@ -352,7 +352,7 @@ class ShownLadder(_Shown, LadderSheet, frozen=True):
     stalls_to_pandas()  one row for each rung, with a column for each reason to wait
     """
 
-    def _document(self, **_: bool) -> Document:
+    def _document(self, *, full: bool = False) -> Document:  # noqa: ARG002
         from profiler.present.documents.ladder import ladder_document
 
         return _all_answer(ladder_document(self.ladder, (), reference=self.reference))

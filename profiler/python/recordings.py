@@ -110,7 +110,7 @@ class Recording(ShowsItself, Run):
         launches = counted(self.manifest.launches, "launch", "launches")
         return f"<Recording {self.label}: {counted(len(self), 'kernel')}, {launches}>"
 
-    def _document(self, **_: bool) -> Document:
+    def _document(self, *, full: bool = False) -> Document:  # noqa: ARG002
         from profiler.ask.show import timing_of
         from profiler.present.documents.recording import recording_document
 
@@ -153,7 +153,7 @@ class Measurement(Recording):
         times = self.table("timings").column("reference_ns").drop_null().to_pylist()
         return float(median(times)) if times else None
 
-    def _document(self, **_: bool) -> Document:
+    def _document(self, *, full: bool = False) -> Document:  # noqa: ARG002
         """Returns the document with the kernels of a call, and the cautions that are not stored, behind its answer."""
         found = super()._document()
         stored = self.manifest.facts.cautions

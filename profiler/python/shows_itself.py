@@ -43,7 +43,7 @@ class ShowsItself:
         cls.__doc__ = Documentation(cls.__doc__ or "")  # type: ignore[assignment]
 
     def _document(self, *, full: bool = False) -> Document:
-        """Returns the document; if `full`, with nothing folded away."""
+        """Returns the document; if `full`, with nothing folded away, where anything is."""
         raise NotImplementedError
 
     def __repr__(self) -> str:

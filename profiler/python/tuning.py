@@ -111,7 +111,7 @@ class Tuning(OfPoints[TunedPoint], ShowsItself):
         how = "again, and decides" if one.decides else "once"
         return [*map(_shown, one.settings.values()), *times, how]
 
-    def _document(self, **_: bool) -> Document:
+    def _document(self, *, full: bool = False) -> Document:  # noqa: ARG002
         names = [Column(name, right=True) for name in self.points[0].settings]
         timed = [(one, one.measurement) for one in self.points if one.measurement]
         rows = [Row(self._cells(one), "plain" if place else "good") for place, (one, _) in enumerate(timed)]

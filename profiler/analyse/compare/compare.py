@@ -69,7 +69,7 @@ def compare_profiles(
     deltas = derive_deltas(before, after, wanted)
     opcodes = compare_opcodes(before.opcodes, after.opcodes)
     causes = _find_causes(before, after, diagnose, of_steps=bool(steps), does_same_work=does_same_work)
-    cautions = find_cautions(before, after, says_different=bool(causes.different and speedup))
+    cautions = find_cautions(before, after, says_different=bool(causes.two_kernels_text and speedup))
     found = findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
@@ -84,8 +84,8 @@ def compare_profiles(
         instructions=findings.Instructions(opcodes, compare_hot_loops(before, after)),
         causes=causes.after.causes,
         causes_unseen=causes.after.unseen,
-        different_kernels=bool(causes.different),
-        causes_before=causes.before.causes if causes.before and causes.different else [],
+        different_kernels=bool(causes.two_kernels_text),
+        causes_before=causes.before.causes if causes.before and causes.two_kernels_text else [],
         causes_gone=[one.cause for one in causes.changed.gone],
         causes_new=[one.cause for one in causes.changed.new],
         causes_less=causes.changed.less,
@@ -101,13 +101,13 @@ def compare_profiles(
 class _Causes:
     """The causes of each side, and what of them changed. The time of a step has no causes of the first side.
 
-    `different` says that they are two kernels: what one has and the other has not did not change.
+    `two_kernels_text` says that they are two kernels, of which what one has and the other has not did not change; else it is "".
     """
 
     before: Diagnosis | None
     after: Diagnosis
     changed: ChangedCauses
-    different: str
+    two_kernels_text: str
 
 
 def _find_causes(
@@ -131,9 +131,9 @@ def _headline(
         return None
     names, times_ns = _spoken_names(before, after), measured_ns(before, after, speedup.basis)
     what = ratio_sentence(names, times_ns, speedup, measured_alike=are_measured_alike(before, after))
-    if causes.different:  # neither explains the other, and a change of the one is none of the other
+    if causes.two_kernels_text:  # neither explains the other, and a change of the one is none of the other
         limits = limits_text(names, (causes.before, causes.after)) if causes.before else ""
-        return Headline(f"{causes.different} {what} {limits}".rstrip(), "", "")
+        return Headline(f"{causes.two_kernels_text} {what} {limits}".rstrip(), "", "")
     if steps:
         why = _ONE_KERNEL.format(" and ".join(steps))
     else:

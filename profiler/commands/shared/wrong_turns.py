@@ -12,24 +12,21 @@ from pathlib import Path
 
 from profiler.text import counted, printable
 
-# The words for each command that other tools have, and people type.
-_MEANT = {
-    word: command
-    for command, words in {
-        "compare": "diff cmp",
-        "collect": "profile run record stat measure",
-        "list": "history log runs ls",
-        "ingest": "import",
-        "show": "open view top explain analyze analyse summary info",
-        "export": "download pull",
-        "tune": "sweep",
-        "time": "bench benchmark",
-        "query": "sql",
-        "report": "html roofline",
-        "--version": "version",
-    }.items()
-    for word in words.split()
+# The words for each command, or option, that other tools have, and people type.
+_WORDS_FOR = {
+    "compare": ("diff", "cmp"),
+    "collect": ("profile", "run", "record", "stat", "measure"),
+    "list": ("history", "log", "runs", "ls"),
+    "ingest": ("import",),
+    "show": ("open", "view", "top", "explain", "analyze", "analyse", "summary", "info"),
+    "export": ("download", "pull"),
+    "tune": ("sweep",),
+    "time": ("bench", "benchmark"),
+    "query": ("sql",),
+    "report": ("html", "roofline"),
+    "--version": ("version",),
 }
+_MEANT = {word: command for command, words in _WORDS_FOR.items() for word in words}
 _TO_A_URL = ("push", "publish", "sync", "upload")
 _FORMATS = ("json", "csv", "markdown")
 _TO_A_FILE = ("-o", "--output", "--out", "--export", "--html", "--save")
@@ -97,8 +94,9 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
     """
     if option in _EVERYTHING and "--full" in known and option.rstrip("s") not in known:
         return f"there is no {option}: --full shows everything, and --full --format csv every counter, also by ncu's names"
-    place = next((number for number, word in enumerate(words) if word.startswith(option)), 0)
-    if verb == "collect" and (hint := _of_a_program(words, place)):
+    place = next((number for number, word in enumerate(words) if word.startswith(option)), None)
+    before = () if place is None else words[:place]
+    if verb == "collect" and (hint := _of_a_program(words, before)):
         return hint
     if (meant := _OPTIONS_MEANT.get(option)) in known:
         return f"there is no {option}: {meant} does that"
@@ -106,10 +104,10 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
         return f"there is no {option}: name a report without an option"
     if option == "--name" and verb == "list":
         return f"there is no {option}: name the runs without an option, as in `prof list gemm-6`"
-    if option in _COLOURS:
+    if option in _COLOURS and place is not None:
         return _by_variable([verb, *words], place + 1)
     if option in _TO_A_FILE and verb in _OF_A_RUNG:
-        named = ["..."] if any(one.startswith("-") for one in words[:place]) else words[:place]
+        named = ["..."] if any(one.startswith("-") for one in before) else before
         of = f"{_typed(named)} " if named else ""
         page = f"prof report {of}-o page.html"
         return f"prof {verb} prints its answer: write a page with `{page}`, or redirect it with `prof {verb} {of}--format markdown > FILE`"
@@ -128,9 +126,9 @@ def _by_variable(words: Sequence[str], place: int) -> str:
     return f"there is no {printable(option)}: the variable {name} does that, as in `{typed}`"
 
 
-def _of_a_program(words: Sequence[str], place: int) -> str | None:
-    """Returns the hint where a program was given with options of its own, without the word that keeps them from being ours."""
-    for number, word in enumerate(words[:place]):
+def _of_a_program(words: Sequence[str], before: Sequence[str]) -> str | None:
+    """Returns the hint where a program stands `before` an option of its own, without the word that keeps that from being ours."""
+    for number, word in enumerate(before):
         if "/" in word or word.startswith("python"):
             command = _typed([*words[:number], "--", *words[number:]])
             return f"put -- before a program that has options of its own: prof collect {command}"

@@ -182,7 +182,7 @@ class _FleetCollection:
         plan = replace(self._plan, device=device, keep=group.is_begun)
         turns = Turns(plan, group.targets, self._store, replace(observer, begin=begin))
         try:
-            self._take(turns, group)
+            self._measure_turns(turns, group)
         except WorkerLost:
             self._lose(group, under_way, observer)
             raise
@@ -196,7 +196,8 @@ class _FleetCollection:
         self._groups.done()
         return turns
 
-    def _take(self, turns: Turns, group: TargetGroup) -> None:
+    def _measure_turns(self, turns: Turns, group: TargetGroup) -> None:
+        """Reports the kernels that have a run already, and measures the others; closes the turns if anything goes wrong."""
         try:
             for outcome in turns.known():
                 group.targets.remove(outcome.target)

@@ -215,7 +215,8 @@ class ClusterFleet:
         errors = list(failed.values())
         if errors:
             details = [
-                f"    worker {name}: {getattr(error, 'message', error)}" for name, error in failed.items()
+                f"    worker {name}: {error.message if isinstance(error, ProfError) else error}"
+                for name, error in failed.items()
             ]
             if isinstance(errors[0], ProfError) and len({type(error) for error in errors}) == 1:
                 return errors[0].changed("no worker can measure", details)

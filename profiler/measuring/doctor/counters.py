@@ -35,7 +35,7 @@ _LOCK_FILES = ("nsight-compute-lock", "nvidia/nsight_compute/lock*")  # in TMPDI
 _PROBE_METRIC = "sm__cycles_elapsed.max"
 PROBE_TIMEOUT_S = 60.0
 _PROBE_LABEL = "profiling an empty kernel"
-_KNOWN = (CountersRefused, CountersBusy, DeviceMemoryFull, ReportNotWritten, StoreError)  # whose remedies fit
+_WITH_FITTING_REMEDY = (CountersRefused, CountersBusy, DeviceMemoryFull, ReportNotWritten, StoreError)
 _MOST_LINES = 2  # of the program's and ncu's error messages
 _CAP_SYS_ADMIN = 21
 _DCGM = {"nv-hostengine", "dcgm-exporter"}
@@ -80,7 +80,9 @@ def check_permission(ncu: Ncu, machine: Machine) -> HealthCheck:
     reasons = [line for line in lines if line.startswith(("==ERROR==", "error:"))]
     found = "; ".join([error.message, *reasons[-_MOST_LINES:], setting])
     by_hand = f"Run it by hand: `{shown(_probe_command(ncu, 'probe'))}`."
-    return _check("counters", "failed", found, error.remedy if isinstance(error, _KNOWN) else by_hand)
+    return _check(
+        "counters", "failed", found, error.remedy if isinstance(error, _WITH_FITTING_REMEDY) else by_hand
+    )
 
 
 def _untried(why: str, machine: Machine) -> HealthCheck:

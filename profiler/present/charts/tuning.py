@@ -31,8 +31,8 @@ def tuning_chart(finding: TuningFinding) -> ChartType:
         {
             "settings": point.settings,
             "pct": 100 * fastest_ns / point.time_ns,
-            "point": _point_text(point),
             "timed": _BRIEF if point.stage == "screen" else _FULL,
+            "point": _point_text(point),
             "role": _role(point, finding),
         }
         for point in drawn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from profiler.analyse.listing import NAMES_HEADER, StoreOverview
+from profiler.analyse.listing import NAMES_HEADER, OVERVIEW_HEADER, StoreOverview
 from profiler.catalog.causes import CAUSES, CauseKind
 from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, Metric, derivation
 from profiler.catalog.presets import MEASURED_ON, Preset
@@ -140,25 +140,25 @@ def runs_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Doc
 
 def overview_document(overview: StoreOverview) -> Document:
     """Returns a row for each ladder that has runs, then the newest other names, and how to see the rest."""
-    columns = (
-        Column("ladder"),
-        Column("kernels", stays=0, right=True),
-        Column("runs", right=True),
-        Column("newest", stays=1),
-        Column("gpu", folds=True),
-        Column("title", stays=2, shrinks=True),
-    )
+    shown = {
+        "kernels": Column("kernels", stays=0, right=True),
+        "runs": Column("runs", right=True),
+        "newest": Column("newest", stays=1),
+        "gpu": Column("gpu", folds=True),
+        "title": Column("title", stays=2, shrinks=True),
+    }
+    columns = [shown.get(name, Column(name)) for name in OVERVIEW_HEADER]
     rows = [Row(list(one.values())) for one in overview.ladders]
     sections: list[Section] = [[Table(columns, rows, drops_empty=True)]] if rows else []
-    if shown := [tuple(one.values()) for one in overview.others[:_MOST_OTHERS]]:
-        sections += runs_document(NAMES_HEADER, shown).sections
+    if others := [tuple(one.values()) for one in overview.others[:_MOST_OTHERS]]:
+        sections += runs_document(NAMES_HEADER, others).sections
     notes = []
     if rows:
         newest = max(overview.ladders, key=lambda one: str(one["newest"]))["ladder"]
         notes.append(
             f"`prof list --ladder {newest}` lists the kernels and runs of a ladder, and `prof ladder --ladder {newest}` says how fast each is."
         )
-    more = len(overview.others) - len(shown)
+    more = len(overview.others) - len(others)
     notes.append(
         f"`prof list --full` lists every name{f', also the other {more:,} that belong to no ladder' if more > 0 else ''}."
     )

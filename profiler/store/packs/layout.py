@@ -150,12 +150,17 @@ class Pack:
         return line
 
     def verified_file(self, name: str) -> Path:
-        """Returns a file of all runs, such as a table, as a file of this machine, whose hash is checked once."""
+        """Returns a file of all runs, such as a table, as a file of this machine, whose hash is checked once.
+
+        Of runs at a URL, it is copied to this machine, where it stays for those who read it next.
+        """
         if name not in self._verified:
             path = self.place.file(f"{self.name}/{name}")
-            same = sha256_of(path) == self.index.files[name].sha256
-            changed = RunDamaged(f"{self.shown(name)}: not the one written (its SHA-256 differs)")
-            self._verified[name] = path if same else changed
+            if sha256_of(path) == self.index.files[name].sha256:
+                self._verified[name] = path
+            else:
+                changed = f"{self.shown(name)}: not the one written (its SHA-256 differs)"
+                self._verified[name] = RunDamaged(changed)
         found = self._verified[name]
         if isinstance(found, RunDamaged):
             raise found
@@ -180,9 +185,8 @@ class PackedFiles(RunFiles):
 
     def parquet(self, table: str) -> tuple[Path, range | None]:
         extent = self.line.tables[table]
-        return self.pack.verified_file(table_file(table)), range(
-            extent.first_group, extent.first_group + extent.groups
-        )
+        groups = range(extent.first_group, extent.first_group + extent.groups)
+        return self.pack.verified_file(table_file(table)), groups
 
     def shown(self, file: str) -> str:
         return f"{self.pack.shown(file)} (of {self.name})"

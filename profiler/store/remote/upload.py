@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -45,7 +45,7 @@ class UploadStaging(Staging):
         super().__init__(place.local)
         self._place = place
         self._index = RunIndex(place)
-        self._known_before = cache(lambda: names_by_hash(map(str, list_ids())))
+        self._list_ids = list_ids
 
     def commit(self, folder: Path, run_id: str) -> Location | None:
         run = RunId.parse(run_id)
@@ -59,9 +59,13 @@ class UploadStaging(Staging):
         self.discard(folder)
         return committed
 
+    @cached_property
+    def _known_before(self) -> dict[str, list[str]]:
+        """The names of the runs, which are listed once; `_upload` finds those that were added since."""
+        return names_by_hash(map(str, self._list_ids()))
+
     def _names_by_hash(self) -> dict[str, list[str]]:
-        """Returns the names of the runs that were listed once; `_upload` finds those that were added since."""
-        return self._known_before()
+        return self._known_before
 
 
 def _upload(place: ObjectPlace, folder: Path, run: RunId) -> Location | None:

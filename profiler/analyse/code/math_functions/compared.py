@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.math_functions.sizes import NONE, Size, found_by_term
+from profiler.analyse.code.math_functions.sizes import NONE, Size, find_by_term
 
 
 @dataclass(frozen=True)
@@ -38,4 +38,4 @@ _BY_TERM = {
 
 def compared_function(instruction: Instruction) -> ComparedFunction | None:
     """Returns the function that an instruction is a mark of, for one instruction of each evaluation."""
-    return found_by_term(_BY_TERM, instruction.text) if instruction.name == "FFMA" else None
+    return find_by_term(_BY_TERM, instruction.text) if instruction.name == "FFMA" else None

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.math_functions.sizes import NONE, Size, found_by_term
+from profiler.analyse.code.math_functions.sizes import NONE, Size, find_by_term
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def lasting_function(instruction: Instruction) -> LastingFunction | None:
     """Returns the function without a fast form that an instruction belongs to, for one instruction of each evaluation."""
     if is_of_remainder(instruction):
         return _REMAINDER
-    return found_by_term(_BY_TERM, instruction.text) if instruction.name in _TAKES_TERMS else None
+    return find_by_term(_BY_TERM, instruction.text) if instruction.name in _TAKES_TERMS else None
 
 
 def is_of_remainder(instruction: Instruction) -> bool:

@@ -99,7 +99,7 @@ def size_of(instruction: Instruction) -> Size | None:
     if instruction.name in _ADDS:
         return _size_of_tested(instruction)
     if instruction.name in _WITH_TERMS:
-        return found_by_term(_BY_TERM, instruction.text)
+        return find_by_term(_BY_TERM, instruction.text)
     if instruction.name == "MUFU":
         return _BY_UNIT.get(".".join(instruction.opcode.split(".")[:2]))
     return _BY_UNIT.get(instruction.name)
@@ -144,14 +144,14 @@ def _size_of_tested(instruction: Instruction) -> Size | None:
     return None if _OF_A_ROOT.isdisjoint(instruction.operands) else TESTED_ROOT
 
 
-def found_by_term(table: Mapping[float, _Found], text: str) -> _Found | None:
-    """Returns what the table has for a constant among an instruction's operands."""
-    return next((table[term] for term in terms_in(text) if term in table), None)
-
-
 @lru_cache(maxsize=KEPT)
 def terms_in(text: str) -> tuple[float, ...]:
     """Returns the constants among an instruction's operands, without their signs and to seven digits, as tables of terms have them."""
     return tuple(
         float(f"{abs(float(one)):.7g}") for one in parse_text(text).operands if _NUMBER.fullmatch(one)
     )
+
+
+def find_by_term(table: Mapping[float, _Found], text: str) -> _Found | None:
+    """Returns what the table has for a constant among an instruction's operands; reading these takes the time, and `terms_in` keeps them."""
+    return next((table[term] for term in terms_in(text) if term in table), None)

@@ -45,8 +45,9 @@ def _hit_rates(means: Mapping[str, float]) -> list[str]:
 def _accesses(means: Mapping[str, float]) -> list[str]:
     facts = []
     if "bulk_loads" in means:
-        kinds = filter(None, (_width_in_words(means, kind) for kind in ("load", "store")))
-        facts += [f"global memory: {text}"] if (text := ", ".join(kinds)) else []
+        widths = [text for kind in ("load", "store") if (text := _width_in_words(means, kind))]
+        if widths:
+            facts.append(f"global memory: {', '.join(widths)}")
     if "inst_per_byte" in means:
         facts.append(f"{number(means['inst_per_byte'])} instructions of all lanes per useful byte")
     return facts
