@@ -19,8 +19,8 @@ MODULES = sorted((ROOT / "profiler").rglob("*.py"))
 ORDER = (
     ("text",),
     ("errors",),
-    ("machine", "spawned"),
-    ("catalog", "cluster"),
+    ("machine", "spawned", "catalog"),
+    ("cluster",),
     ("store",),
     ("measuring", "analyse"),
     ("ask", "present"),
