@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.detectors.global_memory.layout import (
-    find_side_by_side,
-    is_misaligned,
-    lies_apart,
-)
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN, count_times_requested
 from profiler.analyse.causes.evidence.addresses import base_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, TEXTURE_FETCHES, Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
+from profiler.analyse.causes.flow.addresses.apart import (
+    find_side_by_side,
+    is_misaligned,
+    lies_apart,
+)
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent, find_single_values
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
