@@ -201,7 +201,7 @@ def readers_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
     return found
 
 
-def find_serving(
+def find_going_with(
     sites: Sequence[Site],
     going: Set[Site],
     readers: Mapping[Site, Collection[Site | None]],

@@ -8,7 +8,7 @@ from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidat
 from profiler.analyse.causes.detectors.idle_lanes.forms import what_is_idle, what_splits
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
     LANE_MISSING,
-    find_serving,
+    find_idle_while_serving,
     find_unconcerned,
     is_whole,
 )
@@ -88,7 +88,7 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
         else:
             idle[site] = site.idle_share
     passing = (site for site in of_few if is_whole(site))
-    serving = find_serving(evidence) | {site: of_few[site] for site in passing}
+    serving = find_idle_while_serving(evidence) | {site: of_few[site] for site in passing}
     return split, {site: part for site, part in serving.items() if site not in trees} | idle
 
 
