@@ -9,7 +9,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.flow.dataflow import readers_behind
-from profiler.analyse.causes.flow.lane_values import find_own_indices
+from profiler.analyse.causes.flow.lane_values import find_registers_of_threads
 from profiler.catalog.metrics import LANES
 
 # `index & bits` alone, or added to where the block begins.
@@ -48,7 +48,7 @@ def _count_elements(evidence: Evidence) -> int:
     Triton cuts the index off at the size of a smaller tile, and lets the first threads of those with the same element store.
     """
     within, beyond = 0, 0
-    for site in find_own_indices(evidence):
+    for site in find_registers_of_threads(evidence):
         for reader in readers_behind(evidence, site):
             kept, tested = (form.match(reader.instruction.text) for form in (_CUT_OFF, _BEYOND))
             if "SR_TID.X" not in site.instruction.text or not (kept or tested):
