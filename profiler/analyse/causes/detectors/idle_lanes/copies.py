@@ -34,7 +34,7 @@ def detect_copies(evidence: Evidence) -> Iterable[Candidate]:
     kept = {"l1": evidence.part_of_l1(warps), "l2": 0.0, LAUNCH: effect.resources.get(ISSUE, 0.0)}
     yield Candidate(
         "idle-lanes",
-        f"A block of {threads} threads has {elements} elements: the other threads load and compute the same once more.",
+        f"A block of {threads} threads has {elements} elements: {threads - elements} threads load and compute once more what others do.",
         "Give each block an element for each of its threads, or use smaller blocks.",
         Effect({**effect.resources, **kept}, effect.waits),
         {site: site.executed + evidence.charged[site].total for site in evidence.sites},
