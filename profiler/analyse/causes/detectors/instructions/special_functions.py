@@ -122,9 +122,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-_LOADS_APART = (
-    " The branches for their rare cases keep loads apart, for which warps wait for {} % of their time."
-)
+_LOADS_APART = " Branches for rare arguments stand between loads, so that warps wait for each on its own: {} % of their time."
 _BY_SQUARES = "Compare the squares instead of the roots (`x * x + y * y < r * r`). If only the nearest is wanted, take the root of that one, at the end."
 
 
