@@ -8,9 +8,7 @@ from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS
-from profiler.analyse.causes.evidence.blocks_of_sm import (
-    find_occupancy_limits,
-)
+from profiler.analyse.causes.evidence.blocks_of_sm import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.sites import Site
