@@ -27,6 +27,14 @@ from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
+_GATHERED_IN_TRITON = (
+    "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory; or, where one "
+    "order serves several times, bring the data into it once before (`x[:, index]`)."
+)
+_DESPITE_REMAINDERS = (
+    " Where offsets are remainders, Triton does not see that they stay neighbours: write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), "
+    "BLOCK)`, or use a mask instead."
+)
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
@@ -88,16 +96,6 @@ def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
     busy = evidence.model.busy
     in_l2 = evidence.has_costs and busy.get("l2", 0.0) > busy.get("l1", 0.0)
     return sum(evidence.excess_beyond_l1(site) if in_l2 else site.excess_sectors for site in sites)
-
-
-_GATHERED_IN_TRITON = (
-    "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory; or, where one "
-    "order serves several times, bring the data into it once before (`x[:, index]`)."
-)
-_DESPITE_REMAINDERS = (
-    " Where offsets are remainders, Triton does not see that they stay neighbours: write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), "
-    "BLOCK)`, or use a mask instead."
-)
 
 
 def _advice_in_triton(evidence: Evidence, name: str, sites: Sequence[Site], by_data: bool) -> str:
