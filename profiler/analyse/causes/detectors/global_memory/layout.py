@@ -134,11 +134,10 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_dat
             f"Let neighbouring threads {advice}: keep the members of a structure{apart} in arrays of their own, access what lies together in one "
             "thread at once (up to 16 bytes, a vector type), or pass a tile through shared memory."
         )
-    roles = "exchange the roles of the indices, "
-    if walks:
-        # No lane could take a turn that starts from what the turn before made.
-        of_rows = "exchange the roles of the indices (such as a warp for each row, instead of a thread), "
-        roles = "" if follows_itself(evidence) else of_rows
+    of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
+    # No lane could take a turn that starts from what the turn before made.
+    follows = walks and follows_itself(evidence)
+    roles = "" if follows else f"exchange the roles of the indices{of_rows}, "
     return (
         f"Let neighbouring threads {advice}: {roles}change the layout, or pass a tile through shared memory."
     )
