@@ -204,8 +204,8 @@ def _is_alone(evidence: Evidence, site: Site) -> bool:
     What lies beside its element would be theirs, and nobody asks for it. In a loop, the lane's own next element may lie there.
     """
     lanes = evidence.by_function[site.function][0].lanes or LANES
-    acting = site.acting if evidence.has_costs and site.acting is not None else LANES
-    return acting <= ONE_LANE < lanes and not evidence.innermost_loop(site)
+    is_one = evidence.has_costs and site.acting_lanes <= ONE_LANE < lanes
+    return is_one and not evidence.innermost_loop(site)
 
 
 def _is_contiguous(evidence: Evidence, site: Site) -> bool:
@@ -215,5 +215,5 @@ def _is_contiguous(evidence: Evidence, site: Site) -> bool:
     """
     if not site.sectors:
         return site.sectors is None
-    asked = ((site.acting if evidence.has_costs else None) or LANES) * site.width / 8 / SECTOR_BYTES
+    asked = (site.acting_lanes if evidence.has_costs else LANES) * site.width / 8 / SECTOR_BYTES
     return asked - 1 < site.sectors / site.executed <= asked + 1
