@@ -220,9 +220,8 @@ def fail_each(operation, kind, world, reports, known, calls):
             outcome = type(error).__name__
         if faults.dead:
             outcome = "power lost"
-        assert outcome != RunDamaged.__name__, (
-            at
-        )  # what was damaged is one line; all else is as it was written
+        # What was damaged is one line; all else is as it was written.
+        assert outcome != RunDamaged.__name__, at
         assert before <= runs_of(place) <= whole, (at, outcome)
         assert damaged_in(place) <= damaged, (at, outcome)
         if damaged:
@@ -301,9 +300,8 @@ def test_a_sample_of_the_calls_may_fail(name, world, reports):
 
 
 @pytest.mark.campaign
-@pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnraisableExceptionWarning"
-)  # the power went out in a finalizer
+# The power went out in a finalizer.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_call_may_fail(name, kind, world, reports):

@@ -15,7 +15,6 @@ from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.every import DETECTORS, WITHOUT_COUNTERS
 from profiler.analyse.causes.detectors.global_memory.atomics import ATOMIC_CONTENTION, add_retries
-from profiler.analyse.causes.detectors.global_memory.layout import add_elements
 from profiler.analyse.causes.detectors.instructions.compilation import detect_unoptimised
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
@@ -64,17 +63,14 @@ def find_all(profile: Profile) -> Diagnosis:
 def look_at(profile: Profile) -> Evidence:
     """Returns what the detectors look at: what is recorded, and what follows from several of its instructions at once.
 
-    Lookups come before retries: their cache serves those of loops that retry as well, whose waiting is left out from then on. The last
-    two each lower what a bound leaves out. No other addition reads what one before it adds.
+    Lookups come before retries: their cache serves those of loops that retry as well, whose waiting is left out from then on.
+    No other addition reads what one before it adds.
     """
     evidence = gather(profile)
     evidence = add_lookups(evidence)  # how busy the cache of constants is, which no counter says
     evidence = add_retries(evidence)  # which loops only repeat an atomic until it succeeds
     evidence = add_stores_alike(evidence)  # how busy the slice of L2 is to which all threads store
     evidence = add_shares(evidence)  # which arithmetic lanes could share out, so that no bound counts it
-    evidence = add_elements(
-        evidence
-    )  # which accesses take the parts of one element, so that a bound counts all of them
     return add_arrays(evidence)  # which loads bring different data, so that it counts all of them
 
 

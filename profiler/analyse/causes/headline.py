@@ -20,9 +20,6 @@ from profiler.text import duration, saving, short_place
 
 _NO_BOUND_PCT = 90
 WEAK_PCT = 10
-# Waits depend on each other, so that the part of the time that one of them takes bounds nothing, and other resources may leave a bound far too high. Of
-# a cause that is likely to save less than a tenth of the time, more than half of it tells nobody anything.
-_NO_BOUND_OF_WEAK_PCT = 50
 _ALL_PCT = 100
 # Causes hide each other where removing both saves so much more than each would save of what the other leaves: each kind of
 # work alone needs nearly all of the time.
@@ -271,9 +268,8 @@ def hidden_together(causes: Sequence[Cause]) -> Sequence[Cause]:
 
 
 def has_bound(cause: Cause) -> bool:
-    """Returns whether the most that the change could save is worth saying: nearly all of the time is no bound, nor half of it for a weak cause."""
-    limit = _NO_BOUND_OF_WEAK_PCT if _expected(cause) < WEAK_PCT else _NO_BOUND_PCT
-    return not cause.is_ceiling and cause.saves_pct.at_most < limit
+    """Returns whether the most that the change could save is worth saying: nearly all of the time is no bound."""
+    return not cause.is_ceiling and cause.saves_pct.at_most < _NO_BOUND_PCT
 
 
 def next_at_place(causes: Sequence[Cause], profile: Profile | None = None) -> str:

@@ -14,7 +14,7 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         what="Neighbouring threads load addresses that lie apart, so that one load of a warp touches many sectors of 32 bytes.",
         detected=(
             "Sectors that each load requested, against those that its bytes would fill: more than one too many for each row of the block that a "
-            "warp accesses."
+            "warp accesses, or more than a run of as many bytes touches."
         ),
         example="x[i * 32 + j] with i the thread: each of 32 lanes reads another sector, and uses 4 of its 32 bytes.",
         remedy="Let neighbouring threads read neighbouring elements: exchange the index roles, change the layout, or stage a tile in shared memory.",
@@ -77,7 +77,7 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         what="The lanes of a warp look at different places of a table in constant memory, which serves one place after the other.",
         detected="Loads of indexed constants whose index depends on the lane, and what waits for them.",
         example="`__constant__ float curve[256]`, with curve[pixel] of another pixel for each lane.",
-        remedy="Put the table into shared or global memory, or let all lanes of a warp look at the same place.",
+        remedy="Put the table into shared or global memory.",
         leaves=WORK,
     ),
     _kind(
@@ -85,7 +85,7 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         what="The compiler keeps values in local memory because registers do not suffice, or because an array is indexed at run time.",
         detected="Executed loads and stores of local memory, and what waits for them.",
         example="`__launch_bounds__(1024)` for a kernel that needs 90 registers.",
-        remedy="Allow more registers, keep fewer values alive at once, make the indices of local arrays constants, or put a table into shared or global memory.",
+        remedy="Allow more registers, keep fewer values alive at once, make the indices of local arrays constants (an unrolled loop, a `constexpr` table), or put a table into shared or global memory.",
         leaves=("dram", "fma", "tensor", "fp64"),
     ),
     _kind(

@@ -19,6 +19,7 @@ from profiler.analyse.causes.wording import advise, on_gpu, say_in
 from profiler.analyse.causes.words_of_julia import IN_JULIA, JULIA_SAYS
 from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS
 from profiler.analyse.causes.words_of_triton import IN_TRITON
+from profiler.analyse.code.math_functions import sizes
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
 
@@ -169,6 +170,9 @@ def test_no_detector_speaks_of_cuda_where_a_kernel_is_of_another_language(says, 
 @pytest.mark.parametrize(("says", "whole"), [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA)])
 def test_each_word_of_cuda_that_a_language_says_otherwise_is_said_by_a_detector(says, whole):
     texts = [*texts_of_detectors(frozenset(whole)), *(on_gpu(text, "7.5") for text in texts_of_detectors())]
+    texts += re.findall(
+        r"`__\w+`", re.sub(r'"(__\w+)"', r"`\1`", Path(sizes.__file__).read_text())
+    )  # fast forms
     assert [word for word in says if not any(word in text for text in texts)] == []
     assert not any(ONLY_IN_CUDA.search(text) for text in (*says.values(), *whole.values()))
     assert set(whole) <= set(BY_NAME)

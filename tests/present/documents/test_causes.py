@@ -76,7 +76,7 @@ def test_a_bound_of_nearly_all_of_the_time_is_left_out():
 
 
 def bounded(at_most, limit, *names):
-    return [Cause(name, "Why.", "Change.", Savings(10.0, at_most, limit), [], {}) for name in names]
+    return [Cause(name, "Why.", "Change.", Savings(9.0, at_most, limit), [], {}) for name in names]
 
 
 def test_a_bound_that_several_causes_share_is_said_once_with_the_resource_that_sets_it():

@@ -28,7 +28,7 @@ _QUEUED = ("mio_throttle", "short_scoreboard")
 
 def add_lookups(evidence: Evidence) -> Evidence:
     """Returns the evidence with its lookups that lanes index apart, the waiting that they cause, and the load of their cache."""
-    apart = find_lookups_apart(evidence)
+    apart = _find_lookups_apart(evidence)
     if not apart:
         return evidence
     costs = {site: find_cost_in_queue(site) for site in evidence.sites} | {
@@ -41,12 +41,12 @@ def add_lookups(evidence: Evidence) -> Evidence:
     return replace(evidence, model=replace(evidence.model, busy=busy))
 
 
-def find_lookups_apart(evidence: Evidence) -> list[Site]:
+def _find_lookups_apart(evidence: Evidence) -> list[Site]:
     """Returns the loads of indexed constants whose index may differ between the lanes of a warp.
 
     A switch looks up where to jump. Lanes that jump apart are a cause of their own, and the table is the compiler's.
     """
-    indexed = [site for site in evidence.of("mio") if is_indexed(site)]
+    indexed = [site for site in evidence.of("mio") if _is_indexed(site)]
     if not indexed:
         return []
     differing = set(find_differing(evidence))
@@ -59,7 +59,7 @@ def find_lookups_apart(evidence: Evidence) -> list[Site]:
     ]
 
 
-def is_indexed(site: Site) -> bool:
+def _is_indexed(site: Site) -> bool:
     """Returns whether a constant is loaded by a register of each lane; uniform registers hold one value for the warp."""
     return site.instruction.name == "LDC" and any(
         name.startswith("R") for name in address_registers(site.instruction)

@@ -35,11 +35,8 @@ _NEARLY_ALL = 0.9  # of the lanes; what counts them is sampled beside what count
 COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other")
 # A value that was stored there may depend on anything.
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
-INDICES = (
-    "SR_TID",
-    "SR_CTAID",
-    "SR_LANEID",
-)  # special registers: of a thread in its block, of a block, and of a lane
+# Special registers: of a thread in its block, of a block, and of a lane.
+INDICES = ("SR_TID", "SR_CTAID", "SR_LANEID")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
 _OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
@@ -201,7 +198,7 @@ def readers_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
     return found
 
 
-def find_serving(
+def find_going_with(
     sites: Sequence[Site],
     going: Set[Site],
     readers: Mapping[Site, Collection[Site | None]],

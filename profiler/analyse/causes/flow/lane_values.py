@@ -79,8 +79,8 @@ def is_of_loaded_data(evidence: Evidence, makers: Iterable[Site]) -> bool:
     return not find_differing_in_block(evidence).isdisjoint(loads)
 
 
-def find_own_indices(evidence: Evidence) -> list[Site]:
-    """Returns the instructions that read which thread of its block this is."""
+def find_registers_of_threads(evidence: Evidence) -> list[Site]:
+    """Returns what reads special registers that may differ between the threads of a block: an index, a lane, a clock."""
     return [
         site
         for site in evidence.sites
@@ -90,7 +90,7 @@ def find_own_indices(evidence: Evidence) -> list[Site]:
 
 
 def _yield_differing_in_block(evidence: Evidence) -> Iterator[Site]:
-    own = set(find_own_indices(evidence))
+    own = set(find_registers_of_threads(evidence))
 
     def differs(site: Site) -> bool | None:
         name = site.instruction.name

@@ -37,7 +37,7 @@ def part_overwritten(evidence: Evidence, store: Site) -> float:
     The compiler may have unrolled some of the turns, or all.
     """
     turns = count_copies(evidence, store) / (1 - has_fixed_address(evidence, store))
-    acting = turns * (1.0 if store.acting is None else store.acting / (store.lanes or LANES))
+    acting = turns * min(1.0, store.acting_lanes / (store.lanes or LANES))
     return 1 - 1 / acting if acting > 1 else 0.0
 
 

@@ -34,7 +34,7 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
     return 1 - 1 / turns if turns > 1 else 0.0
 
 
-def may_change(site: Site) -> bool:
+def _may_change(site: Site) -> bool:
     """Returns whether an instruction may find another value, although what it reads is the same. Parameters and other constants stay."""
     reads_what_changes = site.kind in _CHANGING or site.multiplies_from_shared
     return reads_what_changes and site.instruction.name != "LDC"
@@ -67,7 +67,7 @@ def find_steady(evidence: Evidence, loop: Loop) -> Steady:
         alike = {name for name, whom in known.items() if whom in (None, guard)}
         if site.kind in ACCESSES and address_registers(site.instruction) & written <= alike:
             accesses.add(site)
-        is_alike = not may_change(site) and site.taken & changed <= alike
+        is_alike = not _may_change(site) and site.taken & changed <= alike
         if is_alike:
             found.add(site)
         if target := site.leads_to:

@@ -21,11 +21,15 @@ from profiler.analyse.code.code import KEPT, Instruction, parse_text
 
 @dataclass(frozen=True)
 class Size:
-    """The number of instructions of a function, and of its fast form, of which `special` run on the special-function unit."""
+    """The number of instructions of a function, and of its fast form, of which `special` run on the special-function unit.
+
+    `form` is the intrinsic of the fast form, where one does. That of another base is a product away.
+    """
 
     precise: float
     fast: float
     special: float = 0
+    form: str = ""
 
     def __add__(self, other: Size) -> Size:
         return Size(self.precise + other.precise, self.fast + other.fast, self.special + other.special)
@@ -35,6 +39,7 @@ class Size:
 
 
 NONE = Size(0, 0)
+FAST_DIVISION, FAST_POWER = "__fdividef", "__powf"
 _Found = TypeVar("_Found")
 # An exponential scales its argument, or halves it if the result is denormal, and squares the result then: FMUL, FSETP, FMUL, MUFU, FMUL. Of
 # these five, 1.442695 (log2(e)) is one, and exp2f lacks it. A logarithm is as long.
@@ -45,13 +50,13 @@ _BY_UNIT = {
     "MUFU.COS": Size(2, 2, 1),
     "MUFU.TANH": Size(1, 1, 1),
     "MUFU.SQRT": Size(4, 4, 1),
-    "FCHK": Size(10, 5, 1),  # a division; __fdividef scales a large divisor and the quotient
+    "FCHK": Size(10, 5, 1, FAST_DIVISION),  # a division; __fdividef scales a large divisor and the quotient
 }
 # A precise reciprocal or root first tests for arguments whose guess cannot be refined, by adding one of these to their bits. With
 # the test, the branch around the slow path, the guess and its refinement, it takes ten instructions.
 _OF_A_RECIPROCAL = "0x1800000"
 _OF_A_ROOT = frozenset({"-0xd000000", "0xf3000000"})
-TESTED_RECIPROCAL, TESTED_ROOT = Size(10, 5, 1), Size(10, 4, 1)
+TESTED_RECIPROCAL, TESTED_ROOT = Size(10, 5, 1, FAST_DIVISION), Size(10, 4, 1, "rsqrtf")
 # A norm scales its numbers by a power of two before it squares them, lest a square overflows, and the root back: 13 instructions in
 # hypotf, and 16 in norm3df. By squares that are not scaled, it is a root.
 _OF_A_NORM = "0x7e800000"
@@ -59,16 +64,18 @@ _SCALED = Size(13, 0)
 _BY_TERM = {
     1.442695: Size(1, 1),
     0.6931472: Size(1, 1),
-    1.925963e-08: Size(3, 0),  # expf: 8 and 5
-    7.059537e-08: Size(4, 1),  # exp10f: 8 and 5
-    0.1408461: Size(23, 4, 1),  # logf and log10f: 24 and 5
-    0.1684539: Size(26, 3, 1),  # log2f: 27 and 4
-    1.925137e-08: Size(32, 1, 1),  # the logarithm in powf, which has 1.442695 three times: 35 and 4
+    1.925963e-08: Size(3, 0, form="__expf"),  # expf: 8 and 5
+    7.059537e-08: Size(4, 1, form="__expf"),  # exp10f: 8 and 5
+    0.1408461: Size(23, 4, 1, "__logf"),  # logf and log10f: 24 and 5
+    0.1684539: Size(26, 3, 1, "__logf"),  # log2f: 27 and 4
+    1.925137e-08: Size(
+        32, 1, 1, FAST_POWER
+    ),  # the logarithm in powf, which has 1.442695 three times: 35 and 4
     0.001339135: Size(33, 4, 1),  # the rest of powf, which has 0.693147 once: 34 and 5
-    0.01249299: Size(68, 4, 1),  # powf of Triton's library, which has 1.442695 and MUFU.EX2 once
-    0.6366197: Size(26, 2, 1),  # sinf and cosf
+    0.01249299: Size(68, 4, 1, FAST_POWER),  # powf of Triton's library, which has 1.442695 and MUFU.EX2 once
+    0.6366197: Size(26, 2, 1, "__sinf"),  # sinf and cosf
     0.008332703: Size(4, 2, 1),  # sincosf, which reduces its angle once: 30 and 4
-    0.02429199: Size(-2, 6, 2),  # tanf, whose polynomial is shorter: 24 and 8
+    0.02429199: Size(-2, 6, 2, "__tanf"),  # tanf, whose polynomial is shorter: 24 and 8
     0.133153: Size(11, -3),  # tanhf: 15 and 1
     1.904654e-09: Size(8, 5, 1),  # coshf: 15, and 12 for (exp(x) + exp(-x)) / 2
     0.00833335: Size(8, 0),  # sinhf: 23 and 12

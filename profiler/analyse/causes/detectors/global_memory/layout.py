@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.measured_time import wasted_dram
 from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.flow.addresses.apart import (
+    MOVING,
+    find_counted,
+    find_side_by_side,
+    is_misaligned,
+    lies_apart,
+)
 from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_gathered
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
@@ -22,8 +26,15 @@ from profiler.analyse.causes.flow.loop_carried import follows_itself
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
-_MOVING: tuple[Kind, ...] = ("global load", "global store")
 _MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
+_GATHERED_IN_TRITON = (
+    "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory; or, where one "
+    "order serves several times, bring the data into it once before (`x[:, index]`)."
+)
+_DESPITE_REMAINDERS = (
+    " Where offsets are remainders, Triton does not see that they stay neighbours: write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), "
+    "BLOCK)`, or use a mask instead."
+)
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
@@ -87,16 +98,6 @@ def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
     return sum(evidence.excess_beyond_l1(site) if in_l2 else site.excess_sectors for site in sites)
 
 
-_GATHERED_IN_TRITON = (
-    "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory; or, where one "
-    "order serves several times, bring the data into it once before (`x[:, index]`)."
-)
-_DESPITE_REMAINDERS = (
-    " Where offsets are remainders, Triton does not see that they stay neighbours: write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), "
-    "BLOCK)`, or use a mask instead."
-)
-
-
 def _advice_in_triton(evidence: Evidence, name: str, sites: Sequence[Site], by_data: bool) -> str:
     if by_data:
         return _GATHERED_IN_TRITON
@@ -133,11 +134,10 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_dat
             f"Let neighbouring threads {advice}: keep the members of a structure{apart} in arrays of their own, access what lies together in one "
             "thread at once (up to 16 bytes, a vector type), or pass a tile through shared memory."
         )
-    roles = "exchange the roles of the indices, "
-    if walks:
-        # No lane could take a turn that starts from what the turn before made.
-        of_rows = "exchange the roles of the indices (such as a warp for each row, instead of a thread), "
-        roles = "" if follows_itself(evidence) else of_rows
+    of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
+    # No lane could take a turn that starts from what the turn before made.
+    follows = walks and follows_itself(evidence)
+    roles = "" if follows else f"exchange the roles of the indices{of_rows}, "
     return (
         f"Let neighbouring threads {advice}: {roles}change the layout, or pass a tile through shared memory."
     )
@@ -160,7 +160,7 @@ def _find_apart(evidence: Evidence, kind: Kind) -> list[Site]:
 
     Where each lane takes the element whose index it has loaded, no layout and no order of the threads makes the lanes neighbours.
     """
-    apart = [site for site in _accesses(evidence, kind) if lies_apart(evidence, site)]
+    apart = [site for site in find_counted(evidence, kind) if lies_apart(evidence, site)]
     others = [site for site in apart if not is_gathered(evidence, site)]
     if _unused(others) >= WORTH_A_CHANGE * _unused(apart):
         return others
@@ -173,7 +173,7 @@ def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
     Where neighbours of one base are accessed, as by a stencil, some start inside a sector wherever the rows start: while any are
     aligned, no shift helps.
     """
-    accesses = _accesses(evidence, *_MOVING)
+    accesses = find_counted(evidence, *MOVING)
     misaligned = [site for site in accesses if is_misaligned(evidence, site)]
     aligned = {
         base_of(site) for site in accesses if site not in misaligned and not lies_apart(evidence, site)
@@ -190,83 +190,6 @@ def detect_misaligned(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.excess_sectors for site in sites},
             {"sectors_per_request": request, "ideal_sectors_per_request": needed},
         )
-
-
-def find_side_by_side(evidence: Evidence) -> set[Site]:
-    """Returns accesses that take the elements of each lane one by one, and that fill together the sectors that each of them touches.
-
-    So it is with a pixel or a structure: the elements of one lane are neighbours, and those of the next lane follow.
-    """
-    together: dict[tuple[object, int, float], list[Site]] = {}
-    for site in _accesses(evidence, *_MOVING):
-        if lies_apart(evidence, site):
-            together.setdefault((base_of(site), site.width, site.executed), []).append(site)
-    found: set[Site] = set()
-    for (_, width, executed), sites in together.items():
-        offsets = sorted({offset_of(site) for site in sites})
-        filled = len(offsets) * LANES * width / 8 / SECTOR_BYTES
-        if offsets[-1] - offsets[0] == (len(offsets) - 1) * width / 8 and all(
-            filled - 1 < (site.sectors or 0.0) / executed <= filled + 1 for site in sites
-        ):
-            found.update(sites)
-    return found
-
-
-def add_elements(evidence: Evidence) -> Evidence:
-    """Returns the evidence with a bound by device memory that counts all elements which accesses side by side take, and not those of one access."""
-    if not (together := find_side_by_side(evidence)):
-        return evidence
-    needed = sum(
-        max(
-            ((site.sectors if site in together else site.ideal_sectors) or 0.0 for site in evidence.of(kind)),
-            default=0.0,
-        )
-        for kind in _MOVING
-    )
-    before = evidence.model.avoidable.get("dram", 0.0)
-    avoidable = {**evidence.model.avoidable, "dram": min(before, wasted_dram(evidence.figures, needed))}
-    return replace(evidence, model=replace(evidence.model, avoidable=avoidable))
-
-
-def _accesses(evidence: Evidence, *kinds: Kind) -> list[Site]:
-    return [site for site in evidence.of(*kinds) if site.sectors and site.ideal_sectors is not None]
-
-
-def lies_apart(evidence: Evidence, site: Site) -> bool:
-    """Returns whether a request touches more than one sector too many for each row, because its lanes are not neighbours."""
-    return site.excess_sectors > site.executed * _rows(evidence, site) or _takes_pieces(evidence, site)
-
-
-def _takes_pieces(evidence: Evidence, site: Site) -> bool:
-    """Returns whether a request touches more sectors than a run of as many bytes does: its lanes take short pieces of several rows.
-
-    A run that starts anywhere touches less than one sector, on average, beyond those that its bytes fill. Lanes without an element ask for
-    no bytes, and the fewest sectors that were counted are whole ones.
-    """
-    if not evidence.has_costs or site.acting is None or not site.excess_sectors:
-        return False
-    of_runs = site.executed * _rows(evidence, site) + site.bytes_of_lanes / SECTOR_BYTES
-    return (site.sectors or 0.0) > of_runs
-
-
-def is_misaligned(evidence: Evidence, site: Site) -> bool:
-    """Returns whether most rows touch one sector too many, because their neighbouring lanes start inside a sector.
-
-    Requests that touch more have lanes that lie apart.
-    """
-    rows = site.executed * _rows(evidence, site)
-    return rows / 2 < site.excess_sectors <= rows and not lies_apart(evidence, site)
-
-
-def _rows(evidence: Evidence, site: Site) -> int:
-    """Returns how many rows of its block a warp accesses, which lie apart and may each start inside a sector.
-
-    Rows that fill only one sector touch two if they start inside it, and also if every other element is taken: they count as one.
-    """
-    columns, *others = evidence.shape.block if evidence.shape else (LANES, 1)
-    if LANES % columns or columns * site.width / 8 < 2 * SECTOR_BYTES:
-        return 1
-    return min(LANES // columns, math.prod(others))
 
 
 def _sectors_text(needed: float) -> str:

@@ -6,17 +6,17 @@ import math
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.detectors.global_memory.layout import (
-    find_side_by_side,
-    is_misaligned,
-    lies_apart,
-)
 from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTEN, count_times_requested
 from profiler.analyse.causes.evidence.addresses import base_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, TEXTURE_FETCHES, Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
+from profiler.analyse.causes.flow.addresses.apart import (
+    find_side_by_side,
+    is_misaligned,
+    lies_apart,
+)
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent, find_single_values
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
@@ -204,8 +204,8 @@ def _is_alone(evidence: Evidence, site: Site) -> bool:
     What lies beside its element would be theirs, and nobody asks for it. In a loop, the lane's own next element may lie there.
     """
     lanes = evidence.by_function[site.function][0].lanes or LANES
-    acting = site.acting if evidence.has_costs and site.acting is not None else LANES
-    return acting <= ONE_LANE < lanes and not evidence.innermost_loop(site)
+    is_one = evidence.has_costs and site.acting_lanes <= ONE_LANE < lanes
+    return is_one and not evidence.innermost_loop(site)
 
 
 def _is_contiguous(evidence: Evidence, site: Site) -> bool:
@@ -215,5 +215,5 @@ def _is_contiguous(evidence: Evidence, site: Site) -> bool:
     """
     if not site.sectors:
         return site.sectors is None
-    asked = ((site.acting if evidence.has_costs else None) or LANES) * site.width / 8 / SECTOR_BYTES
+    asked = (site.acting_lanes if evidence.has_costs else LANES) * site.width / 8 / SECTOR_BYTES
     return asked - 1 < site.sectors / site.executed <= asked + 1

@@ -9,7 +9,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.flow.dataflow import readers_behind
-from profiler.analyse.causes.flow.lane_values import find_own_indices
+from profiler.analyse.causes.flow.lane_values import find_registers_of_threads
 from profiler.catalog.metrics import LANES
 
 # `index & bits` alone, or added to where the block begins.
@@ -34,7 +34,7 @@ def detect_copies(evidence: Evidence) -> Iterable[Candidate]:
     kept = {"l1": evidence.part_of_l1(warps), "l2": 0.0, LAUNCH: effect.resources.get(ISSUE, 0.0)}
     yield Candidate(
         "idle-lanes",
-        f"A block of {threads} threads has {elements} elements: the other threads load and compute the same once more.",
+        f"A block of {threads} threads has {elements} elements: {threads - elements} threads load and compute once more what others do.",
         "Give each block an element for each of its threads, or use smaller blocks.",
         Effect({**effect.resources, **kept}, effect.waits),
         {site: site.executed + evidence.charged[site].total for site in evidence.sites},
@@ -48,7 +48,7 @@ def _count_elements(evidence: Evidence) -> int:
     Triton cuts the index off at the size of a smaller tile, and lets the first threads of those with the same element store.
     """
     within, beyond = 0, 0
-    for site in find_own_indices(evidence):
+    for site in find_registers_of_threads(evidence):
         for reader in readers_behind(evidence, site):
             kept, tested = (form.match(reader.instruction.text) for form in (_CUT_OFF, _BEYOND))
             if "SR_TID.X" not in site.instruction.text or not (kept or tested):

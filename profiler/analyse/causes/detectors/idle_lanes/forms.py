@@ -66,7 +66,7 @@ _NO_WORK = (
 )
 
 
-def what_is_idle(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, str]:
+def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, str]:
     """Returns the sentence and the advice for lanes that are idle in these parts of the instructions."""
     few = find_turns_for_few(evidence)
     if _are_most(idle, {site for site in idle if site in few}):
@@ -93,7 +93,7 @@ def what_is_idle(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, s
     return _BY_DATA if _are_passed_by(evidence, idle) else _NO_WORK
 
 
-def what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, str]:
+def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, str]:
     """Returns the sentence and the advice for branches that send lanes elsewhere: where data decides, no warp or block can choose."""
     return _BY_DATA if _are_passed_by(evidence, split) else _SIDES
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
-from profiler.analyse.causes.detectors.idle_lanes.forms import what_is_idle, what_splits
+from profiler.analyse.causes.detectors.idle_lanes.forms import say_what_idles, say_what_splits
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
     LANE_MISSING,
-    find_serving,
+    find_idle_while_serving,
     find_unconcerned,
     is_whole,
 )
@@ -45,7 +45,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     split, idle = find_idle(evidence)
     if split:
         left = {site: part for site, part in split.items() if is_left_early(evidence, site)}
-        said = _TURNS if 2 * _wasted(left) > _wasted(split) else what_splits(evidence, split)
+        said = _TURNS if 2 * _wasted(left) > _wasted(split) else say_what_splits(evidence, split)
         yield _wasting("divergent-branches", evidence, split, *said)
     warps = find_warps_without_work(evidence, idle)
     wasted = _wasted(idle)
@@ -56,7 +56,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     if not is_for_threads and 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
         yield _wasting_warps(evidence, idle, warps)
     elif idle and not _are_of_an_edge(evidence, idle):
-        said = say_few_threads(evidence) if is_for_threads else what_is_idle(evidence, idle)
+        said = say_few_threads(evidence) if is_for_threads else say_what_idles(evidence, idle)
         yield _wasting("idle-lanes", evidence, idle, *said)
 
 
@@ -88,7 +88,7 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
         else:
             idle[site] = site.idle_share
     passing = (site for site in of_few if is_whole(site))
-    serving = find_serving(evidence) | {site: of_few[site] for site in passing}
+    serving = find_idle_while_serving(evidence) | {site: of_few[site] for site in passing}
     return split, {site: part for site, part in serving.items() if site not in trees} | idle
 
 

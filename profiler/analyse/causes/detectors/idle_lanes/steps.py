@@ -18,7 +18,7 @@ _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and 
 _OF_TESTS = 50  # instructions: tests of indices need fewer, with two divisions among them
 
 
-def find_serving(evidence: Evidence) -> dict[Site, float]:
+def find_idle_while_serving(evidence: Evidence) -> dict[Site, float]:
     """Returns the part of the tests, branches and addresses of a step that is for lanes without work in it.
 
     A step lies between two barriers, as each step of a tree does; code without a barrier is one step. It

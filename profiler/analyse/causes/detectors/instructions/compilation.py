@@ -32,6 +32,19 @@ _CALLS = ("CALL", "RET")
 _LATENCY = 4.0
 # Cycles between two instructions of a kind in a scheduler, whatever registers they read.
 _RATES: Mapping[Kind, int] = {"fp32": CYCLES["fma"], "integer": CYCLES["alu"]}
+_ARRAY = (
+    "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, "
+    "use each as it is made, without an array, or keep them in shared memory (a table that never changes, also in global memory)."
+)
+_LARGE_ARRAY = (
+    "Use each element as it is made, without an array, make the arrays no larger than the data needs, or let several threads share the work of one: "
+    "a thread reserves {:,} bytes for them, and its registers hold no more than {:,}."
+)
+_BY_TABLE = (
+    "The places come from a table in constant memory, whose numbers the compiler does not know: let it know them (a `constexpr` array, or the numbers "
+    "written out), and unroll the loop, so that the local array fits into registers."
+)
+_CONSTANTS = "c[0x3]"  # of `__constant__`: .nv.constant3 in the file of machine code; the others are parameters and the compiler's own
 
 
 def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
@@ -89,23 +102,6 @@ def _changes_nothing(instruction: Instruction) -> bool:
         return False
     operands = instruction.operands
     return len(operands) > 1 and set(operands[1:]) - {"RZ", "URZ"} == {operands[0]}
-
-
-_ARRAY = (
-    "Index local arrays by constants (unroll the loop around them), so that they fit into registers; where data chooses the element, "
-    "use each as it is made, without an array, or keep them in shared memory (a table that never changes, also in global memory)."
-)
-_LARGE_ARRAY = (
-    "Use each element as it is made, without an array, make the arrays no larger than the data needs, or let several threads share the work of one: "
-    "a thread reserves {:,} bytes for them, and its registers hold no more than {:,}."
-)
-
-
-_BY_TABLE = (
-    "The places come from a table in constant memory, whose numbers the compiler does not know: let it know them (a `constexpr` array, or the numbers "
-    "written out), and unroll the loop, so that the local array fits into registers."
-)
-_CONSTANTS = "c[0x3]"  # of `__constant__`: .nv.constant3 in the file of machine code; the others are parameters and the compiler's own
 
 
 def detect_spills(evidence: Evidence) -> Iterable[Candidate]:

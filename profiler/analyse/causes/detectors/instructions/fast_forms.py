@@ -6,13 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.math_functions.lasting import lasting_function
-from profiler.analyse.code.math_functions.sizes import (
-    Size,
-    size_of,
-    terms_in,
-    tests_reciprocal,
-    tests_root,
-)
+from profiler.analyse.code.math_functions.sizes import FAST_DIVISION, FAST_POWER, Size, size_of
 
 _WITH_FAST_FORM = (
     "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), multiply instead of dividing and of "
@@ -22,18 +16,6 @@ WITHOUT_FAST_FORM = (
     "Evaluate a polynomial of your own with as many terms as the result needs (half of the terms give half of the digits), evaluate it less "
     "often, or look values up."
 )
-_DIVIDES, _POWER = "`__fdividef`", "`__powf`"
-# By the term of which sizes.py knows each evaluation. Exponentials and logarithms of another base are a product away.
-_BY_TERM = {
-    1.925963e-08: "`__expf`",
-    7.059537e-08: "`__expf`",
-    0.1408461: "`__logf`",
-    0.1684539: "`__logf`",
-    1.925137e-08: _POWER,
-    0.01249299: _POWER,
-    0.6366197: "`__sinf`",
-    0.02429199: "`__tanf`",
-}
 
 
 def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> tuple[str, str]:
@@ -58,10 +40,10 @@ def _with_fast_forms(forms: Sequence[str]) -> str:
     if not forms:
         return _WITH_FAST_FORM
     instead = " and of ".join(
-        what for what, form in (("dividing", _DIVIDES), ("powf", _POWER)) if form in forms
+        what for what, form in (("dividing", FAST_DIVISION), ("powf", FAST_POWER)) if form in forms
     )
     return (
-        f"Use the fast form{'s' * (len(forms) > 1)} ({', '.join(forms)}, or `-use_fast_math`)"
+        f"Use the fast form{'s' * (len(forms) > 1)} ({', '.join(f'`{form}`' for form in forms)}, or `-use_fast_math`)"
         + (f", multiply instead of {instead}" if instead else "")
         + ", or look values up."
     )
@@ -71,16 +53,8 @@ def _find_forms(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> l
     """Returns the fast forms of what is evaluated, those first that spare most."""
     found: dict[str, float] = {}
     for site, part in spared.items():
-        size, form = size_of(site.instruction), _form_of(site)
+        size = size_of(site.instruction)
         # The reciprocal of a root is one function with it, and a root that is only compared is none.
-        if part and size and form and (site not in dropped or dropped[site].fast < size.fast):
-            found[form] = found.get(form, 0.0) + (size.precise - size.fast) * site.executed
+        if part and size and size.form and (site not in dropped or dropped[site].fast < size.fast):
+            found[size.form] = found.get(size.form, 0.0) + (size.precise - size.fast) * site.executed
     return sorted(found, key=lambda form: -found[form])
-
-
-def _form_of(site: Site) -> str | None:
-    if site.instruction.name == "FCHK" or tests_reciprocal(site.instruction):
-        return _DIVIDES
-    if tests_root(site.instruction):
-        return "`rsqrtf`"
-    return next((_BY_TERM[term] for term in terms_in(site.instruction.text) if term in _BY_TERM), None)

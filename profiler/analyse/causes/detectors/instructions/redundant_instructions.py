@@ -13,9 +13,7 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.repeated_in_blocks import find_repeated_in_blocks
 from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import ARITHMETIC, find_steady_arithmetic
-from profiler.analyse.causes.flow.block_sharing import (
-    find_grid_independent,
-)
+from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     NEAR,

@@ -122,18 +122,12 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-_LOADS_APART = (
-    " The branches for their rare cases keep loads apart, for which warps wait for {} % of their time."
-)
+_LOADS_APART = " Branches for rare arguments stand between loads, so that warps wait for each on its own: {} % of their time."
 _BY_SQUARES = "Compare the squares instead of the roots (`x * x + y * y < r * r`). If only the nearest is wanted, take the root of that one, at the end."
-
-
 _BY_ARGUMENTS = (
     "Compare the arguments instead of the values: `acosf(x) < a` where `x > cosf(a)`, which is computed once; two angles by a cross "
     "product. If only the least is wanted, evaluate the function for that one, at the end."
 )
-
-
 _OF_DOUBLES = (
     "Functions of doubles have no fast forms: write powers with a small whole exponent as products (`x * x * x`), evaluate a function less "
     "often, or compute in single precision if that is enough."

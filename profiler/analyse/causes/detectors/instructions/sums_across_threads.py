@@ -73,14 +73,13 @@ class _Exchange:
         self._tested: set[str] = set()  # predicates
         self._stored_by = ""
         sums = made_of(inside, {site for site in inside if site.opcode.startswith(SUMMING)})
-        self._of_sums = {
-            not sums.isdisjoint(makers_of_value(evidence, site))
-            for site in inside
-            if site.kind == "shared store"
-        }
+        stores = [site for site in inside if site.kind == "shared store"]
+        of_sums = [site for site in stores if not sums.isdisjoint(makers_of_value(evidence, site))]
+        self._goes_through_memory = bool(of_sums)
+        self._stores_else = len(of_sums) < len(stores)
 
     def way(self) -> str:
-        return "through shared memory and meet at barriers" if True in self._of_sums else "by shuffles"
+        return "through shared memory and meet at barriers" if self._goes_through_memory else "by shuffles"
 
     def has_maximum(self) -> bool:
         return bool(self.of_exponents)
@@ -91,7 +90,9 @@ class _Exchange:
         A maximum may be subtracted from exponents. Sums of exponentials that are rescaled as it grows are as right if each thread
         rescales its own by a maximum of its own, and those of all threads are rescaled to the greatest when they are added up.
         """
-        if len(self._of_sums) > 1 or not all(self._goes_on(site) for site in self.inside):
+        if self._goes_through_memory and self._stores_else:
+            return False
+        if not all(self._goes_on(site) for site in self.inside):
             return False
         known = {*self.sums, *self.of_exponents}
         return bool(
@@ -107,7 +108,7 @@ class _Exchange:
         ways = {self.of_others[name] for name in read if name in self.of_others}
         if site.kind == "control" and not self._tested.isdisjoint(predicates_read(site)):
             return False
-        if one.name == "SHFL" or (True in self._of_sums and site.kind in (*SHARED, "barrier")):
+        if one.name == "SHFL" or (self._goes_through_memory and site.kind in (*SHARED, "barrier")):
             return self._moves(site, ways)
         if ways:
             return self._takes_in(site, ways - {""})

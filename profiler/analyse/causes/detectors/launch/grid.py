@@ -8,9 +8,7 @@ from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS
-from profiler.analyse.causes.evidence.blocks_of_sm import (
-    find_occupancy_limits,
-)
+from profiler.analyse.causes.evidence.blocks_of_sm import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.sites import Site
@@ -33,10 +31,7 @@ _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tent
 # By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
-_MORE_BLOCKS = (
-    "Split the work into more blocks: smaller tiles, blocks for the turns of an outer loop, a warp or a block for the result that one thread makes "
-    "now, or several blocks that add up their parts of one result."
-)
+_MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threads or blocks that add up their parts of one result."
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time, whatever is started first."
 _FEWER_TURNS = (

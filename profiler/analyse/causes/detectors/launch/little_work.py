@@ -12,13 +12,9 @@ from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 from profiler.analyse.causes.flow.working_blocks import find_repeating_warps
+from profiler.analyse.causes.words_of_triton import FEWER_WARPS
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.text import whole_percent
-
-_FEWER_WARPS = (
-    "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: several rows at once, a loop over "
-    "blocks, or a larger BLOCK where it is not the row itself."
-)
 
 
 def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
@@ -62,7 +58,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, fewer.waits),
             {site: site.executed + evidence.charged[site].total for site in alike},
             {"instructions_per_warp": each, "same_in_every_block_pct": same},
-            in_triton=_FEWER_WARPS if idle else "",
+            in_triton=FEWER_WARPS if idle else "",
         )
 
 

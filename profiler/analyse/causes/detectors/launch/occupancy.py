@@ -18,6 +18,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import (
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
+from profiler.analyse.causes.words_of_triton import SEVERAL_ROWS
 from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 
@@ -57,7 +58,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         _advise(evidence, name),
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], _LIMITS[name].figure: value},
-        in_triton=_SEVERAL_ROWS if name == "block-too-small" and _adds_up(evidence) else "",
+        in_triton=SEVERAL_ROWS if name == "block-too-small" and _adds_up(evidence) else "",
         # Blocks of a few threads become warps whose lanes are all there.
         regrouped=evidence.without_idle_lanes() if name == "block-too-small" else {},
     )
@@ -170,10 +171,6 @@ _LIMITS = {
 _SEVERAL_PIECES = (
     "Let a block take several of the pieces of work (rows, tiles) of which it takes one now, such as one for each of 4 to 8 warps. More "
     "threads for the same piece may have nothing to do."
-)
-_SEVERAL_ROWS = (
-    "Let a program take several rows at once (a block of two dimensions, reduced along `axis=1`), with 4 to 8 `num_warps`. More warps for one "
-    "row would have to pass their sums through shared memory."
 )
 
 

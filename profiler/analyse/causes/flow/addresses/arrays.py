@@ -5,6 +5,7 @@ A model of the time counts one instruction's loads as needed, since others may l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.measured_time import wasted_dram
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.addresses.apart import MOVING, find_side_by_side
 from profiler.analyse.causes.flow.addresses.strides import step_in_loop
 from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.code.loops import Loop
@@ -22,25 +24,41 @@ _HITS = ("l1_hit_pct", "l2_hits_of_loads_pct")
 
 
 def add_arrays(evidence: Evidence) -> Evidence:
-    """Returns the evidence with a bound by device memory that counts the data of each array, and of all copies of a load in an unrolled loop.
+    """Returns the evidence with a bound by device memory that counts all data that is known to be different."""
+    needed = max(_of_elements(evidence), _of_arrays(evidence))
+    if "dram" not in evidence.model.avoidable or not needed:
+        return evidence
+    wasted = min(evidence.model.avoidable["dram"], wasted_dram(evidence.figures, needed))
+    return replace(
+        evidence, model=replace(evidence.model, avoidable={**evidence.model.avoidable, "dram": wasted})
+    )
+
+
+def _of_elements(evidence: Evidence) -> float:
+    """Returns the sectors of the data that accesses side by side take together, as of the bytes of a pixel: all that each of them touches."""
+    if not (together := find_side_by_side(evidence)):
+        return 0.0
+    return sum(
+        max(
+            ((site.sectors if site in together else site.ideal_sectors) or 0.0 for site in evidence.of(kind)),
+            default=0.0,
+        )
+        for kind in MOVING
+    )
+
+
+def _of_arrays(evidence: Evidence) -> float:
+    """Returns the sectors of the data of each array, and of all copies of a load in an unrolled loop.
 
     Where caches hold little of what is loaded, other loads of an array may still be of the same data, so that only one counts.
     """
     hits = [evidence.find(name) for name in _HITS]
-    if "dram" not in evidence.model.avoidable or any(hit is None or hit > _LOADED_AGAIN_PCT for hit in hits):
-        return evidence
-    if not (loaded := _loaded(evidence)):
-        return evidence
-    missed = 1.0
-    for hit in hits:
-        missed *= 1 - (hit or 0.0) / 100
-    stored = max((site.ideal_sectors or 0.0 for site in evidence.of("global store")), default=0.0)
-    wasted = wasted_dram(evidence.figures, missed * loaded + stored)
-    avoidable = {
-        **evidence.model.avoidable,
-        "dram": min(evidence.model.avoidable["dram"], wasted),
-    }
-    return replace(evidence, model=replace(evidence.model, avoidable=avoidable))
+    if any(hit is None or hit > _LOADED_AGAIN_PCT for hit in hits) or not (loaded := _loaded(evidence)):
+        return 0.0
+    missed = math.prod(1 - (hit or 0.0) / 100 for hit in hits)
+    return missed * loaded + max(
+        (site.ideal_sectors or 0.0 for site in evidence.of("global store")), default=0.0
+    )
 
 
 def _loaded(evidence: Evidence) -> float:

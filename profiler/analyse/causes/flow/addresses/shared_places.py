@@ -20,9 +20,7 @@ from profiler.analyse.causes.flow.addresses.operations import AND, Operations
 from profiler.analyse.causes.flow.addresses.strides import step_of
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.causes.flow.dataflow import INDICES, address_registers
-from profiler.analyse.causes.flow.possible_writers import (
-    writers_before,
-)
+from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import WORD_BITS

@@ -16,8 +16,8 @@ from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import ARITHMETIC
 from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
+    find_going_with,
     find_processing,
-    find_serving,
     reach,
     readers_in,
     sources_of,
@@ -86,7 +86,7 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = Tru
         return _NOTHING
     readers = _find_readers(evidence, sites)
     made = reach(repeated, lambda site: [one for one in readers.get(site, ()) if one in alike])
-    serving = find_serving(sites, made, readers, alike)
+    serving = find_going_with(sites, made, readers, alike)
     results = {site for site in made if _is_read_beside(evidence, site, made, readers)}
     loads = {site for site in (*made, *serving) if site.kind in _LOADS}
     loaded, needed = (sum(site.executed for site in some) for some in (loads, results))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.dataflow import choosers_of, find_serving, readers_of
+from profiler.analyse.causes.flow.dataflow import choosers_of, find_going_with, readers_of
 from profiler.analyse.causes.flow.loop_carried import find_sources
 from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.code.loops import Loop
@@ -37,14 +37,14 @@ def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
             if site.kind in ARITHMETIC and site.use.written
             if site in steady or ((read := site.use.inputs) and read.isdisjoint(changed))
         ]
-        serving = _find_serving(evidence, loop, steady, set(alike))
+        serving = _find_going_with(evidence, loop, steady, set(alike))
         deciding = _find_deciding(evidence, inside, steady, set(alike))
         for site in (*alike, *serving, *deciding):
             repeated[site] = max(repeated.get(site, 0.0), 1 - 1 / turns)
     return repeated
 
 
-def _find_serving(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[Site]) -> list[Site]:
+def _find_going_with(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[Site]) -> list[Site]:
     """Returns what the loop computes alike and only such arithmetic reads, such as the conversion of an index: both go together."""
     if not alike:
         return []
@@ -59,7 +59,7 @@ def _find_serving(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[
         for source in (sites.get(loop.body[place].offset) for place in sources):
             if source:
                 readers.setdefault(source, set()).add(sites.get(one.offset))
-    return find_serving(inside, alike, readers, steady - needed)
+    return find_going_with(inside, alike, readers, steady - needed)
 
 
 def _find_deciding(

@@ -1,7 +1,5 @@
 """What decides about the accesses of a thread: parts of a pixel, results that warps pass on, and indices that were loaded."""
 
-from dataclasses import replace
-
 import pytest
 from made_evidence import evidence_of
 
@@ -28,15 +26,6 @@ def test_the_bytes_of_pixels_that_are_loaded_one_by_one_could_be_loaded_at_once(
     assert bool(found) == named
     for candidate in found:
         assert candidate.effect.resources["lsu"] == pytest.approx(15 / 16)
-
-
-@pytest.mark.parametrize(("sectors", "needed"), [(3.0, 3.0), (12.0, 1.0)])
-def test_a_bound_counts_all_bytes_of_pixels_that_are_loaded_one_by_one(sectors, needed):
-    """Each load uses one sector of a request. Four sectors were moved for it; where lanes lie further apart, the others may be anybody's."""
-    facts = {place: {"sectors": 100.0 * sectors, "ideal_sectors": 100.0} for place in range(len(BYTES))}
-    evidence = evidence_of(*BYTES, "EXIT", facts=facts, figures={"dram_bytes_read": 400.0 * 32})
-    evidence = replace(evidence, model=replace(evidence.model, avoidable={"dram": 0.75}))
-    assert layout.add_elements(evidence).model.avoidable["dram"] == pytest.approx(1 - needed / 4)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,8 @@ ELEMENT = "IMAD R3, R0, R2, R3"  # blockIdx.x * blockDim.x + threadIdx.x
     ("made", "test", "working"),
     [
         (ELEMENT, TEST, 500),
+        (ELEMENT.replace("R2", "c[0x0][0x360]"), TEST, 500),  # the block's size on Blackwell
+        (ELEMENT.replace("R2", "c[0x0][0x370]"), TEST, 1000),  # the grid's
         ("IMAD R3, R3, c[0x0][0xc], R0", TEST, 1000),  # a thread in a thousand: each block has some
         ("LOP3.LUT R3, R3, 0x40, RZ, 0xc0, !PT", TEST, 1000),
         (ELEMENT, TEST.replace("GE", "NE"), 1000),

@@ -13,6 +13,7 @@ FIRST, SECOND = (
     for register, parameter in ((2, "0x160"), (6, "0x168"))
 )
 OF_FIRST, NEXT_OF_FIRST, OF_SECOND = "LDG.E R4, [R2.64]", "LDG.E R5, [R2.64+0x400]", "LDG.E R8, [R6.64]"
+OF_PIXEL = ("LDG.E.U8 R4, [R2.64]", "LDG.E.U8 R5, [R2.64+0x1]", "LDG.E.U8 R6, [R2.64+0x2]")
 SECTORS = 400.0
 STREAMING = {"l1_hit_pct": 0.0, "l2_hits_of_loads_pct": 2.0}
 
@@ -62,3 +63,12 @@ def test_loads_that_caches_answer_may_be_of_the_same_data(hits, counted):
 
 def test_outside_of_loops_nothing_is_known_to_be_a_copy():
     assert needed(OF_FIRST, NEXT_OF_FIRST, loop="NOP") == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("sectors", "needed"), [(3.0, 3.0), (12.0, 1.0)])
+def test_a_bound_counts_all_bytes_of_pixels_that_are_loaded_one_by_one(sectors, needed):
+    """Each load uses one sector of a request. Four sectors were moved for it; where lanes lie further apart, the others may be anybody's."""
+    facts = {place: {"sectors": 100.0 * sectors, "ideal_sectors": 100.0} for place in range(len(OF_PIXEL))}
+    evidence = evidence_of(*OF_PIXEL, "EXIT", facts=facts, figures={"dram_bytes_read": 400.0 * 32})
+    evidence = replace(evidence, model=replace(evidence.model, avoidable={"dram": 0.75}))
+    assert add_arrays(evidence).model.avoidable["dram"] == pytest.approx(1 - needed / 4)

@@ -47,7 +47,7 @@ def test_without_slow_paths_a_warp_waits_once_for_the_loads_of_all_copies(copies
 @pytest.mark.parametrize(("copies", "of_root", "is_said"), [(2, 8, True), (2, 10, False), (1, 8, False)])
 def test_functions_are_said_to_keep_loads_apart_where_warps_wait_longer_for_these(copies, of_root, is_said):
     (candidate,) = special_functions.detect_special_functions(unrolled(copies, of_root=of_root))
-    assert ("keep loads apart" in candidate.sentence) == is_said
+    assert ("stand between loads" in candidate.sentence) == is_said
 
 
 @pytest.mark.parametrize(

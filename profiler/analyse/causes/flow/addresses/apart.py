@@ -1,0 +1,74 @@
+"""Knows which accesses touch more sectors of global memory than their bytes fill, and which of those fill them together."""
+
+from __future__ import annotations
+
+import math
+
+from profiler.analyse.causes.evidence.addresses import base_of, offset_of
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.catalog.metrics import LANES, SECTOR_BYTES
+
+MOVING: tuple[Kind, ...] = ("global load", "global store")
+
+
+def find_counted(evidence: Evidence, *kinds: Kind) -> list[Site]:
+    """Returns the accesses of these kinds whose sectors are known."""
+    return [site for site in evidence.of(*kinds) if site.sectors and site.ideal_sectors is not None]
+
+
+def lies_apart(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a request touches more than one sector too many for each row, because its lanes are not neighbours."""
+    return site.excess_sectors > site.executed * _rows(evidence, site) or _takes_pieces(evidence, site)
+
+
+def _takes_pieces(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a request touches more sectors than a run of as many bytes does: its lanes take short pieces of several rows.
+
+    A run that starts anywhere touches less than one sector, on average, beyond those that its bytes fill. Lanes without an element ask for
+    no bytes, and the fewest sectors that were counted are whole ones.
+    """
+    if not evidence.has_costs or site.acting is None or not site.excess_sectors:
+        return False
+    of_runs = site.executed * _rows(evidence, site) + site.bytes_of_lanes / SECTOR_BYTES
+    return (site.sectors or 0.0) > of_runs
+
+
+def is_misaligned(evidence: Evidence, site: Site) -> bool:
+    """Returns whether most rows touch one sector too many, because their neighbouring lanes start inside a sector.
+
+    Requests that touch more have lanes that lie apart.
+    """
+    rows = site.executed * _rows(evidence, site)
+    return rows / 2 < site.excess_sectors <= rows and not lies_apart(evidence, site)
+
+
+def _rows(evidence: Evidence, site: Site) -> int:
+    """Returns how many rows of its block a warp accesses, which lie apart and may each start inside a sector.
+
+    Rows that fill only one sector touch two if they start inside it, and also if every other element is taken: they count as one.
+    """
+    columns, *others = evidence.shape.block if evidence.shape else (LANES, 1)
+    if LANES % columns or columns * site.width / 8 < 2 * SECTOR_BYTES:
+        return 1
+    return min(LANES // columns, math.prod(others))
+
+
+def find_side_by_side(evidence: Evidence) -> set[Site]:
+    """Returns accesses that take the elements of each lane one by one, and that fill together the sectors that each of them touches.
+
+    So it is with a pixel or a structure: the elements of one lane are neighbours, and those of the next lane follow.
+    """
+    together: dict[tuple[object, int, float], list[Site]] = {}
+    for site in find_counted(evidence, *MOVING):
+        if lies_apart(evidence, site):
+            together.setdefault((base_of(site), site.width, site.executed), []).append(site)
+    found: set[Site] = set()
+    for (_, width, executed), sites in together.items():
+        offsets = sorted({offset_of(site) for site in sites})
+        filled = len(offsets) * LANES * width / 8 / SECTOR_BYTES
+        if offsets[-1] - offsets[0] == (len(offsets) - 1) * width / 8 and all(
+            filled - 1 < (site.sectors or 0.0) / executed <= filled + 1 for site in sites
+        ):
+            found.update(sites)
+    return found
