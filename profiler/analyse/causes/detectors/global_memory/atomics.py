@@ -55,7 +55,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     repeated = [*around_locks, *(site for loop in swaps if loop for site in evidence.inside(loop))]
     ordering = find_ordering(evidence)
     fractions = dict.fromkeys([*sites, *repeated, *ordering], 1 - 1 / LANES)
-    weights = {site: evidence.charged[site].total or site.executed for site in fractions}
+    weights = evidence.weigh(fractions)
     waiting = 100 * evidence.time_of(fractions)
     atomics = dict.fromkeys(sites, 1.0)
     of_l1, of_l2 = evidence.part_of_l1(atomics), evidence.part_of_l2(atomics)

@@ -440,3 +440,12 @@ def test_a_block_of_one_warp_has_no_others_to_add_up_with(threads, in_shared):
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, block=threads))
     assert candidate.advice.startswith("Add up inside the warp first")
     assert ("inside the block in shared memory" in candidate.advice) == in_shared
+
+
+@pytest.mark.parametrize(("waits", "weights"), [(0, [9_000.0, 100.0]), (1, [0.0, 1.0])])
+def test_how_often_an_instruction_runs_is_never_weighed_against_waiting(waits, weights):
+    """The first atomic runs often and nobody waits for it."""
+    atomics_of_two = [("RED.E.ADD [R2.64], R4", 9_000.0), ("RED.E.ADD [R6.64], R4", 100.0), "EXIT"]
+    evidence = evidence_of(*atomics_of_two, facts={1: {"waits": {"lg_throttle": waits}}})
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert list(candidate.weights.values()) == weights
