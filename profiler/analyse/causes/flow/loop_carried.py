@@ -9,6 +9,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
+    changed_in,
     find_pointers,
     makers_of_value,
     reach,
@@ -44,7 +45,7 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
     """Returns whether warps spend most of the time in a loop of which most turns store results of their own, so that blocks can share the turns out.
 
     A turn may start from what the one before has left in shared memory, or in an array that it loads as well. Where few turns store,
-    as in a search, those before may say where.
+    as in a search, those before may say where, and of a running count, they say what.
     """
     return _take_most_of_the_time(
         evidence,
@@ -60,13 +61,15 @@ def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:
     inside = evidence.inside(loop)
     stores = [one for one in inside if one.kind == "global store" and evidence.innermost_loop(one) == loop]
     loaded = {array for one in inside if one.kind == "global load" for array in find_pointers(evidence, one)}
+    turns = max(one.lane_executions for one in inside if evidence.innermost_loop(one) == loop)
     return (
         not any(one.kind == "barrier" or one.stores_in_shared for one in inside)
-        and not any(_stores_what_it_carries(evidence, one, loop) for one in stores)
-        and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
-        and any(
-            2 * one.executed > inside[-1].executed and not has_fixed_address(evidence, one) for one in stores
+        and not any(
+            _stores_what_it_carries(evidence, one, loop) or _stores_a_count(evidence, one, loop)
+            for one in stores
         )
+        and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
+        and any(2 * one.lane_executions > turns and not has_fixed_address(evidence, one) for one in stores)
     )
 
 
@@ -136,6 +139,13 @@ def _stores_what_it_carries(evidence: Evidence, store: Site, loop: Loop) -> bool
     """
     makers = _within(evidence, loop, makers_of_value(evidence, store))
     return any(one.kind in _RESULTS and is_carried(evidence, one) for one in makers)
+
+
+def _stores_a_count(evidence: Evidence, store: Site, loop: Loop) -> bool:
+    """Returns whether what is stored is a sum or a count of what the turns before found; what steps on in each turn is known without them."""
+    changed = changed_in(loop)
+    makers = _within(evidence, loop, makers_of_value(evidence, store))
+    return any(is_carried(evidence, one) and not steps_on(one, changed) for one in makers)
 
 
 @lru_cache(maxsize=64)
