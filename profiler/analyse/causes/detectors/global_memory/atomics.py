@@ -107,8 +107,12 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _gives_places(evidence: Evidence, site: Site) -> bool:
-    """Returns whether something reads what was there before an addition, as a thread does that takes the next place in a queue."""
-    return ".ADD" in site.opcode and bool(readers_behind(evidence, site))
+    """Returns whether a thread computes with the count that was there before, as one does that takes the next place in a queue.
+
+    One that only compares it asks whether it is the last, or too many.
+    """
+    counts = ".ADD" in site.opcode and not _OF_FLOATS.search(site.opcode)
+    return counts and any(one.instruction.name != "ISETP" for one in readers_behind(evidence, site))
 
 
 def _larger_blocks(evidence: Evidence, sites: Sequence[Site]) -> tuple[str, str] | None:
@@ -247,7 +251,8 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
     },
 }  # fmt: skip
 
-_NOT_REDUCED = re.compile(r"\.(?:B?F\d|64)")  # `__reduce_add_sync` takes integers of 32 bits
+_OF_FLOATS = re.compile(r"\.B?F\d")
+_NOT_REDUCED = re.compile(rf"{_OF_FLOATS.pattern}|\.64")  # `__reduce_add_sync` takes integers of 32 bits
 
 
 def _for_type(evidence: Evidence, advice: str, sites: Iterable[Site]) -> str:
