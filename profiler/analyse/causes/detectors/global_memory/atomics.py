@@ -73,10 +73,11 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     sentence = (
         f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics in {_MEMORY[most]} memory"
     )
-    if repeated:
+    is_retried = 2 * sum(weights[site] for site in {*repeated}) > sum(weights.values())
+    if is_retried:
         sentence += ", which are retried in a loop"
     if _is_seen(evidence, ordering):
-        sentence += f"{',' if repeated else ''} and for the fences around them"
+        sentence += f"{',' if is_retried else ''} and for the fences around them"
         # Atomics that queue at few places take as long without fences: 16M updates of 256 places take 4,341 us with them and 4,336 us
         # without, and those of 4M places 291 and 181 us (Triton on an H200).
         if not repeated and not evidence.atomics_are_contended:
@@ -126,7 +127,11 @@ def _larger_blocks(evidence: Evidence, sites: Sequence[Site]) -> tuple[str, str]
 
 
 def _advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, float]) -> str:
-    """Returns who can add up what these atomics of one memory update, by the places that they update."""
+    """Returns who can add up what these atomics of one memory update, by the places that they update; or how to do without most of them."""
+    for is_alike, instead in ((_is_store, _STORE), (_chooses, _WHERE_IT_CHANGES)):
+        alike = sum(weights[site] for site in sites if is_alike(evidence, site))
+        if 2 * alike > sum(weights[site] for site in sites):
+            return instead
     updated, where = find_updated(evidence, {site: weights[site] for site in sites}), _MEMORY[sites[0].kind]
     # A block of one warp has nothing left to add up when its warp has.
     if updated == "one place" and evidence.shape is not None and evidence.shape.warps_of_block == 1:
@@ -135,6 +140,19 @@ def _advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, fl
     if updated == "one place" and all(_stays_in_a_loop(evidence, site) for site in sites):
         advice = advice.replace(_WARPS_FIRST, _THREADS_FIRST)
     return advice
+
+
+def _is_store(_: Evidence, site: Site) -> bool:
+    return ".EXCH" in site.opcode and not site.use.written
+
+
+def _chooses(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an update may leave what is there, as one by the least does: also one that swaps in what it has chosen."""
+    if _CHOOSING.search(site.opcode):
+        return True
+    return ".CAS" in site.opcode and any(
+        one.instruction.name in _CHOICES for one in makers_of_value(evidence, site)
+    )
 
 
 def _sampled(evidence: Evidence, sites: Iterable[Site]) -> float:
@@ -215,6 +233,12 @@ _WITHOUT_FENCES = " Where no other access has to be in order with the updates, l
 _WITHOUT_FENCES_IN_TRITON = (
     ' Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).'
 )
+_CHOOSING, _CHOICES = re.compile(r"\.(?:AND|OR|MIN|MAX)\b"), ("SEL", "FSEL", "FMNMX", "IMNMX", "VIMNMX")
+_WHERE_IT_CHANGES = (
+    "Read the place first, and update it only if that changes it (`if (x < *p) atomicMin(p, x)`); let one lane update for all lanes of its warp that "
+    "have the same place."
+)
+_STORE = "Nothing reads the old value: store instead of exchanging."
 _COPIES_OF_LANES = (
     "Let each warp, or every few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
     "place before it updates."

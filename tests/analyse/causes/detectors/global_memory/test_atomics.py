@@ -73,6 +73,38 @@ def test_what_is_added_up_first_still_gives_each_its_place_if_the_old_value_is_u
     )
 
 
+@pytest.mark.parametrize(("elsewhere", "is_retried"), [(99, True), (101, False)])
+def test_atomics_are_said_to_be_retried_where_the_loops_that_retry_them_are_most_of_it(elsewhere, is_retried):
+    """Warps wait for 100 samples in the loop, and for the others at an atomic that succeeds at once."""
+    facts = {3: {"waits": {"short_scoreboard": 100}}, 6: {"waits": {"mio_throttle": elsewhere}}}
+    evidence = evidence_of("MOV R8, R9", *UPDATE, "ATOMS.ADD RZ, [R6], R4", "EXIT", facts=facts)
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert ("which are retried in a loop" in candidate.sentence) == is_retried
+
+
+STORED, CHANGED = "store instead", "Read the place first"
+SWAPPED = "ATOMG.E.CAS.STRONG.GPU PT, R13, [R10], R12, R13"
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        (["ATOMS.EXCH RZ, [R7], R26"], STORED),
+        (["ATOMS.EXCH R8, [R7], R26"], None),
+        (["ATOMS.EXCH RZ, [R7], R26", "ATOMS.ADD RZ, [R8], R4", "ATOMS.ADD RZ, [R9], R4"], None),
+        (["REDG.E.AND.STRONG.GPU desc[UR6][R10.64], R13"], CHANGED),
+        (["REDG.E.MIN.S32.STRONG.GPU desc[UR6][R10.64], R13"], CHANGED),
+        (["REDG.E.ADD.STRONG.GPU desc[UR6][R10.64], R13"], None),
+        (["REDG.E.XOR.STRONG.GPU desc[UR6][R10.64], R13"], None),
+        (["FSEL R13, R19, R12, !P0", SWAPPED], CHANGED),  # the least, swapped in
+        (["FADD R13, R19, R12", SWAPPED], None),
+    ],
+)
+def test_what_is_no_sum_is_not_to_be_added_up(lines, advised):
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, "EXIT", grid=10))
+    assert [one for one in (STORED, CHANGED) if one in candidate.advice] == [advised] * bool(advised)
+
+
 FENCE, UPDATED = "@P1 MEMBAR.ALL.GPU", "@P1 ATOMG.E.MAX.S32.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"
 
 
