@@ -107,8 +107,8 @@ _BY_TABLE = (
     "written out), and unroll the loop, so that the local array fits into registers."
 )
 _BY_PARAMETER = (
-    "The place is a parameter, the same for all threads: choose the element by a `switch`, or let a template say the place. Of an array that is a "
-    "parameter itself, pass only the element."
+    "The place is a parameter, the same for all threads: choose the element by a branch for each place, or let the compiler know the place. Of an "
+    "array that is a parameter itself, pass only the element."
 )
 _CONSTANTS = "c[0x3]"  # of `__constant__`: .nv.constant3 in the file of machine code
 _PARAMETERS = "c[0x0]"
@@ -156,7 +156,7 @@ def _come_from(memory: str, evidence: Evidence, sites: Sequence[Site]) -> bool:
         known = differing.isdisjoint(makers) and not any(
             one.kind in ACCESSES or (memory == _PARAMETERS and is_carried(evidence, one)) for one in makers
         )
-        if known and any(memory in one.instruction.text and _STACK != {*one.use.written} for one in makers):
+        if known and any(memory in one.instruction.text and {*one.use.written} != _STACK for one in makers):
             of_constants += site.executed
     return 2 * of_constants > sum(site.executed for site in sites)
 

@@ -61,8 +61,9 @@ def test_a_lock_that_is_taken_by_an_exchange_counts_with_all_of_its_loop():
         ("ATOMG.E.ADD.STRONG.GPU PT, R8, [R2.64], R9", "IMAD.WIDE R10, R7, 0x4, R12", False),
         ("ATOMG.E.CAS.STRONG.GPU PT, R8, [R2.64], R6, R9", "IMAD.WIDE R10, R8, 0x4, R12", False),
         ("REDG.E.ADD.STRONG.GPU [R2.64], R9", "IMAD.WIDE R10, R8, 0x4, R12", False),
-        ("ATOMG.E.ADD.F32.FTZ.RN.STRONG.GPU PT, R8, [R2.64], R9", "FADD R10, R8, R9", False),  # a sum, and no place
-        ("ATOMG.E.ADD.STRONG.GPU PT, R8, [R2.64], R9", "ISETP.NE.AND P0, PT, R8, R12, PT", False),  # the last block
+        # A sum is no place, nor is a count that says which block is the last one.
+        ("ATOMG.E.ADD.F32.FTZ.RN.STRONG.GPU PT, R8, [R2.64], R9", "FADD R10, R8, R9", False),
+        ("ATOMG.E.ADD.STRONG.GPU PT, R8, [R2.64], R9", "ISETP.NE.AND P0, PT, R8, R12, PT", False),
     ],
 )
 def test_what_is_added_up_first_still_gives_each_its_place_if_the_old_value_is_used(update, reader, in_order):

@@ -164,7 +164,7 @@ def test_a_table_of_constants_that_says_the_places_of_an_array_should_be_known_t
 def test_an_element_that_a_parameter_chooses_is_to_be_chosen_without_an_array(index, by_parameter):
     evidence = evidence_of("LDC R1, c[0x0][0x28]", *index, "LDL R4, [R9]", "@P0 BRA 0x10", "EXIT")
     (candidate,) = compilation.detect_spills(evidence)
-    assert ("choose the element by a `switch`" in candidate.advice) is by_parameter
+    assert ("choose the element by a branch" in candidate.advice) is by_parameter
 
 
 @pytest.mark.parametrize(

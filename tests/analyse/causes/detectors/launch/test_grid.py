@@ -90,7 +90,8 @@ LOADED, MADE, FROM = "LDC.64 R10, c[0x0][0x210]", "FADD R7, R4, R8", "LDC.64 R2,
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "BAR.SYNC 0x0", MADE, STORED, FORWARD, LOOP], False),
         (["LDC.64 R2, c[0x0][0x210]", LOADED, ("NOP", 1.0), LOAD, MADE, STORED, FORWARD, LOOP], False),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "FADD R7, R4, R7", LOOP, STORED], False),  # a sum
-        ([FROM, LOADED, ("NOP", 1.0), LOAD, "IADD3 R7, R7, 0x1, RZ", STORED, FORWARD, LOOP], True),  # its counter
+        # The counter of the loop; a count of what it finds; a sum of what it loads.
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, "IADD3 R7, R7, 0x1, RZ", STORED, FORWARD, LOOP], True),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "@P1 IADD3 R7, R7, 0x1, RZ", STORED, FORWARD, LOOP], False),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "IADD3 R7, R7, R4, RZ", STORED, FORWARD, LOOP], False),
     ],
