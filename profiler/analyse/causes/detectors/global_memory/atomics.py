@@ -235,8 +235,8 @@ _WITHOUT_FENCES_IN_TRITON = (
 )
 _CHOOSING, _CHOICES = re.compile(r"\.(?:AND|OR|MIN|MAX)\b"), ("SEL", "FSEL", "FMNMX", "IMNMX", "VIMNMX")
 _WHERE_IT_CHANGES = (
-    "Read the place first, and update it only if that changes it (`if (x < *p) atomicMin(p, x)`); let one lane update for all lanes of its warp that "
-    "have the same place."
+    "Read the place first, and update it only if that changes it, as to a minimum if the new value is less; let one lane update for all lanes of its "
+    "warp that have the same place."
 )
 _STORE = "Nothing reads the old value: store instead of exchanging."
 _COPIES_OF_LANES = (
