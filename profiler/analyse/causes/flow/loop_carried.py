@@ -22,6 +22,7 @@ from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import opposite_of, predicates_in, use_of
 
 _RESULTS = ("fp32", "fp64")
+_SUMS = ("IADD3", "VIADD", "IMAD.IADD")
 _Positions = frozenset[int]
 _NOTHING: _Positions = frozenset()
 
@@ -57,6 +58,19 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
     )
 
 
+def stores_a_count(evidence: Evidence) -> bool:
+    """Returns whether warps spend most of the time in a loop that stores a running count, or a running sum of integers."""
+    return _take_most_of_the_time(
+        evidence,
+        {
+            loop
+            for store in evidence.of("global store")
+            if (loop := evidence.innermost_loop(store))
+            and any(one.opcode.startswith(_SUMS) for one in _find_carried_into(evidence, store, loop))
+        },
+    )
+
+
 def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:
     inside = evidence.inside(loop)
     stores = [one for one in inside if one.kind == "global store" and evidence.innermost_loop(one) == loop]
@@ -65,7 +79,7 @@ def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:
     return (
         not any(one.kind == "barrier" or one.stores_in_shared for one in inside)
         and not any(
-            _stores_what_it_carries(evidence, one, loop) or _stores_a_count(evidence, one, loop)
+            _stores_what_it_carries(evidence, one, loop) or _find_carried_into(evidence, one, loop)
             for one in stores
         )
         and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
@@ -141,11 +155,11 @@ def _stores_what_it_carries(evidence: Evidence, store: Site, loop: Loop) -> bool
     return any(one.kind in _RESULTS and is_carried(evidence, one) for one in makers)
 
 
-def _stores_a_count(evidence: Evidence, store: Site, loop: Loop) -> bool:
-    """Returns whether what is stored is a sum or a count of what the turns before found; what steps on in each turn is known without them."""
+def _find_carried_into(evidence: Evidence, store: Site, loop: Loop) -> list[Site]:
+    """Returns what makes a stored value from that of the turn before; what steps on in each turn, as a counter, is known without it."""
     changed = changed_in(loop)
     makers = _within(evidence, loop, makers_of_value(evidence, store))
-    return any(is_carried(evidence, one) and not steps_on(one, changed) for one in makers)
+    return [one for one in makers if is_carried(evidence, one) and not steps_on(one, changed)]
 
 
 @lru_cache(maxsize=64)
