@@ -200,8 +200,9 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     sentence = f"{of_active}: some blocks take much longer than the rest."
     advice, in_triton = _SHARE_EVENLY, ""
     # An SM rests while no block is left to take: what still runs then had begun before. Blocks of a single round may each take many pieces.
-    if count_waves(evidence) > 1 and 100 * of_sms > active.get("sm_active_least_pct", 100.0):
-        lasts = whole_percent(100 - active["sm_active_least_pct"])
+    least = active.get("sm_active_least_pct", 100.0)
+    if count_waves(evidence) > 1 and 100 * of_sms > least:
+        lasts = whole_percent(100 - least)
         advice, in_triton = (_SPLIT.format(what, lasts) for what in ("block", "program"))
     if of_warps > of_sms:
         held = whole_percent(100 * (1 - missing))
