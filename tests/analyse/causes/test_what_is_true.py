@@ -356,6 +356,8 @@ def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):
         ("LDG.E.U8 R4, [R2.64]", "IADD3 R6, P0, R4, UR4, RZ", "LDG.E.U8 R5, [R6.64]", True),  # a table of bytes
         ("LDG.E.64 R4, [R2.64]", "IADD3 R6, P0, R4, R9, RZ", "LDG.E.U8 R5, [R6.64]", False),
         ("LDS R4, [R2]", "IADD3 R6, P0, R4, UR4, RZ", "LDG.E.U8 R5, [R6.64]", False),
+        ("LDG.E.U8 R4, [R2.64]", "LEA R6, R4, R9, 0x4", "STG.E.U8 [R6.64], R9", True),
+        ("LDG.E.U8 R4, [R2.64]", "LEA R6, R4, R9, 0x4", "STG.E.U8 [R8.64], R6", False),  # what is stored says no place
     ],
 )  # fmt: skip
 def test_an_element_is_gathered_if_a_loaded_index_counts_elements_of_a_sector_at_most(

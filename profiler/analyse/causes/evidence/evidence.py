@@ -174,6 +174,12 @@ class Evidence:
             self._by_kinds[kinds] = [site for site in self.sites if site.kind in kinds]
         return self._by_kinds[kinds]
 
+    def weigh(self, sites: Iterable[Site]) -> dict[Site, float]:
+        """Returns how long warps wait for each of these; how often each ran, where they wait for none of them."""
+        executed = {site: site.executed for site in sites}
+        waiting = {site: self.charged[site].total for site in executed}
+        return waiting if any(waiting.values()) else executed
+
     def share_executed(self, sites: Iterable[Site]) -> float:
         """Returns the part of the executed instructions that these are, each counted once: loops may be nested."""
         counted = dict.fromkeys(sites)

@@ -9,6 +9,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
+    changed_in,
     find_pointers,
     makers_of_value,
     reach,
@@ -21,6 +22,7 @@ from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import opposite_of, predicates_in, use_of
 
 _RESULTS = ("fp32", "fp64")
+_SUMS = ("IADD3", "VIADD", "IMAD.IADD")
 _Positions = frozenset[int]
 _NOTHING: _Positions = frozenset()
 
@@ -44,7 +46,7 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
     """Returns whether warps spend most of the time in a loop of which most turns store results of their own, so that blocks can share the turns out.
 
     A turn may start from what the one before has left in shared memory, or in an array that it loads as well. Where few turns store,
-    as in a search, those before may say where.
+    as in a search, those before may say where, and of a running count, they say what.
     """
     return _take_most_of_the_time(
         evidence,
@@ -56,17 +58,32 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
     )
 
 
+def stores_a_count(evidence: Evidence) -> bool:
+    """Returns whether warps spend most of the time in a loop that stores a running count, or a running sum of integers."""
+    return _take_most_of_the_time(
+        evidence,
+        {
+            loop
+            for store in evidence.of("global store")
+            if (loop := evidence.innermost_loop(store))
+            and any(one.opcode.startswith(_SUMS) for one in _find_carried_into(evidence, store, loop))
+        },
+    )
+
+
 def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:
     inside = evidence.inside(loop)
     stores = [one for one in inside if one.kind == "global store" and evidence.innermost_loop(one) == loop]
     loaded = {array for one in inside if one.kind == "global load" for array in find_pointers(evidence, one)}
+    turns = max(one.lane_executions for one in inside if evidence.innermost_loop(one) == loop)
     return (
         not any(one.kind == "barrier" or one.stores_in_shared for one in inside)
-        and not any(_stores_what_it_carries(evidence, one, loop) for one in stores)
-        and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
-        and any(
-            2 * one.executed > inside[-1].executed and not has_fixed_address(evidence, one) for one in stores
+        and not any(
+            _stores_what_it_carries(evidence, one, loop) or _find_carried_into(evidence, one, loop)
+            for one in stores
         )
+        and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
+        and any(2 * one.lane_executions > turns and not has_fixed_address(evidence, one) for one in stores)
     )
 
 
@@ -136,6 +153,13 @@ def _stores_what_it_carries(evidence: Evidence, store: Site, loop: Loop) -> bool
     """
     makers = _within(evidence, loop, makers_of_value(evidence, store))
     return any(one.kind in _RESULTS and is_carried(evidence, one) for one in makers)
+
+
+def _find_carried_into(evidence: Evidence, store: Site, loop: Loop) -> list[Site]:
+    """Returns what makes a stored value from that of the turn before; what steps on in each turn, as a counter, is known without it."""
+    changed = changed_in(loop)
+    makers = _within(evidence, loop, makers_of_value(evidence, store))
+    return [one for one in makers if is_carried(evidence, one) and not steps_on(one, changed)]
 
 
 @lru_cache(maxsize=64)

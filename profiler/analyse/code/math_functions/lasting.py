@@ -48,6 +48,7 @@ _BY_TERM = {
     0.00833335: LastingFunction("sinh", formula="(exp(x) - exp(-x)) / 2"),
     0.008382413: LastingFunction("expm1", formula="exp(x) - 1"),
     0.1449145: LastingFunction("log1p", formula="log(1 + x)"),  # asinh, acosh and atanh, too
+    4.934802: LastingFunction("sinpi", formula="sin(pi * (x - 2 * rint(x / 2)))"),  # cospi and sincospi, too
 }
 _TAKES_TERMS = frozenset({"FFMA", "FADD", "FSEL"})
 # A remainder first asks whether the quotient has at most 23 bits, by a multiple of the divisor's absolute value.

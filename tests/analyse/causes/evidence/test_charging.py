@@ -86,6 +86,19 @@ def test_a_load_that_waits_for_longer_than_memory_takes_waits_behind_atomics(ato
 
 
 @pytest.mark.parametrize(
+    ("reason", "contended"), [("lg_throttle", True), ("mio_throttle", True), ("short_scoreboard", False)]
+)
+def test_waits_for_constants_say_nothing_of_atomics_beside_them(reason, contended):
+    """They come behind the short scoreboard, as often as there are constants, and not once for each request to memory."""
+    evidence = evidence_of("LDC R6, c[0x3][R7]", "RED.E.ADD [R8.64], R4")
+    profile = replace(
+        evidence.profile, raw={ISSUED: Series(BY_NAME["duration_ns"], ISSUED, Readings([200.0]))}
+    )
+    figures = {"mem_busy_pct": 10.0, f"stall_{reason}": 2_010.0}
+    assert are_atomics_contended(profile, figures, evidence.sites) == contended
+
+
+@pytest.mark.parametrize(
     ("needed", "waits"),
     [
         ("R5", 200),  # requested before the first wait, and so on its way for as long

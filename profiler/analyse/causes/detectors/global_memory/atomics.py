@@ -55,7 +55,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     repeated = [*around_locks, *(site for loop in swaps if loop for site in evidence.inside(loop))]
     ordering = find_ordering(evidence)
     fractions = dict.fromkeys([*sites, *repeated, *ordering], 1 - 1 / LANES)
-    weights = {site: evidence.charged[site].total or site.executed for site in fractions}
+    weights = evidence.weigh(fractions)
     waiting = 100 * evidence.time_of(fractions)
     atomics = dict.fromkeys(sites, 1.0)
     of_l1, of_l2 = evidence.part_of_l1(atomics), evidence.part_of_l2(atomics)
@@ -73,10 +73,11 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     sentence = (
         f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics in {_MEMORY[most]} memory"
     )
-    if repeated:
+    is_retried = 2 * sum(weights[site] for site in {*repeated}) > sum(weights.values())
+    if is_retried:
         sentence += ", which are retried in a loop"
     if _is_seen(evidence, ordering):
-        sentence += f"{',' if repeated else ''} and for the fences around them"
+        sentence += f"{',' if is_retried else ''} and for the fences around them"
         # Atomics that queue at few places take as long without fences: 16M updates of 256 places take 4,341 us with them and 4,336 us
         # without, and those of 4M places 291 and 181 us (Triton on an H200).
         if not repeated and not evidence.atomics_are_contended:
@@ -107,8 +108,12 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _gives_places(evidence: Evidence, site: Site) -> bool:
-    """Returns whether something reads what was there before an addition, as a thread does that takes the next place in a queue."""
-    return ".ADD" in site.opcode and bool(readers_behind(evidence, site))
+    """Returns whether a thread computes with the count that was there before, as one does that takes the next place in a queue.
+
+    One that only compares it asks whether it is the last, or too many.
+    """
+    counts = ".ADD" in site.opcode and not _OF_FLOATS.search(site.opcode)
+    return counts and any(one.instruction.name != "ISETP" for one in readers_behind(evidence, site))
 
 
 def _larger_blocks(evidence: Evidence, sites: Sequence[Site]) -> tuple[str, str] | None:
@@ -122,7 +127,11 @@ def _larger_blocks(evidence: Evidence, sites: Sequence[Site]) -> tuple[str, str]
 
 
 def _advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, float]) -> str:
-    """Returns who can add up what these atomics of one memory update, by the places that they update."""
+    """Returns who can add up what these atomics of one memory update, by the places that they update; or how to do without most of them."""
+    for is_alike, instead in ((_is_store, _STORE), (_chooses, _WHERE_IT_CHANGES)):
+        alike = sum(weights[site] for site in sites if is_alike(evidence, site))
+        if 2 * alike > sum(weights[site] for site in sites):
+            return instead
     updated, where = find_updated(evidence, {site: weights[site] for site in sites}), _MEMORY[sites[0].kind]
     # A block of one warp has nothing left to add up when its warp has.
     if updated == "one place" and evidence.shape is not None and evidence.shape.warps_of_block == 1:
@@ -131,6 +140,19 @@ def _advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, fl
     if updated == "one place" and all(_stays_in_a_loop(evidence, site) for site in sites):
         advice = advice.replace(_WARPS_FIRST, _THREADS_FIRST)
     return advice
+
+
+def _is_store(_: Evidence, site: Site) -> bool:
+    return ".EXCH" in site.opcode and not site.use.written
+
+
+def _chooses(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an update may leave what is there, as one by the least does: also one that swaps in what it has chosen."""
+    if _CHOOSING.search(site.opcode):
+        return True
+    return ".CAS" in site.opcode and any(
+        one.instruction.name in _CHOICES for one in makers_of_value(evidence, site)
+    )
 
 
 def _sampled(evidence: Evidence, sites: Iterable[Site]) -> float:
@@ -211,6 +233,12 @@ _WITHOUT_FENCES = " Where no other access has to be in order with the updates, l
 _WITHOUT_FENCES_IN_TRITON = (
     ' Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).'
 )
+_CHOOSING, _CHOICES = re.compile(r"\.(?:AND|OR|MIN|MAX)\b"), ("SEL", "FSEL", "FMNMX", "IMNMX", "VIMNMX")
+_WHERE_IT_CHANGES = (
+    "Read the place first, and update it only if that changes it, as to a minimum if the new value is less; let one lane update for all lanes of its "
+    "warp that have the same place."
+)
+_STORE = "Nothing reads the old value: store instead of exchanging."
 _COPIES_OF_LANES = (
     "Let each warp, or every few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
     "place before it updates."
@@ -247,7 +275,8 @@ _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
     },
 }  # fmt: skip
 
-_NOT_REDUCED = re.compile(r"\.(?:B?F\d|64)")  # `__reduce_add_sync` takes integers of 32 bits
+_OF_FLOATS = re.compile(r"\.B?F\d")
+_NOT_REDUCED = re.compile(rf"{_OF_FLOATS.pattern}|\.64")  # `__reduce_add_sync` takes integers of 32 bits
 
 
 def _for_type(evidence: Evidence, advice: str, sites: Iterable[Site]) -> str:

@@ -118,7 +118,9 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_dat
             "several rows. 32 threads take one piece of one row."
         )
     side_by_side = find_side_by_side(evidence)
-    if 2 * _unused(site for site in sites if site in side_by_side) > _unused(sites):
+    if _fill_what_lies_between(evidence, sites) or 2 * _unused(
+        site for site in sites if site in side_by_side
+    ) > _unused(sites):
         return (
             "Access the neighbouring elements of a thread at once, in up to 16 bytes (a vector type), or let neighbouring threads "
             f"{advice}."
@@ -141,6 +143,13 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_dat
     return (
         f"Let neighbouring threads {advice}: {roles}change the layout, or pass a tile through shared memory."
     )
+
+
+def _fill_what_lies_between(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether each lane accesses all that lies between its own place and that of the next lane, however many sectors that is."""
+    widths = {(base_of(site), offset_of(site)): site.width // 8 for site in sites}
+    is_one_run = len(widths) > 1 and len({base for base, _ in widths}) == 1
+    return is_one_run and sum(widths.values()) == bytes_between_lanes(evidence, sites)
 
 
 def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:

@@ -181,14 +181,20 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
 
     Where most of it is arithmetic, it is named for that. Rows that load nothing alike are none of this detector's.
     A thread that computes several rows does all of that once for them. It leaves fewer threads, of which two rounds fill the GPU.
+    What as many threads execute as one row has, such as the first one of each block, no other row repeats.
     """
-    block, waves = evidence.shape.block if evidence.shape else (1, 1, 1), evidence.find("waves") or 0.0
-    for axis, rows in zip("YZ", block[1:], strict=True):
+    if evidence.shape is None:
+        return
+    waves = evidence.find("waves") or 0.0
+    for axis, rows in zip("YZ", evidence.shape.block[1:], strict=True):
         together = min(rows, MOST_REUSE, waves / SOME_WAVES)
         if together <= 1.0:
             continue
+        of_one_row = evidence.shape.blocks * evidence.shape.threads / rows
         alike = [
-            site for site in find_block_independent(evidence, f"SR_TID.{axis}") if site.kind in _ONCE_FOR_ALL
+            site
+            for site in find_block_independent(evidence, f"SR_TID.{axis}")
+            if site.kind in _ONCE_FOR_ALL and site.lane_executions > of_one_row
         ]
         loaded = [site for site in alike if site in loads]
         if not loaded:

@@ -33,7 +33,7 @@ def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
         f"{whole_percent(100 * part)} % of the warps have no element: they bring the value with which sums begin to what their block makes of all sums.",
         "Give a block no more threads than it has elements: use smaller blocks, or let a block take several rows.",
         Effect({**effect.resources, LAUNCH: effect.resources.get(ISSUE, 0.0)}, effect.waits),
-        {site: evidence.charged[site].total or site.executed for site in gone},
+        evidence.weigh(gone),
         {"warps_without_work_pct": 100 * part},
     )
 

@@ -13,6 +13,7 @@ from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import WORD_BITS, is_move
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
@@ -44,7 +45,12 @@ _BY_TABLE = (
     "The places come from a table in constant memory, whose numbers the compiler does not know: let it know them (a `constexpr` array, or the numbers "
     "written out), and unroll the loop, so that the local array fits into registers."
 )
-_CONSTANTS = "c[0x3]"  # of `__constant__`: .nv.constant3 in the file of machine code; the others are parameters and the compiler's own
+_BY_PARAMETER = (
+    "The place is a parameter, the same for all threads: choose the element by a branch for each place, or let the compiler know the place. Of an "
+    "array that is a parameter itself, pass only the element."
+)
+_CONSTANTS = "c[0x3]"  # of `__constant__`: .nv.constant3 in the file of machine code
+_PARAMETERS = "c[0x0]"
 
 
 def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
@@ -117,7 +123,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     # Registers could hold those elements of an array whose places are known.
     weights = {site: site.executed for site in ([] if spilled else placed) or sites}
     what = ", where the compiler keeps an array that is indexed at run time"
-    advice = _BY_TABLE if _come_from_constants(evidence, placed) else _advise_on_arrays(evidence)
+    advice = _advise_on_arrays(evidence, placed)
     if spilled:
         what = f", with {registers:.0f} registers a thread" if registers else ""
         advice = _WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS
@@ -131,8 +137,11 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _come_from_constants(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether most of these accesses are at places that `__constant__` memory says, the same for all threads and whatever they load."""
+def _come_from(memory: str, evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether most of these accesses are at places that a memory of constants says, the same for all threads and whatever they load.
+
+    A parameter says it alone, and not with the counter of a loop. The pointer of the stack is none.
+    """
     differing = find_differing_in_block(evidence)
     of_constants = 0.0
     for site in sites:
@@ -140,14 +149,19 @@ def _come_from_constants(evidence: Evidence, sites: Sequence[Site]) -> bool:
             sources_of(evidence, site, address_registers(site.instruction)),
             lambda one: sources_of(evidence, one),
         )
-        known = differing.isdisjoint(makers) and not any(one.kind in ACCESSES for one in makers)
-        if known and any(_CONSTANTS in one.instruction.text for one in makers):
+        known = differing.isdisjoint(makers) and not any(
+            one.kind in ACCESSES or (memory == _PARAMETERS and is_carried(evidence, one)) for one in makers
+        )
+        if known and any(memory in one.instruction.text and {*one.use.written} != _STACK for one in makers):
             of_constants += site.executed
     return 2 * of_constants > sum(site.executed for site in sites)
 
 
-def _advise_on_arrays(evidence: Evidence) -> str:
-    """Returns where to keep arrays instead. What is too large for registers is too large for shared memory: an SM has a few times as many registers."""
+def _advise_on_arrays(evidence: Evidence, placed: Sequence[Site]) -> str:
+    """Returns where to keep arrays instead, by what says the places of the accesses that are indexed. What is too large for registers is too large for shared memory: an SM has a few times as many registers."""
+    for memory, advice in ((_CONSTANTS, _BY_TABLE), (_PARAMETERS, _BY_PARAMETER)):
+        if _come_from(memory, evidence, placed):
+            return advice
     reserved, most = _reserved_bytes(evidence), MOST_REGISTERS * WORD_BITS // 8
     return _LARGE_ARRAY.format(reserved, most) if reserved > most else _ARRAY
 

@@ -22,6 +22,8 @@ from profiler.text import whole_percent
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
 _FROM_REDUCED = "I2F.F64.S64"
+# sinpi and cospi round their argument, and are known by a term of the cosine.
+_OF_HALF_TURNS, _ROUNDING = "4.9348020", ("FRND", "F2I.NTZ")
 _FROM_INTEGER = ("I2F.", "I2FP.")
 # From single precision. Functions of doubles convert to integers and back by themselves.
 _WIDENED, _FROM_DOUBLE = "F2F.F64.F32", "F2F.F32.F64"
@@ -45,11 +47,13 @@ def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
     dividing = find_dividing(evidence)
     # What tensor cores multiply must be narrow, and the results of one product may be operands of the next.
     products = evidence.loops_around(evidence.of("tensor"))
+    of_half_turns = _find_lines_with(evidence, _OF_HALF_TURNS)
     sites = [
         site
         for site in evidence.of("conversion")
         if site not in dividing
         and not _is_of_angle(evidence, site)
+        and not (site.opcode.startswith(_ROUNDING) and _line_of(site) in of_half_turns)
         and not (site.opcode.startswith(_NARROWING) and evidence.innermost_loop(site) in products)
     ]
     if sites:
@@ -73,6 +77,14 @@ def _is_of_angle(evidence: Evidence, site: Site) -> bool:
     sources = sources_of(evidence, site)
     before = [two for one in sources if one.kind == "conversion" for two in sources_of(evidence, one)]
     return any(_QUARTERS in one.instruction.text for one in (*sources, *before))
+
+
+def _find_lines_with(evidence: Evidence, term: str) -> set[tuple[int, object]]:
+    return {_line_of(site) for site in evidence.of("fp32") if term in site.instruction.text}
+
+
+def _line_of(site: Site) -> tuple[int, object]:
+    return site.function, site.instruction.place
 
 
 def _advice_on_conversions(evidence: Evidence, sites: Sequence[Site]) -> str:
@@ -269,14 +281,10 @@ def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
 
 def _find_reductions(evidence: Evidence) -> set[Site]:
     """Returns the double precision of sines and cosines of floats: a large angle, reduced to an integer of 64 bits, is scaled by a double."""
-    lines = {
-        (site.function, site.instruction.place)
-        for site in evidence.of("fp32")
-        if _QUARTERS in site.instruction.text
-    }
+    lines = _find_lines_with(evidence, _QUARTERS)
     found: set[Site] = set()
     for site in evidence.of("fp64"):
-        if (site.function, site.instruction.place) in lines and (
+        if _line_of(site) in lines and (
             site.opcode.startswith(_FROM_REDUCED) or not found.isdisjoint(sources_of(evidence, site))
         ):
             found.add(site)

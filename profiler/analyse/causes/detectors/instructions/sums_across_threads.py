@@ -46,7 +46,7 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
             "Let each thread add up its own values in the loop, and add up over the threads once, after it"
             + (", where each scales its sum to the greatest maximum." if exchange.has_maximum() else "."),
             evidence.without(fractions),
-            {site: evidence.charged[site].total or site.executed for site in exchanging},
+            evidence.weigh(exchanging),
             as_figure(said),
             in_triton="Exchange less often: let a turn take more elements a thread (a larger BLOCK, fewer `num_warps`), or keep a maximum and a sum "
             "for each element of the block, and call `tl.max` and `tl.sum` once, after the loop."

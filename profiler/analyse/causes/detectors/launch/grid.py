@@ -15,7 +15,12 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads, may_work_differently
 from profiler.analyse.causes.flow.lane_values import is_left_early
-from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself, stores_in_each_turn
+from profiler.analyse.causes.flow.loop_carried import (
+    count_chains,
+    follows_itself,
+    stores_a_count,
+    stores_in_each_turn,
+)
 from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
     count_waves,
@@ -37,6 +42,10 @@ _SPLIT = "Split the long pieces: one {} lasts for {} % of the time, whatever is 
 _FEWER_TURNS = (
     "Each turn of a loop stores results of its own: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
     "or in a loop that steps by the whole grid."
+)
+_BY_PREFIX_SUM = (
+    "A loop stores a running count, to which its turns add one after the other: let a {} take what one thread does now, and find the counts by a "
+    "prefix sum{}."
 )
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 _LESS_EACH = (
@@ -94,6 +103,9 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         advice = _LESS_EACH
     elif stores_in_each_turn(evidence):
         advice, in_triton = _FEWER_TURNS.format("blocks"), _FEWER_TURNS.format("programs")
+    elif stores_a_count(evidence):
+        advice = _BY_PREFIX_SUM.format("block", " over its threads")
+        in_triton = _BY_PREFIX_SUM.format("program", " (`tl.cumsum`)")
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
     empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")
@@ -183,8 +195,9 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     sentence = f"{of_active}: some blocks take much longer than the rest."
     advice, in_triton = _SHARE_EVENLY, ""
     # An SM rests while no block is left to take: what still runs then had begun before. Blocks of a single round may each take many pieces.
-    if count_waves(evidence) > 1 and 100 * of_sms > active.get("sm_active_least_pct", 100.0):
-        lasts = whole_percent(100 - active["sm_active_least_pct"])
+    least = active.get("sm_active_least_pct", 100.0)
+    if count_waves(evidence) > 1 and 100 * of_sms > least:
+        lasts = whole_percent(100 - least)
         advice, in_triton = (_SPLIT.format(what, lasts) for what in ("block", "program"))
     if of_warps > of_sms:
         held = whole_percent(100 * (1 - missing))

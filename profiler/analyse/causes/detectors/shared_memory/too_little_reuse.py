@@ -193,7 +193,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         Effect(
             {**fewer.resources, "tensor": 0.0}, {**fewer.waits, **evidence.waiting_for(moving, "barrier")}
         ),
-        {site: evidence.charged[site].total or site.executed for site in [*staged, *stores]},
+        evidence.weigh([*staged, *stores]),
         {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
     )
 

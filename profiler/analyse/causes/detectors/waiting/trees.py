@@ -40,11 +40,7 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
         "Let each thread add up its values of all turns in registers, so that the block meets once, after the loop; where each turn has a "
         "result of its own, let a warp take each turn, and add up by `__shfl_xor_sync`.",
         evidence.without(parts),
-        {
-            site: evidence.charged[site].total or site.executed
-            for site in parts
-            if site.kind == "barrier" or site.kind in SHARED
-        },
+        evidence.weigh(site for site in parts if site.kind == "barrier" or site.kind in SHARED),
         {**as_figure(_most(turns)), "waiting_pct": 100 * waiting},
     )
 
@@ -67,7 +63,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
         "Take several turns at once, such as eight rows: their values pass through shared memory between the same barriers. Or let a warp take "
         "each turn, whose lanes exchange values without barriers.",
         evidence.without(parts),
-        {site: evidence.charged[site].total or site.executed for site in parts},
+        evidence.weigh(parts),
         as_figure(_most(turns)),
         in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
         "that one exchange serves them all. Or use `num_warps=1`, which needs no barriers.",

@@ -33,9 +33,10 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
     A loaded index from which a loop walks on says where a row begins. The elements of a row are neighbours, and so may be the lanes that
     take them.
     """
-    if _walks(evidence, site, address_registers(site.instruction)):
+    of_address = address_registers(site.instruction)
+    if _walks(evidence, site, of_address):
         return False
-    for writer in sources_of(evidence, site):
+    for writer in sources_of(evidence, site, of_address):
         scaled = scaled_index(writer)
         if writer.position >= site.position or scaled is None:
             continue

@@ -61,6 +61,9 @@ def test_a_lock_that_is_taken_by_an_exchange_counts_with_all_of_its_loop():
         ("ATOMG.E.ADD.STRONG.GPU PT, R8, [R2.64], R9", "IMAD.WIDE R10, R7, 0x4, R12", False),
         ("ATOMG.E.CAS.STRONG.GPU PT, R8, [R2.64], R6, R9", "IMAD.WIDE R10, R8, 0x4, R12", False),
         ("REDG.E.ADD.STRONG.GPU [R2.64], R9", "IMAD.WIDE R10, R8, 0x4, R12", False),
+        # A sum is no place, nor is a count that says which block is the last one.
+        ("ATOMG.E.ADD.F32.FTZ.RN.STRONG.GPU PT, R8, [R2.64], R9", "FADD R10, R8, R9", False),
+        ("ATOMG.E.ADD.STRONG.GPU PT, R8, [R2.64], R9", "ISETP.NE.AND P0, PT, R8, R12, PT", False),
     ],
 )
 def test_what_is_added_up_first_still_gives_each_its_place_if_the_old_value_is_used(update, reader, in_order):
@@ -69,6 +72,38 @@ def test_what_is_added_up_first_still_gives_each_its_place_if_the_old_value_is_u
         ("take room for all of a block" in advice) is in_order
         for advice in (candidate.advice, candidate.in_triton or candidate.advice)
     )
+
+
+@pytest.mark.parametrize(("elsewhere", "is_retried"), [(99, True), (101, False)])
+def test_atomics_are_said_to_be_retried_where_the_loops_that_retry_them_are_most_of_it(elsewhere, is_retried):
+    """Warps wait for 100 samples in the loop, and for the others at an atomic that succeeds at once."""
+    facts = {3: {"waits": {"short_scoreboard": 100}}, 6: {"waits": {"mio_throttle": elsewhere}}}
+    evidence = evidence_of("MOV R8, R9", *UPDATE, "ATOMS.ADD RZ, [R6], R4", "EXIT", facts=facts)
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert ("which are retried in a loop" in candidate.sentence) == is_retried
+
+
+STORED, CHANGED = "store instead", "Read the place first"
+SWAPPED = "ATOMG.E.CAS.STRONG.GPU PT, R13, [R10], R12, R13"
+
+
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        (["ATOMS.EXCH RZ, [R7], R26"], STORED),
+        (["ATOMS.EXCH R8, [R7], R26"], None),
+        (["ATOMS.EXCH RZ, [R7], R26", "ATOMS.ADD RZ, [R8], R4", "ATOMS.ADD RZ, [R9], R4"], None),
+        (["REDG.E.AND.STRONG.GPU desc[UR6][R10.64], R13"], CHANGED),
+        (["REDG.E.MIN.S32.STRONG.GPU desc[UR6][R10.64], R13"], CHANGED),
+        (["REDG.E.ADD.STRONG.GPU desc[UR6][R10.64], R13"], None),
+        (["REDG.E.XOR.STRONG.GPU desc[UR6][R10.64], R13"], None),
+        (["FSEL R13, R19, R12, !P0", SWAPPED], CHANGED),  # the least, swapped in
+        (["FADD R13, R19, R12", SWAPPED], None),
+    ],
+)
+def test_what_is_no_sum_is_not_to_be_added_up(lines, advised):
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, "EXIT", grid=10))
+    assert [one for one in (STORED, CHANGED) if one in candidate.advice] == [advised] * bool(advised)
 
 
 FENCE, UPDATED = "@P1 MEMBAR.ALL.GPU", "@P1 ATOMG.E.MAX.S32.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"
@@ -440,3 +475,12 @@ def test_a_block_of_one_warp_has_no_others_to_add_up_with(threads, in_shared):
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, block=threads))
     assert candidate.advice.startswith("Add up inside the warp first")
     assert ("inside the block in shared memory" in candidate.advice) == in_shared
+
+
+@pytest.mark.parametrize(("waits", "weights"), [(0, [9_000.0, 100.0]), (1, [0.0, 1.0])])
+def test_how_often_an_instruction_runs_is_never_weighed_against_waiting(waits, weights):
+    """The first atomic runs often and nobody waits for it."""
+    atomics_of_two = [("RED.E.ADD [R2.64], R4", 9_000.0), ("RED.E.ADD [R6.64], R4", 100.0), "EXIT"]
+    evidence = evidence_of(*atomics_of_two, facts={1: {"waits": {"lg_throttle": waits}}})
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert list(candidate.weights.values()) == weights

@@ -139,3 +139,18 @@ def test_the_answer_says_how_far_apart_lanes_are_where_the_code_does(address, sa
     (candidate,) = layout.detect_uncoalesced(evidence)
     assert said in candidate.sentence
     assert candidate.evidence.get("bytes_apart") == (24 if "24" in said else None)
+
+
+@pytest.mark.parametrize(
+    ("stride", "advised"),
+    [
+        ("0x30", "Access the neighbouring elements of a thread at once"),  # 48 bytes in 12 words
+        ("0x34", "keep the members of a structure"),  # and another word that no lane stores
+    ],
+)
+def test_a_thread_that_stores_all_up_to_the_next_one_is_to_store_it_at_once(stride, advised):
+    before = ("LDC.64 R6, c[0x0][0x210]", "S2R R5, SR_TID.X", f"IMAD.WIDE R2, R5, {stride}, R6")
+    stores = [f"STG.E [R2.64+{4 * word:#x}], R4" for word in range(12)]
+    facts = {len(before) + word: {"sectors": 3200.0, "ideal_sectors": 400.0} for word in range(12)}
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *stores, "EXIT", facts=facts))
+    assert advised in candidate.advice

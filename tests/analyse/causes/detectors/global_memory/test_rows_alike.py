@@ -9,8 +9,10 @@ COLUMN, ROW = "S2R R0, SR_TID.X", "S2R R1, SR_TID.Y"
 LOADED = ["IMAD R2, R0, 0x4, RZ", "LDG.E R4, [R2.64]", "FADD R5, R4, R4"]
 
 
-def named(*lines, block=(32, 8, 1), waves=100.0):
-    evidence = evidence_of(*lines, block=block, figures={"waves": waves, "dram_bytes_read": 1e9})
+def named(*lines, block=(32, 8, 1), waves=100.0, facts=None):
+    """100 warps execute each line: those of 12 blocks and a half."""
+    figures = {"waves": waves, "dram_bytes_read": 1e9}
+    evidence = evidence_of(*lines, block=block, figures=figures, grid=12, facts=facts)
     return [one for one in detect_redundant_loads(evidence) if "rows_alike" in one.evidence]
 
 
@@ -43,3 +45,10 @@ def test_other_loads_are_not(lines, options):
 def test_fewer_rows_or_fewer_rounds_of_blocks_save_less(options, part):
     (candidate,) = named(COLUMN, ROW, *LOADED, **options)
     assert candidate.effect.resources["lsu"] == pytest.approx(part)
+
+
+@pytest.mark.parametrize(("lanes", "is_repeated"), [(3.8, False), (3.9, True)])  # 1 of 8 rows has 384 threads
+def test_what_no_more_threads_execute_than_one_row_has_is_repeated_by_no_other(lanes, is_repeated):
+    lines = (COLUMN, ROW, *LOADED)
+    facts = {place: {"lanes": lanes, "acting": lanes} for place in range(2, len(lines))}
+    assert bool(named(*lines, facts=facts)) == is_repeated

@@ -86,6 +86,8 @@ def test_it_is_named_and_advised_on_where_it_is_most_of_what_is_saved(lines, nam
         ("FADD R4, R5, 0.91893851757049560547", None),  # a logarithm, as of a normal distribution
         ("FFMA R3, R6, R3, 0.0083824126049876213074", "expm1"),
         ("FFMA R7, R4, R7, 0.14491446316242218018", "log1p"),
+        ("FFMA R20, R19, R20, -4.9348020553588867188", "sinpi"),
+        ("FFMA R23, R0, 3.1415927410125732422, R23", None),
         ("FMUL R7, |R5|.reuse, 8388608", "fmod"),
         ("FMUL R4, R4, 8388608", None),  # of a logarithm
         ("FSETP.GT.AND P0, PT, |R2|, 8388608, PT", None),

@@ -122,6 +122,13 @@ def test_conversions_count_unless_they_belong_to_a_division_of_integers():
     assert names(number_types.detect_conversions, evidence_of("I2F.U32.RP R4, R5")) == []
 
 
+@pytest.mark.parametrize(("term", "found"), [("-4.9348020553588867188", []), ("-4.5", ["type-conversions"])])
+def test_what_sinpi_rounds_is_no_conversion_of_the_source(term, found):
+    rounding = ("FADD R5, R15, R15", "FRND R0, R5", "F2I.NTZ R6, R5", "FRND.TRUNC R22, R15")
+    evidence = evidence_of(*rounding, f"FFMA R20, R19, R20, {term}", line=9)
+    assert names(number_types.detect_conversions, evidence) == found
+
+
 def test_double_precision_is_named_with_how_busy_it_keeps_its_units():
     (candidate,) = number_types.detect_fp64(evidence_of("DADD R4, R4, R6", "EXIT", busy={"fp64": 0.8}))
     assert candidate.evidence["fp64_busy_pct"] == pytest.approx(80)

@@ -8,6 +8,7 @@ from made_evidence import BUSY, FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, 
 from profiler.analyse.causes.detectors.launch import grid, little_work
 from profiler.analyse.causes.evidence.latency import UNNAMED, Places
 from profiler.analyse.causes.flow.branch_conditions import may_work_differently
+from profiler.analyse.causes.flow.loop_carried import stores_in_each_turn
 
 # The length of each list decides how often a warp passes a branch.
 BY_DATA = ("LDG.E R3, [R6.64]", "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x0")
@@ -89,6 +90,10 @@ LOADED, MADE, FROM = "LDC.64 R10, c[0x0][0x210]", "FADD R7, R4, R8", "LDC.64 R2,
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "BAR.SYNC 0x0", MADE, STORED, FORWARD, LOOP], False),
         (["LDC.64 R2, c[0x0][0x210]", LOADED, ("NOP", 1.0), LOAD, MADE, STORED, FORWARD, LOOP], False),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "FADD R7, R4, R7", LOOP, STORED], False),  # a sum
+        # The counter of the loop; a count of what it finds; a sum of what it loads.
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, "IADD3 R7, R7, 0x1, RZ", STORED, FORWARD, LOOP], True),
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, "@P1 IADD3 R7, R7, 0x1, RZ", STORED, FORWARD, LOOP], False),
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, "IADD3 R7, R7, R4, RZ", STORED, FORWARD, LOOP], False),
     ],
 )
 def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(lines, shared_out):
@@ -98,6 +103,31 @@ def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(l
     evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}}, grid=64, figures=figures)
     (candidate,) = grid.detect_small_grid(evidence)
     assert ("Each turn of a loop stores results of its own" in candidate.advice) is shared_out
+
+
+@pytest.mark.parametrize(
+    ("counting", "by_prefix_sum"),
+    [
+        ("@P1 IADD3 R7, R7, 0x1, RZ", True),  # what it finds
+        ("IADD3 R7, R7, R4, RZ", True),  # a sum of what it loads
+        ("IADD3 R7, R7, 0x1, RZ", False),  # the counter of the loop
+        ("IADD3 R7, R4, 0x1, RZ", False),
+        ("LOP3.LUT R7, R7, R4, RZ, 0x3c, !PT", False),  # no sum
+    ],
+)
+def test_a_running_count_is_found_by_a_prefix_sum(counting, by_prefix_sum):
+    lines = [FROM, LOADED, ("NOP", 1.0), LOAD, counting, STORED, FORWARD, LOOP.replace("0x10", "0x30")]
+    figures = {"waves": 0.5, "sms": 132.0}
+    evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}}, grid=64, figures=figures)
+    (candidate,) = grid.detect_small_grid(evidence)
+    assert ("by a prefix sum" in candidate.advice) is by_prefix_sum
+
+
+@pytest.mark.parametrize(("acting", "shared_out"), [(16.0, False), (16.1, True)])
+def test_turns_in_which_few_lanes_store_may_need_those_before(acting, shared_out):
+    lines = [FROM, LOADED, ("NOP", 1.0), LOAD, MADE, "@P1 " + STORED, FORWARD, LOOP.replace("0x10", "0x30")]
+    evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}, 5: {"acting": acting}})
+    assert stores_in_each_turn(evidence) is shared_out
 
 
 @pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])
