@@ -140,20 +140,22 @@ def test_warps_between_blocks_queue_for_memory_but_hide_its_latency(latency, wor
 
 
 @pytest.mark.parametrize(
-    ("length", "turns", "may_differ"),
+    ("length", "may_differ"),
     [
-        ("LDG.E R3, [R6.64]", 1e9 + 1, True),
-        ("LDS R3, [R6]", 1e9 + 1, True),
-        ("S2R R3, SR_CTAID.X", 1e9 + 1, True),  # a triangle
-        ("S2R R3, SR_CTAID.X", 1e9, False),  # a whole number of turns for each of 100 warps
-        ("MOV R3, c[0x0][0x160]", 1e9 + 1, False),  # as many turns for all
+        ("LDG.E R3, [R6.64]", True),
+        ("LDS R3, [R6]", True),
+        ("S2R R3, SR_CTAID.X", True),  # a triangle
+        ("MOV R3, c[0x0][0x160]", False),  # as many turns for all
     ],
 )
-def test_warps_that_make_as_many_turns_as_all_others_do_not_work_longer(length, turns, may_differ):
-    """Half of the warps are missing on average, as where a queue serves one after the other."""
+def test_warps_that_make_as_many_turns_as_all_others_do_not_work_longer(length, may_differ):
+    """Half of the warps are missing on average, as where a queue serves one after the other.
+
+    A whole number of turns for each of 100 warps, on average, may be half as many for every second one, and half as many again for the others.
+    """
     figures = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
     turn = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x20")
-    lines = ("MOV R2, RZ", length, *((line, turns) for line in turn), "EXIT")
+    lines = ("MOV R2, RZ", length, *((line, 1e9) for line in turn), "EXIT")
     evidence = evidence_of(*lines, figures=figures, waits={"long_scoreboard": 1.0})
     assert bool(names(grid.detect_imbalance, evidence)) == may_differ
 
@@ -178,7 +180,7 @@ def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
     figures = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
     evidence = evidence_of(
         *BY_DATA,
-        (LOAD, 1e9 + 1),
+        (LOAD, 1e9),
         figures=figures,
         busy=dict.fromkeys(BUSY, 0.0),
         waits={"long_scoreboard": 1.0},
@@ -269,7 +271,7 @@ def test_a_whole_number_of_blocks_all_the_time_is_a_limit_and_no_imbalance(held,
     figures = {"occupancy_pct": 100 * held / 12, "occupancy_limit_pct": 100.0, "blocks_by_registers": 12.0,
                "launch__occupancy_limit_blocks": 16.0, "waves": 1.5}  # fmt: skip
     evidence = evidence_of(
-        *BY_DATA, (LOAD, 1e9 + 1), figures=figures, waits={"no_warp": empty, "wait": 1 - empty}
+        *BY_DATA, (LOAD, 1e9), figures=figures, waits={"no_warp": empty, "wait": 1 - empty}
     )
     assert names(grid.detect_imbalance, evidence) + names(grid.detect_last_wave, evidence) == found
 
