@@ -8,10 +8,11 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import makers_of_value, sources_of
+from profiler.analyse.causes.flow.dataflow import makers_of_value, reach, readers_in, sources_of
 from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
+from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
 
@@ -21,7 +22,10 @@ def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
     The block could do without them: all that they execute goes, with their part of the exchange.
     """
     adding = {site: entering for site in evidence.sites if (entering := _count_adding(evidence, site))}
-    if not adding or (part := min(1 - entering / site.executed for site, entering in adding.items())) <= 0:
+    if (
+        not any(_reaches_block(evidence, site) for site in adding)
+        or (part := min(1 - entering / site.executed for site, entering in adding.items())) <= 0
+    ):
         return
     most = max(adding.values())
     gone = {site: part for site in evidence.sites if _count_coming(evidence, site) > most}
@@ -59,6 +63,14 @@ def _count_adding(evidence: Evidence, exchange: Site) -> float:
             sum(_count_entering(evidence, exchange.function, loop) for loop in loops) if is_constant else 0.0
         )
     return 0.0
+
+
+def _reaches_block(evidence: Evidence, exchange: Site) -> bool:
+    """Returns whether a sum, or what shuffles make of it, goes to other warps through shared memory. Else each warp may keep one of its own, as for a row."""
+    readers = readers_in(evidence, exchange.function)
+    made = reach([exchange], lambda one: readers.get(one, ()))
+    has_others = not evidence.shape or evidence.shape.threads > LANES
+    return has_others and any(one.kind == "shared store" for one in made)
 
 
 def _count_entering(evidence: Evidence, function: int, loop: Loop) -> float:
