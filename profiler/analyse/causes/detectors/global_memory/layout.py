@@ -34,13 +34,15 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
     )
     found = {kind: _find_apart(evidence, kind) for kind, *_ in variants}
     together = [site for sites in found.values() for site in sites]
+    by_data = {kind: is_gathered(evidence, sites[0]) for kind, sites in found.items() if sites}
     costs = {kind: _cost(evidence, sites) for kind, sites in found.items()}
     for kind, name, verb, others, advice in variants:
         if not (sites := found[kind]):
             continue
         request, needed = _per_request(sites)
-        # If loads and stores lie apart, the same index causes both, and one change corrects both: of those that cost most.
-        is_most = 2 * costs[kind] >= sum(costs.values())
+        # If loads and stores lie apart in the same way, the same index causes both, and one change corrects both: of those that cost most.
+        # An index that was loaded is another one than that of a thread.
+        is_most = 2 * costs[kind] >= sum(costs.values()) and len(set(by_data.values())) == 1
         of_others = 1 - _unused(sites) / _unused(together)
         mended = together if is_most and of_others >= WORTH_A_CHANGE else sites
         effect, at_most = cheaper_accesses(evidence, mended), None
@@ -50,13 +52,12 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         used = f"{100 * needed / request:.1f}".removesuffix(".0")
         apart = bytes_between_lanes(evidence, sites)
         lanes = f"neighbouring lanes are {apart:,} bytes apart and" if apart else "its lanes"
-        is_by_data = all(is_gathered(evidence, site) for site in sites)
         both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {_sectors_text(needed)} would hold its data: {lanes} "
             f"use {used} % of what is moved.{both if len(mended) > len(sites) else ''}",
-            _advice_apart(evidence, sites, advice, is_by_data),
+            _advice_apart(evidence, sites, advice, by_data[kind]),
             effect,
             {site: site.excess_sectors for site in sites},
             {
@@ -68,7 +69,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
             includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
-            in_triton=_advice_in_triton(evidence, name, sites, is_by_data),
+            in_triton=_advice_in_triton(evidence, name, sites, by_data[kind]),
         )
 
 
