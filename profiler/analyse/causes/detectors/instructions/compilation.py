@@ -151,7 +151,7 @@ def _come_from_constants(evidence: Evidence, sites: Sequence[Site]) -> bool:
 
 
 def _advise_on_arrays(evidence: Evidence) -> str:
-    """Returns where to keep arrays instead. What is too large for registers is too large for shared memory: an SM has a few times as many registers."""
+    """Returns where to keep arrays instead. What is too large for registers seldom fits into shared memory: an SM has no more of it than of registers."""
     reserved, most = _reserved_bytes(evidence), MOST_REGISTERS * WORD_BITS // 8
     return _LARGE_ARRAY.format(reserved, most) if reserved > most else _ARRAY
 
@@ -163,7 +163,7 @@ def _reserved_bytes(evidence: Evidence) -> int:
         for site in evidence.sites
         if _STACK.issubset(site.use.written) and _STACK.issubset(site.use.inputs)
         for operand in site.instruction.operands[2:]
-        if "0x" in operand
+        if re.fullmatch("-?0x[0-9a-f]+", operand)
     )
     # A called function moves the pointer up again at its end.
     return max((amount for amount in moved_down if amount < 2 ** (WORD_BITS - 1)), default=0)

@@ -159,6 +159,7 @@ def test_a_table_of_constants_that_says_the_places_of_an_array_should_be_known_t
         ("IADD3 R1, R1, -0x400, RZ", True),
         ("VIADD R1, R1, 0xfffffc04", False),
         ("VIADD R1, R1, 0xfffffc00", True),
+        ("IADD3 R1, R1, -c[0x0][0x400], RZ", False),  # as many bytes as a parameter says
     ],
 )
 def test_arrays_that_registers_could_not_hold_are_not_advised_to_lie_there(reserving, is_too_large):
