@@ -88,10 +88,10 @@ def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
     return sum(evidence.excess_beyond_l1(site) if in_l2 else site.excess_sectors for site in sites)
 
 
-_GATHERED_IN_TRITON = (
-    "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory; or, where one "
-    "order serves several times, bring the data into it once before (`x[:, index]`)."
-)
+# What helps without sorting where data scatters accesses: loads in CUDA C++, loads in Triton, and stores.
+_KEEP_TABLE = "keep the table in shared memory if it fits"
+_KEEP_IN_ORDER = "where one order serves several times, bring the data into it once before (`x[:, index]`)"
+_LET_GATHER = "store in the order of the work, and let what reads the results gather them"
 _DESPITE_REMAINDERS = (
     " Where offsets are remainders, Triton does not see that they stay neighbours: write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), "
     "BLOCK)`, or use a mask instead."
@@ -100,7 +100,10 @@ _DESPITE_REMAINDERS = (
 
 def _advice_in_triton(evidence: Evidence, name: str, sites: Sequence[Site], by_data: bool) -> str:
     if by_data:
-        return _GATHERED_IN_TRITON
+        return (
+            "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory, or "
+            f"{_KEEP_IN_ORDER if name == 'uncoalesced-loads' else _LET_GATHER}."
+        )
     divides = not find_address_work(evidence, sites).isdisjoint(find_dividing(evidence))
     return IN_TRITON[name] + (_DESPITE_REMAINDERS if divides and name == "uncoalesced-loads" else "")
 
@@ -109,8 +112,8 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_dat
     """Returns how to bring lanes together, by what sets them apart: loaded indices, the elements of each thread, or its index."""
     if by_data:
         return (
-            f"Data says where each lane goes: sort or group the work by that index, so that neighbouring threads {advice}, or keep the "
-            "table in shared memory if it fits."
+            f"Data says where each lane goes: sort or group the work by that index, so that neighbouring threads {advice}, or "
+            f"{_KEEP_TABLE if sites[0].kind == 'global load' else _LET_GATHER}."
         )
     if columns := _columns_of_pieces(evidence, sites):
         return (
