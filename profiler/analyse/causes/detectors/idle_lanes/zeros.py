@@ -22,10 +22,7 @@ def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
     The block could do without them: all that they execute goes, with their part of the exchange.
     """
     adding = {site: entering for site in evidence.sites if (entering := _count_adding(evidence, site))}
-    if (
-        not any(_reaches_block(evidence, site) for site in adding)
-        or (part := min(1 - entering / site.executed for site, entering in adding.items())) <= 0
-    ):
+    if not adding or (part := min(1 - entering / site.executed for site, entering in adding.items())) <= 0:
         return
     most = max(adding.values())
     gone = {site: part for site in evidence.sites if _count_coming(evidence, site) > most}
@@ -48,7 +45,7 @@ def _count_adding(evidence: Evidence, exchange: Site) -> float:
         makers = makers_of_value(evidence, exchange)
     else:
         makers = sources_of(evidence, exchange) if exchange.opcode.startswith(SUMMING) else []
-    if len(makers) != 1 or not is_carried(evidence, makers[0]):
+    if len(makers) != 1 or not is_carried(evidence, makers[0]) or not _reaches_block(evidence, exchange):
         return 0.0
     code, around = evidence.by_function[exchange.function], evidence.innermost_loop(exchange)
     loops: set[Loop] = set()
@@ -69,7 +66,7 @@ def _reaches_block(evidence: Evidence, exchange: Site) -> bool:
     """Returns whether a sum, or what shuffles make of it, goes to other warps through shared memory. Else each warp may keep one of its own, as for a row."""
     readers = readers_in(evidence, exchange.function)
     made = reach([exchange], lambda one: readers.get(one, ()))
-    has_others = not evidence.shape or evidence.shape.threads > LANES
+    has_others = evidence.shape is None or evidence.shape.threads > LANES
     return has_others and any(one.kind == "shared store" for one in made)
 
 
