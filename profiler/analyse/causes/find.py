@@ -18,7 +18,7 @@ from profiler.analyse.causes.detectors.global_memory.atomics import ATOMIC_CONTE
 from profiler.analyse.causes.detectors.instructions.compilation import detect_unoptimised
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.latency import UNNAMED, Effect
+from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.arrays import add_arrays
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
@@ -133,7 +133,7 @@ def _expected_of(evidence: Evidence, candidate: Candidate) -> float:
 def bound_of(evidence: Evidence, candidate: Candidate) -> tuple[float, str | None]:
     """Returns the most that the change could save, and the resource that needs the rest of the time.
 
-    Atomics of one place need their time one after the other, as far as the change leaves them.
+    Atomics of one place need their time one after the other, whatever else is changed.
     """
     if candidate.at_most is not None:
         most, resource = candidate.at_most, candidate.resource or None
@@ -142,17 +142,10 @@ def bound_of(evidence: Evidence, candidate: Candidate) -> tuple[float, str | Non
             candidate.effect, BY_NAME[candidate.name].leaves, candidate.regrouped
         )
     if evidence.atomics_are_contended and not (candidate.name == ATOMIC_CONTENTION or candidate.is_ceiling):
-        beside_atomics = 1 - _left_of_atomics(evidence, candidate.effect)
+        beside_atomics = 1 - evidence.time_of(evidence.of("atomic"))
         if beside_atomics < most:
             return beside_atomics, None
     return most, resource
-
-
-def _left_of_atomics(evidence: Evidence, effect: Effect) -> float:
-    """Returns the part of the time in which warps wait for atomics with a change."""
-    parts = evidence.waiting_for(dict.fromkeys(evidence.of("atomic"), 1.0))
-    left = {reason: max(0.0, part - effect.waits.get(reason, 0.0)) for reason, part in parts.items()}
-    return sum(evidence.model.life_share(reason) * part for reason, part in left.items())
 
 
 def _cause(

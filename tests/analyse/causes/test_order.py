@@ -8,6 +8,7 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
 from profiler.analyse.causes.cause import Cause, Savings
+from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.ceilings import detect_ceilings
 from profiler.analyse.causes.order import in_order
 from profiler.catalog.causes import BY_NAME, GENERAL
@@ -156,3 +157,16 @@ def test_no_other_change_saves_the_time_that_atomics_of_one_place_need_one_after
     assert evidence.time_of(evidence.of("atomic")) == pytest.approx(0.75)
     assert expected[candidate] == pytest.approx(saves)
     assert find.bound_of(evidence, candidate)[0] == pytest.approx(most)
+
+
+@pytest.mark.parametrize(("contended", "most"), [(True, 0.6), (False, 0.9)])
+def test_a_change_that_spares_waiting_for_loads_leaves_what_atomics_of_one_place_need(contended, most):
+    """Warps wait for both for the same reason, and issue for 10 % of the time."""
+    facts = {1: {"waits": {"long_scoreboard": 60}}, 3: {"waits": {"long_scoreboard": 40}}}
+    lines = ("LDG.E R4, [R2.64]", "FADD R4, R4, R6", "ATOMG.E.ADD PT, R5, [R8.64], R7", "FADD R9, R5, R5")
+    evidence = evidence_of(*lines, facts=facts, busy={"issue": 0.1})
+    evidence = replace(evidence, atomics_are_contended=contended)
+    assert evidence.time_of(evidence.of("atomic")) == pytest.approx(0.4)
+    effect = evidence.without(dict.fromkeys(evidence.of("global load"), 1.0))
+    bound, _ = find.bound_of(evidence, Candidate("redundant-global-loads", "", "", effect))
+    assert bound == pytest.approx(most)

@@ -49,14 +49,8 @@ def may_work_differently(evidence: Evidence) -> bool:
     """Returns whether some warps may have more to do than others: indices, or what they load or work out, decide on a branch, or data decides which of them end.
 
     An index decides only where the elements end. Where parameters and counters alone decide, all warps that go on make as many turns.
-    So do all where each instruction ran a whole number of times for each warp.
     """
-    if not evidence.sites:
-        return True
-    launched = evidence.sites[0].executed
-    if all(site.executed % launched == 0 for site in evidence.sites):
-        return False
-    return any(
+    return not evidence.sites or any(
         _differs_by_data(evidence, one)
         or (site.instruction.name == "BRA" and (one.kind == "global load" or _names_index(one)))
         for site in evidence.sites

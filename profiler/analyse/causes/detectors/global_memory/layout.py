@@ -27,10 +27,10 @@ from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 _MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
-_GATHERED_IN_TRITON = (
-    "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory; or, where one "
-    "order serves several times, bring the data into it once before (`x[:, index]`)."
-)
+# What helps without sorting where data scatters accesses: loads in CUDA C++, loads in Triton, and stores.
+_KEEP_TABLE = "keep the table in shared memory if it fits"
+_KEEP_IN_ORDER = "where one order serves several times, bring the data into it once before (`x[:, index]`)"
+_LET_GATHER = "store in the order of the work, and let what reads the results gather them"
 _DESPITE_REMAINDERS = (
     " Where offsets are remainders, Triton does not see that they stay neighbours: write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), "
     "BLOCK)`, or use a mask instead."
@@ -45,13 +45,15 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
     )
     found = {kind: _find_apart(evidence, kind) for kind, *_ in variants}
     together = [site for sites in found.values() for site in sites]
+    by_data = {kind: is_gathered(evidence, sites[0]) for kind, sites in found.items() if sites}
     costs = {kind: _cost(evidence, sites) for kind, sites in found.items()}
     for kind, name, verb, others, advice in variants:
         if not (sites := found[kind]):
             continue
         request, needed = _per_request(sites)
-        # If loads and stores lie apart, the same index causes both, and one change corrects both: of those that cost most.
-        is_most = 2 * costs[kind] >= sum(costs.values())
+        # If loads and stores lie apart in the same way, the same index causes both, and one change corrects both: of those that cost most.
+        # An index that was loaded is another one than that of a thread.
+        is_most = 2 * costs[kind] >= sum(costs.values()) and len(set(by_data.values())) == 1
         of_others = 1 - _unused(sites) / _unused(together)
         mended = together if is_most and of_others >= WORTH_A_CHANGE else sites
         effect, at_most = cheaper_accesses(evidence, mended), None
@@ -61,13 +63,12 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         used = f"{100 * needed / request:.1f}".removesuffix(".0")
         apart = bytes_between_lanes(evidence, sites)
         lanes = f"neighbouring lanes are {apart:,} bytes apart and" if apart else "its lanes"
-        is_by_data = all(is_gathered(evidence, site) for site in sites)
         both = f" Its {others} lie apart too: the saving is that of correcting both at once, and includes theirs."
         yield Candidate(
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {_sectors_text(needed)} would hold its data: {lanes} "
             f"use {used} % of what is moved.{both if len(mended) > len(sites) else ''}",
-            _advice_apart(evidence, sites, advice, is_by_data),
+            _advice_apart(evidence, sites, advice, by_data[kind]),
             effect,
             {site: site.excess_sectors for site in sites},
             {
@@ -79,7 +80,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             at_most=at_most,
             regrouped=evidence.without_idle_lanes(),
             includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
-            in_triton=_advice_in_triton(evidence, name, sites, is_by_data),
+            in_triton=_advice_in_triton(evidence, name, sites, by_data[kind]),
         )
 
 
@@ -100,7 +101,10 @@ def _cost(evidence: Evidence, sites: Iterable[Site]) -> float:
 
 def _advice_in_triton(evidence: Evidence, name: str, sites: Sequence[Site], by_data: bool) -> str:
     if by_data:
-        return _GATHERED_IN_TRITON
+        return (
+            "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory, or "
+            f"{_KEEP_IN_ORDER if name == 'uncoalesced-loads' else _LET_GATHER}."
+        )
     divides = not find_address_work(evidence, sites).isdisjoint(find_dividing(evidence))
     return IN_TRITON[name] + (_DESPITE_REMAINDERS if divides and name == "uncoalesced-loads" else "")
 
@@ -109,8 +113,8 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_dat
     """Returns how to bring lanes together, by what sets them apart: loaded indices, the elements of each thread, or its index."""
     if by_data:
         return (
-            f"Data says where each lane goes: sort or group the work by that index, so that neighbouring threads {advice}, or keep the "
-            "table in shared memory if it fits."
+            f"Data says where each lane goes: sort or group the work by that index, so that neighbouring threads {advice}, or "
+            f"{_KEEP_TABLE if sites[0].kind == 'global load' else _LET_GATHER}."
         )
     if columns := _columns_of_pieces(evidence, sites):
         return (

@@ -12,8 +12,8 @@ from profiler.analyse.causes.flow.dataflow import readers_behind
 from profiler.analyse.causes.flow.lane_values import find_registers_of_threads
 from profiler.catalog.metrics import LANES
 
-# `index & bits` alone, or added to where the block begins.
-_CUT_OFF = re.compile(r"LOP3\.LUT R\d+, R\d+, 0x(\w+), (RZ, 0xc0|R\d+, 0xf8),")
+# `index & bits` alone, or added to where the block begins: the first operand, or the last.
+_CUT_OFF = re.compile(r"LOP3\.LUT R\d+, (R\d+), 0x(\w+), (?:RZ, 0xc0|(R\d+), 0xf8),")
 # Whether a thread is beyond the tile: its element is another one's.
 _BEYOND = re.compile(r"LOP3\.LUT P\d, RZ, R\d+, 0x(\w+), RZ, 0xc0,")
 
@@ -51,8 +51,9 @@ def _count_elements(evidence: Evidence) -> int:
     for site in find_registers_of_threads(evidence):
         for reader in readers_behind(evidence, site):
             kept, tested = (form.match(reader.instruction.text) for form in (_CUT_OFF, _BEYOND))
-            if "SR_TID.X" not in site.instruction.text or not (kept or tested):
+            is_cut = kept and (kept[3] or kept[1]) in site.use.written
+            if "SR_TID.X" not in site.instruction.text or not (is_cut or tested):
                 return 0
-            within |= int(kept[1], 16) if kept else 0
+            within |= int(kept[2], 16) if kept else 0
             beyond |= int(tested[1], 16) if tested else 0
     return 0 if within & beyond else 1 << within.bit_count()

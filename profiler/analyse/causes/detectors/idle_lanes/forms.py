@@ -18,6 +18,7 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
+from profiler.analyse.causes.words_of_triton import LESS_EXCHANGE
 from profiler.catalog.metrics import LANES
 
 _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
@@ -45,11 +46,13 @@ _ONE_FOR_WARP = (
     "One lane of each warp takes part where values pass between warps",
     "Let values pass less often: let each thread take several elements before its warp combines them, or give a warp a row of its "
     "own, for which warps exchange nothing.",
+    LESS_EXCHANGE,
 )
 _STEPS = (
     "Values pass through shared memory in steps in which few lanes take part",
     "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory. If every second "
     "thread is idle from the first step on, launch half as many, and let each combine two elements before it.",
+    LESS_EXCHANGE,
 )
 _BY_DATA = (
     "A test of data sends lanes past what others of their warp do",
@@ -66,8 +69,8 @@ _NO_WORK = (
 )
 
 
-def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, str]:
-    """Returns the sentence and the advice for lanes that are idle in these parts of the instructions."""
+def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, ...]:
+    """Returns the sentence and the advice for lanes that are idle in these parts of the instructions, and that in Triton where it has its own."""
     few = find_turns_for_few(evidence)
     if _are_most(idle, {site for site in idle if site in few}):
         return _FEW_ELEMENTS

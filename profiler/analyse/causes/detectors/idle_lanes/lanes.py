@@ -45,7 +45,9 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     split, idle = find_idle(evidence)
     if split:
         left = {site: part for site, part in split.items() if is_left_early(evidence, site)}
-        said = _TURNS if 2 * _wasted(left) > _wasted(split) else say_what_splits(evidence, split)
+        said: tuple[str, ...] = (
+            _TURNS if 2 * _wasted(left) > _wasted(split) else say_what_splits(evidence, split)
+        )
         yield _wasting("divergent-branches", evidence, split, *said)
     warps = find_warps_without_work(evidence, idle)
     wasted = _wasted(idle)
@@ -107,6 +109,7 @@ def _wasting(
     fractions: Mapping[Site, float],
     sentence: str,
     advice: str,
+    in_triton: str = "",
 ) -> Candidate:
     """Returns the cause of which these parts of the instructions' lanes do nothing."""
     wasted = 100 * _wasted(fractions) / evidence.executed
@@ -120,6 +123,7 @@ def _wasting(
         _for_acting_lanes(evidence, fractions),
         weights,
         {"acting_lanes": lanes, "wasted_lanes_pct": wasted},
+        in_triton=in_triton,
     )
 
 

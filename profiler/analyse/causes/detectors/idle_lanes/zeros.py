@@ -8,10 +8,11 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import makers_of_value, sources_of
+from profiler.analyse.causes.flow.dataflow import makers_of_value, reach, readers_in, sources_of
 from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
+from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
 
@@ -44,7 +45,7 @@ def _count_adding(evidence: Evidence, exchange: Site) -> float:
         makers = makers_of_value(evidence, exchange)
     else:
         makers = sources_of(evidence, exchange) if exchange.opcode.startswith(SUMMING) else []
-    if len(makers) != 1 or not is_carried(evidence, makers[0]):
+    if len(makers) != 1 or not is_carried(evidence, makers[0]) or not _reaches_block(evidence, exchange):
         return 0.0
     code, around = evidence.by_function[exchange.function], evidence.innermost_loop(exchange)
     loops: set[Loop] = set()
@@ -59,6 +60,14 @@ def _count_adding(evidence: Evidence, exchange: Site) -> float:
             sum(_count_entering(evidence, exchange.function, loop) for loop in loops) if is_constant else 0.0
         )
     return 0.0
+
+
+def _reaches_block(evidence: Evidence, exchange: Site) -> bool:
+    """Returns whether a sum, or what shuffles make of it, goes to other warps through shared memory. Else each warp may keep one of its own, as for a row."""
+    readers = readers_in(evidence, exchange.function)
+    made = reach([exchange], lambda one: readers.get(one, ()))
+    has_others = evidence.shape is None or evidence.shape.threads > LANES
+    return has_others and any(one.kind == "shared store" for one in made)
 
 
 def _count_entering(evidence: Evidence, function: int, loop: Loop) -> float:

@@ -158,7 +158,10 @@ def _come_from(memory: str, evidence: Evidence, sites: Sequence[Site]) -> bool:
 
 
 def _advise_on_arrays(evidence: Evidence, placed: Sequence[Site]) -> str:
-    """Returns where to keep arrays instead, by what says the places of the accesses that are indexed. What is too large for registers is too large for shared memory: an SM has a few times as many registers."""
+    """Returns where to keep arrays instead, by what says the places of the accesses that are indexed.
+
+    What is too large for registers seldom fits into shared memory: an SM has no more of it than of registers.
+    """
     for memory, advice in ((_CONSTANTS, _BY_TABLE), (_PARAMETERS, _BY_PARAMETER)):
         if _come_from(memory, evidence, placed):
             return advice
@@ -173,7 +176,7 @@ def _reserved_bytes(evidence: Evidence) -> int:
         for site in evidence.sites
         if _STACK.issubset(site.use.written) and _STACK.issubset(site.use.inputs)
         for operand in site.instruction.operands[2:]
-        if "0x" in operand
+        if re.fullmatch("-?0x[0-9a-f]+", operand)
     )
     # A called function moves the pointer up again at its end.
     return max((amount for amount in moved_down if amount < 2 ** (WORD_BITS - 1)), default=0)

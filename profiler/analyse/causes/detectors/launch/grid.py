@@ -38,7 +38,7 @@ _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threads or blocks that add up their parts of one result."
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
-_SPLIT = "Split the long pieces: one {} lasts for {} % of the time, whatever is started first."
+_SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
 _FEWER_TURNS = (
     "Each turn of a loop stores results of its own: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
     "or in a loop that steps by the whole grid."
@@ -192,21 +192,18 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     if saves <= 0:
         return
     uneven = _find_uneven_loops(evidence)
-    sentence = f"{of_active}: some blocks take much longer than the rest."
-    advice, in_triton = _SHARE_EVENLY, ""
-    # An SM rests while no block is left to take: what still runs then had begun before. Blocks of a single round may each take many pieces.
-    least = active.get("sm_active_least_pct", 100.0)
-    if count_waves(evidence) > 1 and 100 * of_sms > least:
-        lasts = whole_percent(100 - least)
-        advice, in_triton = (_SPLIT.format(what, lasts) for what in ("block", "program"))
     if of_warps > of_sms:
         held = whole_percent(100 * (1 - missing))
         sentence = f"On average, an SM holds {held} % of the warps that fit: some warps work much longer than those beside them."
-    if _are_left_early(evidence, uneven):
-        advice = f"{SHARE_TURNS} Split a list that is still longer than the others."
-    if of_sms >= of_warps and _differ_by_a_block(evidence):
+        advice, in_triton = _advise_on_lengths(evidence, uneven)
+    elif _differ_by_a_block(evidence):
         sentence = f"{of_active}: some have a block more than others."
         advice, in_triton = (_AS_MANY_BLOCKS.format(sms, what) for what in ("blocks", "programs"))
+    else:
+        sentence = f"{of_active}: some blocks take much longer than the rest."
+        advice, in_triton = _advise_on_lengths(
+            evidence, uneven, of_sms, active.get("sm_active_least_pct", 100.0)
+        )
     yield Candidate(
         "load-imbalance",
         sentence,
@@ -217,6 +214,22 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         blames_lines=bool(uneven),
         in_triton=in_triton,
     )
+
+
+def _advise_on_lengths(
+    evidence: Evidence, uneven: Mapping[Site, float], lost: float = 0.0, least: float = 100.0
+) -> tuple[str, str]:
+    """Returns what to do about some work that takes longer than the rest, also in words of Triton where these are others.
+
+    An SM rests while no block is left to take: what still runs then had begun before. Another order saves at most the percentage of the
+    time in which all SMs are active, the `least`: where more is lost, only splitting helps. Blocks of a single round may each take many pieces.
+    """
+    if _are_left_early(evidence, uneven):
+        return f"{SHARE_TURNS} Split a list that is still longer than the others.", ""
+    if count_waves(evidence) > 1 and 100 * lost > least:
+        lasts = whole_percent(100 - least)
+        return _SPLIT.format("block", lasts), _SPLIT.format("program", lasts)
+    return _SHARE_EVENLY, ""
 
 
 def _busy_unevenly(evidence: Evidence) -> tuple[float, dict[str, float], str]:

@@ -18,8 +18,10 @@ from profiler.analyse.causes.evidence.blocks_of_sm import (
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
+from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.words_of_triton import SEVERAL_ROWS
 from profiler.analyse.code.loops import Loop
+from profiler.catalog.metrics import LANES
 from profiler.text import counted, whole_percent
 
 # How many blocks their size allows, two limits say, and another size changes both.
@@ -48,19 +50,19 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
             return
         if _holds_sums(evidence):
             return
-    value = _limit_figure(evidence, name)
+    value, is_small = _limit_figure(evidence, name), name == "block-too-small"
     what = _LIMITS[name].text.format(value)
     if name in _OF_BLOCK_SIZE and value == 1:
         what = "blocks of one thread"
     yield Candidate(
         name,
         f"With {what}, an SM holds {whole_percent(limit)} % of the warps that it could.",
-        _advise(evidence, name),
+        (share_out(evidence) if is_small else "") or _LIMITS[name].advice,
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], _LIMITS[name].figure: value},
-        in_triton=SEVERAL_ROWS if name == "block-too-small" and _adds_up(evidence) else "",
+        in_triton=SEVERAL_ROWS if is_small and _adds_up_alone(evidence) else "",
         # Blocks of a few threads become warps whose lanes are all there.
-        regrouped=evidence.without_idle_lanes() if name == "block-too-small" else {},
+        regrouped=evidence.without_idle_lanes() if is_small else {},
     )
 
 
@@ -159,7 +161,7 @@ _LIMITS = {
     "block-too-small": _Limit(
         "threads_a_block",
         "blocks of {:.0f} threads",
-        "Use blocks of 128 to 256 threads. A block that has one piece of work now (a row, a tile) then takes several.",
+        "Use blocks of 128 to 256 threads. A block that has one piece of work now (a row, a tile) then takes several, such as one for each warp.",
     ),
     "block-size-limits-occupancy": _Limit(
         "threads_a_block",
@@ -168,22 +170,11 @@ _LIMITS = {
     ),
 }
 
-_SEVERAL_PIECES = (
-    "Let a block take several of the pieces of work (rows, tiles) of which it takes one now, such as one for each of 4 to 8 warps. More "
-    "threads for the same piece may have nothing to do."
-)
 
-
-def _advise(evidence: Evidence, name: str) -> str:
-    if name != "block-too-small":
-        return _LIMITS[name].advice
-    has_one_piece = evidence.of("shared load") or _adds_up(evidence)
-    return share_out(evidence) or (_SEVERAL_PIECES if has_one_piece else _LIMITS[name].advice)
-
-
-def _adds_up(evidence: Evidence) -> bool:
-    """Returns whether the lanes of a warp make one value of theirs, such as the sum of a row: the row is the piece of work of a small block."""
-    return any(site.instruction.name == "SHFL" for site in evidence.of("mio"))
+def _adds_up_alone(evidence: Evidence) -> bool:
+    """Returns whether the one warp of a block makes one value of those of its lanes, such as the sum of a row: the row is the block's piece of work."""
+    is_alone = evidence.shape is not None and evidence.shape.threads <= LANES
+    return is_alone and any(site.opcode.startswith(SUMMING) for site in evidence.of("mio"))
 
 
 def _limit_figure(evidence: Evidence, name: str) -> float:

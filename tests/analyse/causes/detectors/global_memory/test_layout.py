@@ -88,6 +88,34 @@ def test_loads_that_data_scatters_are_named_where_the_others_waste_less_than_a_t
     assert candidate.in_triton.startswith("Data says where each element lies") == gathered
 
 
+@pytest.mark.parametrize(
+    ("place", "joint"),
+    [
+        ("IMAD.WIDE R12, R4, 0x4, R14", ["uncoalesced-loads", "uncoalesced-stores"]),  # the same loaded index
+        ("IMAD.WIDE R12, R0, 0x80, R14", []),  # the index of the thread, which no order of the data changes
+    ],
+)
+def test_what_data_scatters_is_corrected_together_only_with_what_data_scatters(place, joint):
+    lines = (LOAD, "IMAD.WIDE R8, R4, 0x4, R10", "LDG.E R5, [R8.64]", place, "STG.E [R12.64], R5")
+    found = list(layout.detect_uncoalesced(evidence_of(*lines, facts={2: APART, 4: APART})))
+    assert [one.name for one in found] == ["uncoalesced-loads", "uncoalesced-stores"]
+    assert [one.name for one in found if "correcting both at once" in one.sentence] == joint
+
+
+@pytest.mark.parametrize(
+    ("access", "in_cuda", "in_triton"),
+    [
+        ("LDG.E R5, [R8.64]", "keep the table in shared memory", "(`x[:, index]`)"),
+        ("STG.E [R8.64], R5", "store in the order of the work", "store in the order of the work"),
+    ],
+)
+def test_only_what_is_loaded_by_an_index_can_lie_in_its_order_before(access, in_cuda, in_triton):
+    lines = (LOAD, "IMAD.WIDE R8, R4, 0x4, R10", access)
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts={2: APART}))
+    assert in_cuda in candidate.advice
+    assert in_triton in candidate.in_triton
+
+
 @pytest.mark.parametrize(("index", "said"), [("I2F.U32.RP R6, R4", True), ("IADD3 R6, R4, 0x1, RZ", False)])
 def test_remainders_are_spoken_of_in_triton_where_the_address_is_divided(index, said):
     lines = (index, "IMAD.WIDE R8, R6, 0x4, R10", "LDG.E R5, [R8.64]")

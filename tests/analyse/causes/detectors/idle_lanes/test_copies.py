@@ -44,6 +44,7 @@ def test_warps_with_the_elements_of_others_ask_again():
     [
         {"block": 8},
         {"element": ELEMENT.replace("0x7", "0x1f")},
+        {"element": "LOP3.LUT R9, R0, 0x7, R9, 0xf8, !PT"},  # what is cut off is where the block begins
         {"element": "IADD3 R9, R9, R0, RZ"},  # each thread has its own
         {"element": "LOP3.LUT R9, R9, 0x7, R0, 0xfc, !PT"},  # what is left is the rest of the index
         {"stores": "LOP3.LUT P0, RZ, R0, 0x1c, RZ, 0xc0, !PT"},  # which threads store is a matter of the element

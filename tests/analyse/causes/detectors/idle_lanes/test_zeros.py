@@ -7,9 +7,10 @@ from profiler.analyse.causes.detectors.idle_lanes.zeros import detect_zeros_adde
 
 WARPS = 800.0
 BEGIN, ADD, GIVE, TAKE = "MOV R4, RZ", "FADD R4, R4, R8", "STS [R5], R4", "LDS R6, [R7]"
+SHUFFLE, OF_WARP = "SHFL.BFLY PT, R9, R4, 0x10, 0x1f", "STS [R5], R9"
 
 
-def found(adding=100.0, begin=BEGIN, add=ADD, give=GIVE, take=TAKE):
+def found(adding=100.0, begin=BEGIN, add=ADD, give=GIVE, passed="NOP", take=TAKE, block=256):
     """The causes that are named where so many of the warps come to a loop of four turns, and add up there what they load."""
     evidence = evidence_of(
         ("S2R R0, SR_TID.X", WARPS),
@@ -21,18 +22,20 @@ def found(adding=100.0, begin=BEGIN, add=ADD, give=GIVE, take=TAKE):
         ("IADD3 R2, R2, 0x400, RZ", 4 * adding),
         ("@P1 BRA 0x40", 4 * adding),
         (give, WARPS),
+        (passed, WARPS),
         ("BAR.SYNC 0x0", WARPS),
         (take, WARPS / 2),
         ("@P2 EXIT", WARPS),
         ("STG.E [R10], R6", 25.0),
         ("EXIT", WARPS),
+        block=block,
     )
     return list(detect_zeros_added(evidence))
 
 
-@pytest.mark.parametrize("give", [GIVE, "SHFL.BFLY PT, R5, R4, 0x10, 0x1f"])
-def test_warps_that_bring_zeros_go_with_their_part_of_the_exchange(give):
-    (one,) = found(give=give)
+@pytest.mark.parametrize(("give", "passed"), [(GIVE, "NOP"), (SHUFFLE, OF_WARP)])
+def test_warps_that_bring_zeros_go_with_their_part_of_the_exchange(give, passed):
+    (one,) = found(give=give, passed=passed)
     assert one.sentence.startswith("88 % of the warps have no element")
     names = [site.instruction.name for site in one.weights]
     assert not {"LDG", "FADD", "STG"} & set(names)
@@ -47,7 +50,9 @@ def test_warps_that_bring_zeros_go_with_their_part_of_the_exchange(give):
         {"take": "LDG.E R6, [R0]"},  # an element of another kind
         {"add": "FADD R4, R8, R9"},  # what the last turn leaves is no sum
         {"give": "STS [R5], R9"},
-        {"give": "SHFL.IDX PT, R5, R4, 0x0, 0x1f"},  # to others, which do not add it up
+        {"give": SHUFFLE.replace("BFLY", "IDX"), "passed": OF_WARP},  # to others, which do not add it up
+        {"block": 32},
+        {"give": SHUFFLE, "passed": "STG.E [R12.64], R9"},  # a warp for each row, some of which are short
     ],
 )
 def test_warps_with_something_of_their_own_stay(changed):

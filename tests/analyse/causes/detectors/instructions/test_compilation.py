@@ -174,6 +174,7 @@ def test_an_element_that_a_parameter_chooses_is_to_be_chosen_without_an_array(in
         ("IADD3 R1, R1, -0x400, RZ", True),
         ("VIADD R1, R1, 0xfffffc04", False),
         ("VIADD R1, R1, 0xfffffc00", True),
+        ("IADD3 R1, R1, -c[0x0][0x400], RZ", False),  # as many bytes as a parameter says
     ],
 )
 def test_arrays_that_registers_could_not_hold_are_not_advised_to_lie_there(reserving, is_too_large):
