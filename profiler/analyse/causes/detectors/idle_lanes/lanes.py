@@ -10,6 +10,7 @@ from profiler.analyse.causes.detectors.idle_lanes.steps import (
     LANE_MISSING,
     find_serving,
     find_unconcerned,
+    guard_of,
     is_whole,
 )
 from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
@@ -68,7 +69,7 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
     split, idle = {}, {}
     # Lanes that a block lacks did not leave by a branch. If lanes are a mean of all instructions, there is no first one.
     of_block = None if evidence.has_costs else _lanes_of_block(evidence)
-    guards = {_guard(site) for site in evidence.of(*ACCESSES)}
+    guards = {guard_of(site) for site in evidence.of(*ACCESSES)}
     unconcerned = find_unconcerned(evidence)
     # One lane waits for a lock, and whatever the others do is as long. Warps execute tensor instructions whole.
     trees = find_in_trees(evidence)
@@ -213,12 +214,7 @@ def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
     The instruction takes the slot of a select that would do the same for all lanes, so no lane could do more
     in it. Where the same lanes also access memory under the predicate, the others lack an element.
     """
-    return is_whole(site) and bool(site.instruction.predicate) and _guard(site) not in of_accesses
-
-
-def _guard(site: Site) -> object:
-    """Returns the predicate and the number of lanes that it lets act, because a predicate register is used for many predicates."""
-    return site.function, site.instruction.predicate, round(site.acting or 0.0)
+    return is_whole(site) and bool(site.instruction.predicate) and guard_of(site) not in of_accesses
 
 
 def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
