@@ -23,6 +23,7 @@ from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 from profiler.analyse.causes.flow.lane_values import (
+    find_last_warps,
     find_warps_without_work,
     is_left_early,
 )
@@ -247,10 +248,12 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     # What is loaded of a sector that L1 holds is no work of L2.
     stored = {site: part for site, part in walking.items() if site.kind == "global store"}
     kept = {"l2": evidence.part_of_l2(stored), "l1": evidence.part_of_l1(alone_in_a_pass | walking)}
+    waits = evidence.waiting_for(waiting)
     alone = _waited_for_at_barriers(evidence, fractions)
+    ended = sum(part for site, part in find_last_warps(evidence).items() if site in fractions)
     return Effect(
         {**effect.resources, **kept, LAUNCH: _not_launched(evidence, effect)},
-        {**(waits := evidence.waiting_for(waiting)), "barrier": max(alone, waits.get("barrier", 0.0))},
+        {**waits, "barrier": max(alone, waits.get("barrier", 0.0)), NO_WARP: ended},
     )
 
 
