@@ -39,7 +39,10 @@ _GOING_WITH_A_LOOP = ("integer", "control", "global load")
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that loops repeat with the same inputs, and products that the addition after them could include."""
-    repeated = find_steady_arithmetic(evidence)
+    # No statement computes the reciprocal in a division of integers: integer-overhead has it.
+    of_integers = set(find_dividing(evidence))
+    steady = find_steady_arithmetic(evidence).items()
+    repeated = {site: part for site, part in steady if site not in of_integers}
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (
         (repeated, *_say_what_repeats(evidence, repeated), ""),
@@ -78,11 +81,8 @@ def _say_what_repeats(evidence: Evidence, repeated: Mapping[Site, float]) -> tup
         line = site.instruction.place
         lines[line] = lines.get(line, 0.0) + part * site.executed
     hottest = max(lines, key=lambda line: lines[line], default=None)
-    of_integers = set(find_dividing(evidence))
     here = [site for site in evidence.of(*ARITHMETIC) if hottest and site.instruction.place == hottest]
-    divides = any(
-        site in repeated and site not in of_integers and site.opcode.startswith(_RECIPROCAL) for site in here
-    )
+    divides = any(site in repeated and site.opcode.startswith(_RECIPROCAL) for site in here)
     changing = any(
         site.use.written and site not in repeated and evidence.innermost_loop(site) for site in here
     )
