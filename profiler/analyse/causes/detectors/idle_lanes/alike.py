@@ -62,8 +62,8 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
     """Returns whether a loop stores in each turn or adds to a sum, and neither its values nor its way depend on the thread or on the turn before.
 
     Only which thread stores may depend on the thread. A turn whose data lies where the turn before says, as in a search or a
-    list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum. What is neither loaded nor stored
-    elsewhere in each turn is no data of that turn.
+    list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum of which all threads make the
+    same. What is neither loaded nor stored elsewhere in each turn is no data of that turn.
     """
     loads, stores = ([site for site in inside if site.kind in kinds] for kinds in (("global load",), _STORES))
     sums = _find_sums(evidence, inside)
@@ -82,11 +82,13 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
             return False
         if site.kind in (*_LOADS, *_FLOATS) and site not in sums and is_carried(evidence, site):
             return False
-    return True
+    function = inside[0].function
+    made = find_depending(evidence.by_function[function], evidence.loops[function], sums) if sums else ()
+    return all(site.kind in _STORES for site in differing.intersection(made))
 
 
 def _find_sums(evidence: Evidence, inside: Sequence[Site]) -> set[Site]:
-    """Returns what adds to the sums of a loop, if nothing else in the loop takes them, and all threads make the same of them: only one may store it.
+    """Returns what adds to the sums of a loop, if nothing else in the loop takes them.
 
     Integers may be counters, from which each turn begins.
     """
@@ -98,9 +100,7 @@ def _find_sums(evidence: Evidence, inside: Sequence[Site]) -> set[Site]:
         taken = set(map(register_of, factors)) if site in sums else site.use.inputs
         if not held.isdisjoint(taken):
             return set()
-    function = inside[0].function
-    made = set(find_depending(evidence.by_function[function], evidence.loops.get(function, []), sums))
-    return sums if all(site.kind in _STORES for site in made & find_differing_in_block(evidence)) else set()
+    return sums
 
 
 def _shared_out(evidence: Evidence, repeated: dict[Site, float], warps: int) -> Effect:
