@@ -97,8 +97,8 @@ def _say_what_repeats(evidence: Evidence, repeated: Mapping[Site, float]) -> tup
             "Compute it once before the loop, and multiply by it instead of dividing.",
         )
     return (
-        "A part of what a loop computes there is the same in every iteration, because its inputs do not change.",
-        "Compute this part once before the loop.",
+        "A loop computes some values that are the same in every iteration, because their inputs do not change.",
+        "Compute these once before the loop.",
     )
 
 

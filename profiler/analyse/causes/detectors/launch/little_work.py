@@ -17,7 +17,7 @@ from profiler.text import whole_percent
 
 _FEWER_WARPS = (
     "Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: several rows at once, a loop over "
-    "blocks, or a larger BLOCK where it is not the row itself."
+    "blocks, or a larger BLOCK (unless it holds a whole row)."
 )
 
 

@@ -147,7 +147,7 @@ def test_what_a_loop_repeats_is_all_but_its_first_turn(turns, spared):
     ("first", "line", "sentence", "advice"),
     [
         ("MUFU.SIN R4, R5", None, "A loop computes the same value in every iteration", "Compute it once before the loop."),
-        ("MUFU.SIN R4, R5", 7, "A part of what a loop computes there is the same in every iteration", "Compute this part once before the loop."),
+        ("MUFU.SIN R4, R5", 7, "A loop computes some values that are the same in every iteration", "Compute these once before the loop."),
         ("MUFU.RCP R4, R5", 7, "A loop computes the reciprocal of a divisor anew in every iteration", "multiply by it instead of dividing."),
     ],
 )  # fmt: skip
