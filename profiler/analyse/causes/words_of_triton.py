@@ -3,7 +3,7 @@ blocks, `num_warps` and `num_stages`."""
 
 from __future__ import annotations
 
-_MORE_EACH = "several rows at once, a loop over blocks, or a larger BLOCK where it is not the row itself"
+_MORE_EACH = "several rows at once, a loop over blocks, or a larger BLOCK (unless it holds a whole row)"
 FEWER_WARPS = f"Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: {_MORE_EACH}."
 SEVERAL_ROWS = (
     "Let a program take several rows at once (a block of two dimensions, reduced along `axis=1`), with 4 to 8 `num_warps`. More warps for one "

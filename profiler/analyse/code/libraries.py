@@ -60,7 +60,7 @@ class Written(NamedTuple):
     @property
     def is_library(self) -> bool:
         of_launcher = bool(_OF_LAUNCHER.match(self.source or ""))
-        return self.is_misplaced or of_launcher or _is_of_library(self.file or "")
+        return self.is_misplaced or of_launcher or is_of_library(self.file or "")
 
     @property
     def is_authors(self) -> bool:
@@ -68,7 +68,7 @@ class Written(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def _is_of_library(file: str) -> bool:
+def is_of_library(file: str) -> bool:
     """Returns whether a source file, with its folder, belongs to a library."""
     return bool(_LIBRARIES.search(file.replace("\\", "/")))
 

@@ -83,9 +83,7 @@ def find_processing(evidence: Evidence) -> Set[Site]:
     for sites in evidence.by_function.values():
         loaded: set[str] = set()
         for site in sites:
-            of_loaded = not (
-                loaded.isdisjoint(site.use.inputs) and loaded.isdisjoint(predicates_in(site.instruction.text))
-            )
+            of_loaded = not loaded.isdisjoint(site.taken)
             if of_loaded and site.kind not in ACCESSES:
                 found.add(site)
             if of_loaded or site.kind in ("global load", "shared load", "local"):

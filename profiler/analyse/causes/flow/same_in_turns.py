@@ -10,9 +10,9 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.registers import predicates_in
 
 _CHANGING: tuple[Kind, ...] = (*ACCESSES, "barrier", "mio")  # what others have stored, or other lanes hold
-_NOBODY = ""
 _END = itemgetter(0)
 
 
@@ -45,7 +45,8 @@ def find_steady(evidence: Evidence, loop: Loop) -> Steady:
     """Returns what is the same in each turn of a loop.
 
     * A register that is written anew in each turn holds the same value there, if the instruction that writes it finds the same.
-    * A value that is written under a predicate counts only for instructions under the same predicate.
+    * A value that is written under a predicate counts only for instructions under the same predicate, until that is written anew, unless
+      the predicate is the same in each turn and the register counted before it.
     * What is written where a branch may pass by counts no further than the end of that code, unless each turn takes the same side of
       the branch and the register counted before it.
     * Nothing counts inside of loops in this one, since they may change it again.
@@ -63,20 +64,27 @@ def find_steady(evidence: Evidence, loop: Loop) -> Steady:
             unknown = passed.pop(ended)
             same = {name: guard for name, guard in same.items() if name not in unknown}
         guard, results = site.instruction.predicate, site.use.results
-        known = same if evidence.innermost_loop(site) is loop else {}
+        is_here = evidence.innermost_loop(site) is loop
+        known = same if is_here else {}
+        for_all = {name for name, whom in known.items() if whom is None}
         alike = {name for name, whom in known.items() if whom in (None, guard)}
         if site.kind in ACCESSES and address_registers(site.instruction) & written <= alike:
             accesses.add(site)
-        is_alike = not _may_change(site) and site.taken & changed <= alike
+        # Whether it acts may change from turn to turn: where it does, it finds the same. A branch then goes another way.
+        chosen_by = predicates_in(guard or "")
+        needed = site.taken if site.kind == "control" else site.taken - chosen_by
+        is_alike = not _may_change(site) and needed & changed <= alike
         if is_alike:
             found.add(site)
         if target := site.leads_to:
             passed.setdefault((target, frozenset(same) if is_alike and guard else frozenset()), set())
         for (_, staying), unknown in passed.items():
             unknown.update(results - staying)
+        if anew := site.use.predicates_written:
+            same = {name: whom for name, whom in same.items() if anew.isdisjoint(predicates_in(whom or ""))}
         for name in results:
-            if is_alike and known is same:
-                same[name] = guard if same.get(name, _NOBODY) is not None else None
+            if is_alike and is_here:
+                same[name] = None if chosen_by & changed | {name} <= for_all else guard
             else:
                 same.pop(name, None)
     return Steady(frozenset(found), frozenset(accesses))

@@ -7,6 +7,7 @@ from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_inde
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
     find_depending,
+    find_processing,
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
@@ -38,6 +39,20 @@ def test_an_address_that_was_changed_between_is_not_the_same():
 def test_only_what_leads_to_an_address_is_address_work():
     evidence = evidence_of("IMAD R0, R1, 0x4, R3", "IADD3 R2, R0, R8, RZ", "IADD3 R9, R10, R11, RZ", "LDG.E R4, [R2]")  # fmt: skip
     assert find_address_work(evidence) == set(evidence.sites[:2])
+
+
+@pytest.mark.parametrize(
+    ("second", "is_processing"),
+    [
+        ("ISETP.NE.AND P0, PT, R0, RZ, PT", False),  # P0 held a test of data, and is written anew
+        ("ISETP.NE.AND P0, PT, R0, RZ, P0", True),
+        ("@P0 IADD3 R0, R0, 0x1, RZ", True),
+        ("@P0 BRA 0x40", True),
+    ],
+)
+def test_a_predicate_that_is_written_anew_processes_nothing_of_what_it_held(second, is_processing):
+    evidence = evidence_of("LDG.E R4, [R2.64]", "ISETP.GT.AND P0, PT, R4, RZ, PT", second, "NOP", "EXIT")
+    assert (evidence.sites[2] in find_processing(evidence)) == is_processing
 
 
 def test_code_that_every_block_repeats_comes_before_code_that_depends_on_the_blocks_index():

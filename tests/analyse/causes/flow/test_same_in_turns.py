@@ -50,6 +50,37 @@ def test_an_address_that_each_turn_finds_anew_is_the_same_if_it_comes_of_the_sam
     assert fixed_in_loop(*makers, LOADED, *written_elsewhere) == pytest.approx(fixed)
 
 
+TESTED = "ISETP.GT.AND P1, PT, R6, R7, PT"
+
+
+@pytest.mark.parametrize(
+    ("makers", "fixed"),
+    [
+        (["@P1 LDC.64 R2, c[0x0][0x218]"], 0.99),
+        (["@P1 LDC.64 R8, c[0x0][0x218]", "@P1 IADD3 R2, R8, 0x8, RZ"], 0.99),
+        (["@!P1 LDC.64 R2, c[0x0][0x218]"], 0.0),  # what it loads by is of another turn
+        (["@P1 LDC.64 R2, c[0x0][0x218]", TESTED], 0.0),  # other turns now load by it
+        (["@P1 LDC.64 R2, c[0x0][R6+0x218]"], 0.0),
+        (["LDC.64 R2, c[0x0][0x210]", "@P1 LDC.64 R2, c[0x0][0x218]"], 0.99),
+    ],
+)
+def test_what_a_predicate_lets_act_in_some_turns_is_the_same_in_those(makers, fixed):
+    lines = [
+        ("MOV R6, R8", 10),
+        *((line, 1000) for line in ["IADD3 R6, R6, 0x1, RZ", TESTED, *makers, f"@P1 {LOADED}"]),
+        ("@P0 BRA 0x10", 1000),
+        ("EXIT", 10),
+    ]
+    evidence = evidence_of(*lines)
+    assert has_fixed_address(evidence, evidence.sites[-3]) == pytest.approx(fixed)
+
+
+def test_an_address_that_only_some_turns_replace_is_not_the_same_for_all():
+    made = ["LDC.64 R2, c[0x0][0x210]", "IADD3 R6, R6, 0x1, RZ", TESTED, "@P1 LDC.64 R2, c[0x0][0x218]"]
+    assert fixed_in_loop(*made, LOADED) == 0
+    assert fixed_in_loop(*made[:1], *made[3:], LOADED) == 0.99  # as each turn does, or none
+
+
 def test_what_an_inner_loop_writes_says_nothing_of_the_loop_around_it():
     lines = (
         ("MOV R6, R8", 10),

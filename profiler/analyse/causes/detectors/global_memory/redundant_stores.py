@@ -37,11 +37,12 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
     }
     if repeated:
         turns = _count_turns(evidence, repeated)
+        often = "again and again" if turns is None else f"{turns:,.0f} times"
         fewer = evidence.without(repeated)
         together = evidence.waiting_for(_loads_held_apart(evidence, repeated), "long_scoreboard")
         yield Candidate(
             "redundant-global-stores",
-            f"A loop stores to the same address in each of its {'' if turns is None else f'{turns:.0f} '}turns: only what the last one stores remains.",
+            f"A loop stores {often} to the same address: only what it stores last remains.",
             "Store once, after the loop, and keep the value in a register until then.",
             Effect(fewer.resources, {**fewer.waits, **together}),
             {site: site.executed for site in repeated},
@@ -63,7 +64,7 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _count_turns(evidence: Evidence, repeated: Mapping[Site, float]) -> float | None:
-    """Returns how many turns the loop of the store that runs most makes, with all copies of it.
+    """Returns in how many turns of its loop the store acts that runs most, with all copies of it: others may pass it by.
 
     Of a loop that the compiler unrolls, each turn has several copies, and a loop behind it makes those turns that are left. Without source
     lines, copies are not told from other stores.

@@ -10,12 +10,15 @@ from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
+    find_depending,
     reach,
     sources_of,
+    written_by_any,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
+from profiler.analyse.code.registers import register_of
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -24,6 +27,8 @@ _STORES: tuple[Kind, ...] = ("global store", "shared store")
 # Threads meet in these, or take turns.
 _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "local")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
+_ADDING = ("FADD", "DADD")
+_MULTIPLY_ADDS = ("FFMA", "DFMA")
 
 
 def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
@@ -43,24 +48,26 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         "idle-lanes",
         f"All threads that come to a loop make every turn of it, with the same values: {whole_percent(share)} % of the executed instructions repeat "
         "what another thread does.",
-        "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block.",
+        "Give each thread turns of its own: begin at the thread's index, go on by the size of the block, and add up over the threads what is a sum "
+        "of all turns.",
         _shared_out(evidence, repeated, evidence.shape.warps_of_block),
         {site: part * site.executed for site, part in repeated.items()},
         {"repeated_instructions_pct": share},
-        in_triton="Let the program load, compute and store a block of elements (`tl.arange`) instead of one element in each turn of a loop: "
-        "all threads of a program compute alike what has only one element.",
+        in_triton="Let the program load, compute and store a block of elements (`tl.arange`; `tl.sum` adds one up) instead of one element in each turn "
+        "of a loop: all threads of a program compute alike what has only one element.",
     )
 
 
 def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
-    """Returns whether a loop stores in each turn, and neither its values nor its way depend on the thread or on the turn before.
+    """Returns whether a loop stores in each turn or adds to a sum, and neither its values nor its way depend on the thread or on the turn before.
 
     Only which thread stores may depend on the thread. A turn whose data lies where the turn before says, as in a search or a
-    list, has to come after it, and so has one that goes on with the result of the turn before. What is neither loaded nor stored
-    elsewhere in each turn is no data of that turn.
+    list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum of which all threads make the
+    same. What is neither loaded nor stored elsewhere in each turn is no data of that turn.
     """
     loads, stores = ([site for site in inside if site.kind in kinds] for kinds in (("global load",), _STORES))
-    if not stores or all(has_fixed_address(evidence, site) for site in loads or stores):
+    sums = _find_sums(evidence, inside)
+    if not (stores or sums) or all(has_fixed_address(evidence, site) for site in loads or stores):
         return False
     if any(site.lanes is not None and site.lanes < LANES for site in inside):  # one thread may work for all
         return False
@@ -73,9 +80,27 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
                 return False
         elif site in differing:
             return False
-        if site.kind in (*_LOADS, *_FLOATS) and is_carried(evidence, site):
+        if site.kind in (*_LOADS, *_FLOATS) and site not in sums and is_carried(evidence, site):
             return False
-    return True
+    function = inside[0].function
+    made = find_depending(evidence.by_function[function], evidence.loops[function], sums) if sums else ()
+    return all(site.kind in _STORES for site in differing.intersection(made))
+
+
+def _find_sums(evidence: Evidence, inside: Sequence[Site]) -> set[Site]:
+    """Returns what adds to the sums of a loop, if nothing else in the loop takes them.
+
+    Integers may be counters, from which each turn begins.
+    """
+    adding = (site for site in inside if site.instruction.name in (*_ADDING, *_MULTIPLY_ADDS))
+    sums = {site for site in adding if is_carried(evidence, site)}
+    held = written_by_any(sums)
+    for site in inside:
+        factors = site.instruction.operands[1:3] if site.instruction.name in _MULTIPLY_ADDS else ()
+        taken = set(map(register_of, factors)) if site in sums else site.use.inputs
+        if not held.isdisjoint(taken):
+            return set()
+    return sums
 
 
 def _shared_out(evidence: Evidence, repeated: dict[Site, float], warps: int) -> Effect:

@@ -10,6 +10,7 @@ from profiler.analyse.causes.detectors.idle_lanes.steps import (
     LANE_MISSING,
     find_idle_while_serving,
     find_unconcerned,
+    guard_of,
     is_whole,
 )
 from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
@@ -22,6 +23,7 @@ from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 from profiler.analyse.causes.flow.lane_values import (
+    find_last_warps,
     find_warps_without_work,
     is_left_early,
 )
@@ -70,7 +72,7 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
     split, idle = {}, {}
     # Lanes that a block lacks did not leave by a branch. If lanes are a mean of all instructions, there is no first one.
     of_block = None if evidence.has_costs else _lanes_of_block(evidence)
-    guards = {_guard(site) for site in evidence.of(*ACCESSES)}
+    guards = {guard_of(site) for site in evidence.of(*ACCESSES)}
     unconcerned = find_unconcerned(evidence)
     # One lane waits for a lock, and whatever the others do is as long. Warps execute tensor instructions whole.
     trees = find_in_trees(evidence)
@@ -217,12 +219,7 @@ def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
     The instruction takes the slot of a select that would do the same for all lanes, so no lane could do more
     in it. Where the same lanes also access memory under the predicate, the others lack an element.
     """
-    return is_whole(site) and bool(site.instruction.predicate) and _guard(site) not in of_accesses
-
-
-def _guard(site: Site) -> object:
-    """Returns the predicate and the number of lanes that it lets act, because a predicate register is used for many predicates."""
-    return site.function, site.instruction.predicate, round(site.acting or 0.0)
+    return is_whole(site) and bool(site.instruction.predicate) and guard_of(site) not in of_accesses
 
 
 def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
@@ -255,10 +252,12 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     # What is loaded of a sector that L1 holds is no work of L2.
     stored = {site: part for site, part in walking.items() if site.kind == "global store"}
     kept = {"l2": evidence.part_of_l2(stored), "l1": evidence.part_of_l1(alone_in_a_pass | walking)}
+    waits = evidence.waiting_for(waiting)
     alone = _waited_for_at_barriers(evidence, fractions)
+    ended = sum(part for site, part in find_last_warps(evidence).items() if site in fractions)
     return Effect(
         {**effect.resources, **kept, LAUNCH: _not_launched(evidence, effect)},
-        {**(waits := evidence.waiting_for(waiting)), "barrier": max(alone, waits.get("barrier", 0.0))},
+        {**waits, "barrier": max(alone, waits.get("barrier", 0.0)), NO_WARP: ended},
     )
 
 

@@ -48,7 +48,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         evidence.without(fractions),
         spared,
         figures,
-        in_triton=_DIVIDE_ONCE_IN_TRITON if _costs_most(spared, dividing) else _COUNT_UP_IN_TRITON,
+        in_triton=_say_in_triton(evidence, spared, dividing),
     )
 
 
@@ -68,6 +68,12 @@ def _say_addresses(
     if evidence.share_executed(dividing) >= WORTH_A_CHANGE:
         return "compute addresses, test bounds or divide integers", f"{advice.removesuffix('.')}; {_CHEAPER}"
     return "compute addresses and test bounds", advice
+
+
+def _say_in_triton(evidence: Evidence, spared: Mapping[Site, float], dividing: Iterable[Site]) -> str:
+    if _costs_most(spared, dividing):
+        return _DIVIDE_ONCE_IN_TRITON
+    return _COUNT_UP_IN_TRITON if _are_in_turns(evidence, spared) else _LESS_IN_TRITON
 
 
 def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES) -> dict[Site, float]:
@@ -90,10 +96,11 @@ _DIVIDE_ONCE_IN_TRITON = (
     "Take // and % of sizes that are known at run time out of the block: let programs be rows (`tl.program_id`) instead of "
     "dividing each index, make sizes `tl.constexpr`, and use 32-bit offsets where they suffice."
 )
-_COUNT_UP_IN_TRITON = (
-    "Compute offsets once, before the loop, and advance them; make strides and sizes `tl.constexpr` where they are fixed, leave out "
-    "masks that are always true, and use 32-bit offsets where they suffice."
+_LESS_IN_TRITON = (
+    "Make strides and sizes `tl.constexpr` where they are fixed, leave out masks that are always true, and use 32-bit offsets where they "
+    "suffice."
 )
+_COUNT_UP_IN_TRITON = f"Compute offsets once, before the loop, and advance them. {_LESS_IN_TRITON}"
 _CHEAPER = "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor."
 _DIVIDE_ONCE = (
     "Divide once for several elements (such as those of a row), or let indices count up from turn to turn instead of dividing "

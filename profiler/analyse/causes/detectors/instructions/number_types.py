@@ -204,7 +204,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         said += "."
     warps = _more_warps(evidence, sites)
     if warps >= _WORTH_SAYING:
-        said += f" Without pairs of registers, an SM would hold {warps:.2g} times as many warps."
+        said += f" A double takes two registers: without doubles, an SM would hold {warps:.2g} times as many warps."
     yield Candidate(
         "fp64-arithmetic",
         said,

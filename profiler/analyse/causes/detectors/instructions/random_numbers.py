@@ -36,6 +36,7 @@ def detect_unused_numbers(evidence: Evidence) -> Iterable[Candidate]:
         return
     evaluating = {*products, *(site for site in makers if site.instruction.name == _MIXING)}
     share = 100 * evidence.share_executed(evaluating)
+    drawn_by = "tl.rand" if numbers == 1 else "tl.randn"  # which makes one normal number of two uniform ones
     spared = dict.fromkeys(evaluating, 1 - numbers / _NUMBERS)
     yield Candidate(
         "redundant-instructions",
@@ -46,6 +47,6 @@ def detect_unused_numbers(evidence: Evidence) -> Iterable[Candidate]:
         evidence.without(spared),
         {site: part * site.executed for site, part in spared.items()},
         {"numbers_used": float(numbers), "philox_pct": share},
-        in_triton="Draw four numbers at once, by `tl.rand4x` in place of `tl.rand`: for four parts of the block, or for several masks of one "
-        "element.",
+        in_triton=f"Draw four numbers at once, by `{drawn_by}4x` in place of `{drawn_by}`: for four parts of the block, or for several uses of "
+        "one element.",
     )

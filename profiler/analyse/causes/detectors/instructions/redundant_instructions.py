@@ -37,7 +37,10 @@ _GOING_WITH_A_LOOP = ("integer", "control", "global load")
 
 def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that loops repeat with the same inputs, and products that the addition after them could include."""
-    repeated = find_steady_arithmetic(evidence)
+    # No statement computes the reciprocal in a division of integers: integer-overhead has it.
+    of_integers = set(find_dividing(evidence))
+    steady = find_steady_arithmetic(evidence).items()
+    repeated = {site: part for site, part in steady if site not in of_integers}
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (
         (repeated, *_say_what_repeats(evidence, repeated), ""),
@@ -76,11 +79,8 @@ def _say_what_repeats(evidence: Evidence, repeated: Mapping[Site, float]) -> tup
         line = site.instruction.place
         lines[line] = lines.get(line, 0.0) + part * site.executed
     hottest = max(lines, key=lambda line: lines[line], default=None)
-    of_integers = set(find_dividing(evidence))
     here = [site for site in evidence.of(*ARITHMETIC) if hottest and site.instruction.place == hottest]
-    divides = any(
-        site in repeated and site not in of_integers and site.opcode.startswith(_RECIPROCAL) for site in here
-    )
+    divides = any(site in repeated and site.opcode.startswith(_RECIPROCAL) for site in here)
     changing = any(
         site.use.written and site not in repeated and evidence.innermost_loop(site) for site in here
     )
@@ -95,8 +95,8 @@ def _say_what_repeats(evidence: Evidence, repeated: Mapping[Site, float]) -> tup
             "Compute it once before the loop, and multiply by it instead of dividing.",
         )
     return (
-        "A part of what a loop computes there is the same in every iteration, because its inputs do not change.",
-        "Compute this part once before the loop.",
+        "A loop computes some values that are the same in every iteration, because their inputs do not change.",
+        "Compute these once before the loop.",
     )
 
 

@@ -33,6 +33,7 @@ from profiler.analyse.causes.flow.arithmetic.only_compared import (
 )
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
 from profiler.analyse.causes.flow.dataflow import changed_in
+from profiler.analyse.code.libraries import is_of_library
 from profiler.analyse.code.math_functions.compared import compared_function
 from profiler.analyse.code.math_functions.lasting import is_of_remainder, lasting_function
 from profiler.analyse.code.math_functions.sizes import (
@@ -94,11 +95,12 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_doubles = sum(spared[site] for site in _find_of_doubles(evidence))
     of_roots = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in roots.items())
     of_compared = sum(part for site, part in spared.items() if site.instruction.place in places)
+    of_library = sum(part for site, part in spared.items() if is_of_library(site.instruction.file or ""))
     most = sum(spared.values()) / 2
     names, advice = advise_on_functions(spared, dropped)
     for_loads = evidence.time_of(find_loads_between_slow_paths(evidence), _LOADS)
     apart = for_loads > evidence.time_of(spared)
-    in_triton = advice if advice == WITHOUT_FAST_FORM else ""
+    in_triton = advice if advice == WITHOUT_FAST_FORM else _OF_LIBRARY if of_library > most else ""
     if of_powers > most:
         advice = by_products(powers)
         in_triton = powers_in_triton(advice)
@@ -127,6 +129,11 @@ _BY_SQUARES = "Compare the squares instead of the roots (`x * x + y * y < r * r`
 _BY_ARGUMENTS = (
     "Compare the arguments instead of the values: `acosf(x) < a` where `x > cosf(a)`, which is computed once; two angles by a cross "
     "product. If only the least is wanted, evaluate the function for that one, at the end."
+)
+# As `tl.randn` does, for each normal number. An option of nvcc changes such code as well.
+_OF_LIBRARY = (
+    "The functions are in code of a library that the kernel calls: call it less often, for several results at once if it can give them "
+    "(as `tl.randn4x` does), or write what it does with the fast forms (`tl.exp2`, `tl.rsqrt`)."
 )
 _OF_DOUBLES = (
     "Functions of doubles have no fast forms: write powers with a small whole exponent as products (`x * x * x`), evaluate a function less "

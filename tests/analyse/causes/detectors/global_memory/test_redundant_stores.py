@@ -31,7 +31,7 @@ def test_a_store_whose_address_stays_is_overwritten_by_the_next_turn(store, foun
     evidence = evidence_of(*SUM, (store, 800.0), *TURN)
     assert names(redundant_stores.detect_redundant_stores, evidence) == found
     for candidate in redundant_stores.detect_redundant_stores(evidence):
-        assert "each of its 8 turns" in candidate.sentence
+        assert "stores 8 times to the same address" in candidate.sentence
         assert candidate.effect.resources["lsu"] == pytest.approx(
             0.5 * 7 / 8
         )  # half of the accesses are stores
@@ -53,6 +53,13 @@ def test_a_store_that_acts_in_one_turn_of_eight_overwrites_nothing(acting, found
     facts = {4: {"lanes": 32.0, "acting": acting}}
     evidence = evidence_of(*SUM, ("@P1 STG.E [R8.64], R4", 800.0), *TURN, facts=facts)
     assert names(redundant_stores.detect_redundant_stores, evidence) == found
+
+
+def test_a_loop_that_passes_its_store_by_in_half_of_its_turns_stores_half_as_often():
+    passing_by = (("@P1 BRA 0x60", 800.0), ("STG.E [R8.64], R4", 400.0))
+    evidence = evidence_of(*SUM, *passing_by, *TURN)
+    (candidate,) = redundant_stores.detect_redundant_stores(evidence)
+    assert "stores 4 times to the same address" in candidate.sentence
 
 
 CYCLES = "lts__cycles_elapsed.max"  # of L2

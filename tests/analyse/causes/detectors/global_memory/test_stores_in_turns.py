@@ -14,7 +14,7 @@ def find_stores(*lines, **more):
 
 def test_of_four_stores_in_a_row_to_one_address_the_last_one_remains():
     (candidate,) = find_stores(*TURN * 4)
-    assert "each of its 4 turns" in candidate.sentence
+    assert "stores 4 times to the same address" in candidate.sentence
     assert candidate.effect.resources["lsu"] == pytest.approx(1 / 2 * 3 / 4)
 
 
@@ -35,7 +35,7 @@ def test_of_two_stores_to_one_address_both_are_needed_with_something_between_the
 def test_unrolled_turns_count_beside_those_that_the_loop_makes():
     turns = (*TURN * 2, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10")
     (candidate,) = find_stores("MOV R4, RZ", *((line, 800.0) for line in turns))
-    assert "each of its 16 turns" in candidate.sentence
+    assert "stores 16 times to the same address" in candidate.sentence
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,11 @@ def test_sums_that_an_unrolled_loop_finds_anew_in_each_turn_of_the_loop_around_i
 
 
 @pytest.mark.parametrize(
-    ("source", "said"), [({"line": 7}, "each of its 43 turns"), ({"file": None}, "each of its turns")]
+    ("source", "said"),
+    [
+        ({"line": 7}, "stores 43 times to the same address"),
+        ({"file": None}, "stores again and again to the same address"),
+    ],
 )
 def test_turns_are_those_of_all_copies_and_of_the_loop_that_makes_the_rest(source, said):
     """100 warps make 10 turns of four copies, which branches keep apart, and 3 of the loop behind: 43 in all.

@@ -26,8 +26,8 @@ ELEMENT_BY_ELEMENT = (
 LOAD, MULTIPLY, STORE = 5, 6, 7
 
 
-def parts_in(replaced=None, block=128, turns=64, lanes=32.0):
-    """Returns the part of each instruction that other threads repeat, if some of the lines are others."""
+def parts_in(replaced=None, block=128, turns=64, lanes=32.0, after=()):
+    """Returns the part of each instruction that other threads repeat, if some of the lines are others, and others come `after` the loop."""
     lines = [(replaced or {}).get(place, line) for place, line in enumerate(ELEMENT_BY_ELEMENT)]
     lines = [
         (line, 6400) if isinstance(line, str) and LOAD <= place < 12 else line
@@ -35,6 +35,7 @@ def parts_in(replaced=None, block=128, turns=64, lanes=32.0):
     ]
     lines = [line if isinstance(line, str) or line[1] == 100 else (line[0], 100 * turns) for line in lines]
     facts = {place: {"lanes": lanes} for place in range(LOAD, len(lines) - 1)}
+    lines[-1:-1] = after
     evidence = evidence_of(*lines, block=block, facts=facts)
     found = list(detect_repeated_by_threads(evidence))
     return [found[0].weights.get(site, 0.0) / site.executed if found else 0.0 for site in evidence.sites]
@@ -69,6 +70,30 @@ def test_no_more_threads_can_share_the_turns_than_a_block_has():
 )
 def test_a_loop_is_no_repetition_where_threads_or_turns_differ(replaced):
     assert parts_in(replaced) == [0.0] * len(ELEMENT_BY_ELEMENT)
+
+
+@pytest.mark.parametrize(
+    "adding", ["FADD R9, R9, R8", "FFMA R9, R8, R8, R9", "DADD R10, R10, R8", "FFMA R9, R8, R3, R9"]
+)
+def test_turns_that_only_add_to_a_sum_can_be_shared_out_and_added_up(adding):
+    assert parts_in({MULTIPLY: adding, STORE: "NOP"}, after=["@!P2 STG.E [R4.64], R9"])[LOAD] == pytest.approx(1 - 1 / 64)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("replaced", "after"),
+    [
+        ({MULTIPLY: "FFMA R9, R9, R8, R8"}, []),  # a power and not a sum
+        ({STORE: "@!P2 STG.E [R4.64], R9"}, []),  # each turn stores how far the sum has come
+        ({8: "FSETP.LT.AND P1, PT, R9, R8, PT"}, []),  # the sum may end the loop
+        ({MULTIPLY: "IADD3 R9, R9, R8, RZ"}, []),  # perhaps a counter
+        ({MULTIPLY: "FADD R9, R9, R0"}, []),  # each thread adds what is its own
+        ({}, ["FMUL R9, R9, R0"]),  # or makes its own of the sum
+        ({LOAD: "NOP"}, []),  # nothing is loaded
+    ],
+)
+def test_a_sum_is_no_repetition_where_turns_follow_from_it_or_threads_go_on_with_it(replaced, after):
+    summing = {MULTIPLY: "FADD R9, R9, R8", STORE: "NOP"} | replaced
+    assert parts_in(summing, after=[*after, "@!P2 STG.E [R4.64], R9"]) == [0.0] * (len(ELEMENT_BY_ELEMENT) + 1 + len(after))  # fmt: skip
 
 
 CLEAR = {LOAD: "NOP", MULTIPLY: "NOP", STORE: "STS.U8 [R4], RZ"}

@@ -49,6 +49,23 @@ def test_lanes_of_a_whole_warp_that_are_predicated_off_are_idle_where_they_lack_
     assert {site.opcode for site in _idle(evidence_of(*lines, facts=facts))} == set(found)
 
 
+@pytest.mark.parametrize(
+    ("sectors", "found"),
+    [
+        (50.0, set()),  # at most half of the warps take one, and must then act whole
+        (60.0, {"LDG", "FADD"}),  # in half as many lanes as all, some of these have fewer
+        (100.0, {"LDG", "FADD"}),
+        (None, {"LDG", "FADD"}),
+    ],
+)
+def test_a_predicate_keeps_whole_warps_from_what_is_loaded_in_too_few_sectors_for_more(sectors, found):
+    facts = {place: {"lanes": 32.0, "acting": 16.0} for place in range(3)}
+    facts[0]["sectors"] = sectors
+    lines = ("@P0 LDG.E.CONSTANT R5, [R2.64]", "@P0 FADD R4, R4, R5", "@!P0 FADD R6, R4, R5")
+    idle = _idle(evidence_of(*lines, facts=facts))
+    assert {site.instruction.name for site in idle if site.instruction.predicate == "P0"} == found
+
+
 @pytest.mark.parametrize(("predicate", "found"), [("P0", {"LDS"}), ("!PT", set())])
 def test_what_the_compiler_pads_copies_with_acts_for_no_lane_whatever_the_code_is(predicate, found):
     facts = {0: {"lanes": 32.0, "acting": 0.0}}

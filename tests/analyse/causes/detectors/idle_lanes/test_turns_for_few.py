@@ -31,7 +31,7 @@ def made_of(loop, first=(), behind=()):
     lines = [(line.replace("0x20", f"{16 * len(before):#x}"), acting) for line, acting in loop.values()]
     facts = {place: {"lanes": ALL, "acting": ALL} for place in range(len(before))}
     facts |= {
-        place: {"lanes": ALL, "acting": acting, "sectors": 200.0, "ideal_sectors": 200.0}
+        place: {"lanes": ALL, "acting": acting, "sectors": 1600.0, "ideal_sectors": 1600.0}
         for place, (_, acting) in enumerate(lines, len(before))
     }
     after = ((line, 100.0) for line in (*behind, "EXIT"))

@@ -114,7 +114,9 @@ def test_values_of_one_register_leave_places_for_more_warps(registers, pairs, by
     )
     (candidate,) = number_types.detect_fp64(evidence)
     assert candidate.effect.warps == pytest.approx(warps)
-    assert ("Without pairs of registers, an SM would hold" in candidate.sentence) == (warps > 1)
+    assert ("A double takes two registers: without doubles, an SM would hold" in candidate.sentence) == (
+        warps > 1
+    )
 
 
 def test_conversions_count_unless_they_belong_to_a_division_of_integers():

@@ -39,6 +39,8 @@ def test_numbers_that_were_drawn_and_are_not_used_go(words):
     assert candidate.weights
     assert set(candidate.weights.values()) == {100 * fraction}
     assert f"{len(words)} of the four" in candidate.sentence
+    assert ("by `tl.rand4x` in place of `tl.rand`:" in candidate.in_triton) == (len(words) == 1)
+    assert ("by `tl.randn4x` in place of `tl.randn`:" in candidate.in_triton) == (len(words) == 2)
 
 
 @pytest.mark.parametrize("words", [[0, 1, 2], [0, 1, 2, 3]])

@@ -90,6 +90,19 @@ def test_what_serves_nothing_but_arithmetic_that_is_repeated_is_spared_with_it(t
     assert {site.opcode for site in evidence.sites[1:5] if site in spared} == found
 
 
+@pytest.mark.parametrize(
+    ("convert", "back", "found"),
+    [
+        ("I2F.U32.RP R8, R5", "F2I.FTZ.U32.TRUNC.NTZ R9, R8", []),  # of `n / m`: no statement computes it
+        ("I2FP.F32.U32 R8, R5", "FMUL R9, R6, R8", ["redundant-instructions"]),
+    ],
+)
+def test_the_reciprocal_in_a_division_of_integers_is_not_for_the_author_to_take_out(convert, back, found):
+    turn = (convert, "MUFU.RCP R8, R8", back, "IADD3 R6, R6, R9, RZ", LOOP)
+    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn), line=7)
+    assert names(redundant_instructions.detect_redundant_instructions, evidence) == found
+
+
 def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_product():
     assert names(
         redundant_instructions.detect_redundant_instructions,
@@ -134,7 +147,7 @@ def test_what_a_loop_repeats_is_all_but_its_first_turn(turns, spared):
     ("first", "line", "sentence", "advice"),
     [
         ("MUFU.SIN R4, R5", None, "A loop computes the same value in every iteration", "Compute it once before the loop."),
-        ("MUFU.SIN R4, R5", 7, "A part of what a loop computes there is the same in every iteration", "Compute this part once before the loop."),
+        ("MUFU.SIN R4, R5", 7, "A loop computes some values that are the same in every iteration", "Compute these once before the loop."),
         ("MUFU.RCP R4, R5", 7, "A loop computes the reciprocal of a divisor anew in every iteration", "multiply by it instead of dividing."),
     ],
 )  # fmt: skip

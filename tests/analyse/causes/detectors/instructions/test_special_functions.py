@@ -75,3 +75,16 @@ def test_called_functions_of_doubles_have_no_fast_forms(arithmetic, of_doubles):
     (found,) = special_functions.detect_special_functions(evidence_of(*lines, file=None))
     assert ("write powers with a small whole exponent as products" in found.advice) == of_doubles
     assert ("`__expf`" in found.advice) != of_doubles
+
+
+@pytest.mark.parametrize(
+    ("file", "says_so"),
+    [("/opt/python/site-packages/triton/language/random.py", True), ("/home/me/language/random.py", False)],
+)
+def test_who_calls_a_library_can_call_it_less_often_and_has_not_written_its_functions(file, says_so):
+    cosine = [*["FMUL R4, R4, R4"] * 7, "FFMA R5, R4, R5, -0.0013887860113754868507"]
+    (candidate,) = special_functions.detect_special_functions(evidence_of(*cosine, file=file, line=184))
+    assert candidate.in_triton.startswith("The functions are in code of a library") == says_so
+    assert (
+        "`__expf`" in candidate.advice
+    )  # in CUDA C++, where an option of the compiler changes that code too

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 from made_evidence import BUSY, FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, names
 
+from profiler.analyse.causes.detectors.idle_lanes.lanes import detect_idle_lanes
 from profiler.analyse.causes.detectors.launch import grid, little_work
 from profiler.analyse.causes.evidence.latency import UNNAMED, Places
+from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.branch_conditions import may_work_differently
 from profiler.analyse.causes.flow.loop_carried import stores_in_each_turn
 
@@ -218,6 +220,28 @@ def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
     )
     found = list(grid.detect_imbalance(evidence))
     assert [one.saves for one in found] == ([] if saves is None else [pytest.approx(saves)])
+
+
+@pytest.mark.parametrize(("lanes", "explained"), [(1.0, 31 / 32), (32.0, 0.0)])
+def test_warps_that_have_ended_while_one_lane_of_their_block_works_on_are_for_idle_lanes(lanes, explained):
+    """Half of the places are empty, and half of the samples are behind the exit of all warps but one of each block."""
+    evidence = evidence_of(
+        *BY_DATA,
+        ("@P0 EXIT", 1e9 + 1),
+        ("FADD R4, R4, R6", 1000),
+        figures={"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0},
+        busy=dict.fromkeys(BUSY, 0.0),
+        waits={"long_scoreboard": 1.0},
+        facts={len(BY_DATA) + 1: {"lanes": lanes}},
+    )
+    for site in (evidence.sites[0], evidence.sites[-1]):
+        site.instruction = replace(site.instruction, samples=50)
+    (candidate,) = grid.detect_imbalance(evidence)
+    assert candidate.saves == pytest.approx(0.5 * (1 - 0.5 * explained))
+    idle = [one for one in detect_idle_lanes(evidence) if one.effect.waits[NO_WARP]]
+    assert [one.effect.waits[NO_WARP] for one in idle] == (
+        [pytest.approx(0.5 * explained)] if explained else []
+    )
 
 
 @pytest.mark.parametrize(
