@@ -28,7 +28,12 @@ _NOTHING: _Positions = frozenset()
 def is_carried(evidence: Evidence, site: Site) -> bool:
     """Returns whether a result depends on itself in the iteration before: a sum, a counter, or a load that follows a list or searches a sorted array."""
     loop = evidence.innermost_loop(site)
-    return loop is not None and site.instruction.offset in _carried_in(loop)
+    return loop is not None and is_carried_by(loop, site)
+
+
+def is_carried_by(loop: Loop, site: Site) -> bool:
+    """Returns whether a result depends on itself in the turn before of this loop, which need not be the innermost one."""
+    return site.instruction.offset in _carried_in(loop)
 
 
 def follows_itself(evidence: Evidence) -> bool:
