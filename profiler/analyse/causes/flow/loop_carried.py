@@ -49,13 +49,13 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
     """Returns whether warps spend most of the time in a loop of which most turns store results of their own, so that blocks can share the turns out.
 
     A turn may start from what the one before has left in shared memory, or in an array that it loads as well. Where few turns store,
-    as in a search, those before may say where.
+    as in a search, those before may say where. What is added to memory without asking for the result is stored as well.
     """
     return _take_most_of_the_time(
         evidence,
         [
             loop
-            for loop in evidence.loops_around(evidence.of("global store"))
+            for loop in evidence.loops_around(_stores_in(evidence.sites))
             if _stores_its_own(evidence, loop)
         ],
     )
@@ -63,7 +63,7 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
 
 def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:
     inside = evidence.inside(loop)
-    stores = [one for one in inside if one.kind == "global store" and evidence.innermost_loop(one) == loop]
+    stores = [one for one in _stores_in(inside) if evidence.innermost_loop(one) == loop]
     loaded = {array for one in inside if one.kind == "global load" for array in find_pointers(evidence, one)}
     return (
         not any(one.kind == "barrier" or one.stores_in_shared for one in inside)
@@ -73,6 +73,14 @@ def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:
             2 * one.executed > inside[-1].executed and not has_fixed_address(evidence, one) for one in stores
         )
     )
+
+
+def _stores_in(sites: Iterable[Site]) -> list[Site]:
+    return [
+        one
+        for one in sites
+        if one.kind == "global store" or (one.kind == "atomic" and one.opcode.startswith("RED"))
+    ]
 
 
 def _take_most_of_the_time(evidence: Evidence, loops: Iterable[Loop]) -> bool:
