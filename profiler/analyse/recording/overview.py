@@ -37,7 +37,7 @@ from profiler.catalog.metrics import HEADLINE, READY
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
-from profiler.text import counted, duration, place_name, source_name
+from profiler.text import counted, duration, first_of, place_name, source_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -332,8 +332,8 @@ def _rules(run: Run, kernel: str) -> list[SheetRule]:
     """Lists Nsight Compute's own findings for the kernel, the largest estimate first, once for each source line.
 
     Each launch repeats them with slightly other figures, so only the first launch counts for which a rule
-    fired. If several equal findings are about instructions without known lines, the first is listed, and the
-    others are counted.
+    fired. If several equal findings are about instructions without known lines, or about lines, the first is
+    listed, and the others are counted.
     """
     launches = run.table("launches").select(["launch", "kernel"]).to_pylist()
     numbers = {row["launch"] for row in launches if row["kernel"] == kernel}
@@ -351,15 +351,21 @@ def _rules(run: Run, kernel: str) -> list[SheetRule]:
             rule = SheetRule(**{**said, "message": message, "causes": list(causes_of_rule(row))})
             what = (rule.file, rule.line) if rule.line else rule.offset is not None or rule.message
             found.setdefault((row["rule"], rule.section, what), []).append(rule)
-    return sorted(map(_one_rule, found.values()), key=lambda rule: -(rule.speedup_pct or 0.0))
+    alike: dict[tuple[object, ...], list[SheetRule]] = {}
+    for rule in map(_one_rule, found.values()):
+        alike.setdefault((rule.section, rule.file, rule.line is None, rule.message), []).append(rule)
+    return sorted(map(_one_rule, alike.values()), key=lambda rule: -(rule.speedup_pct or 0.0))
 
 
 def _one_rule(alike: Sequence[SheetRule]) -> SheetRule:
     first = max(alike, key=lambda rule: rule.speedup_pct or 0.0)
-    others = len({rule.offset for rule in alike} - {first.offset})
-    if not others or first.line:
+    offsets = {rule.offset for rule in alike} - {first.offset}
+    lines = {rule.line for rule in alike} - {first.line}
+    elsewhere = counted(len(lines or offsets), "other line" if lines else "other instruction")
+    if lines:
+        elsewhere += f" ({first_of([str(line) for line in sorted(filter(None, lines))], _MOST_LINES)})"
+    elif not offsets or first.line:
         return first
-    elsewhere = counted(others, "other instruction", "other instructions")
     return replace(first, message=f"{first.message} The same holds at {elsewhere}.")
 
 

@@ -271,7 +271,8 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
     if shape.shared_bytes:
         is_more = allocated is not None and allocated > shape.shared_bytes
         reserved = f" ({allocated:,.0f} with CUDA's)" if is_more else ""
-        facts.append(f"{shape.shared_bytes:,} bytes of shared memory a block{reserved}")
+        size = f"{shape.shared_bytes:,} byte{'s' * (shape.shared_bytes != 1)}"
+        facts.append(f"{size} of shared memory a block{reserved}")
     if several:
         facts.append(launches_text(shape))
     return ", ".join(facts)

@@ -178,6 +178,30 @@ def test_stores_are_blamed_where_warps_wait_most_for_the_loads_around_them(elsew
     assert ("before the first store" in candidate.advice) == advised
 
 
+@pytest.mark.parametrize(
+    ("load", "store", "advised"),
+    [
+        (LOAD, STORE, True),
+        (LOAD, (STORE, 99.0), False),  # some turns store nothing
+        ("LDG.E.CONSTANT R4, [R2.64]", STORE, False),
+        (LOAD, "STG.E [R14.64], R4", False),  # at the same place in each turn, which another cause names
+    ],
+)
+def test_stores_of_each_turn_keep_an_unrolled_loop_from_loading_ahead(load, store, advised):
+    turn = (
+        load,
+        "FADD R4, R4, R5",
+        store,
+        "IADD3 R2, R2, 0x4, RZ",
+        "IADD3 R10, R10, 0x4, RZ",
+        "@P0 BRA 0x10",
+    )
+    evidence = evidence_of(("NOP", 1.0), *turn, "EXIT", facts={2: WAITED_FOR})
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert ("before the first of them stores" in candidate.advice) == advised
+    assert ("unroll the loop" in candidate.advice) != advised
+
+
 DIVISION = (
     "I2F.RP R4, R8",
     "MUFU.RCP R4, R4",

@@ -46,13 +46,27 @@ def test_every_line_that_a_rule_marks_is_there(make_run):
         (0, "A", "small", 1.0, None),
         (0, "B", "large", 9.0, None),
         (0, "B", "this line", None, 18),
-        (0, "B", "this line", None, 19),
-        (0, "B", "this line", None, 19),
+        (0, "B", "that line.", None, 19),
+        (0, "B", "that line.", None, 19),
     )
     assert [(rule.message, rule.line) for rule in sheet.rules] == [
-        ("large", None), ("small", None), ("this line", 18), ("this line", 19),
+        ("large", None), ("small", None), ("this line", 18), ("that line.", 19),
     ]  # fmt: skip
     assert "S, a.cu:18: this line" in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "elsewhere"),
+    [
+        ([18, 12], "1 other line (12)"),
+        ([18, *range(30, 24, -1)], "6 other lines (25, 26, 27, 28, 29 and 1 more)"),
+    ],
+)
+def test_what_a_rule_says_of_many_lines_alike_is_said_once(make_run, lines, elsewhere):
+    sheet, *_ = sheet_of(make_run, *((0, "B", "This line.", None, line) for line in lines))
+    assert [(rule.message, rule.line) for rule in sheet.rules] == [
+        (f"This line. The same holds at {elsewhere}.", 18)
+    ]
 
 
 def test_a_rule_speaks_for_one_launch(make_run):

@@ -128,18 +128,18 @@ class Evidence:
         return found
 
     @cached_property
-    def lane_counts(self) -> dict[int, set[float]]:
-        """Holds, for each function, the average numbers of lanes with which its instructions were executed.
+    def executed_with_lanes(self) -> dict[int, dict[float, list[float]]]:
+        """Holds how often instructions were executed, for each function and by the average number of lanes with which they were.
 
         Where the sides of a branch meet, in BSYNC, is none of them: each part of a split warp executes it, also the part that a branch
         sends right there.
         """
-        return {
-            function: {
-                site.lanes for site in sites if site.lanes is not None and site.instruction.name != "BSYNC"
-            }
-            for function, sites in self.by_function.items()
-        }
+        found: dict[int, dict[float, list[float]]] = {}
+        for site in self.sites:
+            of_function = found.setdefault(site.function, {})
+            if site.lanes is not None and site.instruction.name != "BSYNC":
+                of_function.setdefault(site.lanes, []).append(site.executed)
+        return found
 
     def inside(self, loop: Loop) -> list[Site]:
         """Returns the instructions of a loop that ran."""

@@ -30,7 +30,12 @@ _NOTHING: _Positions = frozenset()
 def is_carried(evidence: Evidence, site: Site) -> bool:
     """Returns whether a result depends on itself in the iteration before: a sum, a counter, or a load that follows a list or searches a sorted array."""
     loop = evidence.innermost_loop(site)
-    return loop is not None and site.instruction.offset in _carried_in(loop)
+    return loop is not None and is_carried_by(loop, site)
+
+
+def is_carried_by(loop: Loop, site: Site) -> bool:
+    """Returns whether a result depends on itself in the turn before of this loop, which need not be the innermost one."""
+    return site.instruction.offset in _carried_in(loop)
 
 
 def follows_itself(evidence: Evidence) -> bool:
@@ -46,13 +51,14 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
     """Returns whether warps spend most of the time in a loop of which most turns store results of their own, so that blocks can share the turns out.
 
     A turn may start from what the one before has left in shared memory, or in an array that it loads as well. Where few turns store,
-    as in a search, those before may say where, and of a running count, they say what.
+    as in a search, those before may say where, and of a running count, they say what. What is added to memory without asking for the
+    result is stored as well.
     """
     return _take_most_of_the_time(
         evidence,
         [
             loop
-            for loop in evidence.loops_around(evidence.of("global store"))
+            for loop in evidence.loops_around(_stores_in(evidence.sites))
             if _stores_its_own(evidence, loop)
         ],
     )
@@ -73,7 +79,7 @@ def stores_a_count(evidence: Evidence) -> bool:
 
 def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:
     inside = evidence.inside(loop)
-    stores = [one for one in inside if one.kind == "global store" and evidence.innermost_loop(one) == loop]
+    stores = [one for one in _stores_in(inside) if evidence.innermost_loop(one) == loop]
     loaded = {array for one in inside if one.kind == "global load" for array in find_pointers(evidence, one)}
     turns = max(one.lane_executions for one in inside if evidence.innermost_loop(one) == loop)
     return (
@@ -85,6 +91,14 @@ def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:
         and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
         and any(2 * one.lane_executions > turns and not has_fixed_address(evidence, one) for one in stores)
     )
+
+
+def _stores_in(sites: Iterable[Site]) -> list[Site]:
+    return [
+        one
+        for one in sites
+        if one.kind == "global store" or (one.kind == "atomic" and one.opcode.startswith("RED"))
+    ]
 
 
 def _take_most_of_the_time(evidence: Evidence, loops: Iterable[Loop]) -> bool:

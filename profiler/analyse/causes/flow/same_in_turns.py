@@ -34,7 +34,7 @@ def has_fixed_address(evidence: Evidence, site: Site) -> float:
     return 1 - 1 / turns if turns > 1 else 0.0
 
 
-def _may_change(site: Site) -> bool:
+def may_change(site: Site) -> bool:
     """Returns whether an instruction may find another value, although what it reads is the same. Parameters and other constants stay."""
     reads_what_changes = site.kind in _CHANGING or site.multiplies_from_shared
     return reads_what_changes and site.instruction.name != "LDC"
@@ -73,7 +73,7 @@ def find_steady(evidence: Evidence, loop: Loop) -> Steady:
         # Whether it acts may change from turn to turn: where it does, it finds the same. A branch then goes another way.
         chosen_by = predicates_in(guard or "")
         needed = site.taken if site.kind == "control" else site.taken - chosen_by
-        is_alike = not _may_change(site) and needed & changed <= alike
+        is_alike = not may_change(site) and needed & changed <= alike
         if is_alike:
             found.add(site)
         if target := site.leads_to:

@@ -120,7 +120,7 @@ def _how_sure(sureness: Sureness) -> Section:
     first, three = sureness.right_first_pct, sureness.among_three_pct
     advice = " Look at the first three before you change anything." if first < _SURE_PCT else ""
     named = f"answers like this one named the right cause first in {whole_percent(first)} of 100"
-    among = f"and among the first three in {whole_percent(three)}."
+    among = f"and among the first three in {whole_percent(three)}.".replace("> ", "more than ")
     return [Text(f"How sure: in tests with kernels that prof had not seen, {named}, {among}{advice}")]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, MEETINGS, Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_depending,
@@ -37,17 +37,28 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         return
     threads = evidence.shape.threads
     repeated: dict[Site, float] = {}
+    most = 1.0
     for inside in evidence.innermost_loops():
-        if (loop := evidence.innermost_loop(inside[0])) and _is_same_for_all(evidence, inside):
+        if (loop := evidence.innermost_loop(inside[0])) is None:
+            continue
+        times = _times_stored(evidence, inside)
+        if _is_same_for_all(evidence, inside):
             busy = min(threads, evidence.turns(inside[0], loop))
             repeated |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
+        elif times > 1:
+            most = max(most, times)
+            repeated |= dict.fromkeys(inside, 1 - 1 / times)
     if not any(repeated.values()):
         return
+    said = (
+        f"Each thread of a block stores the places of others anew: while a loop runs, {most:.0f} times as much as the block has shared memory"
+        if most > 1
+        else "All threads that come to a loop make every turn of it, with the same values"
+    )
     share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
     yield Candidate(
         "idle-lanes",
-        f"All threads that come to a loop make every turn of it, with the same values: {whole_percent(share)} % of the executed instructions repeat "
-        "what another thread does.",
+        f"{said}: {whole_percent(share)} % of the executed instructions repeat what another thread does.",
         "Give each thread turns of its own: begin at the thread's index, go on by the size of the block, and add up over the threads what is a sum "
         "of all turns.",
         _shared_out(evidence, repeated, evidence.shape.warps_of_block),
@@ -101,6 +112,23 @@ def _find_sums(evidence: Evidence, inside: Sequence[Site]) -> set[Site]:
         if not held.isdisjoint(taken):
             return set()
     return sums
+
+
+def _times_stored(evidence: Evidence, inside: Sequence[Site]) -> float:
+    """Returns how many times as many bytes a block stores in a loop as it has in shared memory; 1 where a warp alone does not fill that.
+
+    Nothing reads there or meets until the loop ends, so that only what is stored last can count. Each thread then stores what others do, as where
+    the turns begin at its index and go on by one. How often the loop is entered is known for warps: those of a block may come to different copies of it.
+    """
+    shape, last = evidence.shape, inside[-1]
+    loop = evidence.innermost_loop(last)
+    if shape is None or not shape.shared_bytes or loop is None:
+        return 1.0
+    if any(site.kind in (*_TOGETHER, "shared load") or site.instruction.name in MEETINGS for site in inside):
+        return 1.0
+    stored = sum(site.bytes_of_lanes for site in inside if site.kind == "shared store")
+    of_warp = stored / last.executed * evidence.turns(last, loop) / shape.shared_bytes
+    return of_warp * shape.warps_of_block if of_warp > 1 else 1.0
 
 
 def _shared_out(evidence: Evidence, repeated: dict[Site, float], warps: int) -> Effect:

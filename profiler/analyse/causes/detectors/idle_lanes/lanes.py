@@ -297,11 +297,15 @@ def _wasted(fractions: Mapping[Site, float]) -> float:
 def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
     """Returns whether warps reach this with some lanes, and run other code with the rest of them.
 
-    A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them.
+    They come to that other code half as often at least: else most of them have no other side. A loop that some lanes leave earlier than others
+    counts too: the rest of the warp goes on without them.
     """
     if is_left_early(evidence, site):
         return True
-    here = site.lanes or 0.0
+    here, executed = site.lanes or 0.0, evidence.executed_with_lanes[site.function]
+    least = min(executed.get(here, [site.executed]))
     return any(
-        abs(lanes + here - LANES) < 1.0 for lanes in evidence.lane_counts[site.function] if lanes < LANES - 1
+        2 * max(counts) >= least
+        for lanes, counts in executed.items()
+        if lanes < LANES - 1 and abs(lanes + here - LANES) < 1.0
     )

@@ -12,7 +12,11 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.repeated_in_blocks import find_repeated_in_blocks
-from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import ARITHMETIC, find_steady_arithmetic
+from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import (
+    ARITHMETIC,
+    find_repeated_by_inner_loops,
+    find_steady_arithmetic,
+)
 from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
@@ -44,6 +48,12 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (
         (repeated, *_say_what_repeats(evidence, repeated), ""),
+        (
+            find_repeated_by_inner_loops(evidence),
+            "An inner loop computes the same values in each turn of the loop around it.",
+            "Compute them once before the outer loop, into a small array (with both loops unrolled, so that it stays in registers).",
+            "",
+        ),
         (
             find_powers(evidence),
             "A loop multiplies a value by the same factor again and again, from the start in each turn of the loop around it.",

@@ -12,6 +12,7 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.pairs_taken_in import FMAS, count_pairs
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
@@ -116,15 +117,14 @@ def _part_of_next_tile(
 def _find_multiply_adds(evidence: Evidence) -> Sequence[Site]:
     """Returns multiply-adds, of floats and of integers.
 
-    Of integers, those count that compute with loaded values and do not find where others lie. Where tensor cores multiply, integers only
-    take up their results.
+    Of integers, those count that compute with loaded values, and neither divide nor find where others lie. Where tensor cores multiply, integers
+    only take up their results.
     """
     found = [site for site in evidence.of("fp32") if _count_products(site)]
     if evidence.of("tensor") or not evidence.of("shared load"):
         return found
-    finding, processing = find_address_work(evidence), find_processing(evidence)
-    integers = [site for site in evidence.of("integer") if _count_products(site)]
-    return found + [site for site in integers if site in processing and site not in finding]
+    processing = find_processing(evidence) - find_address_work(evidence) - {*find_dividing(evidence)}
+    return found + [site for site in evidence.of("integer") if site in processing and _count_products(site)]
 
 
 def _count_products(site: Site) -> int:

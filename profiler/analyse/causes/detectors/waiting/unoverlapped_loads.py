@@ -34,6 +34,8 @@ _AHEAD = {
     "hold the next tile instead, an SM may have room for fewer blocks.",
     "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
     "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
+    "storing loop": "Load what several turns need before the first of them stores: even in a loop that is unrolled, the compiler moves no load ahead of a "
+    "store that may change what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
     "branches": "A loop over these loads is unrolled already, but branches stand between its copies, so that each load waits until the one before it has "
     "been used: load all values first, at an index that is always valid or under a condition alone (`x = inside ? p[i] : 0`), and use them after that.",
     "slow paths": "A loop over these loads is unrolled already, but the branches of precise divisions, roots or functions stand between its copies: "
@@ -151,7 +153,23 @@ def _how_to_load_ahead(evidence: Evidence, where: str, loads: Sequence[Site], ti
     apart = find_loads_between_slow_paths(evidence)
     if 2 * evidence.time_of(apart, "long_scoreboard") > evidence.time_of(loads, "long_scoreboard"):
         return "slow paths"
-    return "stores" if where in ("loop", "") and _are_behind_stores(evidence, loads) else where
+    if where in ("loop", "") and _are_behind_stores(evidence, loads):
+        return "stores"
+    held = [site for site in loads if _is_behind_stores_of_turns(evidence, site)]
+    is_held = 2 * evidence.time_of(held, "long_scoreboard") > evidence.time_of(loads, "long_scoreboard")
+    return "storing loop" if where == "loop" and is_held else where
+
+
+def _is_behind_stores_of_turns(evidence: Evidence, load: Site) -> bool:
+    """Returns whether a loop stores in each turn, and the compiler does not know that this cannot change what the load finds in the next one."""
+    loop = evidence.innermost_loop(load)
+    is_free = not any(part in load.opcode for part in _MOVED_OR_NEVER)
+    return is_free and any(
+        site.kind == "global store"
+        and site.executed >= load.executed
+        and part_overwritten(evidence, site) == 0
+        for site in (evidence.inside(loop) if loop else ())
+    )
 
 
 def _are_behind_stores(evidence: Evidence, loads: Collection[Site]) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Set
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.dataflow import reach, sources_of
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
+from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
 
 FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
@@ -21,16 +22,19 @@ _PAIR = 2
 def count_pairs(evidence: Evidence) -> dict[Site, int]:
     """Returns the instructions that take pairs of values into a result that a loop carries, and how many pairs each takes.
 
-    A loop may be unrolled whole. Both values come from shared memory in this loop: one that meets nothing else, such as an exponent of a softmax, may be used by no other
-    thread. They are joined by another operation than the one that takes them in: a sum of sums is a plain sum, which uses each value
-    once, however many results a thread computes. What FMAs multiply on the way is counted with these.
+    A loop may be unrolled whole. Both values come from shared memory in this loop: one that meets nothing else, such as an exponent of a softmax,
+    may be used by no other thread. They are joined by another operation than the one that takes them in: a sum of sums is a plain sum, which
+    uses each value once, however many results a thread computes. What FMAs multiply on the way is counted with these. Remainders and addresses
+    are no results.
     """
     loops = {evidence.innermost_loop(load) for load in evidence.of("shared load")}
     loops = loops - {None} or loops
+    no_results = find_address_work(evidence) | {*find_dividing(evidence)}
     return {
         site: pairs
         for site in evidence.of(*_ARITHMETIC)
         if evidence.innermost_loop(site) in loops
+        and site not in no_results
         and site.instruction.name not in FMAS
         and not site.instruction.name.endswith(_COMPARES)
         and _adds_to_itself(evidence, site)

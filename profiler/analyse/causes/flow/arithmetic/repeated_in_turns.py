@@ -10,12 +10,15 @@ from collections.abc import Iterator, Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.dataflow import choosers_of, find_going_with, readers_of
-from profiler.analyse.causes.flow.loop_carried import find_sources
-from profiler.analyse.causes.flow.same_in_turns import find_steady
-from profiler.analyse.code.loops import Loop
+from profiler.analyse.causes.flow.dataflow import choosers_of, find_depending, find_going_with, readers_of
+from profiler.analyse.causes.flow.loop_carried import find_sources, is_carried_by
+from profiler.analyse.causes.flow.same_in_turns import find_steady, may_change
+from profiler.analyse.code.loops import Loop, loops_within
 
 ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
+_COMPUTED: tuple[Kind, ...] = (*ARITHMETIC, "conversion")
+# A thread has 64 registers where an SM is half full of warps.
+_HELD = 64
 
 
 def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
@@ -26,7 +29,7 @@ def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
     repeated: dict[Site, float] = {}
     for loop in (loop for loops in evidence.loops.values() for loop in loops):
         inside = evidence.inside(loop)
-        if not inside or (turns := evidence.turns(inside[0], loop)) <= 1:
+        if (turns := _turns_of(evidence, loop)) <= 1:
             continue
         changed = {name for site in inside for name in site.use.results}
         steady = find_steady(evidence, loop).instructions
@@ -42,6 +45,33 @@ def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
         for site in (*alike, *serving, *deciding):
             repeated[site] = max(repeated.get(site, 0.0), 1 - 1 / turns)
     return repeated
+
+
+def find_repeated_by_inner_loops(evidence: Evidence) -> dict[Site, float]:
+    """Returns the arithmetic that an inner loop repeats in each turn of the loop around it, and the part that is spared: all but the first of these.
+
+    Nothing that the outer loop carries, or that may be another value in each of its turns, leads to it: the inner loop's own counter begins
+    anew. A thread has to hold the results of all turns of the inner loop.
+    """
+    repeated: dict[Site, float] = {}
+    for loops in evidence.loops.values():
+        for outer in loops:
+            inside, inner = evidence.inside(outer), loops_within(outer, loops)
+            few = [loop for loop in inner if _turns_of(evidence, loop) <= _HELD]
+            if not few or (turns := _turns_of(evidence, outer)) <= 1:
+                continue
+            first = {site for site in inside if may_change(site) or is_carried_by(outer, site)}
+            before = {name for site in first for name in site.use.results}  # of the turn before
+            differing = {*find_depending(inside, [outer, *inner], first, before=before)}
+            for site in inside:
+                if evidence.innermost_loop(site) in few and site.kind in _COMPUTED and site not in differing:
+                    repeated[site] = max(repeated.get(site, 0.0), 1 - 1 / turns)
+    return repeated
+
+
+def _turns_of(evidence: Evidence, loop: Loop) -> float:
+    inside = evidence.inside(loop)
+    return evidence.turns(inside[0], loop) if inside else 0.0
 
 
 def _find_going_with(evidence: Evidence, loop: Loop, steady: Set[Site], alike: Set[Site]) -> list[Site]:

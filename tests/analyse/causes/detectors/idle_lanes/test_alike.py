@@ -2,6 +2,7 @@
 
 import pytest
 from made_evidence import evidence_of
+from msgspec.structs import replace
 
 from profiler.analyse.causes.detectors.idle_lanes.alike import (
     detect_repeated_by_threads,
@@ -119,3 +120,42 @@ def test_what_threads_store_of_their_own_none_clears_for_others(replaced):
 
 def test_one_thread_that_makes_all_turns_repeats_none():
     assert parts_in(lanes=1.0) == [0.0] * len(ELEMENT_BY_ELEMENT)
+
+
+COPY = ("LDG.E R8, [R6.64]", "STS [R4], R8", "IADD3 R2, R2, 0x1, RZ", "@P1 BRA 0x20")
+
+
+def parts_of_copy(*loop, turns, shared_bytes=4096):
+    """Returns the parts that other threads repeat of a copy to shared memory, which two warps enter 100 times, and its sentence."""
+    evidence = evidence_of(
+        "S2R R2, SR_TID.X",
+        "ISETP.LT.AND P1, PT, R2, R3, PT",
+        *((line, 100 * turns) for line in loop),
+        "EXIT",
+        block=64,
+    )
+    evidence.profile.shapes[0] = replace(evidence.profile.shapes[0], shared_bytes=shared_bytes)
+    found = list(detect_repeated_by_threads(evidence))
+    return {part / site.executed for one in found for site, part in one.weights.items()}, [
+        one.sentence for one in found
+    ]
+
+
+def test_threads_store_the_same_where_a_warp_stores_more_than_a_block_has_room_for():
+    # 4 bytes of 32 lanes in each of 64 turns are twice what the block has, and its other warp stores as much.
+    parts, (sentence,) = parts_of_copy(*COPY, turns=64)
+    assert parts == {1 - 1 / 4}
+    assert "4 times as much as the block has shared memory: 74 % of the executed" in sentence
+
+
+def test_a_warp_may_fill_shared_memory_once():
+    assert parts_of_copy(*COPY, turns=32) == (set(), [])
+
+
+def test_threads_without_shared_memory_that_is_known_are_not_said_to_store_too_much():
+    assert parts_of_copy(*COPY, turns=64, shared_bytes=None) == (set(), [])
+
+
+@pytest.mark.parametrize("meeting", ["BAR.SYNC.DEFER_BLOCKING 0x0", "WARPSYNC R3", "LDS R9, [R4]"])
+def test_what_is_read_before_it_is_stored_anew_counts(meeting):
+    assert parts_of_copy(*COPY[:3], meeting, COPY[3], turns=64) == (set(), [])

@@ -99,6 +99,20 @@ def test_two_sides_of_a_branch_that_share_a_warp_diverge_and_where_they_meet_is_
     assert ("whose sides are executed" in found.sentence) == (name == "divergent-branches")
 
 
+@pytest.mark.parametrize(("elsewhere", "name"), [(50, "divergent-branches"), (49, "idle-lanes")])
+def test_code_that_half_as_many_come_to_is_another_side_and_rarer_code_with_the_other_lanes_is_none(
+    elsewhere, name
+):
+    acting = (32.0, 12.0, 12.0, 20.0, 32.0)
+    facts = {place: {"lanes": count, "acting": count} for place, count in enumerate(acting)}
+    side = (("FADD R4, R4, R6", 100), ("FADD R5, R5, R6", 800))  # the second one in a loop
+    evidence = evidence_of("MOV R1, R2", *side, ("FMUL R4, R4, R6", elsewhere), "EXIT", facts=facts)
+    (found,) = [
+        one for one in lanes.detect_idle_lanes(evidence) if "FADD" in {site.opcode for site in one.weights}
+    ]
+    assert found.name == name
+
+
 @pytest.mark.parametrize(("acting", "saved"), [(1.0, True), (24.0, False)])
 def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_even_if_predicates_chose_them(
     acting, saved

@@ -158,3 +158,47 @@ def test_of_a_line_that_computes_other_values_too_a_part_is_the_same_in_each_tur
     (candidate,) = redundant_instructions.detect_redundant_instructions(evidence_of(*lines, line=line))
     assert candidate.sentence.startswith(sentence)
     assert candidate.advice.endswith(advice)
+
+
+NESTED = {
+    "row": "IADD3 R2, R2, 0x1, RZ",
+    "begin": "MOV R3, RZ",
+    "convert": "I2F R4, R3",
+    "distance": "FADD R5, R4, -R9",
+    "weight": "MUFU.EX2 R6, R5",
+    "load": "LDG.E R7, [R10.64]",
+    "add": "FFMA R8, R6, R7, R8",
+    "column": "IADD3 R3, R3, 0x1, RZ",
+    "inner": "@P1 BRA 0x30",
+    "outer": "@P0 BRA 0x10",
+}
+WEIGHTS = {"convert", "distance", "weight"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "columns", "found"),
+    [
+        ({}, 8, WEIGHTS),  # as of a filter of rows and columns
+        ({}, 64, WEIGHTS),
+        ({}, 65, set()),  # more than a thread could keep
+        ({"convert": "I2F R4, R2"}, 8, set()),  # of the row
+        ({"begin": "MOV R3, R2"}, 8, set()),
+        ({"begin": "NOP"}, 8, set()),  # goes on counting from row to row
+        ({"distance": "FADD R5, R4, -R7"}, 8, {"convert"}),  # of what the turn before has loaded
+        ({"add": "FFMA R9, R6, R7, R9"}, 8, {"convert"}),  # of a sum that goes on
+    ],
+)
+def test_what_an_inner_loop_computes_of_its_counter_alone_is_the_same_in_each_turn_around_it(
+    changed, columns, found
+):
+    lines = NESTED | changed
+    of_inner = list(lines)[2:-1]
+    counted = ((line, 10 * columns if name in of_inner else 10) for name, line in lines.items())
+    evidence = evidence_of(("MOV R2, RZ", 1), *counted)
+    here = {
+        site
+        for one in redundant_instructions.detect_redundant_instructions(evidence)
+        if one.sentence.startswith("An inner loop")
+        for site in one.weights
+    }
+    assert {name for name, site in zip(lines, evidence.sites[1:], strict=True) if site in here} == found

@@ -79,6 +79,7 @@ def test_chains_that_a_thread_makes_side_by_side_are_work_for_more_blocks():
     assert "4 such rows" in candidate.advice
 
 
+ADDED, ASKED = "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU [R10.64], R7", "ATOMG.E.ADD.STRONG.GPU PT, R8, [R10.64], R7"
 LOADED, MADE, FROM = "LDC.64 R10, c[0x0][0x210]", "FADD R7, R4, R8", "LDC.64 R2, c[0x0][0x218]"
 
 
@@ -86,6 +87,12 @@ LOADED, MADE, FROM = "LDC.64 R10, c[0x0][0x210]", "FADD R7, R4, R8", "LDC.64 R2,
     ("lines", "shared_out"),
     [
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, FORWARD, LOOP], True),
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, ADDED, FORWARD, LOOP], True),
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, ADDED, LOOP], False),
+        (
+            [FROM, LOADED, ("NOP", 1.0), LOAD, MADE, ASKED, FORWARD, LOOP],
+            False,
+        ),  # the old value may lead to the next turn
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, (STORED, 49.0), FORWARD, LOOP], False),  # what it has found
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, LOOP], False),  # the same place in each turn
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, "STS [R5], R7", STORED, FORWARD, LOOP], False),

@@ -122,6 +122,8 @@ LOADS = ("LDS R4, [R2]", "LDS R5, [R2+0x40]")
         (("LDS R4, [R2]", "VIADDMNMX R6, R4, 0x1, R6, PT"), None),
         # A softmax adds up what belongs to one row.
         (("LDS R4, [R2]", "FADD R8, R4, -R15", "MUFU.EX2 R8, R8", "FADD R6, R6, R8"), None),
+        # Where something else lies is no result.
+        ((*LOADS, "IMAD R6, R4, R5, R6", "LDG.E R8, [R6]"), None),
         # What is not carried is no result that takes in pairs turn by turn.
         ((*LOADS, "VIADDMNMX R6, R4, R5, R15, PT"), None),
     ],
@@ -185,6 +187,21 @@ def test_a_filter_of_integers_feeds_multiply_adds(taking, each):
     )
     found = [one.evidence["fmas_per_shared_load"] for one in detect_too_little_reuse(evidence)]
     assert found == ([] if each is None else [each])
+
+
+@pytest.mark.parametrize(("conversion", "is_use"), [("I2F.RP R9, R4", False), ("I2F R9, R4", True)])
+@pytest.mark.parametrize("remainder", ["IMAD R6, R4, 0x3, R6", "IMAD R6, R4, R5, R6"])
+def test_the_remainder_of_a_division_is_no_use_of_what_it_is_computed_from(remainder, conversion, is_use):
+    lines = (
+        "MOV R2, RZ",
+        *LOADS,
+        conversion,
+        remainder,
+        "@P0 BRA 0x10",
+        "STG.E desc[UR4][R8.64], R6",
+        "EXIT",
+    )
+    assert bool(list(detect_too_little_reuse(evidence_of(*lines, line=1)))) == is_use
 
 
 @pytest.mark.parametrize(("fmas", "saves"), [(1, True), (16, False)])
