@@ -50,17 +50,19 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
             repeated |= dict.fromkeys(inside, 1 - 1 / times)
     if not any(repeated.values()):
         return
-    said = (
-        f"Each thread of a block stores the places of others anew: while a loop runs, {most:.0f} times as much as the block has shared memory"
-        if most > 1
-        else "All threads that come to a loop make every turn of it, with the same values"
+    said = "All threads that come to a loop make every turn of it, with the same values."
+    advice = (
+        "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block"
     )
+    if most > 1:
+        said = f"Threads of a block store what others of it store as well: in one loop, {most:.0f} times as much as the block has shared memory."
+    else:
+        advice += ". What is a sum of all turns is then added up over the threads"
     share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
     yield Candidate(
         "idle-lanes",
-        f"{said}: {whole_percent(share)} % of the executed instructions repeat what another thread does.",
-        "Give each thread turns of its own: begin at the thread's index, go on by the size of the block, and add up over the threads what is a sum "
-        "of all turns.",
+        f"{said} {whole_percent(share)} % of the executed instructions repeat what another thread does.",
+        f"{advice}.",
         _shared_out(evidence, repeated, evidence.shape.warps_of_block),
         {site: part * site.executed for site, part in repeated.items()},
         {"repeated_instructions_pct": share},

@@ -145,7 +145,7 @@ def test_threads_store_the_same_where_a_warp_stores_more_than_a_block_has_room_f
     # 4 bytes of 32 lanes in each of 64 turns are twice what the block has, and its other warp stores as much.
     parts, (sentence,) = parts_of_copy(*COPY, turns=64)
     assert parts == {1 - 1 / 4}
-    assert "4 times as much as the block has shared memory: 74 % of the executed" in sentence
+    assert "4 times as much as the block has shared memory. 74 % of the executed" in sentence
 
 
 def test_a_warp_may_fill_shared_memory_once():
