@@ -48,7 +48,7 @@ def read_states() -> dict[str, JobState] | None:
         return None
     found = {}
     for line in answer.splitlines():
-        number, state, reason = (*line.split(None, 2), "", "")[:3]
+        number, state, reason = (*line.split(None, 2), "", "", "")[:3]
         if state not in _OVER:
             found[number] = JobState(state, reason)
     return found

@@ -19,6 +19,7 @@ from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
+from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import opposite_of, predicates_in, use_of
 
 _RESULTS = ("fp32", "fp64")
@@ -35,7 +36,7 @@ def is_carried(evidence: Evidence, site: Site) -> bool:
 
 def is_carried_by(loop: Loop, site: Site) -> bool:
     """Returns whether a result depends on itself in the turn before of this loop, which need not be the innermost one."""
-    return site.instruction.offset in _carried_in(loop)
+    return site.instruction.offset in find_carried(loop)
 
 
 def follows_itself(evidence: Evidence) -> bool:
@@ -72,7 +73,8 @@ def stores_a_count(evidence: Evidence) -> bool:
             loop
             for store in evidence.of("global store")
             if (loop := evidence.innermost_loop(store))
-            and any(one.opcode.startswith(_SUMS) for one in _find_carried_into(evidence, store, loop))
+            and (carried := _find_carried_into(evidence, store, loop))
+            and all(one.opcode.startswith(_SUMS) for one in carried if not is_move(one.instruction))
         },
     )
 
@@ -84,12 +86,12 @@ def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:
     turns = max(one.lane_executions for one in inside if evidence.innermost_loop(one) == loop)
     return (
         not any(one.kind == "barrier" or one.stores_in_shared for one in inside)
+        and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
+        and any(2 * one.lane_executions > turns and not has_fixed_address(evidence, one) for one in stores)
         and not any(
             _stores_what_it_carries(evidence, one, loop) or _find_carried_into(evidence, one, loop)
             for one in stores
         )
-        and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
-        and any(2 * one.lane_executions > turns and not has_fixed_address(evidence, one) for one in stores)
     )
 
 
@@ -177,7 +179,7 @@ def _find_carried_into(evidence: Evidence, store: Site, loop: Loop) -> list[Site
 
 
 @lru_cache(maxsize=64)
-def _carried_in(loop: Loop) -> frozenset[int]:
+def find_carried(loop: Loop) -> frozenset[int]:
     """Returns the offsets of a loop's instructions whose results depend on themselves in the iteration before."""
     return frozenset(loop.body[position].offset for position in find_on_cycles(find_sources(loop)))
 

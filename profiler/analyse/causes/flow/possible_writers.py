@@ -13,6 +13,7 @@ from profiler.analyse.code.registers import predicates_in
 _TO_ANYWHERE = ("BRX", "BRXU", "JMX", "JMXU")
 
 
+@kept
 def writers_before(evidence: Evidence, site: Site, register: str) -> Set[Site]:
     """Returns the instructions whose result a register or predicate may hold when an instruction reads it; none where another may.
 

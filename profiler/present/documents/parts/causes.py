@@ -119,9 +119,13 @@ def _how_sure(sureness: Sureness) -> Section:
     """Returns how often such an answer was right, and the advice to look further where that is not often."""
     first, three = sureness.right_first_pct, sureness.among_three_pct
     advice = " Look at the first three before you change anything." if first < _SURE_PCT else ""
-    named = f"answers like this one named the right cause first in {whole_percent(first)} of 100"
-    among = f"and among the first three in {whole_percent(three)}.".replace("> ", "more than ")
+    named = f"answers like this one named the right cause first in {_in_words(first)} of 100"
+    among = f"and among the first three in {_in_words(three)}."
     return [Text(f"How sure: in tests with kernels that prof had not seen, {named}, {among}{advice}")]
+
+
+def _in_words(percent: float) -> str:
+    return whole_percent(percent).replace("> ", "more than ").replace("< ", "less than ")
 
 
 def _left_out(others: Mapping[str, float]) -> Section:

@@ -128,7 +128,10 @@ def _larger_blocks(evidence: Evidence, sites: Sequence[Site]) -> tuple[str, str]
 
 def _advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, float]) -> str:
     """Returns who can add up what these atomics of one memory update, by the places that they update; or how to do without most of them."""
-    for is_alike, instead in ((_is_store, _STORE), (_chooses, _WHERE_IT_CHANGES)):
+    # An exchange after a loop of others may release a lock.
+    releases = any(".CAS" in one.opcode for one in evidence.of("atomic", "shared atomic"))
+    ways = ((_is_store, _STORE), (_chooses, _WHERE_IT_CHANGES))
+    for is_alike, instead in ways[1:] if releases else ways:
         alike = sum(weights[site] for site in sites if is_alike(evidence, site))
         if 2 * alike > sum(weights[site] for site in sites):
             return instead

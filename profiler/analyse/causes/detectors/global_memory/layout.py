@@ -29,7 +29,9 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 _MEMORY_WAITS = ("long_scoreboard", "lg_throttle", "drain", "tex_throttle")
 # What helps without sorting where data scatters accesses: loads in CUDA C++, loads in Triton, and stores.
 _KEEP_TABLE = "keep the table in shared memory if it fits"
-_KEEP_IN_ORDER = "where one order serves several times, bring the data into it once before (`x[:, index]`)"
+_BRING_INTO_ORDER = (
+    "bring the data into that order once before, where it serves several times (`x[:, index]`)"
+)
 _LET_GATHER = "store in the order of the work, and let what reads the results gather them"
 _DESPITE_REMAINDERS = (
     " Where offsets are remainders, Triton does not see that they stay neighbours: write `tl.max_contiguous(tl.multiple_of(offsets % size, BLOCK), "
@@ -103,7 +105,7 @@ def _advice_in_triton(evidence: Evidence, name: str, sites: Sequence[Site], by_d
     if by_data:
         return (
             "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory, or "
-            f"{_KEEP_IN_ORDER if name == 'uncoalesced-loads' else _LET_GATHER}."
+            f"{_BRING_INTO_ORDER if name == 'uncoalesced-loads' else _LET_GATHER}."
         )
     divides = not find_address_work(evidence, sites).isdisjoint(find_dividing(evidence))
     return IN_TRITON[name] + (_DESPITE_REMAINDERS if divides and name == "uncoalesced-loads" else "")

@@ -37,7 +37,7 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
     }
     if repeated:
         turns = _count_turns(evidence, repeated)
-        often = "again and again" if turns is None else f"{turns:,.0f} times"
+        often = "again and again" if turns is None or turns < 2 else f"{turns:,.0f} times"
         fewer = evidence.without(repeated)
         together = evidence.waiting_for(_loads_held_apart(evidence, repeated), "long_scoreboard")
         yield Candidate(

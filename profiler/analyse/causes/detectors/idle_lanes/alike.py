@@ -55,7 +55,7 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block"
     )
     if most > 1:
-        said = f"Threads of a block store what others of it store as well: in one loop, {most:.0f} times as much as the block has shared memory."
+        said = f"Threads of a block store what others of it store as well: in one loop, {most:.2g} times as much as the block has shared memory."
     else:
         advice += ". What is a sum of all turns is then added up over the threads"
     share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
@@ -128,7 +128,10 @@ def _times_stored(evidence: Evidence, inside: Sequence[Site]) -> float:
         return 1.0
     if any(site.kind in (*_TOGETHER, "shared load") or site.instruction.name in MEETINGS for site in inside):
         return 1.0
-    stored = sum(site.bytes_of_lanes for site in inside if site.kind == "shared store")
+    places = (
+        site for site in inside if site.kind == "shared store" and not has_fixed_address(evidence, site)
+    )
+    stored = sum(site.bytes_of_lanes for site in places)
     of_warp = stored / last.executed * evidence.turns(last, loop) / shape.shared_bytes
     return of_warp * shape.warps_of_block if of_warp > 1 else 1.0
 

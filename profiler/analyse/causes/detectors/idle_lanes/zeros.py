@@ -21,7 +21,8 @@ def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
 
     The block could do without them: all that they execute goes, with their part of the exchange.
     """
-    adding = {site: entering for site in evidence.sites if (entering := _count_adding(evidence, site))}
+    handing_on = evidence.of("shared store", "mio")
+    adding = {site: entering for site in handing_on if (entering := _count_adding(evidence, site))}
     if not adding or (part := min(1 - entering / site.executed for site, entering in adding.items())) <= 0:
         return
     most = max(adding.values())
@@ -45,7 +46,11 @@ def _count_adding(evidence: Evidence, exchange: Site) -> float:
         makers = makers_of_value(evidence, exchange)
     else:
         makers = sources_of(evidence, exchange) if exchange.opcode.startswith(SUMMING) else []
-    if len(makers) != 1 or not is_carried(evidence, makers[0]) or not _reaches_block(evidence, exchange):
+    if len(makers) != 1 or (adding := evidence.innermost_loop(makers[0])) is None:
+        return 0.0
+    if (entering := _count_entering(evidence, exchange.function, adding)) >= exchange.executed:
+        return entering  # no warp passes by
+    if not is_carried(evidence, makers[0]) or not _reaches_block(evidence, exchange):
         return 0.0
     code, around = evidence.by_function[exchange.function], evidence.innermost_loop(exchange)
     loops: set[Loop] = set()

@@ -122,11 +122,12 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     fewer = evidence.without(dict.fromkeys(sites, 1.0))
     # Registers could hold those elements of an array whose places are known.
     weights = {site: site.executed for site in ([] if spilled else placed) or sites}
-    what = ", where the compiler keeps an array that is indexed at run time"
-    advice = _advise_on_arrays(evidence, placed)
     if spilled:
         what = f", with {registers:.0f} registers a thread" if registers else ""
         advice = _WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS
+    else:
+        what = ", where the compiler keeps an array that is indexed at run time"
+        advice = _advise_on_arrays(evidence, placed)
     yield Candidate(
         "register-spills",
         f"{share:.1f} % of the executed instructions load and store local memory{what}.",
@@ -162,11 +163,12 @@ def _advise_on_arrays(evidence: Evidence, placed: Sequence[Site]) -> str:
 
     What is too large for registers seldom fits into shared memory: an SM has no more of it than of registers.
     """
-    for memory, advice in ((_CONSTANTS, _BY_TABLE), (_PARAMETERS, _BY_PARAMETER)):
-        if _come_from(memory, evidence, placed):
-            return advice
+    if _come_from(_CONSTANTS, evidence, placed):
+        return _BY_TABLE
     reserved, most = _reserved_bytes(evidence), MOST_REGISTERS * WORD_BITS // 8
-    return _LARGE_ARRAY.format(reserved, most) if reserved > most else _ARRAY
+    if reserved > most:
+        return _LARGE_ARRAY.format(reserved, most)
+    return _BY_PARAMETER if _come_from(_PARAMETERS, evidence, placed) else _ARRAY
 
 
 def _reserved_bytes(evidence: Evidence) -> int:

@@ -45,11 +45,13 @@ def detect_redundant_instructions(evidence: Evidence) -> Iterable[Candidate]:
     of_integers = set(find_dividing(evidence))
     steady = find_steady_arithmetic(evidence).items()
     repeated = {site: part for site, part in steady if site not in of_integers}
+    inner = find_repeated_by_inner_loops(evidence).items()
+    by_inner = {site: part for site, part in inner if site not in of_integers and site not in repeated}
     unfused = dict.fromkeys(_unfused(evidence), 0.5)
     for fractions, sentence, advice, in_triton in (
         (repeated, *_say_what_repeats(evidence, repeated), ""),
         (
-            find_repeated_by_inner_loops(evidence),
+            by_inner,
             "An inner loop computes the same values in each turn of the loop around it.",
             "Compute them once before the outer loop, into a small array (with both loops unrolled, so that it stays in registers).",
             "",

@@ -199,18 +199,19 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _has_few_rows(evidence: Evidence) -> bool:
-    """Returns whether of a tile that stays for the whole loop, half is there at most: no more rows exist for what the loop loads.
+    """Returns whether of most of a tile that stays for the whole loop, half is there at most: no more rows exist for what the loop loads.
 
     So where a few queries are padded to the 16 rows that tensor cores take. Copies before a loop may be those of its first turns.
     """
-    return any(
-        1 <= site.acting_lanes <= LANES / 2
+    staying = [
+        site
         for site in evidence.of("global load")
-        if site.instruction.predicate
-        and site.instruction.name not in COPIES_TO_SHARED
+        if site.instruction.name not in COPIES_TO_SHARED
         and not evidence.innermost_loop(site)
         and feeds_shared_memory(evidence, site)
-    )
+    ]
+    few = [site for site in staying if site.instruction.predicate and 1 <= site.acting_lanes <= LANES / 2]
+    return 2 * sum(site.executed for site in few) > sum(site.executed for site in staying)
 
 
 def _most_growth(evidence: Evidence) -> float:

@@ -155,9 +155,11 @@ def _how_to_load_ahead(evidence: Evidence, where: str, loads: Sequence[Site], ti
         return "slow paths"
     if where in ("loop", "") and _are_behind_stores(evidence, loads):
         return "stores"
+    if where != "loop":
+        return where
     held = [site for site in loads if _is_behind_stores_of_turns(evidence, site)]
     is_held = 2 * evidence.time_of(held, "long_scoreboard") > evidence.time_of(loads, "long_scoreboard")
-    return "storing loop" if where == "loop" and is_held else where
+    return "storing loop" if is_held else where
 
 
 def _is_behind_stores_of_turns(evidence: Evidence, load: Site) -> bool:

@@ -25,8 +25,9 @@ _HITS = ("l1_hit_pct", "l2_hits_of_loads_pct")
 
 def add_arrays(evidence: Evidence) -> Evidence:
     """Returns the evidence with a bound by device memory that counts all data that is known to be different."""
-    needed = max(_of_elements(evidence), _of_arrays(evidence))
-    if "dram" not in evidence.model.avoidable or not needed:
+    if "dram" not in evidence.model.avoidable or not (
+        needed := max(_of_elements(evidence), _of_arrays(evidence))
+    ):
         return evidence
     wasted = min(evidence.model.avoidable["dram"], wasted_dram(evidence.figures, needed))
     return replace(

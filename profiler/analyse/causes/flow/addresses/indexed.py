@@ -34,20 +34,17 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
     take them.
     """
     of_address = address_registers(site.instruction)
-    if _walks(evidence, site, of_address):
-        return False
+    loaded: list[tuple[Site, set[str]]] = []
     for writer in sources_of(evidence, site, of_address):
-        scaled = scaled_index(writer)
-        if writer.position >= site.position or scaled is None:
+        if writer.position >= site.position or (scaled := scaled_index(writer)) is None:
             continue
         index, width = scaled
-        if _walks(evidence, writer, index):
-            continue
-        if width % max(1, site.width // 8) or not 0 < width <= SECTOR_BYTES:
-            continue
-        if _is_loaded_index(evidence, writer, index, width):
-            return True
-    return False
+        is_of_element = not width % max(1, site.width // 8) and 0 < width <= SECTOR_BYTES
+        if is_of_element and _is_loaded_index(evidence, writer, index, width):
+            loaded.append((writer, index))
+    if not loaded or _walks(evidence, site, of_address):
+        return False
+    return any(not _walks(evidence, writer, index) for writer, index in loaded)
 
 
 def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:

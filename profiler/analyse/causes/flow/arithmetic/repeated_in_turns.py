@@ -6,12 +6,13 @@ In `for (i …) sum += sinf(angle) * x[i]`, the sine is such arithmetic: its inp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import choosers_of, find_depending, find_going_with, readers_of
-from profiler.analyse.causes.flow.loop_carried import find_sources, is_carried_by
+from profiler.analyse.causes.flow.loop_carried import find_carried, find_sources
 from profiler.analyse.causes.flow.same_in_turns import find_steady, may_change
 from profiler.analyse.code.loops import Loop, loops_within
 
@@ -57,14 +58,22 @@ def find_repeated_by_inner_loops(evidence: Evidence) -> dict[Site, float]:
     for loops in evidence.loops.values():
         for outer in loops:
             inside, inner = evidence.inside(outer), loops_within(outer, loops)
-            few = [loop for loop in inner if _turns_of(evidence, loop) <= _HELD]
-            if not few or (turns := _turns_of(evidence, outer)) <= 1:
+            few = {
+                one
+                for one in inner
+                if math.prod(_turns_of(evidence, loop) for loop in inner if one.body[0] in loop) <= _HELD
+            }
+            computing = [
+                one for one in inside if one.kind in _COMPUTED and evidence.innermost_loop(one) in few
+            ]
+            if not computing or (turns := _turns_of(evidence, outer)) <= 1:
                 continue
-            first = {site for site in inside if may_change(site) or is_carried_by(outer, site)}
+            carried = find_carried(outer)
+            first = {site for site in inside if may_change(site) or site.instruction.offset in carried}
             before = {name for site in first for name in site.use.results}  # of the turn before
             differing = {*find_depending(inside, [outer, *inner], first, before=before)}
-            for site in inside:
-                if evidence.innermost_loop(site) in few and site.kind in _COMPUTED and site not in differing:
+            for site in computing:
+                if site not in differing:
                     repeated[site] = max(repeated.get(site, 0.0), 1 - 1 / turns)
     return repeated
 

@@ -122,7 +122,8 @@ def test_one_thread_that_makes_all_turns_repeats_none():
     assert parts_in(lanes=1.0) == [0.0] * len(ELEMENT_BY_ELEMENT)
 
 
-COPY = ("LDG.E R8, [R6.64]", "STS [R4], R8", "IADD3 R2, R2, 0x1, RZ", "@P1 BRA 0x20")
+PLACE = "LEA R4, R2, R5, 0x2"
+COPY = ("LDG.E R8, [R6.64]", PLACE, "STS [R4], R8", "IADD3 R2, R2, 0x1, RZ", "@P1 BRA 0x20")
 
 
 def parts_of_copy(*loop, turns, shared_bytes=4096):
@@ -148,6 +149,10 @@ def test_threads_store_the_same_where_a_warp_stores_more_than_a_block_has_room_f
     assert "4 times as much as the block has shared memory. 74 % of the executed" in sentence
 
 
+def test_what_each_thread_keeps_in_a_place_of_its_own_is_not_what_others_store():
+    assert parts_of_copy(*(line for line in COPY if line != PLACE), turns=64) == (set(), [])
+
+
 def test_a_warp_may_fill_shared_memory_once():
     assert parts_of_copy(*COPY, turns=32) == (set(), [])
 
@@ -158,4 +163,4 @@ def test_threads_without_shared_memory_that_is_known_are_not_said_to_store_too_m
 
 @pytest.mark.parametrize("meeting", ["BAR.SYNC.DEFER_BLOCKING 0x0", "WARPSYNC R3", "LDS R9, [R4]"])
 def test_what_is_read_before_it_is_stored_anew_counts(meeting):
-    assert parts_of_copy(*COPY[:3], meeting, COPY[3], turns=64) == (set(), [])
+    assert parts_of_copy(*COPY[:-1], meeting, COPY[-1], turns=64) == (set(), [])
