@@ -429,8 +429,8 @@ def all_seen(*causes):
 
 
 def test_a_share_that_is_nearly_all_is_said_in_words_in_a_sentence():
-    said = flat_text(cause_blocks(CAUSES_FOUND, [], sureness=Sureness(98.0, 99.7)))
-    assert "and among the first three in more than 99." in said
+    said = flat_text(cause_blocks(CAUSES_FOUND, [], sureness=Sureness(99.6, 99.7)))
+    assert "first in more than 99 of 100, and among the first three in more than 99." in said
 
 
 def test_only_answers_of_the_kind_that_was_tried_say_how_sure_they_are():

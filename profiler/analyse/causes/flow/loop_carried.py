@@ -72,11 +72,17 @@ def stores_a_count(evidence: Evidence) -> bool:
         {
             loop
             for store in evidence.of("global store")
-            if (loop := evidence.innermost_loop(store))
-            and (carried := _find_carried_into(evidence, store, loop))
-            and all(one.opcode.startswith(_SUMS) for one in carried if not is_move(one.instruction))
+            if (loop := evidence.innermost_loop(store)) and _counts_into(evidence, store, loop)
         },
     )
+
+
+def _counts_into(evidence: Evidence, store: Site, loop: Loop) -> bool:
+    """Returns whether the turns of a loop only add to what is stored. A hash mixes what it adds with what was there."""
+    carried = _find_carried_into(evidence, store, loop)
+    made_of = reach(carried, lambda one: _within(evidence, loop, sources_of(evidence, one)))
+    going_on = (one for one in made_of if is_carried(evidence, one) and not is_move(one.instruction))
+    return bool(carried) and all(one.opcode.startswith(_SUMS) for one in going_on)
 
 
 def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:

@@ -92,6 +92,7 @@ SWAPPED = "ATOMG.E.CAS.STRONG.GPU PT, R13, [R10], R12, R13"
     [
         (["ATOMS.EXCH RZ, [R7], R26"], STORED),
         (["ATOMS.EXCH R8, [R7], R26"], None),
+        (["ATOMS.CAS R8, [R7], R5, R6", *["ATOMS.EXCH RZ, [R7], R26"] * 3], None),  # releases a lock
         (["ATOMS.EXCH RZ, [R7], R26", "ATOMS.ADD RZ, [R8], R4", "ATOMS.ADD RZ, [R9], R4"], None),
         (["REDG.E.AND.STRONG.GPU desc[UR6][R10.64], R13"], CHANGED),
         (["REDG.E.MIN.S32.STRONG.GPU desc[UR6][R10.64], R13"], CHANGED),

@@ -159,6 +159,10 @@ def test_a_table_of_constants_that_says_the_places_of_an_array_should_be_known_t
         (["MOV R8, 0x4", "LEA R9, R8, R1, 0x3"], False),  # where the stack is says nothing
         (["S2R R8, SR_TID.X", "LEA R9, R8, R1, 0x3"], False),
         (["LDC R8, c[0x0][0x278]", "IADD3 R9, R9, R8, RZ"], False),  # each turn takes another one
+        (
+            ["IADD3 R1, R1, -0x1000, RZ", "LDC R8, c[0x0][0x278]", "LEA R9, R8, R1, 0x3"],
+            False,
+        ),  # of a thousand
     ],
 )
 def test_an_element_that_a_parameter_chooses_is_to_be_chosen_without_an_array(index, by_parameter):

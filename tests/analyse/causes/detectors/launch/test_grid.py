@@ -114,6 +114,15 @@ def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(l
     assert ("Each turn of a loop stores results of its own" in candidate.advice) is shared_out
 
 
+def test_a_hash_that_adds_is_no_running_count():
+    mixing = ("LOP3.LUT R8, R7, R4, RZ, 0x3c, !PT", "IADD3 R7, R8, R7, RZ")
+    lines = [FROM, LOADED, ("NOP", 1.0), LOAD, *mixing, STORED, FORWARD, LOOP.replace("0x10", "0x30")]
+    figures = {"waves": 0.5, "sms": 132.0}
+    evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}}, grid=64, figures=figures)
+    (candidate,) = grid.detect_small_grid(evidence)
+    assert "by a prefix sum" not in candidate.advice
+
+
 @pytest.mark.parametrize(
     ("counting", "by_prefix_sum"),
     [
