@@ -23,9 +23,14 @@ def shown(page):
     )
 
 
+def comes_to_show(page, view):
+    """Returns whether only this view is shown, at once or soon: a browser tells the page of a new address after the click."""
+    return wait_until(lambda: shown(page) == [view])
+
+
 def visit(page, anchor, expected=""):
     page.goto(f"{page.url.partition('#')[0]}#{anchor}")
-    assert wait_until(lambda: shown(page) == [expected or anchor])
+    assert comes_to_show(page, expected or anchor)
 
 
 def columns(page, caption, place):
@@ -47,10 +52,10 @@ def test_the_page_opens_with_the_ladder_and_a_picture_of_it(ladder):
 def test_a_click_on_a_rung_shows_its_sheet_and_on_a_step_the_comparison(look_at):
     page = look_at()
     page.get_by_role("main").get_by_role("link", name="vectorized").click()
-    assert shown(page) == ["6"]
+    assert comes_to_show(page, "6")
     page.go_back()
     page.locator("#ladder a[href='#5-6']").first.click()
-    assert shown(page) == ["5-6"]
+    assert comes_to_show(page, "5-6")
     expect(page.locator(".current .takeaway").first).to_contain_text("gemm 6 is 1.1")
 
 
@@ -81,9 +86,9 @@ def test_back_and_forward_go_where_one_was(look_at):
         page.get_by_role("navigation").get_by_role("link", name=name, exact=True).click()
     for expected in ("5-6", "5", "ladder"):
         page.go_back()
-        assert shown(page) == [expected]
+        assert comes_to_show(page, expected)
     page.go_forward()
-    assert shown(page) == ["5"]
+    assert comes_to_show(page, "5")
 
 
 @pytest.mark.slow
@@ -120,7 +125,7 @@ def test_a_comparison_with_another_than_the_rung_before_says_with_which(look_at)
 def test_one_view_says_what_the_names_of_the_others_mean(look_at):
     page = look_at("#6")
     page.get_by_role("navigation").get_by_role("link", name="Names").click()
-    assert shown(page) == ["names"]
+    assert comes_to_show(page, "names")
     meanings = dict(
         page.locator("#names tbody tr").evaluate_all(
             "rows => rows.map(r => [r.cells[0].innerText, r.cells[r.cells.length - 1].innerText])"
@@ -129,7 +134,7 @@ def test_one_view_says_what_the_names_of_the_others_mean(look_at):
     assert meanings["stall_mio_throttle"] == METRICS["stall_mio_throttle"].doc
     assert meanings["at-fma-rate"] == CAUSES["at-fma-rate"].what
     page.go_back()
-    assert shown(page) == ["6"]
+    assert comes_to_show(page, "6")
 
 
 # Keys
@@ -139,7 +144,7 @@ def go(page, *way):
     """Each key, and the view that is shown then."""
     for key, expected in way:
         page.keyboard.press(key)
-        assert wait_until(lambda expected=expected: shown(page) == [expected])
+        assert comes_to_show(page, expected)
 
 
 @pytest.mark.slow
@@ -253,7 +258,7 @@ def test_a_search_goes_along_to_the_next_view(look_at):
     page.get_by_role("searchbox").fill("mio_throttle")
     assert columns(page, "Counters: metric", 1).all_inner_texts() == ["stall_mio_throttle"]
     page.get_by_role("link", name="6 to 9").click()
-    assert wait_until(lambda: shown(page) == ["6-9"])
+    assert comes_to_show(page, "6-9")
     rows = page.locator(".current table[data-searchable] tbody tr:visible").all_inner_texts()
     assert rows
     assert all("mio_throttle" in row for row in rows)
