@@ -97,9 +97,11 @@ def _start_cluster(words: Sequence[str], *, gpus: bool) -> tuple[SlurmCluster, S
 def _keeping_interrupt() -> Iterator[None]:
     """Keeps our own handling of Ctrl-C: dask-jobqueue replaces it when imported, and then exits as if all were well."""
     before = signal.getsignal(signal.SIGINT)
-    yield
-    if signal.getsignal(signal.SIGINT) is not before:
-        signal.signal(signal.SIGINT, before)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is not before:
+            signal.signal(signal.SIGINT, before)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What Slurm's commands say of this user's jobs: which are not over, how one ended, and the end of its log."""
+"""Asks Slurm about the jobs of this user: which of them still wait or run, how one ended, and what its log says at the end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read_states() -> dict[str, JobState] | None:
     found = {}
     for line in answer.splitlines():
         number, state, reason = (*line.split(None, 2), "", "", "")[:3]
-        if state not in _OVER:
+        if state and state not in _OVER:
             found[number] = JobState(state, reason)
     return found
 

@@ -120,7 +120,7 @@ def measure_function(
 
 @dataclass(frozen=True)
 class _Orders:
-    """What the fresh processes profile. The device is told ahead, so that it can start them before their turn."""
+    """Writes what each fresh process is to profile. The device gets the orders early, so that it can start the processes before their turn."""
 
     plan: FunctionPlan
     job: program.RungJob

@@ -68,9 +68,8 @@ _BY_TERM = {
     7.059537e-08: Size(4, 1, form="__expf"),  # exp10f: 8 and 5
     0.1408461: Size(23, 4, 1, "__logf"),  # logf and log10f: 24 and 5
     0.1684539: Size(26, 3, 1, "__logf"),  # log2f: 27 and 4
-    1.925137e-08: Size(
-        32, 1, 1, FAST_POWER
-    ),  # the logarithm in powf, which has 1.442695 three times: 35 and 4
+    # The logarithm in powf, which has 1.442695 three times: 35 and 4.
+    1.925137e-08: Size(32, 1, 1, FAST_POWER),
     0.001339135: Size(33, 4, 1),  # the rest of powf, which has 0.693147 once: 34 and 5
     0.01249299: Size(68, 4, 1, FAST_POWER),  # powf of Triton's library, which has 1.442695 and MUFU.EX2 once
     0.6366197: Size(26, 2, 1, "__sinf"),  # sinf and cosf

@@ -68,7 +68,10 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     most = max(kinds, key=lambda kind: sum(weights[site] for site in sites if site.kind == kind))
     larger = _larger_blocks(evidence, sites) if most == "atomic" else None
     advice, in_triton = larger or (_advise(evidence, evidence.of(most), weights), "")
-    if not larger and any(_gives_places(evidence, site) for site in evidence.of(most)):
+    giving = [site for site in evidence.of(most) if _gives_places(evidence, site)]
+    if not larger and 2 * sum(weights[site] for site in giving) > sum(
+        weights[site] for site in evidence.of(most)
+    ):
         advice, in_triton = advice + _IN_ORDER, IN_TRITON[ATOMIC_CONTENTION] + _IN_ORDER
     sentence = (
         f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics in {_MEMORY[most]} memory"

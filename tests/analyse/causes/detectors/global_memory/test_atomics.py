@@ -485,3 +485,14 @@ def test_how_often_an_instruction_runs_is_never_weighed_against_waiting(waits, w
     evidence = evidence_of(*atomics_of_two, facts={1: {"waits": {"lg_throttle": waits}}})
     (candidate,) = atomics.detect_atomics(evidence)
     assert list(candidate.weights.values()) == weights
+
+
+TICKET, PLACED = "ATOMG.E.ADD.STRONG.GPU PT, R4, [R2.64], R5", "IADD3 R6, R4, R7, RZ"
+ADDED = "REDG.E.ADD.STRONG.GPU desc[UR6][R10.64], R13"
+
+
+@pytest.mark.parametrize(("waiting", "is_told_of_order"), [((90, 10), True), ((10, 90), False)])
+def test_the_order_of_places_is_kept_where_most_waiting_is_for_places(waiting, is_told_of_order):
+    facts = {place: {"waits": {"lg_throttle": some}} for place, some in zip((0, 2), waiting, strict=True)}
+    (candidate,) = atomics.detect_atomics(evidence_of(TICKET, PLACED, ADDED, "EXIT", facts=facts, grid=10))
+    assert ("prefix sum" in candidate.advice) == is_told_of_order
