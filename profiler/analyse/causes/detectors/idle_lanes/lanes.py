@@ -22,12 +22,9 @@ from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
-from profiler.analyse.causes.flow.lane_values import (
-    find_last_warps,
-    find_warps_without_work,
-    is_left_early,
-)
+from profiler.analyse.causes.flow.lane_values import find_warps_without_work, is_left_early
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.working_blocks import find_last_warps
 from profiler.analyse.causes.places import find_heaviest
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.math_functions.sizes import is_tested
