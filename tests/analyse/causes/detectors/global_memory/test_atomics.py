@@ -84,6 +84,7 @@ def test_atomics_are_said_to_be_retried_where_the_loops_that_retry_them_are_most
 
 
 STORED, CHANGED = "store instead", "Read the place first"
+IN_TRITON = {STORED: "`tl.store` instead of `tl.atomic_xchg`", CHANGED: "Load the places first", None: ""}
 SWAPPED = "ATOMG.E.CAS.STRONG.GPU PT, R13, [R10], R12, R13"
 
 
@@ -105,6 +106,8 @@ SWAPPED = "ATOMG.E.CAS.STRONG.GPU PT, R13, [R10], R12, R13"
 def test_what_is_no_sum_is_not_to_be_added_up(lines, advised):
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, "EXIT", grid=10))
     assert [one for one in (STORED, CHANGED) if one in candidate.advice] == [advised] * bool(advised)
+    assert IN_TRITON[advised] in candidate.in_triton
+    assert "sum" not in candidate.in_triton
 
 
 FENCE, UPDATED = "@P1 MEMBAR.ALL.GPU", "@P1 ATOMG.E.MAX.S32.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"
