@@ -199,7 +199,7 @@ def _adds_copies_of_blocks(evidence: Evidence, sites: Sequence[Site]) -> bool:
 
 
 def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether a thread makes its updates at places of its own in the block, once, so that no other of its block could add to what it has.
+    """Returns whether a thread adds at places of its own in the block, once, so that no other of its block could add to what it has.
 
     So it is where a block adds a row to another one: neighbours update neighbouring words, and what data says of the place is the same for all of
     them.
@@ -210,6 +210,8 @@ def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> boo
     differing = find_differing_in_block(evidence)
     return bool(updating) and not any(
         evidence.innermost_loop(site)
+        or _is_store(evidence, site)
+        or _chooses(evidence, site)
         or site.bytes_of_lanes > SECTOR_BYTES * (site.sectors or 0.0)
         or any(
             one in differing and _drops_part_of_index(evidence.shape, one)

@@ -212,6 +212,12 @@ NEIGHBOURS, SAME_WORDS = 400.0, 100.0  # sectors of 100 requests
         ),  # the sign of an index
         ({2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R2, RZ, 0x1, R4"}, NEIGHBOURS, False),  # half of it
         ({5: ("@P0 BRA 0x30", 100.0)}, NEIGHBOURS, False),  # a thread that updates again can
+        (
+            {4: "ATOMG.E.EXCH.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"},
+            NEIGHBOURS,
+            False,
+        ),  # nothing is added up
+        ({4: "REDG.E.OR.STRONG.GPU desc[UR6][R2.64], R5"}, NEIGHBOURS, False),
     ],
 )
 def test_where_only_a_thread_can_add_up_what_it_adds_fewer_blocks_are_launched(replaced, sectors, larger):
