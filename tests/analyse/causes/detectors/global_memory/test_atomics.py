@@ -84,6 +84,7 @@ def test_atomics_are_said_to_be_retried_where_the_loops_that_retry_them_are_most
 
 
 STORED, CHANGED = "store instead", "Read the place first"
+IN_TRITON = {STORED: "`tl.store` instead of `tl.atomic_xchg`", CHANGED: "Load the places first", None: ""}
 SWAPPED = "ATOMG.E.CAS.STRONG.GPU PT, R13, [R10], R12, R13"
 
 
@@ -105,6 +106,8 @@ SWAPPED = "ATOMG.E.CAS.STRONG.GPU PT, R13, [R10], R12, R13"
 def test_what_is_no_sum_is_not_to_be_added_up(lines, advised):
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, "EXIT", grid=10))
     assert [one for one in (STORED, CHANGED) if one in candidate.advice] == [advised] * bool(advised)
+    assert IN_TRITON[advised] in candidate.in_triton
+    assert "sum" not in candidate.in_triton
 
 
 FENCE, UPDATED = "@P1 MEMBAR.ALL.GPU", "@P1 ATOMG.E.MAX.S32.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"
@@ -209,6 +212,12 @@ NEIGHBOURS, SAME_WORDS = 400.0, 100.0  # sectors of 100 requests
         ),  # the sign of an index
         ({2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R2, RZ, 0x1, R4"}, NEIGHBOURS, False),  # half of it
         ({5: ("@P0 BRA 0x30", 100.0)}, NEIGHBOURS, False),  # a thread that updates again can
+        (
+            {4: "ATOMG.E.EXCH.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"},
+            NEIGHBOURS,
+            False,
+        ),  # nothing is added up
+        ({4: "REDG.E.OR.STRONG.GPU desc[UR6][R2.64], R5"}, NEIGHBOURS, False),
     ],
 )
 def test_where_only_a_thread_can_add_up_what_it_adds_fewer_blocks_are_launched(replaced, sectors, larger):

@@ -240,11 +240,12 @@ def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
 
 @pytest.mark.parametrize(("lanes", "explained"), [(1.0, 31 / 32), (32.0, 0.0)])
 def test_warps_that_have_ended_while_one_lane_of_their_block_works_on_are_for_idle_lanes(lanes, explained):
-    """Half of the places are empty, and half of the samples are behind the exit of all warps but one of each block."""
+    """Half of the places are empty, and half of the samples are of the one of the two warps of each block that passes an exit."""
     evidence = evidence_of(
-        *BY_DATA,
-        ("@P0 EXIT", 1e9 + 1),
+        *((line, 1e6) for line in BY_DATA),
+        ("@P0 EXIT", 2000),
         ("FADD R4, R4, R6", 1000),
+        block=64,
         figures={"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0},
         busy=dict.fromkeys(BUSY, 0.0),
         waits={"long_scoreboard": 1.0},
