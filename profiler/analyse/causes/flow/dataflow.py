@@ -39,7 +39,8 @@ CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 INDICES = ("SR_TID", "SR_CTAID", "SR_LANEID")
 _PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
-_OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
+_LOADING = ("LDC.64", "ULDC.64")
+_OF_64_BITS = (*_LOADING, "IMAD.WIDE", "LEA", "ULEA")
 
 
 @lru_cache(maxsize=64)
@@ -161,7 +162,10 @@ def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
 
 
 def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
-    """Returns the parameters of 64 bits from which an address is computed: the arrays that the access may be to."""
+    """Returns the parameters of 64 bits from which an address is computed: the arrays that the access may be to.
+
+    Two parameters of 32 bits may be loaded at once; an address needs only one of them, such as the length of a row.
+    """
 
     def computed(sites: Iterable[Site]) -> list[Site]:
         return [one for one in sites if one.kind not in ACCESSES]
@@ -170,10 +174,12 @@ def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
     makers = reach(
         computed(sources_of(evidence, site, address)), lambda one: computed(sources_of(evidence, one))
     )
+    read = site.use.inputs.union(*(one.use.inputs for one in makers))
     return frozenset(
         parameter
         for one in makers
         if one.opcode.startswith(_OF_64_BITS)
+        and (not one.opcode.startswith(_LOADING) or read.issuperset(one.use.written))
         for parameter in _PARAMETER.findall(one.instruction.text)
     )
 

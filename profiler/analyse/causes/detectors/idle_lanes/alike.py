@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, MEETINGS, Kind, Site
@@ -17,6 +18,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.reduction_trees import Tree, find_sums_for_all
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.registers import register_of
 from profiler.catalog.metrics import LANES
@@ -27,6 +29,8 @@ _STORES: tuple[Kind, ...] = ("global store", "shared store")
 # Threads meet in these, or take turns.
 _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "local")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
+# By the number of an element, and not by how large its value is.
+_CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
 _ADDING = ("FADD", "DADD")
 _MULTIPLY_ADDS = ("FFMA", "DFMA")
 
@@ -69,6 +73,46 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         in_triton="Let the program load, compute and store a block of elements (`tl.arange`; `tl.sum` adds one up) instead of one element in each turn "
         "of a loop: all threads of a program compute alike what has only one element.",
     )
+
+
+def detect_picked(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loops in each turn of which the threads of a block exchange values only to find what one of them holds for the turn's number.
+
+    All others give a constant, such as zero, and all go on alike with what they find: each thread could do that for what it holds, in one turn.
+    """
+    picking = [tree for tree in find_sums_for_all(evidence) if _only_picks(evidence, tree)]
+    if not picking:
+        return
+    threads = evidence.shape.threads if evidence.shape else 1
+    parts = {
+        site: 1 - 1 / min(tree.turns, threads) for tree in picking for site in evidence.inside(tree.loop)
+    }
+    turns = [known_turns(evidence, tree.loop, tree.turns) for tree in picking]
+    yield Candidate(
+        "idle-lanes",
+        f"In {named_turns(turns)}, the threads of a block exchange values only to find what one of them holds for the number of the "
+        f"turn: {whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions.",
+        "Let each thread compute with what it holds, all at once instead of one in each turn. What threads need of each other, they can read from "
+        "a table in shared memory that they fill once, before the loop.",
+        evidence.without(parts),
+        {site: part * site.executed for site, part in parts.items()},
+        as_figure(most_turns(turns)),
+        in_triton="Compute with whole blocks instead of one element in each turn: `tl.sum(tl.where(index == k, x, 0))` only picks one of `x`. Or load that "
+        "one (`tl.load(pointer + k)`), which the caches serve.",
+    )
+
+
+def _only_picks(evidence: Evidence, tree: Tree) -> bool:
+    """Returns whether a thread does nothing of its own in a turn but to compare numbers, and to choose by that between what it has."""
+    differing = find_differing_in_block(evidence)
+    inside = evidence.inside(tree.loop)
+    stores = (site for site in inside if site.kind in _STORES and site not in tree.parts)
+    if any(not differing.isdisjoint(sources_of(evidence, site)) for site in stores):
+        return False
+    own = [
+        site for site in inside if site in differing and site.kind not in _STORES and site not in tree.parts
+    ]
+    return bool(own) and all(site.opcode.startswith(_CHOOSING) for site in own)
 
 
 def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
