@@ -126,3 +126,13 @@ def test_a_pair_of_sizes_is_no_array_that_an_address_points_into(place, pointers
         "LDC.64 R8, c[0x0][0x218]", "LDC.64 R6, c[0x0][0x210]", place, "IMAD.WIDE R2, R2, 0x4, R6", "IMAD.WIDE R2, R4, 0x4, R2", "LDG.E R5, [R2.64]"
     )  # fmt: skip
     assert find_pointers(evidence, evidence.sites[-1]) == pointers
+
+
+def test_both_halves_of_an_address_may_take_a_pointer_each_its_half():
+    halves = (
+        "ULDC.64 UR8, c[0x0][0x210]",
+        "LEA R4, P0, R11, UR8, 0x2",
+        "LEA.HI.X R5, R11, UR9, R12, 0x2, P0",
+    )
+    evidence = evidence_of(*halves, "LDG.E R10, desc[UR6][R4.64]")
+    assert find_pointers(evidence, evidence.sites[-1]) == {"c[0x0][0x210]"}
