@@ -15,7 +15,14 @@ from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
-from profiler.analyse.causes.flow.dataflow import address_registers, find_address_work, readers_in, sources_of
+from profiler.analyse.causes.flow.dataflow import (
+    COMPUTED,
+    address_registers,
+    find_address_work,
+    readers_in,
+    sources_of,
+    uses_of,
+)
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER
@@ -260,16 +267,34 @@ def find_addresses_gone(evidence: Evidence, fractions: Mapping[Site, float]) -> 
             gone[site] = gone.get(site, 0.0) + part * load.executed
             if evidence.innermost_loop(site) != loop:
                 outside.add(site)
-    serving = (site for site in _serving_only(evidence, fractions) if site not in outside and served[site])
+    for step, uses in _find_steps(evidence, served.keys(), fractions).items():
+        served[step] = sum(served.get(one, one.executed) for one in uses)
+        gone[step] = sum(gone.get(one, fractions.get(one, 0.0) * one.executed) for one in uses)
+    serving = (
+        site
+        for site in _serving_only(evidence, set(served), fractions)
+        if site not in outside and served[site]
+    )
     return {site: gone[site] / served[site] for site in serving}
 
 
-def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
+def _find_steps(evidence: Evidence, work: Collection[Site], loads: Collection[Site]) -> dict[Site, set[Site]]:
+    """Returns what moves on to the addresses of the next turn of a loop, and nothing else, with what uses it there: this work on addresses, and these loads."""
+    beside = {one for site in work for one in evidence.around(site) if one.kind in COMPUTED}
+    found = {}
+    for site in beside.difference(work):
+        if evidence.innermost_loop(site):
+            uses = set(uses_of(evidence, site)) - {site}
+            if uses and all(one in work or one in loads for one in uses):
+                found[site] = uses
+    return found
+
+
+def _serving_only(evidence: Evidence, work: set[Site], loads: Collection[Site]) -> list[Site]:
     """Returns the work on addresses whose results reach nothing but these loads, in the order of the code.
 
     An index that is also counted, compared or stored stays, and so does all that it is computed from.
     """
-    work = set(find_address_work(evidence, loads))
     readers = {function: readers_in(evidence, function) for function in {site.function for site in work}}
     shared = [
         site
