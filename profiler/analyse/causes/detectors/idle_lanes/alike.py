@@ -1,4 +1,4 @@
-"""Detects loops in which all threads of a block do what one of them could, with the same values."""
+"""Detects loops in which all threads of a block do what one of them could, with the same values, or store what others of them store."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
 _CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
 _ADDING = ("FADD", "DADD")
 _MULTIPLY_ADDS = ("FFMA", "DFMA")
+_OWN_TURNS = (
+    "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block"
+)
 
 
 def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
@@ -40,7 +43,8 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
     if not evidence.has_costs or evidence.shape is None:
         return
     threads = evidence.shape.threads
-    repeated: dict[Site, float] = {}
+    same: dict[Site, float] = {}
+    stored: dict[Site, float] = {}
     most = 1.0
     for inside in evidence.innermost_loops():
         if (loop := evidence.innermost_loop(inside[0])) is None:
@@ -48,26 +52,30 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         times = _times_stored(evidence, inside)
         if _is_same_for_all(evidence, inside):
             busy = min(threads, evidence.turns(inside[0], loop))
-            repeated |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
+            same |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
         elif times > 1:
             most = max(most, times)
-            repeated |= dict.fromkeys(inside, 1 - 1 / times)
-    if not any(repeated.values()):
-        return
-    said = "All threads that come to a loop make every turn of it, with the same values."
-    advice = (
-        "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block"
-    )
-    if most > 1:
+            stored |= dict.fromkeys(inside, 1 - 1 / times)
+    if any(same.values()):
+        said = "All threads that come to a loop make every turn of it, with the same values."
+        yield _repeated(
+            evidence,
+            same,
+            said,
+            f"{_OWN_TURNS}. What is a sum of all turns is then added up over the threads.",
+        )
+    if stored:
         said = f"Threads of a block store what others of it store as well: in one loop, {most:.2g} times as much as the block has shared memory."
-    else:
-        advice += ". What is a sum of all turns is then added up over the threads"
+        yield _repeated(evidence, stored, said, f"{_OWN_TURNS}.")
+
+
+def _repeated(evidence: Evidence, repeated: dict[Site, float], said: str, advice: str) -> Candidate:
     share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
-    yield Candidate(
+    return Candidate(
         "idle-lanes",
         f"{said} {whole_percent(share)} % of the executed instructions repeat what another thread does.",
-        f"{advice}.",
-        _shared_out(evidence, repeated, evidence.shape.warps_of_block),
+        advice,
+        _shared_out(evidence, repeated),
         {site: part * site.executed for site, part in repeated.items()},
         {"repeated_instructions_pct": share},
         in_triton="Let the program load, compute and store a block of elements (`tl.arange`; `tl.sum` adds one up) instead of one element in each turn "
@@ -180,13 +188,14 @@ def _times_stored(evidence: Evidence, inside: Sequence[Site]) -> float:
     return of_warp * shape.warps_of_block if of_warp > 1 else 1.0
 
 
-def _shared_out(evidence: Evidence, repeated: dict[Site, float], warps: int) -> Effect:
+def _shared_out(evidence: Evidence, repeated: dict[Site, float]) -> Effect:
     """Returns the effect of sharing the turns out among the threads of a block.
 
     The lanes of a warp then find what lies side by side in the same sectors, but what they look up by loaded values lies apart:
     each lane needs a sector there, and only the other warps need none. L2 gets the same loads as before, and fuller stores.
     """
     effect = evidence.without(repeated)
+    warps = evidence.shape.warps_of_block if evidence.shape else 1
     apart = {
         site: 1 - 1 / warps
         for site in repeated
