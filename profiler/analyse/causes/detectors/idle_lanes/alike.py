@@ -18,7 +18,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
-from profiler.analyse.causes.flow.reduction_trees import Tree, find_sums_for_all
+from profiler.analyse.causes.flow.reduction_trees import find_picking
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.registers import register_of
 from profiler.catalog.metrics import LANES
@@ -29,8 +29,6 @@ _STORES: tuple[Kind, ...] = ("global store", "shared store")
 # Threads meet in these, or take turns.
 _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "local")
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
-# By the number of an element, and not by how large its value is.
-_CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
 _ADDING = ("FADD", "DADD")
 _MULTIPLY_ADDS = ("FFMA", "DFMA")
 _OWN_TURNS = (
@@ -88,7 +86,7 @@ def detect_picked(evidence: Evidence) -> Iterable[Candidate]:
 
     All others give a constant, such as zero, and all go on alike with what they find: each thread could do that for what it holds, in one turn.
     """
-    picking = [tree for tree in find_sums_for_all(evidence) if _only_picks(evidence, tree)]
+    picking = find_picking(evidence)
     if not picking:
         return
     threads = evidence.shape.threads if evidence.shape else 1
@@ -108,19 +106,6 @@ def detect_picked(evidence: Evidence) -> Iterable[Candidate]:
         in_triton="Compute with whole blocks instead of one element in each turn: `tl.sum(tl.where(index == k, x, 0))` only picks one of `x`. Or load that "
         "one (`tl.load(pointer + k)`), which the caches serve.",
     )
-
-
-def _only_picks(evidence: Evidence, tree: Tree) -> bool:
-    """Returns whether a thread does nothing of its own in a turn but to compare numbers, and to choose by that between what it has."""
-    differing = find_differing_in_block(evidence)
-    inside = evidence.inside(tree.loop)
-    stores = (site for site in inside if site.kind in _STORES and site not in tree.parts)
-    if any(not differing.isdisjoint(sources_of(evidence, site)) for site in stores):
-        return False
-    own = [
-        site for site in inside if site in differing and site.kind not in _STORES and site not in tree.parts
-    ]
-    return bool(own) and all(site.opcode.startswith(_CHOOSING) for site in own)
 
 
 def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:

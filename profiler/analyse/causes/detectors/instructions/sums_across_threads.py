@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
+from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.dataflow import made_of, makers_of_value, predicates_read
 from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.reduction_trees import find_picking
 from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
-from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import REGISTER
 
 # Their results do not depend on the order of what they add up, except for rounding.
@@ -29,28 +29,30 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loops that add up what the threads of a warp or a block hold in each turn, only to add that to a sum.
 
     Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. The same holds for a
-    maximum. Loops that exchange in the same way need the same change, and are named together.
+    maximum. Where one thread gives all, `idle-lanes` names the loop.
     """
-    alike: dict[tuple[str, bool], dict[Loop, _Exchange]] = {}
+    picking = {tree.loop for tree in find_picking(evidence)}
     shuffles = [site for site in evidence.of("mio") if site.opcode.startswith(SUMMING)]
     for loop in sorted(evidence.loops_around(shuffles), key=lambda one: one.start):
-        exchange = _Exchange(evidence, evidence.inside(loop))
-        if exchange.turns(loop) >= TURNS_WORTH_IT and exchange.only_adds():
-            alike.setdefault((exchange.way(), exchange.has_maximum()), {})[loop] = exchange
-    for (way, has_maximum), loops in alike.items():
-        fractions = {site: 1 - 1 / one.turns(loop) for loop, one in loops.items() for site in one.exchanging}
-        turns = [known_turns(evidence, loop, one.turns(loop)) for loop, one in loops.items()]
+        inside = evidence.inside(loop)
+        turns = evidence.turns(next(site for site in inside if site in shuffles), loop)
+        exchange = _Exchange(evidence, inside)
+        if turns < TURNS_WORTH_IT or loop in picking or not exchange.only_adds():
+            continue
+        exchanging = exchange.exchanging
+        fractions = dict.fromkeys(exchanging, 1 - 1 / turns)
+        said = known_turns(evidence, loop, turns)
         yield Candidate(
             "redundant-shared-accesses",
-            f"In {named_turns(turns)}, threads exchange values {way} to add them up, and only add the result to what they have.",
+            f"In {each_turn(said)}, threads exchange values {exchange.way()} to add them up, and only add the result to what they have.",
             "Let each thread add up its own values in the loop, and add up over the threads once, after it"
-            + (", where each scales its sum to the greatest maximum." if has_maximum else "."),
+            + (", where each scales its sum to the greatest maximum." if exchange.has_maximum() else "."),
             evidence.without(fractions),
-            evidence.weigh(fractions),
-            as_figure(most_turns(turns)),
+            evidence.weigh(exchanging),
+            as_figure(said),
             in_triton="Exchange less often: let a turn take more elements a thread (a larger BLOCK, fewer `num_warps`), or keep a maximum and a sum "
             "for each element of the block, and call `tl.max` and `tl.sum` once, after the loop."
-            if has_maximum
+            if exchange.has_maximum()
             else "Add up whole blocks in the loop (`acc += x`, with `acc` of the shape of the block), and call `tl.sum` once, after it.",
         )
 
@@ -77,12 +79,6 @@ class _Exchange:
         of_sums = [site for site in stores if not sums.isdisjoint(makers_of_value(evidence, site))]
         self._goes_through_memory = bool(of_sums)
         self._stores_else = len(of_sums) < len(stores)
-
-    def turns(self, loop: Loop) -> float:
-        """Returns how many turns the loop makes, as often as it exchanges."""
-        return self.evidence.turns(
-            next(site for site in self.inside if site.opcode.startswith(SUMMING)), loop
-        )
 
     def way(self) -> str:
         return "through shared memory and meet at barriers" if self._goes_through_memory else "by shuffles"

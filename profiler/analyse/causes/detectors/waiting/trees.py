@@ -13,7 +13,7 @@ from profiler.analyse.causes.detectors.instructions.sums_across_threads import d
 from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.flow.reduction_trees import find_sums_for_all, find_trees
+from profiler.analyse.causes.flow.reduction_trees import find_picking, find_sums_for_all, find_trees
 from profiler.text import whole_percent
 
 
@@ -48,10 +48,14 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
 def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     """Names sums, or other values of all threads, that a block makes in each turn of a loop, where one exchange could serve several turns.
 
-    Sums that are only added up need no exchange in a turn at all: `redundant-shared-accesses` names these.
+    Sums that are only added up need no exchange in a turn at all: `redundant-shared-accesses` names these. And `idle-lanes` names those to which
+    one thread gives all.
     """
     only_added = {site for one in detect_sums_across_threads(evidence) for site in one.weights}
-    sums = [one for one in find_sums_for_all(evidence) if only_added.isdisjoint(one.parts)]
+    picking = find_picking(evidence)
+    sums = [
+        one for one in find_sums_for_all(evidence) if one not in picking and only_added.isdisjoint(one.parts)
+    ]
     if not sums:
         return
     parts = {site: part for one in sums for site, part in one.parts.items()}

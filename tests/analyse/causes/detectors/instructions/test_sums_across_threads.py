@@ -51,27 +51,6 @@ def test_threads_could_add_up_their_own_values_and_exchange_sums_once():
     )  # the shuffle, and all accesses but the load
 
 
-@pytest.mark.parametrize("second", [{}, IN_A_WARP], ids=["in one way", "in two"])
-def test_loops_that_exchange_in_one_way_are_named_together(second):
-    first = [one for one in TURN.values() if one != TURN["end"]]
-    again = [one for one in {**TURN, **second, "end": ""}.values() if one]
-    end = len(first) + 1
-    evidence = evidence_of(
-        "MOV R4, RZ",
-        *((one, 6400.0) for one in (*first, "@P0 BRA 0x10")),
-        "MOV R5, RZ",
-        *((one, 12800.0) for one in (*again, f"@P0 BRA {16 * (end + 2):#x}")),
-        "EXIT",
-    )
-    named = list(sums_across_threads.detect_sums_across_threads(evidence))
-    if second:
-        assert [one.evidence["turns"] for one in named] == [64, 128]
-    else:
-        (one,) = named
-        assert one.sentence.startswith("In each turn of 2 loops, which make up to 128, threads exchange")
-        assert one.effect.resources["lsu"] > 2 / 3
-
-
 @pytest.mark.parametrize(
     "own", [TURN["own"], f"STS [R23], R8; {BARRIER}; LDS R8, [R24]"], ids=["alone", "beside a tile"]
 )
