@@ -59,18 +59,24 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         yield _repeated(
             evidence,
             same,
+            "idle-lanes",
             said,
             f"{_OWN_TURNS}. What is a sum of all turns is then added up over the threads.",
         )
     if stored:
-        said = f"Threads of a block store what others of it store as well: in one loop, {most:.2g} times as much as the block has shared memory."
-        yield _repeated(evidence, stored, said, f"{_OWN_TURNS}.")
+        # No lane is idle there: each of them loads and stores.
+        loads = any(site.kind == "global load" for site in stored)
+        name = "redundant-global-loads" if loads else "redundant-shared-accesses"
+        said = f"In one loop, a block stores {most:.2g} times as many bytes as its shared memory holds: its threads store what others of it store as well."
+        yield _repeated(evidence, stored, name, said, f"{_OWN_TURNS}.")
 
 
-def _repeated(evidence: Evidence, repeated: dict[Site, float], said: str, advice: str) -> Candidate:
+def _repeated(
+    evidence: Evidence, repeated: dict[Site, float], name: str, said: str, advice: str
+) -> Candidate:
     share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
     return Candidate(
-        "idle-lanes",
+        name,
         f"{said} {whole_percent(share)} % of the executed instructions repeat what another thread does.",
         advice,
         _shared_out(evidence, repeated),
