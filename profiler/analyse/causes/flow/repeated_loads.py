@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -267,43 +267,34 @@ def find_addresses_gone(evidence: Evidence, fractions: Mapping[Site, float]) -> 
             gone[site] = gone.get(site, 0.0) + part * load.executed
             if evidence.innermost_loop(site) != loop:
                 outside.add(site)
-    for step, uses in _find_steps(evidence, served.keys(), fractions).items():
-        served[step] = sum(served.get(one, one.executed) for one in uses)
-        gone[step] = sum(gone.get(one, fractions.get(one, 0.0) * one.executed) for one in uses)
-    serving = (
-        site
-        for site in _serving_only(evidence, set(served), fractions)
-        if site not in outside and served[site]
-    )
+    serving = (site for site in _serving_only(evidence, fractions) if site not in outside and served[site])
     return {site: gone[site] / served[site] for site in serving}
 
 
-def _find_steps(evidence: Evidence, work: Collection[Site], loads: Collection[Site]) -> dict[Site, set[Site]]:
-    """Returns what moves on to the addresses of the next turn of a loop, and nothing else, with what uses it there: this work on addresses, and these loads."""
-    beside = {one for site in work for one in evidence.around(site) if one.kind in COMPUTED}
-    found = {}
-    for site in beside.difference(work):
-        if evidence.innermost_loop(site):
-            uses = set(uses_of(evidence, site)) - {site}
-            if uses and all(one in work or one in loads for one in uses):
-                found[site] = uses
-    return found
+def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
+    """Returns the work on addresses whose results reach nothing but these loads, in the order of the code; they may do so by a step to the next turn's address.
 
-
-def _serving_only(evidence: Evidence, work: set[Site], loads: Collection[Site]) -> list[Site]:
-    """Returns the work on addresses whose results reach nothing but these loads, in the order of the code.
-
-    An index that is also counted, compared or stored stays, and so does all that it is computed from.
+    The step stays, as one of another loop. An index that is also counted, compared or stored stays, and so does all that it is computed from.
     """
+    work = set(find_address_work(evidence, loads))
+    served = {*work, *loads}
+    served |= _find_steps(evidence, served)
     readers = {function: readers_in(evidence, function) for function in {site.function for site in work}}
-    shared = [
-        site
-        for site in work
-        if any(one not in work and one not in loads for one in readers[site.function].get(site, ()))
-    ]
+    shared = [site for site in work if any(one not in served for one in readers[site.function].get(site, ()))]
     while shared:
         site = shared.pop()
         if site in work:
             work.remove(site)
             shared += [one for one in sources_of(evidence, site) if one in work]
     return [site for site in evidence.sites if site in work]
+
+
+def _find_steps(evidence: Evidence, served: Set[Site]) -> set[Site]:
+    """Returns what moves on to the address of the next turn of a loop, if nothing but these instructions reads it."""
+    beside = {one for site in served for one in evidence.around(site) if one.kind in COMPUTED}
+    found = set()
+    for site in beside - served:
+        uses = set(uses_of(evidence, site)) if evidence.innermost_loop(site) else set[Site]()
+        if uses and uses <= {site, *served}:
+            found.add(site)
+    return found
