@@ -277,10 +277,12 @@ def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
     The step stays, as one of another loop. An index that is also counted, compared or stored stays, and so does all that it is computed from.
     """
     work = set(find_address_work(evidence, loads))
+    read_by = {function: readers_in(evidence, function) for function in {site.function for site in work}}
+    readers = {site: read_by[site.function].get(site, ()) for site in work}
     served = {*work, *loads}
-    served |= _find_steps(evidence, served)
-    readers = {function: readers_in(evidence, function) for function in {site.function for site in work}}
-    shared = [site for site in work if any(one not in served for one in readers[site.function].get(site, ()))]
+    others = {one for site in work for one in readers[site] if one not in served}
+    served.update([one for one in others if _is_step(evidence, one, served)])
+    shared = [site for site in work if any(one not in served for one in readers[site])]
     while shared:
         site = shared.pop()
         if site in work:
@@ -289,12 +291,9 @@ def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
     return [site for site in evidence.sites if site in work]
 
 
-def _find_steps(evidence: Evidence, served: Set[Site]) -> set[Site]:
-    """Returns what moves on to the address of the next turn of a loop, if nothing but these instructions reads it."""
-    beside = {one for site in served for one in evidence.around(site) if one.kind in COMPUTED}
-    found = set()
-    for site in beside - served:
-        uses = set(uses_of(evidence, site)) if evidence.innermost_loop(site) else set[Site]()
-        if uses and uses <= {site, *served}:
-            found.add(site)
-    return found
+def _is_step(evidence: Evidence, site: Site, served: Set[Site]) -> bool:
+    """Returns whether an instruction of a loop moves on to the address of the next turn, and nothing but what is served reads that."""
+    if site.kind not in COMPUTED or evidence.innermost_loop(site) is None:
+        return False
+    uses = set(uses_of(evidence, site))
+    return bool(uses) and uses <= {site, *served}
