@@ -26,7 +26,7 @@ _NEVER_EMPTY, _WHOLE = 0.01, 0.02
 # What an index in the grid, `blockIdx.x * blockDim.x + threadIdx.x`, is made of: the block's size lies at 0x360 since Blackwell.
 _PARTS_OF_INDEX = tuple({"SR_CTAID.X", "SR_TID.X", f"c[0x0][{place}]"} for place in ("0x0", "0x360"))
 # Special registers, and the sizes of the launch. Where a parameter of an older GPU lies at 0x360, no index is known.
-_GIVEN_AT_LAUNCH = re.compile(r"SR_\w+\.?\w|c\[0x0\]\[0x(?:3[67])?[0-9a-f]\]")
+GIVEN_AT_LAUNCH = re.compile(r"SR_\w+\.?\w|c\[0x0\]\[0x(?:3[67])?[0-9a-f]\]")
 # The arithmetic of an index, of 64 bits too, and its comparison by size.
 _INDEXES_AND_COMPARES = re.compile(r"S2U?R|U?LDC|U?MOV|U?IMAD|U?IADD3|SHF\.R\.S32\.HI|ISETP\.[GL][ET]")
 
@@ -169,7 +169,7 @@ def _compares_index(evidence: Evidence, leave: Site) -> bool:
     makers = reach(tests, lambda one: sources_of(evidence, one))
     return (
         all(_INDEXES_AND_COMPARES.match(one.opcode) for one in makers)
-        and {part for one in makers for part in _GIVEN_AT_LAUNCH.findall(one.instruction.text)}
+        and {part for one in makers for part in GIVEN_AT_LAUNCH.findall(one.instruction.text)}
         in _PARTS_OF_INDEX
     )
 

@@ -16,6 +16,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.reduction_trees import find_picking
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
 from profiler.analyse.code.registers import REGISTER
@@ -35,14 +36,16 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loops that add up what the threads of a warp or a block hold in each turn, only to add that to a sum, in a register or in memory.
 
     Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. The same holds for a
-    maximum. Where each turn has a sum of its own, each thread can make that of a turn alone.
+    maximum. Where each turn has a sum of its own, each thread can make that of a turn alone. Where one thread gives all, `idle-lanes`
+    names the loop.
     """
+    picking = {tree.loop for tree in find_picking(evidence)}
     shuffles = [site for site in evidence.of("mio") if site.opcode.startswith(SUMMING)]
     for loop in sorted(evidence.loops_around(shuffles), key=lambda one: one.start):
         inside = evidence.inside(loop)
         turns = evidence.turns(next(site for site in inside if site in shuffles), loop)
         exchange = _Exchange(evidence, inside)
-        if turns < TURNS_WORTH_IT or not exchange.only_adds():
+        if turns < TURNS_WORTH_IT or loop in picking or not exchange.only_adds():
             continue
         exchanging = exchange.exchanging
         fractions = dict.fromkeys([*exchanging, *exchange.updates], 1 - 1 / turns)
