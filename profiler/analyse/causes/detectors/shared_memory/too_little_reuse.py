@@ -41,8 +41,8 @@ _TILE_PER_PASS = 64 / (4 * 4)
 # By how many times each load has to feed more, so that the step is worth its registers: eight sums for a column, 64 for a tile. No
 # hardware sets these: they are a choice.
 _WORTH_A_COLUMN, _WORTH_A_TILE = 1.5, 2.0
-# In a tile of M x N results, each staged value takes part in M N / (M + N) multiply-adds on average: 64 in one of 128 x 128, the largest
-# whose results four warps hold in half of their registers.
+# A tile of M x N results takes M N multiply-adds for each M + N staged values: 64 for each value in one of 128 x 128, the largest whose
+# results four warps hold in half of their registers.
 _USES_IN_A_LARGE_TILE = 128 * 128 / (128 + 128)
 # How many times as high and wide a tile is assumed to become where the copies are not counted, and so its size is not known.
 _ASSUMED_GROWTH = 2.0
@@ -181,7 +181,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     fewer = evidence.without(moving | dict.fromkeys([one for one in tensor if one.passes], part))
     busy = 100 * evidence.model.busy.get("tensor", 0.0)
     each = (
-        f"each staged value is multiplied {uses:.0f} times, where it would be {_USES_IN_A_LARGE_TILE:.0f} times in a tile of 128 x 128 results"
+        f"they make {uses:.0f} multiply-adds for each staged value, where a tile of 128 x 128 results would make {_USES_IN_A_LARGE_TILE:.0f}"
         if uses
         else "tiles are loaded and staged for them"
     )
