@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
@@ -331,6 +332,22 @@ def find_last_warps(evidence: Evidence) -> Mapping[Site, float]:
             if are_last and site.idle_share:
                 found[site] = site.idle_share * (site.instruction.samples or 0) / total
     return found
+
+
+def find_lone_warps(evidence: Evidence) -> Mapping[Site, float]:
+    """Returns the code to which a turn of a loop sends one warp of each block alone, and which part of all samples is of lanes that it leaves idle.
+
+    The others pass it by, and have ended before this one has. What data decides is executed once in so many turns only by chance.
+    """
+    warps = evidence.shape.warps_of_block if evidence.shape else 1
+    total = sum(site.instruction.samples or 0 for site in evidence.sites)
+    return {
+        site: site.idle_share * (site.instruction.samples or 0) / total
+        for site in (evidence.sites if total and warps > 1 else ())
+        if site.idle_share
+        and (loop := evidence.innermost_loop(site))
+        and math.isclose(warps * site.executed, loop.iterations)
+    }
 
 
 def _is_index_of_warp(evidence: Evidence, site: Site) -> bool:

@@ -11,6 +11,7 @@ from profiler.analyse.causes.flow.lane_values import (
     find_alike_in_lanes,
     find_differing,
     find_last_warps,
+    find_lone_warps,
     find_made_by_all,
 )
 from profiler.analyse.recording.launch_shapes import LaunchShape
@@ -192,3 +193,20 @@ def test_a_warp_that_goes_on_alone_after_an_exit_leaves_its_lanes_idle_all_the_w
     for site, samples in zip(evidence.sites, (30, 0, 60, 0, 10), strict=True):
         site.instruction = replace(site.instruction, samples=samples)
     assert sum(find_last_warps(evidence).values()) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(
+    ("executed", "lanes", "threads", "part"),
+    [
+        (2000.0, 1.0, 128, 0.6 * 31 / 32),  # one of four warps, in each turn
+        (1999.0, 1.0, 128, 0.0),  # data decides
+        (2000.0, 32.0, 128, 0.0),  # a warp of which all lanes work
+        (8000.0, 1.0, 32, 0.0),  # a block of one warp has no others
+    ],
+)
+def test_a_warp_to_which_each_turn_of_a_loop_sends_one_lane_works_alone(executed, lanes, threads, part):
+    lines = (THREAD, 80.0), ("@P0 BRA 0x30", 8000.0), ("FADD R4, R4, R6", executed), ("@P1 BRA 0x10", 8000.0)
+    evidence = evidence_of(*lines, facts={2: {"lanes": lanes}}, block=threads)
+    for site, samples in zip(evidence.sites, (30, 10, 60, 0), strict=True):
+        site.instruction = replace(site.instruction, samples=samples)
+    assert sum(find_lone_warps(evidence).values()) == pytest.approx(part)

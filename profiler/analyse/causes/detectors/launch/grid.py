@@ -14,7 +14,7 @@ from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads, may_work_differently
-from profiler.analyse.causes.flow.lane_values import find_last_warps, is_left_early
+from profiler.analyse.causes.flow.lane_values import find_last_warps, find_lone_warps, is_left_early
 from profiler.analyse.causes.flow.loop_carried import (
     count_chains,
     follows_itself,
@@ -186,7 +186,8 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
     unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     # The work of one warp, for which the others of its block are missing, is for idle-lanes to share out.
-    unexplained *= 1.0 - sum(find_last_warps(evidence).values())
+    alone = {**find_last_warps(evidence), **find_lone_warps(evidence)}
+    unexplained *= 1.0 - sum(alone.values())
     of_sms, of_warps = between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY)
     if not may_work_differently(evidence):
         of_warps = 0.0

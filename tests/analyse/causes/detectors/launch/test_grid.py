@@ -238,6 +238,25 @@ def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
     assert [one.saves for one in found] == ([] if saves is None else [pytest.approx(saves)])
 
 
+@pytest.mark.parametrize(("executed", "explained"), [(1e9 / 8, 31 / 32), (1e9 / 4, 0.0)])
+def test_warps_that_pass_by_what_one_lane_of_their_block_does_in_each_turn_are_for_idle_lanes(
+    executed, explained
+):
+    """Half of the places are empty, and half of the samples are where one of eight warps works in each turn, or two of them."""
+    turn = [(BY_DATA[0], 1e9), (BY_DATA[1], 1e9), ("FADD R4, R4, R6", executed), (BY_DATA[2], 1e9)]
+    evidence = evidence_of(
+        *turn,
+        figures={"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0},
+        busy=dict.fromkeys(BUSY, 0.0),
+        waits={"long_scoreboard": 1.0},
+        facts={2: {"lanes": 1.0}},
+    )
+    for site in (evidence.sites[0], evidence.sites[2]):
+        site.instruction = replace(site.instruction, samples=50)
+    (candidate,) = grid.detect_imbalance(evidence)
+    assert candidate.saves == pytest.approx(0.5 * (1 - 0.5 * explained))
+
+
 @pytest.mark.parametrize(("lanes", "explained"), [(1.0, 31 / 32), (32.0, 0.0)])
 def test_warps_that_have_ended_while_one_lane_of_their_block_works_on_are_for_idle_lanes(lanes, explained):
     """Half of the places are empty, and half of the samples are behind the exit of all warps but one of each block."""
