@@ -93,12 +93,14 @@ def _name_tile(
 def _find_shared_by_blocks(evidence: Evidence, loads: Iterable[Site]) -> Iterable[Candidate]:
     """Yields the loads that many blocks make alike, where L2 is at its ceiling: it delivers the same data to each of them.
 
-    While L2 has room, what it serves again costs little that a larger tile of what L1 serves again would not spare as well.
+    Most of them have to come from L2, even if all hits of L1 are theirs.
     """
     if not evidence.model.l2_is_full:
         return
     alike = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
-    if alike:
+    looked_up = sum(site.sectors or 0.0 for site in evidence.of("global load"))
+    hits = looked_up * (evidence.find("l1_hit_pct") or 0.0) / 100
+    if 2 * hits < sum(site.sectors or 0.0 for site in alike):
         yield Candidate(
             "redundant-global-loads",
             f"Up to {max(alike.values()):,} blocks load the same data, and L2, which delivers it to each of them, is as fast as it can be.",
