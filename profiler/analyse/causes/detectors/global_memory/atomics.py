@@ -315,8 +315,9 @@ def _repeats_its_place(evidence: Evidence, site: Site) -> bool:
     before = evidence.last_before(site.function, loop) if loop else None
     if loop is None or before is None or is_swap(site) or site.use.written:
         return False
-    updates = [one for one in find_steady(evidence, loop).accesses if address_of(one) == address_of(site)]
-    return len(updates) * loop.iterations > before.executed
+    steady = find_steady(evidence, loop).accesses
+    copies = [one for one in steady if one.opcode == site.opcode and address_of(one) == address_of(site)]
+    return site in steady and len(copies) * loop.iterations > before.executed
 
 
 def _stays_in_a_loop(evidence: Evidence, site: Site) -> bool:

@@ -412,6 +412,17 @@ def test_whoever_updates_one_place_in_each_turn_of_a_loop_adds_up_first(update, 
         assert advice.startswith("The turns of a loop update one place") == once
 
 
+def test_a_place_that_data_says_in_each_turn_is_another_one_although_its_registers_were_used_before():
+    turn = ("LDG.E R4, [R6.64]", "IMAD.WIDE R6, R4, 0x4, R10", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R5")
+    lines = [
+        "MOV R6, R8",
+        *((line, 400.0) for line in ("IMAD.WIDE R6, R8, 0x4, R10", *turn, "@P1 BRA 0x10")),
+        "EXIT",
+    ]
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={4: {"acting": 32.0}}, grid=10))
+    assert "turns of a loop" not in candidate.advice
+
+
 @pytest.mark.parametrize(
     ("turns", "copies", "several"), [(100.0, 1, False), (101.0, 1, True), (100.0, 2, True)]
 )
