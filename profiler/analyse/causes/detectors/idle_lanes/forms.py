@@ -31,7 +31,7 @@ _FEW_ELEMENTS = (
 )
 _SHORT_ROWS = (
     "Loads of elements act for {:.0f} of 32 lanes on average, as where rows or lists are shorter than a warp",
-    "Let a warp take several rows at once, and give each fewer lanes, such as 8 for a row of 7 elements, or one thread.",
+    "Let a warp take several rows at once, and give each fewer lanes (for example 8 for a row of 7 elements), or one thread.",
 )
 _ONE_ALONE = (
     "One lane of a warp does all of its work",

@@ -40,7 +40,7 @@ _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threa
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
 _FEWER_TURNS = (
-    "Each turn of a loop stores results of its own: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
+    "No turn of a loop needs what another one has computed: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
     "or in a loop that steps by the whole grid."
 )
 _BY_PREFIX_SUM = (

@@ -111,7 +111,7 @@ def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(l
     figures = {"waves": 0.5, "sms": 132.0}
     evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}}, grid=64, figures=figures)
     (candidate,) = grid.detect_small_grid(evidence)
-    assert ("Each turn of a loop stores results of its own" in candidate.advice) is shared_out
+    assert ("No turn of a loop needs what another one has computed" in candidate.advice) is shared_out
 
 
 def test_a_hash_that_adds_is_no_running_count():
