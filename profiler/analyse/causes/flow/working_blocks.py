@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from profiler.analyse.causes.evidence.blocks_of_sm import find_occupancy_limits
@@ -206,8 +206,8 @@ def find_missing_warps(evidence: Evidence) -> float:
 
 
 @kept
-def find_last_warps(evidence: Evidence) -> Mapping[Site, float]:
-    """Returns the code in which one warp of a block works on after the others have ended, with the part of the missing warps that its idle lanes explain.
+def find_lone_warps(evidence: Evidence) -> Mapping[Site, float]:
+    """Returns the code in which one warp of a block works without the others, with the part of the missing warps that its idle lanes explain.
 
     While that warp works, all others of its block are missing, each for as long as it is sampled. Where others still work meanwhile, that makes
     more than are missing.
@@ -216,16 +216,30 @@ def find_last_warps(evidence: Evidence) -> Mapping[Site, float]:
     total = sum(site.instruction.samples or 0 for site in evidence.sites)
     if shape is None or not total or not missing:
         return {}
-    idle: dict[Site, float] = {}
+    idle = {
+        site: site.idle_share * (site.instruction.samples or 0) / total
+        for site in _work_of_one_warp(evidence, shape)
+        if site.idle_share
+    }
+    missed = (shape.warps_of_block - 1) * (1 - missing) / missing
+    return {site: part * missed / max(1.0, missed * sum(idle.values())) for site, part in idle.items()}
+
+
+def _work_of_one_warp(evidence: Evidence, shape: LaunchShape) -> Iterator[Site]:
+    """Yields what a warp does after the others have ended, and that to which each turn of a loop sends a single one, while the others pass it by."""
     for sites in evidence.by_function.values():
         are_last = False
         for before, site in pairwise(sites):
             if before.instruction.name == "EXIT":
                 are_last = _leaves_one_warp(shape, before, site)
-            if are_last and site.idle_share:
-                idle[site] = site.idle_share * (site.instruction.samples or 0) / total
-    missed = (shape.warps_of_block - 1) * (1 - missing) / missing
-    return {site: part * missed / max(1.0, missed * sum(idle.values())) for site, part in idle.items()}
+            if are_last or _is_for_one_warp(evidence, shape, site):
+                yield site
+
+
+def _is_for_one_warp(evidence: Evidence, shape: LaunchShape, site: Site) -> bool:
+    """Returns whether one of as many turns as a block has warps executes this. What data decides is executed so often only by chance."""
+    loop = evidence.innermost_loop(site) if shape.warps_of_block > 1 else None
+    return loop is not None and math.isclose(shape.warps_of_block * site.executed, loop.iterations)
 
 
 def _leaves_one_warp(shape: LaunchShape, end: Site, following: Site) -> bool:

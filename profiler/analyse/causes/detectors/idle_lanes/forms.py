@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from itertools import pairwise
 
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
-from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
+from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import count_computing, find_turns_for_few
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
@@ -31,7 +31,7 @@ _FEW_ELEMENTS = (
 )
 _SHORT_ROWS = (
     "Loads of elements act for {:.0f} of 32 lanes on average, as where rows or lists are shorter than a warp",
-    "Let a warp take several rows at once, and give each fewer lanes, such as 8 for a row of 7 elements, or one thread.",
+    "Let a warp take several rows at once, and give each fewer lanes (for example 8 for a row of 7 elements), or one thread.",
 )
 _ONE_ALONE = (
     "One lane of a warp does all of its work",
@@ -78,7 +78,7 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
     """Returns the sentence and the advice for lanes that are idle in these parts of the instructions, and that in Triton where it has its own."""
     few = find_turns_for_few(evidence)
     if _are_most(idle, {site for site in idle if site in few}):
-        return _FEW_ELEMENTS
+        return _ONE_ALONE if count_computing(few) <= ONE_LANE else _FEW_ELEMENTS
     loading = _lanes_of_elements(evidence)
     if loading <= _SHORT * LANES:
         return _SHORT_ROWS[0].format(loading), _SHORT_ROWS[1]

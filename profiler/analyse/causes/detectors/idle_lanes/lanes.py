@@ -24,7 +24,7 @@ from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_comp
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 from profiler.analyse.causes.flow.lane_values import find_warps_without_work, is_left_early
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
-from profiler.analyse.causes.flow.working_blocks import find_last_warps
+from profiler.analyse.causes.flow.working_blocks import find_lone_warps
 from profiler.analyse.causes.places import find_heaviest
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.math_functions.sizes import is_tested
@@ -252,7 +252,7 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     kept = {"l2": evidence.part_of_l2(stored), "l1": evidence.part_of_l1(alone_in_a_pass | walking)}
     waits = evidence.waiting_for(waiting)
     alone = _waited_for_at_barriers(evidence, fractions)
-    ended = sum(part for site, part in find_last_warps(evidence).items() if site in fractions)
+    ended = sum(part for site, part in find_lone_warps(evidence).items() if site in fractions)
     return Effect(
         {**effect.resources, **kept, LAUNCH: _not_launched(evidence, effect)},
         {**waits, "barrier": max(alone, waits.get("barrier", 0.0)), NO_WARP: ended},

@@ -24,7 +24,7 @@ from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
     count_waves,
     count_working_blocks,
-    find_last_warps,
+    find_lone_warps,
     find_missing_warps,
     is_held_back,
     may_be_fewer,
@@ -40,7 +40,7 @@ _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threa
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
 _FEWER_TURNS = (
-    "Each turn of a loop stores results of its own: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
+    "No turn of a loop needs what another one has computed: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
     "or in a loop that steps by the whole grid."
 )
 _BY_PREFIX_SUM = (
@@ -186,7 +186,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     blocks, sms = count_working_blocks(evidence), evidence.find("sms") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
     # The work of one warp, for which the others of its block are missing, is for idle-lanes to share out.
-    unexplained = max(0.0, missing * (1.0 - sum(find_last_warps(evidence).values())) - no_block)
+    unexplained = max(0.0, missing * (1.0 - sum(find_lone_warps(evidence).values())) - no_block)
     # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
     unexplained *= 1.0 - evidence.model.places.launching
     of_sms, of_warps = between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY)

@@ -158,29 +158,6 @@ def test_threads_store_the_same_where_a_warp_stores_more_than_a_block_has_room_f
     assert "74 % of the executed" in sentence
 
 
-def test_turns_that_all_make_and_stores_that_others_make_are_told_apart():
-    adding = (
-        "FADD R9, R9, R8",
-        "IADD3 R10, R10, 0x4, RZ",
-        "ISETP.LT.AND P2, PT, R10, R3, PT",
-        "@P2 BRA 0x80",
-    )
-    turns = [(line, 6400) for line in ("LDG.E R8, [R10.64]", *adding)]
-    copying = [(line, 6400) for line in COPY]
-    evidence = evidence_of(
-        "S2R R2, SR_TID.X", "ISETP.LT.AND P1, PT, R2, R3, PT", *copying, "MOV R10, R11", *turns, "STG.E [R12.64], R9", "EXIT",
-        block=64,
-    )  # fmt: skip
-    evidence.profile.shapes[0] = replace(evidence.profile.shapes[0], shared_bytes=4096)
-    same, stored = detect_repeated_by_threads(evidence)
-    assert "same values" in same.sentence
-    assert "sum" in same.advice
-    assert "as its shared memory holds" in stored.sentence
-    assert "sum" not in stored.advice
-    assert {site.position for site in same.weights} == {8, 9, 10, 11, 12}
-    assert {site.position for site in stored.weights} == {2, 3, 4, 5, 6}
-
-
 @pytest.mark.parametrize(
     ("load", "name"), [(COPY[0], "redundant-global-loads"), ("MOV R8, RZ", "redundant-shared-accesses")]
 )

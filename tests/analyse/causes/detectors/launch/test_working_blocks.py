@@ -6,7 +6,7 @@ import pytest
 from made_evidence import LOAD, evidence_of
 
 from profiler.analyse.causes.detectors.launch import grid
-from profiler.analyse.causes.flow.working_blocks import count_working_blocks, find_last_warps
+from profiler.analyse.causes.flow.working_blocks import count_working_blocks, find_lone_warps
 
 TEST = "ISETP.GE.AND P0, PT, R3, R5, PT"
 
@@ -140,4 +140,29 @@ def test_a_warp_that_goes_on_alone_behind_an_exit_explains_that_the_others_of_it
     evidence = evidence_of(*lines, facts={place: {"lanes": lanes} for place in range(2, 5)}, figures=figures)
     for site, samples in zip(evidence.sites, (40, 40, 9, 1, 0), strict=True):
         site.instruction = replace(site.instruction, samples=samples)
-    assert sum(find_last_warps(evidence).values()) == pytest.approx(part)
+    assert sum(find_lone_warps(evidence).values()) == pytest.approx(part)
+
+
+@pytest.mark.parametrize(
+    ("executed", "lanes", "threads", "part"),
+    [
+        (
+            2000.0,
+            1.0,
+            128,
+            0.6 * 31 / 32,
+        ),  # one of four warps, in each turn: for each that works, three are missing
+        (1999.0, 1.0, 128, 0.0),  # data decides
+        (2000.0, 32.0, 128, 0.0),  # a warp of which all lanes work
+        (8000.0, 1.0, 32, 0.0),  # a block of one warp has no others
+    ],
+)
+def test_a_warp_to_which_each_turn_of_a_loop_sends_one_lane_works_without_the_others(
+    executed, lanes, threads, part
+):
+    lines = (TEST, 80.0), ("@P0 BRA 0x30", 8000.0), ("FADD R4, R4, R6", executed), ("@P1 BRA 0x10", 8000.0)
+    figures = {"occupancy_pct": 25.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
+    evidence = evidence_of(*lines, facts={2: {"lanes": lanes}}, figures=figures, block=threads)
+    for site, samples in zip(evidence.sites, (30, 10, 60, 0), strict=True):
+        site.instruction = replace(site.instruction, samples=samples)
+    assert sum(find_lone_warps(evidence).values()) == pytest.approx(part)
