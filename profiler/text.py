@@ -167,8 +167,9 @@ def listed(names: Sequence[str]) -> str:
 
 
 def first_of(texts: Sequence[str], most: int, between: str = ", ") -> str:
-    """Returns the first texts, and how many more there are."""
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    """Returns the first texts, and how many more there are: `a, b and 3 more`, or `a; b; and 3 more`."""
+    before = "" if between == ", " else between.rstrip()
+    more = f"{before} and {len(texts) - most} more" if len(texts) > most else ""
     return f"{between.join(texts[:most])}{more}"
 
 
