@@ -14,9 +14,11 @@ from msgspec.structs import asdict
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.headline import place_text
 from profiler.analyse.recording import overview
+from profiler.analyse.recording.hot_lines import HotLine
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.kernel_names import plain_name, without_tags
 from profiler.analyse.recording.launch_shapes import LaunchShape, launches_text, shape_text
+from profiler.analyse.recording.rules import SheetRule
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
 from profiler.present import document as doc
@@ -278,7 +280,7 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
     return ", ".join(facts)
 
 
-def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause]) -> doc.Section:
+def hot_line_blocks(lines: Sequence[HotLine], causes: Sequence[Cause]) -> doc.Section:
     """Returns the source lines where warps wait most, with the reasons, and why the first cause may be at another."""
     rows = []
     for one in (line for line in lines if line.share_pct >= _LEAST_WAIT_PCT):
@@ -302,7 +304,7 @@ def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause]) 
     return [doc.Heading("Hottest lines"), table, *map(doc.Text, meaning), *other]
 
 
-def _waits(line: overview.HotLine) -> list[tuple[str, float]]:
+def _waits(line: HotLine) -> list[tuple[str, float]]:
     """Returns the main reasons to wait at a line, and how often a warp was ready there."""
     ready = [("ready", line.ready_pct)] if line.ready_pct >= _READY_PCT else []
     waits = [one for one in line.stalls.items() if one[1] >= _LEAST_WAIT_PCT]
@@ -344,12 +346,12 @@ def _telling_sentence(message: str) -> str:
     return " ".join([sentences[first], *further])
 
 
-def _estimate(rule: overview.SheetRule) -> str:
+def _estimate(rule: SheetRule) -> str:
     of_what = " of a part" if rule.speedup_kind == "local" else ""
     return f" (estimated speedup {rule.speedup_pct:.3g} %{of_what})" if rule.speedup_pct else ""
 
 
-def _place(rule: overview.SheetRule) -> str:
+def _place(rule: SheetRule) -> str:
     if rule.file is not None and rule.line is not None:
         return f", {short_place(place_name(rule.file, rule.line))}"
     return f", instruction at {rule.offset:#x}" if rule.offset is not None else ""
