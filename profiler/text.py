@@ -173,6 +173,12 @@ def first_of(texts: Sequence[str], most: int, between: str = ", ") -> str:
     return f"{between.join(texts[:most])}{more}"
 
 
+def lines_of_first(lines: Sequence[str], most: int, indent: str = "  ") -> list[str]:
+    """Returns the first lines, indented, and below them how many more there are."""
+    more = [f"and {len(lines) - most} more"] if len(lines) > most else []
+    return [f"{indent}{line}" for line in [*lines[:most], *more]]
+
+
 def signed(value: float) -> str:
     return f"+{number(value)}" if value > 0 else number(value)
 

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from profiler.analyse.code.called_functions import CalledFunction, find_called_as_hot
-from profiler.analyse.code.code import Code, Instruction
+from profiler.analyse.code.code import Code, Instruction, executed_in
 from profiler.analyse.code.loops import (
     find_loops_as_hot,
     loops_in,
@@ -145,7 +145,6 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
     instructions, fmas = sum(map(region.per_pass, body)), region.total(fmas_of)
     of_tensor = region.total(lambda one: fmas_of(one) if is_matrix(one.opcode) else 0)
     multiplying = region.total(lambda one: fmas_of(one) > 0)
-    executed = sum(one.executed or 0.0 for one in body)
     per_warp = region.passes / region.warps if region.warps else 0.0
     opcodes = count_opcodes(body, region)
     return LoopSheet(
@@ -160,7 +159,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         end=body[-1].offset,
         iterations=region.passes if is_counted else None,
         iterations_per_warp=per_warp if is_counted else None,
-        executed_pct=100 * executed / code.executed if is_counted else None,
+        executed_pct=100 * executed_in(body) / code.executed if is_counted else None,
         instructions=instructions,
         fmas=fmas,
         instructions_per_fma=instructions / fmas if fmas else None,

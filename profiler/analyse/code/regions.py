@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Literal
 from weakref import WeakKeyDictionary
 
-from profiler.analyse.code.code import Code, Instruction
+from profiler.analyse.code.code import Code, Instruction, executed_in
 from profiler.analyse.code.loops import Loop, find_hot_loop, weighted_by_structure
 from profiler.analyse.code.product import Product, trace_product
 from profiler.analyse.recording.profile import Profile
@@ -78,12 +78,11 @@ def _find_region(code: Code, *, whole: bool) -> Region:
 
 
 def _is_hot(loop: Loop, code: Code) -> bool:
-    executed = sum(instruction.executed or 0.0 for instruction in loop.body)
-    return code.by_structure or executed >= _HOT_SHARE * code.executed
+    return code.by_structure or executed_in(loop.body) >= _HOT_SHARE * code.executed
 
 
 def _largest_function(code: Code, *, is_divided: bool) -> Region:
-    function = max(code.functions, key=lambda one: sum(instruction.executed or 0.0 for instruction in one))
+    function = max(code.functions, key=executed_in)
     if code.by_structure:
         function = tuple(replace(one, executed=min(one.executed or 0.0, 1.0)) for one in function)
     warps = function[0].executed or 0.0

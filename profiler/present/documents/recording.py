@@ -30,7 +30,13 @@ from profiler.present.documents.parts.causes import (
 )
 from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
 from profiler.present.documents.parts.memory import Fact, memory_facts
-from profiler.present.documents.parts.recording import metric_sections, provenance_facts, timing_facts
+from profiler.present.documents.parts.recording import (
+    metric_sections,
+    provenance_facts,
+    share_cell,
+    timing_facts,
+    top_cause_cell,
+)
 from profiler.store.runs.run import Run
 from profiler.text import (
     Spoken,
@@ -44,7 +50,7 @@ from profiler.text import (
 )
 
 _NVTX_WIDTH = 110
-_NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
+_NAME_WIDTH, _RANGES_WIDTH = 100, 40
 _MOST_RULES = 3
 _OTHER_LINE = "{} names {}, where a change begins, although another line is hotter."
 _AT_BRACE = (
@@ -131,13 +137,12 @@ def _index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
 
 
 def _index_cells(entry: IndexEntry) -> tuple[doc.Value, ...]:
-    where = f" at {shortened(short_place(entry.where), _PLACE_WIDTH)}" if entry.where else ""
     return (
-        f"{share_of_whole(entry.share_pct)} %" if entry.share_pct is not None else None,
+        share_cell(entry),
         entry.total_ns,
         entry.launches,
         shortened(plain_name(entry.kernel), _NAME_WIDTH),
-        f"{entry.top_cause}{where}" if entry.top_cause else None,
+        top_cause_cell(entry),
         shortened("; ".join(entry.nvtx), _RANGES_WIDTH),
     )
 
