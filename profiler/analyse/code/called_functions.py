@@ -12,7 +12,7 @@ from math import inf
 
 from msgspec import Struct
 
-from profiler.analyse.code.code import Code, Instruction, without_padding
+from profiler.analyse.code.code import Code, Instruction, executed_in, without_padding
 from profiler.analyse.code.loops import AS_HOT, holder_of
 
 _ENDED = "drain"  # the reason to wait of a warp that has left the kernel
@@ -82,7 +82,7 @@ def find_called_as_hot(code: Code, hot: Sequence[Instruction]) -> list[CalledFun
 
     The function that holds the hot loop is none of them.
     """
-    least = AS_HOT * sum(one.executed or 0.0 for one in hot)
+    least = AS_HOT * executed_in(hot)
     holder = holder_of(code, hot)
     found = [
         _described(code, called)
@@ -106,6 +106,6 @@ def _described(code: Code, called: Called) -> CalledFunction:
         calls_from=list(dict.fromkeys(one.place for one in often if one.place)),
         start=called.body[0].offset,
         end=called.body[-1].offset,
-        executed_pct=100 * sum(one.executed or 0.0 for one in called.body) / code.executed,
+        executed_pct=100 * executed_in(called.body) / code.executed,
         samples_pct=100 * sum(one.samples or 0 for one in called.body) / sampled if sampled else None,
     )

@@ -39,7 +39,7 @@ from profiler.store.tables.launch_choice import (
     there_are,
 )
 from profiler.store.tables.schema import TABLES
-from profiler.text import counted, first_of
+from profiler.text import counted, first_of, lines_of_first
 
 _MOST_NAMED = 6
 _MOST_RANGES = 20
@@ -283,11 +283,9 @@ def _none_chosen(run: Run, choice: LaunchChoice) -> KernelNotFound:
 
 def _nothing_inside(run: Run, pattern: str) -> KernelNotFound:
     names = list(dict.fromkeys(chain.from_iterable(nvtx_names(run.table("launches")))))
-    shown = [f"  {name or '(unnamed)'}" for name in names[:_MOST_RANGES]]
-    more = len(names) - len(shown)
     return KernelNotFound(
         f"{run.label}: no launch is in an NVTX range that matches '{pattern}'{nearest_words(pattern, names)}",
-        details=[*shown, *([f"  and {more} more"] if more else [])],
+        details=lines_of_first([name or "(unnamed)" for name in names], _MOST_RANGES),
         remedy="These are its ranges."
         if names
         else "It holds no NVTX ranges: record it with `ncu --nvtx`, and name ranges in the program.",
