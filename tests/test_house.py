@@ -127,6 +127,17 @@ def test_one_module_alone_knows_nvidias_reader():
     assert users == {"profiler/store/reports/nvidia_reader.py"}
 
 
+def test_a_process_is_started_where_the_page_says():
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    named = re.findall(r"`([\w/]+\.py)`", page.partition("### Who starts a process")[2].partition("###")[0])
+    starts = re.compile(r"\bsubprocess\.\w|\bos\.(?:fork|exec\w+|posix_spawn)\(|\bProcessPool\(")
+    users = {
+        path.relative_to(ROOT / "profiler").as_posix() for path in MODULES if starts.search(path.read_text())
+    }
+    assert {user for user in users if not user.endswith(tuple(named))} == set()
+    assert len(users) > 5
+
+
 # What of the store a room may know that opens no store: a run that it is given, and the types that a run is made of.
 GIVEN = ("runs.run", "runs.manifest", "runs.timed_run", "tables", "sweeps")
 
