@@ -15,8 +15,8 @@ SEARCH = (
     "IMAD.IADD R2, R7, 0x1, R6",
     "SHF.R.S32.HI R9, RZ, 0x1, R2",
     "IMAD.WIDE R2, R9, 0x4, R4",
-    "LDG.E R3, desc[UR4][R2.64]",
-    "ISETP.GE.AND P0, PT, R3, R8, PT",
+    "LDG.E R13, desc[UR4][R2.64]",
+    "ISETP.GE.AND P0, PT, R13, R8, PT",
     "SEL R6, R6, R9, !P0",
     "@!P0 VIADD R7, R9, 0x1",
     "ISETP.GE.AND P0, PT, R7, R6, PT",
@@ -56,9 +56,9 @@ def test_where_a_search_looks_next_depends_on_what_it_found_by_a_comparison():
 
 def test_a_comparison_that_only_chooses_a_result_does_not_lead_to_the_next_load():
     largest = (
-        "LDG.E R3, desc[UR4][R2.64]",
-        "FSETP.GT.AND P0, PT, R3, R8, PT",
-        "FSEL R8, R3, R8, P0",
+        "LDG.E R13, desc[UR4][R2.64]",
+        "FSETP.GT.AND P0, PT, R13, R8, PT",
+        "FSEL R8, R13, R8, P0",
         "@P0 MOV R9, R2",
         "IADD3 R2, R2, 0x4, RZ",
         "@P1 BRA 0x10",
@@ -86,12 +86,12 @@ def test_under_another_predicate_the_old_value_may_still_be_there(line, by):
     assert is_carried(evidence, load_in(evidence))
 
 
-@pytest.mark.parametrize(("other", "carried"), [("@!P2 MOV R3, RZ", False), ("@!P4 MOV R3, RZ", True)])
+@pytest.mark.parametrize(("other", "carried"), [("@!P2 MOV R13, RZ", False), ("@!P4 MOV R13, RZ", True)])
 def test_what_two_opposite_predicates_replace_is_not_carried_on(other, carried):
     lines = (
-        "@P2 LDG.E R3, desc[UR4][R2.64]",
+        "@P2 LDG.E R13, desc[UR4][R2.64]",
         other,
-        "FADD R3, R3, R9",
+        "FADD R13, R13, R9",
         "IADD3 R2, R2, 0x4, RZ",
         "@P1 BRA 0x10",
     )
@@ -102,14 +102,14 @@ def test_what_two_opposite_predicates_replace_is_not_carried_on(other, carried):
 
 # Two sorted lists are merged: whichever has the smaller element goes on.
 MERGE = (
-    "LDG.E R3, desc[UR4][R2.64]",
-    "LDG.E R5, desc[UR4][R4.64]",
-    "ISETP.GT.AND P0, PT, R3, R5, PT",
+    "LDG.E R13, desc[UR4][R2.64]",
+    "LDG.E R15, desc[UR4][R4.64]",
+    "ISETP.GT.AND P0, PT, R13, R15, PT",
     "@P0 BRA 0x80",
-    "MOV R9, R3",
+    "MOV R9, R13",
     "IADD3 R2, R2, 0x4, RZ",
     "BRA 0xa0",
-    "MOV R9, R5",
+    "MOV R9, R15",
     "IADD3 R4, R4, 0x4, RZ",
     "STG.E desc[UR4][R6.64], R9",
     "IADD3 R6, R6, 0x4, RZ",
@@ -122,15 +122,15 @@ def test_what_a_branch_passes_by_depends_on_what_the_branch_compares():
 
 
 def test_a_branch_on_a_counter_leads_to_no_load():
-    by_count = [one.replace("R3, R5", "R6, R7") for one in MERGE]
+    by_count = [one.replace("R13, R15", "R6, R7") for one in MERGE]
     assert not first_load_is_chased(by_count)
 
 
 def test_a_branch_out_of_the_loop_ends_it_and_says_nothing_of_the_next_address():
     """The next addresses are known ahead, as where a text is searched for a letter."""
     found = (
-        "LDG.E.U8 R3, desc[UR4][R2.64]",
-        "ISETP.EQ.AND P0, PT, R3, R5, PT",
+        "LDG.E.U8 R13, desc[UR4][R2.64]",
+        "ISETP.EQ.AND P0, PT, R13, R15, PT",
         "@P0 BRA 0x70",
         "IADD3 R2, R2, 0x1, RZ",
         "@P1 BRA 0x10",
@@ -143,9 +143,9 @@ def test_a_branch_out_of_the_loop_ends_it_and_says_nothing_of_the_next_address()
 STORE = "STG.E desc[UR4][R10.64], R7"
 FILTER = (
     "LDG.E R4, desc[UR4][R2.64]",
-    "I2F.U8 R5, R4",
-    "FADD R7, -R5, R7",
-    "FFMA R7, R7, R20, R5",
+    "I2F.U8 R15, R4",
+    "FADD R7, -R15, R7",
+    "FFMA R7, R7, R20, R15",
     STORE,
     "IADD3 R2, R2, 0x4, RZ",
     "IADD3 R10, R10, 0x4, RZ",
@@ -172,7 +172,7 @@ def test_a_chain_that_is_kept_in_an_array_of_the_thread_follows_itself_too(place
 
 
 def test_what_is_made_of_one_element_does_not_follow_itself():
-    assert not follows([one.replace("R7", "R5") if one == STORE else one for one in FILTER])
+    assert not follows([one.replace("R7", "R15") if one == STORE else one for one in FILTER])
 
 
 @pytest.mark.parametrize(("waits_inside", "does"), [(40, False), (60, True)])
