@@ -452,6 +452,15 @@ def test_it_prints_what_would_be_run_in_that_order_and_starts_nothing(here):
     assert len(lines) == 2 + 2 * (2 + 2)
 
 
+def test_no_command_overwrites_the_report_of_another(here):
+    sizes = ["--size", 10, "--size", 20]
+    lines = typed(here.scripts("--kernel", "1-2", *sizes, "--processes", 2, "--dry-run"))
+    exports = [line[line.index("--export") + 1] for line in lines if "--export" in line]
+    assert sorted(exports) == [
+        f"scripts-{kernel}.{number}ncu-rep" for kernel in (1, 2) for number in ("2.", "3.", "4.", "")
+    ]
+
+
 def test_it_prints_the_compiler_too_and_the_same_words_for_a_compiled_rung(here):
     words = ("--ladder", "compiled", "--kernel", 3, "--processes", 1, "--launches", 2)
     compiler, profiler = typed(here.collect(*words, "--dry-run"))
