@@ -102,6 +102,31 @@ def test_show_takes_the_newest_of_several_sizes_and_lists_the_others(prof_here, 
     assert chosen.stderr == "", "it was chosen, so there is nothing to tell"
 
 
+def test_a_run_of_the_same_kernel_that_has_the_evidence_is_named(make_run, dated, tmp_path, prof_here):
+    """Whatever is newer, or of another kernel, size or GPU."""
+
+    def store(name, second, **facts):
+        facts = {"ladder": "gemm", "kernel": 5, "workload": {"m": 64}, "gpus": ["H200"], **facts}
+        run = make_run({"kernel": "k", "instructions": [("FFMA", 7)]}, name=name, root=tmp_path, **facts)
+        return dated(run.path, second)
+
+    def named_run():
+        (sheet,) = json.loads(prof_here("--runs", tmp_path, "show", "5", "--format", "json").stdout)[
+            "kernels"
+        ]
+        assert sheet["causes_unseen"]
+        return sheet["fuller_run"] and sheet["fuller_run"]["name"]
+
+    sampled = {"sections": ["SourceCounters"]}
+    store("gemm-5", 9)
+    store("gemm-5-memory", 3)
+    store("gemm-5-older", 2, gpus=["A100"], **sampled)
+    store("gemm-51-source", 2, kernel=51, **sampled)
+    assert named_run() is None
+    store("gemm-5-source", 2, **sampled)
+    assert named_run() == "gemm-5-source"
+
+
 def test_with_one_size_no_hint_is_printed_even_if_a_run_beside_it_is_damaged(prof_here, sized, tmp_path):
     older, _ = sized(1024, 1024)
     assert prof_here("--runs", tmp_path, "show", "9").stderr == ""

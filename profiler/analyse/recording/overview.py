@@ -103,6 +103,13 @@ def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> int:
     return len(HEADLINE) + (not (is_evidence or is_doubted))
 
 
+class FullerRun(Struct, frozen=True):
+    """A run that recorded more of a kernel than another one did."""
+
+    name: Annotated[str, Meta(description="The name, or the run_id, that `show` takes.")]
+    recorded: str
+
+
 class SheetFinding(WithAgreedNames, Struct, frozen=True):
     """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched.
 
@@ -134,6 +141,10 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
         ),
     ] = None
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
+    fuller_run: Annotated[
+        FullerRun | None,
+        Meta(description="The stored run of the same kernel that holds what is in `causes_unseen`, if any."),
+    ] = None
     hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
     total_ns: float | None = None
     kernel_name: str = ""
