@@ -220,7 +220,7 @@ class CheckUndecided(ComparisonError, exit_code=80):
 class LadderError(ProfError, exit_code=43): ...
 
 class LadderNotFound(LadderError, exit_code=44):
-    remedy = "Go to the folder that holds `kernels/`, or give the file: " + Spoken("--ladder path/to/ladder.toml.", "prof.ladder('path/to/ladder.toml').")
+    remedy = "Ladders come with the repository of prof, not with its package. Go to a folder that holds `kernels/`, or give the file: " + Spoken("--ladder path/to/ladder.toml.", "prof.ladder('path/to/ladder.toml').")
 
 class LadderInvalid(LadderError, exit_code=45):
     remedy = "`kernels/README.md` describes the file, with a complete example."

@@ -49,14 +49,24 @@ def test_a_new_project_has_no_runs_yet_and_that_is_no_error(prof_here, tmp_path)
 
 
 def test_who_is_in_another_folder_than_the_runs_is_told_so(prof_here, tmp_path):
-    done = prof_here("show", "6", cwd=tmp_path)
+    done = prof_here("show", "mine", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (21, "")
     said, remedy = done.stderr.splitlines()
-    assert said == f"prof: {tmp_path}/runs: no such folder, so '6' is no run"
+    assert said == f"prof: {tmp_path}/runs: no such folder, so 'mine' is no run"
     assert (
         remedy.strip()
         == "Go to the folder that holds `runs`, or name it with `--runs`; a report is named by its path."
     )
+
+
+@pytest.mark.parametrize("verb", ["show", "compare", "sass", "report"])
+def test_where_no_ladder_is_a_number_is_explained_and_a_report_asked_for(prof_here, tmp_path, verb):
+    """As for everybody who has the package alone."""
+    second = ["6"] if verb == "compare" else []
+    done = prof_here(verb, "5", *second, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (21, "")
+    assert "A number means a kernel of a ladder" in done.stderr
+    assert "Give a report, such as mine.ncu-rep" in done.stderr
 
 
 def test_reports_need_no_folder_of_runs(prof_here, reports, tmp_path):
@@ -75,7 +85,7 @@ def test_words_that_do_not_go_together_are_no_invalid_value_and_fit_the_window(
 ):
     done = prof_here("show")
     assert done.returncode == 2
-    assert "Error: give a recording to show, as in `prof show 6` or" in done.stderr
+    assert "Error: give a recording to show, as in `prof show mine.ncu-rep` or" in done.stderr
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "60")
     error = Misuse(

@@ -21,6 +21,7 @@ from profiler.ask.named.newest_times import timed_runs, with_newest_times
 from profiler.ask.named.reach import Reach
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
+from profiler.catalog.ladders.ladder import known_ladders
 from profiler.errors import KernelNotFound, ProfError, ReportNotFound, RunNotFound
 from profiler.measuring.tools.disassembly import is_code_path
 from profiler.store.remote.files import is_url, public_url
@@ -42,6 +43,10 @@ from profiler.store.tables.schema import TABLES
 from profiler.text import counted, first_of
 
 _MOST_NAMED = 6
+_NO_LADDER = (
+    "A number means a kernel of a ladder, which is a series of kernels, and no ladder is here. Give a report, such as "
+    "mine.ncu-rep, or go to the folder that holds `kernels` and `runs`."
+)
 _MOST_RANGES = 20
 # As other commands take several kernels: `--kernel 5-6`.
 _TWO_NUMBERS = re.compile(r"(\d+)(?:-|,|\.\.|:)(\d+)")
@@ -141,6 +146,9 @@ def _find_run(reference: str, settings: Settings, stored: Callable[[], RunStore]
     try:
         return find_run(reference, stored(), settings)
     except RunNotFound as error:
+        if reference.isdecimal() and not known_ladders(*settings.ladder_places) and not stored().ladders():
+            error.remedy = _NO_LADDER if settings.reach is None else error.remedy
+            raise
         if isinstance(settings.runs, Path) and not settings.runs.exists():
             raise  # whatever the name may mean, there is no such folder
         if meant := _rung_meant(reference, settings) or ladder_meant(reference, settings):

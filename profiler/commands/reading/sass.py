@@ -42,13 +42,13 @@ def sass(
 
     Examples:
 
-      prof sass 5 6
-
-      prof sass 6 --listing
-
       prof sass before.ncu-rep after.ncu-rep --kernel-name 'gemm'
 
       prof sass before.cubin after.cubin
+
+      prof sass 5 6
+
+      prof sass 6 --listing
     """
     if schema:
         from profiler.analyse.code.machine_code import MachineCode
@@ -57,7 +57,9 @@ def sass(
         print_schema("sass", MachineCode, brief=False)
         return
     if before is None:
-        raise Misuse("give a kernel, or two to put beside each other: `prof sass 5 6`")
+        raise Misuse(
+            "give a kernel, or two to put beside each other: `prof sass before.ncu-rep after.ncu-rep` or `prof sass 5 6`"
+        )
 
     from profiler.ask.code import find_machine_code
 
