@@ -285,7 +285,7 @@ class ProfiledAlready(MeasureError, exit_code=72):
     remedy = "Start it without ncu or another profiler around it: prof starts ncu itself where it measures."
 
 class NothingProfiled(MeasureError, exit_code=65):
-    remedy = "Choose among the kernels above with " + Spoken("--kernel-regex, and check --launch-skip.", "kernel_name=PATTERN.")
+    remedy = "Choose among the kernels above with " + Spoken("--kernel-name, and check --launch-skip.", "kernel_name=PATTERN.")
 
 class LaunchesMissing(MeasureError, exit_code=66):
     remedy = "Ask for fewer with `--launches`, " + Spoken("skip fewer with --launch-skip, or let the program launch more.", "or let the function launch more.")

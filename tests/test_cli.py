@@ -270,7 +270,7 @@ def test_quiet_leaves_results_and_errors(prof_here, reports, tmp_path):
         ("collect --ncu-option --kernel -q", ["-q"]),
         ("collect --name list -- ./mine -v", []),
         ("collect --ncu-option=-q --verbose", ["--verbose"]),
-        ("collect --force -q", ["-q"]),
+        ("collect --again -q", ["-q"]),
         ("compare -k -v 5 6", []),
     ],
 )

@@ -6,6 +6,7 @@ import sys
 import pytest
 import typer
 
+from profiler.cli import app
 from profiler.commands.shared.misuse import Misuse, show_within_window
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.window import folded_for_terminal
@@ -130,3 +131,24 @@ def test_what_typer_says_of_a_wrong_value_fits_the_window_and_its_json_has_it_wh
         "Error: Invalid value for --format: 'yaml' is not one of",
         "       'table', 'json', 'markdown', 'csv'.",
     ]
+
+
+def test_an_option_means_the_same_for_every_verb():
+    """`--force` compares what is not comparable; what else it could mean has words of its own."""
+    group = typer.main.get_command(app)
+    takes = {
+        option: {name for name, verb in group.commands.items() if option in options_of(verb)}
+        for option in ("--force", "--again", "--overwrite", "--kernel-regex")
+    }
+    assert takes == {
+        "--force": {"compare", "report"},
+        "--again": {"collect", "tune"},
+        "--overwrite": {"export", "notebook", "report"},
+        "--kernel-regex": set(),
+    }
+    for name, verb in group.commands.items():
+        assert ("-k" in options_of(verb)) == ("--kernel-name" in options_of(verb)), name
+
+
+def options_of(verb):
+    return {name for one in verb.params for name in (*one.opts, *one.secondary_opts)}

@@ -100,6 +100,12 @@ from profiler.store.runs.run_folder import holds_run
         ("ingest", "Missing argument 'REPORT...'. For example: `prof ingest before.ncu-rep after.ncu-rep`"),
         ("export", "For example: `prof export 6`"),
         ("list --name gemm", "name the runs without an option"),
+        ("collect --force ./mine", "there is no --force: --again does that"),
+        ("tune --kernel 7 --force", "there is no --force: --again does that"),
+        ("export 6 --force", "there is no --force: --overwrite does that"),
+        ("notebook 5 6 --force", "there is no --force: --overwrite does that"),
+        ("compact --force", "there is no --force: --tracked does that"),
+        ("collect --kernel-regex gemm ./mine", "there is no --kernel-regex: --kernel-name does that"),
         ("query select kernel from launches", "put the SQL into quotes, as one word: prof query"),
         (
             "query select(1) a.ncu-rep",

@@ -108,7 +108,7 @@ def _print_outcomes(store: RunStore, outcomes: Sequence[CollectOutcome], setting
 
 
 _TAKEN = {
-    "program", "times_only", "name", "kernel_regex", "launch_skip", "launches", "processes", "cwd", "timeout", "runs",
+    "program", "times_only", "name", "kernel_name", "launch_skip", "launches", "processes", "cwd", "timeout", "runs",
     "ladder", "format",
 }  # fmt: skip
 

@@ -32,12 +32,14 @@ _FORMATS = ("json", "csv", "markdown")
 _TO_A_FILE = ("-o", "--output", "--out", "--export", "--html", "--save")
 _EVERYTHING = ("--all", "--details", "--print-details", "--page", "--metrics", "--metric", "--long")
 _OPTIONS_MEANT = {
-    "--threshold": "--max-slower",
-    "--tolerance": "--max-slower",
-    "--short": "--brief",
-    "--summary": "--brief",
-    "--kernel": "--kernel-name",
-    "--filter": "--kernel-name",
+    "--threshold": ("--max-slower",),
+    "--tolerance": ("--max-slower",),
+    "--short": ("--brief",),
+    "--summary": ("--brief",),
+    "--kernel": ("--kernel-name",),
+    "--kernel-regex": ("--kernel-name",),
+    "--filter": ("--kernel-name",),
+    "--force": ("--overwrite", "--again", "--tracked"),  # each verb has one of them at most
 }
 _IMPORTS = ("-i", "--import")  # ncu's own way to name a report
 _COLOURS = ("--no-color", "--no-colour", "--color", "--colour", "--no-colors", "--colors")
@@ -98,7 +100,7 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
     before = () if place is None else words[:place]
     if verb == "collect" and (hint := _of_a_program(words, before)):
         return hint
-    if (meant := _OPTIONS_MEANT.get(option)) in known:
+    if meant := next((one for one in _OPTIONS_MEANT.get(option, ()) if one in known), None):
         return f"there is no {option}: {meant} does that"
     if option in _IMPORTS:
         return f"there is no {option}: name a report without an option"
