@@ -154,7 +154,7 @@ def test_sql_whose_star_the_shell_replaced_is_said_to_need_quotes(prof_here, tmp
 def test_a_ladder_in_the_place_of_a_run_is_called_one(prof_here, shipped_runs, verb):
     done = prof_here("--runs", shipped_runs.root, *verb.split(), "sum")
     assert done.returncode == 21
-    assert "'sum' is a ladder: `prof ladder --ladder sum`" in done.stderr
+    assert "'sum' is a ladder: `prof ladder sum`" in done.stderr
     nothing = prof_here("--runs", shipped_runs.root, *verb.split(), "sun")
     assert nothing.returncode == 21
     assert "is a ladder" not in nothing.stderr

@@ -295,7 +295,7 @@ def _headline_of_timing(
     gpus = gpus_text(run.manifest.gpus)
     what = f"{run.label} takes {duration(timing.median_ns)} without the profiler on {gpus}{of}."
     if kernel is not None and not kernel.is_profiled:
-        ladder = f"`prof ladder --ladder {run.manifest.ladder}`"
+        ladder = f"`prof ladder {run.manifest.ladder}`"
         why = "It launches no kernel of its own, so there are no counters to say why."
         return Headline(what, why, f"{ladder} compares it with the kernels of its ladder.")
     why = "Only times were recorded, which do not say why."
