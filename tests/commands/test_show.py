@@ -68,6 +68,17 @@ def test_a_rung_is_called_by_its_number_and_its_time_is_the_one_without_the_prof
     assert re.search(r"^k6<.* takes 4\.047 ms under the profiler on", loose, re.M)
 
 
+def test_one_run_has_one_time_whoever_asks(prof_recorded):
+    """The median of all repeats, also where a ratio of means over processes stands beside it: of kernel 5, these means are 3.630 ms."""
+    shown = prof_recorded("show", "5").stdout
+    assert "gemm 5 takes 3.629 ms without the profiler" in shown
+    assert re.search(r"^median +3\.629 ms", shown, re.M)
+    assert "(median 3.629 ms -> 3.179 ms without" in prof_recorded("compare", "5", "6", "--brief").stdout
+    gate = prof_recorded("check", "--baseline", "6", "5").stdout
+    assert "duration_ns 3.179 ms -> 3.629 ms " in gate
+    assert "median 3.179 ms -> 3.629 ms without" in gate
+
+
 def test_the_bytes_that_a_ladder_declares_are_not_called_what_memory_moved(prof_recorded):
     """Each element of three matrices once: a third of what device memory moves, on the same sheet."""
     sheet = prof_recorded("show", "6").stdout
