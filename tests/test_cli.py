@@ -38,7 +38,7 @@ def test_without_a_verb_the_help_is_shown(prof_here):
 def test_without_a_verb_a_terminal_shows_the_help_as_it_is_laid_out(prof_here, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     lines = prof_here().stderr.splitlines()
-    assert "Commands:" in lines
+    assert "Read:" in lines
     assert "  compare   Compare two kernels: what changed, and how surely." in lines
 
 
@@ -47,6 +47,19 @@ def test_the_root_help_lists_every_verb_and_shows_an_example(prof_here):
     assert all(f"\n  {verb} " in page for verb in VERBS)
     assert "prof compare a.ncu-rep b.ncu-rep" in page
     assert page.index("\n  show ") < page.index("\n  compare "), "who has one report begins with show"
+
+
+def test_the_root_help_groups_the_verbs_by_what_they_are_for(prof_here):
+    *_, read, measure, keep, _ = prof_here("--help").stdout.split("\n\n")
+    groups = {
+        group.splitlines()[0]: {line.split()[0] for line in group.splitlines()[1:]}
+        for group in (read, measure, keep)
+    }
+    assert list(groups) == ["Read:", "Measure:", "Keep and share:"]
+    assert set().union(*groups.values()) == set(VERBS)
+    assert {"show", "compare", "query"} <= groups["Read:"]
+    assert {"doctor", "collect", "tune"} <= groups["Measure:"]
+    assert {"ingest", "compact"} <= groups["Keep and share:"]
 
 
 def examples_of(verb):
