@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from profiler.analyse.causes.cause import FullerRun
 from profiler.analyse.ladder.climb import derive_stalls
 from profiler.analyse.recording.kernel_choice import (
     choose_kernel,
@@ -17,7 +18,6 @@ from profiler.analyse.recording.kernel_choice import (
     nearest_words,
 )
 from profiler.analyse.recording.overview import (
-    FullerRun,
     RecordingOverview,
     SheetFinding,
     Sheets,

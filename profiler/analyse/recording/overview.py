@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from profiler.analyse.agreed_names import WithAgreedNames
-from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.causes.cause import Cause, FullerRun, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.causes.nvidia_rules import causes_of_rule
@@ -103,13 +103,6 @@ def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> int:
     return len(HEADLINE) + (not (is_evidence or is_doubted))
 
 
-class FullerRun(Struct, frozen=True):
-    """A run that recorded more of a kernel than another one did."""
-
-    name: Annotated[str, Meta(description="The name, or the run_id, that `show` takes.")]
-    recorded: str
-
-
 class SheetFinding(WithAgreedNames, Struct, frozen=True):
     """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched.
 
@@ -141,10 +134,7 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
         ),
     ] = None
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
-    fuller_run: Annotated[
-        FullerRun | None,
-        Meta(description="The stored run of the same kernel that holds what is in `causes_unseen`, if any."),
-    ] = None
+    fuller_run: FullerRun | None = None
     hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
     total_ns: float | None = None
     kernel_name: str = ""

@@ -7,7 +7,7 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from profiler.analyse.causes.cause import Cause, CodePlace, Diagnosis, Headline, Savings, where_is
+from profiler.analyse.causes.cause import Cause, CodePlace, Diagnosis, FullerRun, Headline, Savings, where_is
 from profiler.analyse.causes.headline import (
     NOTHING_FOUND,
     NOTHING_RECORDED,
@@ -18,7 +18,6 @@ from profiler.analyse.causes.headline import (
 )
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import CauseChange
-from profiler.analyse.recording.overview import FullerRun
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import CAUSES, find_cause
 from profiler.catalog.causes.sureness import Sureness, how_sure

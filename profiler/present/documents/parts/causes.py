@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.causes.cause import Cause, FullerRun, Headline
 from profiler.analyse.causes.headline import (
     NO_LINES,
     WEAK_PCT,
@@ -20,7 +20,6 @@ from profiler.analyse.causes.headline import (
     place_text,
 )
 from profiler.analyse.findings import CauseChange, ComparisonFinding
-from profiler.analyse.recording.overview import FullerRun
 from profiler.catalog.causes import GENERAL, UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.presets import what_records_source
