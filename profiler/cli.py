@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from profiler.commands.shared.misuse import show_within_window
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.commands.shared.streams import Unwritable, discard_output, has_answered, prepare_streams
 from profiler.commands.shared.verb import Verb, with_its_options
@@ -115,13 +115,13 @@ class _Verbs(TyperGroup):
                 formatter.write_dl([(verb.ljust(widest), text) for verb, text in verbs.items()])
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        with _quiet_pipe(), _told_as_json():  # prints the help
+        with _quiet_pipe(), _told_as_any_error():  # prints the help
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
         with _quiet_pipe():
             try:
-                with _told_as_json():
+                with _told_as_any_error():
                     return super().invoke(ctx)
             except KeyboardInterrupt:  # Typer would end without a word
                 _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
@@ -138,15 +138,18 @@ def _quiet_pipe() -> Iterator[None]:
 
 
 @contextmanager
-def _told_as_json() -> Iterator[None]:
-    """Prints what Typer says about a mistyped command as JSON too, where JSON was asked for, and else within the window."""
+def _told_as_any_error() -> Iterator[None]:
+    """Raises what Typer says of a mistyped command as a WrongTurn, which `main` tells in the form of every other error."""
     try:
         yield
-    except Exception as error:  # of a class that Typer keeps to itself
-        if hasattr(error, "format_message") and getattr(error, "exit_code", 0) == _USAGE:
-            _print_as_json(ProfError(error.format_message()), sys.argv[1:], _USAGE)
-            show_within_window(error)
-        raise
+    except Exception as raised:
+        error: Any = raised  # of a class that Typer keeps to itself
+        text = error.format_message() if getattr(error, "exit_code", 0) == _USAGE else ""
+        if not text or "\n" in text:  # several lines are the help that `prof` alone prints
+            raise
+        verb = error.ctx.command_path if error.ctx else "prof"
+        remedy = None if isinstance(error, Misuse) else f"`{verb} --help` shows what it takes."
+        raise WrongTurn(text[:1].lower() + text[1:], remedy) from None
 
 
 app = typer.Typer(
@@ -231,7 +234,7 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
     except WrongTurn as turn:
-        mistyped = ProfError(str(turn))
+        mistyped = ProfError(turn.message, remedy=turn.remedy)
         _print_as_json(mistyped, words, _USAGE)
         _fail(mistyped, _USAGE, verbose=False)
     except Exception as error:

@@ -97,7 +97,7 @@ from profiler.store.runs.run_folder import holds_run
         ("show --color 6", "the variable FORCE_COLOR does that, as in `FORCE_COLOR=1 prof show 6`"),
         ("-i a.ncu-rep", "prof show a.ncu-rep"),
         ("show --import a.ncu-rep", "name a report without an option"),
-        ("ingest", "Missing argument 'REPORT...'. For example: `prof ingest before.ncu-rep after.ncu-rep`"),
+        ("ingest", "missing argument 'REPORT...'. For example: `prof ingest before.ncu-rep after.ncu-rep`"),
         ("export", "For example: `prof export 6`"),
         ("list --name gemm", "name the runs without an option"),
         ("collect --force ./mine", "there is no --force: --again does that"),
@@ -122,7 +122,7 @@ def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, type
 
 def test_a_folder_of_reports_in_the_place_of_a_command_is_shown(prof_here, tmp_path):
     (tmp_path / "mine").mkdir()
-    assert "No such command 'mine'" in prof_here("mine", cwd=tmp_path).stderr
+    assert "no such command 'mine'" in prof_here("mine", cwd=tmp_path).stderr
     (tmp_path / "mine" / "a.ncu-rep").touch()
     done = prof_here("mine", "--brief", cwd=tmp_path)
     assert done.returncode == 2

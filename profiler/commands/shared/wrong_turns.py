@@ -57,7 +57,11 @@ _OF_A_RUNG = ("show", "compare", "report", "export")  # take rungs by their numb
 
 
 class WrongTurn(Exception):
-    """The command line means something else than what was typed. The message says what to type."""
+    """The command line means something else than what was typed, or nothing. The message or the remedy says what to type."""
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.remedy = message, remedy
 
 
 def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
