@@ -1,6 +1,7 @@
 """The short form of a finding, for agents: what matters most, in at most 8 KB of JSON.
 
-A finding comes in, and the same type goes out, so that one schema holds for both; `left_out` counts what it lacks.
+A finding comes in, and the same type goes out, so that one schema holds for both; `left_out` counts what it lacks. A member
+of which nothing is left is absent.
 The classes of the finding declare how important each entry is (`analyse/importance.py`). The most important entry
 that still fits is kept first, and every sentence stays with the figures that it speaks of.
 """
@@ -13,12 +14,12 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from heapq import heapify, heappop, heappush
 from math import inf
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import fields, force_setattr, replace
 
-from profiler.analyse.importance import ALWAYS, Importance
+from profiler.analyse.importance import ALWAYS, Importance, importances_of
 from profiler.present.render.json import to_json
 
 LIMIT_BYTES = 8000
@@ -94,6 +95,7 @@ def brief(finding: Finding, wanted: Collection[str] = (), limit: int = LIMIT_BYT
         draft = _Draft(finding, _Wishes(widths, frozenset(wanted)))
         if draft.fill(limit):
             break
+    draft.hide_what_was_cut()
     small: Finding = draft.small
     return small
 
@@ -113,6 +115,7 @@ class _Draft:
         skeleton = _Copy(finding, wishes)
         self.small: Any = skeleton.value
         self._left_out = skeleton.left_out
+        self._cut = skeleton.cut
         self._waiting = skeleton.entries
         heapify(self._waiting)
 
@@ -145,11 +148,22 @@ class _Draft:
                 entry.keep()
                 self._left_out.update(entry.copy.left_out)
                 self._left_out[entry.counted_as] -= 1
+                self._cut += entry.copy.cut
                 for inner in entry.copy.entries:
                     heappush(self._waiting, inner)
         for entry in waiting:
             heappush(self._waiting, entry)
         return has_kept
+
+    def hide_what_was_cut(self) -> None:
+        """Leaves out the members of which no entry was kept: empty, they would say that there is none.
+
+        Those by which a reader knows what kind of answer it is stay, with `left_out` beside them.
+        """
+        stay = {member.name for member in fields(type(self.small)) if member.required}
+        for section in self._cut:
+            if not section.kept and not (section.holder is self.small and section.name in stay):
+                force_setattr(section.holder, section.name, UNSET)
 
     def _growth_of_counts(self, more: Counter[str]) -> int:
         return _counts_in_json(self._left_out + more) - _counts_in_json(+self._left_out)
@@ -245,12 +259,16 @@ class _Entry:
 
 
 class _Copy:
-    """A value as it will be printed, without the `entries` that may be left out; all these are counted as left out."""
+    """A value as it will be printed, without the `entries` that may be left out, of the sections that are `cut`.
+
+    All these entries are counted as left out.
+    """
 
     def __init__(self, whole: Any, wishes: _Wishes, entry: _Entry | None = None) -> None:
         self._wishes = wishes
         self._at_most = entry.importance if entry else ALWAYS
         self.entries: list[_Entry] = []
+        self.cut: list[_Section] = []
         self.left_out: Counter[str] = Counter()
         self.value = (
             self._of(whole, entry.section.name, entry.depth, entry.parts) if entry else self._of(whole)
@@ -281,7 +299,7 @@ class _Copy:
         return tuple(map(self._of, value)) if isinstance(value, tuple) else value
 
     def _struct(self, whole: Struct, depth: int, parts: Mapping[str, Importance]) -> Struct:
-        declared = {**_declared(type(whole)), **parts}
+        declared = {**importances_of(type(whole)), **parts}
         members = {}
         for name in whole.__struct_fields__:
             member, importance = getattr(whole, name), declared.get(name)
@@ -305,6 +323,7 @@ class _Copy:
             return _Entry(sections[name], one, self._wishes, parts, counted_as)
 
         entries = {name: [entry(name, one) for one in _members(getattr(whole, name))] for name in cut}
+        self.cut += [sections[name] for name, own in entries.items() if own]
         for name, own in entries.items():
             sections[name].count_left_out(len(own))
             self.left_out.update(one.counted_as for one in own)
@@ -336,16 +355,6 @@ class _Copy:
 
 def _counts_in_json(counts: Counter[str]) -> int:
     return sum(len(f'"{name}":{count},') for name, count in counts.items())
-
-
-@lru_cache
-def _declared(cls: type[Struct]) -> dict[str, Importance]:
-    return {
-        member.name: one
-        for member in fields(cls)
-        for one in get_args(member.type)
-        if isinstance(one, Importance)
-    }
 
 
 def _members(value: Any) -> list[Any]:
