@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -29,7 +28,7 @@ from profiler.store.remote.places import Location, location_of
 from profiler.store.reports.near import REPORT_SUFFIX, files_in, near_files
 from profiler.store.runs.run_store import Run
 from profiler.store.scratch import write_whole
-from profiler.text import printable
+from profiler.text import names_like, printable
 
 # In the folder `dashboards/` of prof's repository.
 SHIPPED = {
@@ -164,7 +163,7 @@ def _find(name: str) -> Path:
 
 def _meant(path: Path) -> str | None:
     """Returns the notebook to open, or the reports to write one about, that a person may have meant; None where nothing is near."""
-    if near := get_close_matches(path.stem, SHIPPED, n=1):
+    if near := names_like(path.stem, SHIPPED):
         return f"There is one called {near[0]}: `prof notebook {near[0]}` opens it."
     reports = [file for file in files_in(path) or near_files(path) if file.name.endswith(REPORT_SUFFIX)]
     if not reports:
