@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 from recorded_tables import prose, recorded_climb, table_text
 
-from profiler.analyse.code.hot_loop import LoopSheet, derive_loop_sheet, read_counted_code
+from profiler.analyse.code.hot_loop import LoopSheet, derive_loop_sheet
+from profiler.analyse.code.regions import read_counted_code
 from profiler.analyse.ladder.climb import Climb
 from profiler.analyse.ladder.ideas import Idea, Story, derive_ideas, judge_story
 from profiler.analyse.ladder.ladder import RungFinding

@@ -167,9 +167,16 @@ def listed(names: Sequence[str]) -> str:
 
 
 def first_of(texts: Sequence[str], most: int, between: str = ", ") -> str:
-    """Returns the first texts, and how many more there are."""
-    more = f" and {len(texts) - most} more" if len(texts) > most else ""
+    """Returns the first texts, and how many more there are: `a, b and 3 more`, or `a; b; and 3 more`."""
+    before = "" if between == ", " else between.rstrip()
+    more = f"{before} and {len(texts) - most} more" if len(texts) > most else ""
     return f"{between.join(texts[:most])}{more}"
+
+
+def lines_of_first(lines: Sequence[str], most: int, indent: str = "  ") -> list[str]:
+    """Returns the first lines, indented, and below them how many more there are."""
+    more = [f"and {len(lines) - most} more"] if len(lines) > most else []
+    return [f"{indent}{line}" for line in [*lines[:most], *more]]
 
 
 def signed(value: float) -> str:

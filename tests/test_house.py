@@ -15,19 +15,9 @@ from profiler import errors
 
 ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted((ROOT / "profiler").rglob("*.py"))
-# What stands in one row imports only from the rows above it.
-ORDER = (
-    ("text",),
-    ("errors",),
-    ("machine", "spawned", "catalog"),
-    ("cluster",),
-    ("store",),
-    ("measuring", "analyse"),
-    ("ask", "present"),
-    ("python", "commands"),
-    ("cli",),
-)
-RANK = {room: rank for rank, rooms in enumerate(ORDER) for room in rooms}
+# The order of the rooms as CONTRIBUTING.md draws it: what stands between two arrows imports only from what is left of it.
+DRAWN = "".join(re.findall(r"^    .*<-.*\n", (ROOT / "CONTRIBUTING.md").read_text(), re.MULTILINE))
+RANK = {room: rank for rank, rooms in enumerate(DRAWN.split("<-")) for room in re.findall(r"\w+", rooms)}
 
 
 def every_module(check):
@@ -92,7 +82,8 @@ def error_classes(cls=errors.ProfError):
 
 def test_every_room_has_its_place_in_the_order():
     rooms = {room_of(path) for path in MODULES} - {"__init__", "__main__"}
-    assert rooms <= set(RANK)
+    assert rooms == set(RANK)
+    assert RANK["errors"] < RANK["store"] < RANK["analyse"] < RANK["present"] < RANK["cli"]
 
 
 @every_module
@@ -136,6 +127,17 @@ def test_one_module_alone_knows_nvidias_reader():
     assert users == {"profiler/store/reports/nvidia_reader.py"}
 
 
+def test_a_process_is_started_where_the_page_says():
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    named = re.findall(r"`([\w/]+\.py)`", page.partition("### Who starts a process")[2].partition("###")[0])
+    starts = re.compile(r"\bsubprocess\.\w|\bos\.(?:fork|exec\w+|posix_spawn)\(|\bProcessPool\(")
+    users = {
+        path.relative_to(ROOT / "profiler").as_posix() for path in MODULES if starts.search(path.read_text())
+    }
+    assert {user for user in users if not user.endswith(tuple(named))} == set()
+    assert len(users) > 5
+
+
 # What of the store a room may know that opens no store: a run that it is given, and the types that a run is made of.
 GIVEN = ("runs.run", "runs.manifest", "runs.timed_run", "tables", "sweeps")
 
@@ -150,6 +152,20 @@ def test_analysis_and_presentation_open_no_store(path):
         if name.startswith("profiler.store."):
             assert name.startswith(tuple(known)), name
             assert not name.endswith("Store"), name
+
+
+@every_module
+def test_questions_and_presentation_measure_nothing(path):
+    """They know how machine code is read from a file, and the types of what was built, verified and examined."""
+    if room_of(path) not in ("ask", "present"):
+        return
+    for name in imports_of(path):
+        if name.startswith("profiler.measuring."):
+            reads_code = name.startswith(
+                ("profiler.measuring.tools.disassembly", "profiler.measuring.tools.mangling")
+            )
+            is_type = is_module(name) or not name.rpartition(".")[2].islower()
+            assert reads_code if room_of(path) == "ask" else is_type, name
 
 
 @every_module

@@ -14,7 +14,9 @@ from profiler.text import (
     common_start,
     duration,
     ends_of_range,
+    first_of,
     half_width,
+    lines_of_first,
     listed,
     mean_count,
     names_like,
@@ -38,6 +40,19 @@ from profiler.text import (
 )
 def test_names_are_listed_as_in_a_sentence(names, text):
     assert listed(names) == text
+
+
+@pytest.mark.parametrize(
+    ("between", "most", "text"),
+    [(", ", 3, "a, b, c"), (", ", 2, "a, b and 1 more"), ("; ", 3, "a; b; c"), ("; ", 2, "a; b; and 1 more")],
+)
+def test_the_first_of_many_are_named_and_the_others_counted(between, most, text):
+    assert first_of(["a", "b", "c"], most, between) == text
+
+
+@pytest.mark.parametrize(("most", "lines"), [(2, ["  a", "  b"]), (1, ["  a", "  and 1 more"])])
+def test_below_an_error_each_stands_on_a_line_of_its_own(most, lines):
+    assert lines_of_first(["a", "b"], most) == lines
 
 
 @pytest.mark.parametrize(

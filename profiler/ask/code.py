@@ -12,11 +12,12 @@ from profiler.analyse.code.machine_code import CodeView, view_machine_code
 from profiler.analyse.code.sameness import CodeCheck, Functions, check_code
 from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels, match_kernels
 from profiler.analyse.recording.profile import Profile
+from profiler.ask.named.meaning import CodePath, find_meaning
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import profile_pairs, profile_run
 from profiler.errors import MetricsMissing
-from profiler.measuring.tools.disassembly import disassemble, is_code_path
+from profiler.measuring.tools.disassembly import disassemble
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import labels_of
 from profiler.store.tables.instruction_text import opcode_of
@@ -74,8 +75,9 @@ def check_machine_code(baseline: str, candidate: str, settings: Settings) -> Cod
 
 
 def _functions(reference: str, settings: Settings) -> Functions:
-    if settings.reach is None and is_code_path(reference):
-        listing = disassemble(Path(reference))
+    meant = find_meaning(reference, settings, code=True)
+    if isinstance(meant, CodePath):
+        listing = disassemble(Path(meant.path))
         return {
             name: [Instruction(offset, opcode_of(text), text) for offset, text in lines]
             for name, lines in listing.items()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from math import prod
 
@@ -42,7 +43,7 @@ from profiler.errors import ComparisonError, LadderNotFound, RunNotFound
 from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run_id import facts_sha256, rung_name, timed_name
 from profiler.store.runs.run_store import Run, RunStore
-from profiler.text import short_gpu
+from profiler.text import first_of, short_gpu
 
 _MOST_WORKLOADS = 5  # as many as the colours of one chart can distinguish
 _MOST_NAMED = 3
@@ -84,94 +85,99 @@ def find_climb(
     """
     stored = store.ids()
     groups = group_runs(find_runs(store, ladder, stored))
-    meant = {one: runs for one, runs in groups.items() if gpu is None or is_meant(gpu, one.gpu)}
+    meant = _on_gpu(gpu, groups)
     if not meant:
         raise no_such_gpu(str(gpu), f"ladder '{ladder.name}'", (one.gpu for one in groups))
-    usual = {one: runs for one, runs in meant.items() if usual_gpu and is_meant(usual_gpu, one.gpu)}
-    conditions = choose_conditions(usual | meant, workload)
+    conditions = choose_conditions(_on_gpu(usual_gpu, meant) | meant, workload)
     same_work = [one for one in meant if one.workload == conditions.workload and one != conditions]
-    names = {run_id.name for run_id in stored}
+    climbed = _ClimbedLadder(ladder, groups, conditions, same_work, {run_id.name for run_id in stored})
+    manifests = [run.manifest for run in chain.from_iterable(groups.values())]
+    asked = (ladder, workload, view, gpu, usual_gpu, facts_sha256([manifests, sorted(climbed.stored)]))
+    finding = answer_once(
+        LadderFinding, "ladders", asked, manifests, lambda: climbed.derive_finding(view, usual_gpu)
+    )
+    others = [str(one) for one in groups if one != conditions and one not in same_work]
+    return Climb(ladder, conditions, finding, others, lambda: climbed.rungs_and_steps)
 
-    @cache
-    def gather() -> tuple[list[Rung], list[LadderStep]]:
-        rungs = gather_rungs(ladder, groups[conditions])
-        return rungs, derive_steps(ladder, rungs)
 
-    def answer() -> LadderFinding:
-        rungs, steps = gather()
-        unclear = find_unclear(ladder, groups[conditions])
+def _on_gpu(name: str | None, groups: Mapping[Conditions, list[Run]]) -> dict[Conditions, list[Run]]:
+    """Returns the groups of runs on the GPU that the name means, and all without a name."""
+    return {one: runs for one, runs in groups.items() if name is None or is_meant(name, one.gpu)}
+
+
+@dataclass(frozen=True)
+class _ClimbedLadder:
+    """The runs of a ladder by their conditions, and under which `conditions` it was climbed. Tables are read when they are asked for.
+
+    `same_work` are the conditions with the same workload on other GPUs, and `stored` are the names of all runs.
+    """
+
+    ladder: Ladder
+    groups: Mapping[Conditions, list[Run]]
+    conditions: Conditions
+    same_work: list[Conditions]
+    stored: Collection[str]
+
+    @cached_property
+    def rungs_and_steps(self) -> tuple[list[Rung], list[LadderStep]]:
+        rungs = gather_rungs(self.ladder, self.groups[self.conditions])
+        return rungs, derive_steps(self.ladder, rungs)
+
+    def derive_finding(self, view: LadderView | None, usual_gpu: str | None) -> LadderFinding:
+        rungs, steps = self.rungs_and_steps
+        unclear = find_unclear(self.ladder, self.groups[self.conditions])
         if not rungs:
             raise next(iter(unclear.values()))
-        finding = derive_ladder(ladder, conditions, rungs, steps, view, diagnose_once)
-        elsewhere = [_timed(ladder, one, groups[one], finding.view) for one in same_work]
+        finding = derive_ladder(self.ladder, self.conditions, rungs, steps, view, diagnose_once)
+        elsewhere = [_timed(self.ladder, one, self.groups[one], finding.view) for one in self.same_work]
         return replace(
             finding,
-            missing=_missing(ladder, rungs, unclear, groups, names),
-            headline=_headline(ladder, finding, rungs, _gpu_to_name(conditions, groups, usual_gpu)),
+            missing=self._find_missing(unclear),
+            headline=_headline(finding, rungs, self._gpu_to_name(usual_gpu)),
             elsewhere=[on_another_gpu(one) for one in elsewhere],
         )
 
-    manifests = [run.manifest for run in chain.from_iterable(groups.values())]
-    recorded = facts_sha256([manifests, sorted(names)])
-    asked = (ladder, workload, view, gpu, usual_gpu, recorded)
-    finding = answer_once(LadderFinding, "ladders", asked, manifests, answer)
-    others = [str(one) for one in groups if one != conditions and one not in same_work]
-    return Climb(ladder, conditions, finding, others, gather)
+    def _gpu_to_name(self, usual_gpu: str | None) -> str | None:
+        """Returns the GPU that a further question has to name to be about this climb; None if it is the only or the usual one."""
+        own = self.conditions.gpu
+        is_usual = usual_gpu is not None and is_meant(usual_gpu, own)
+        return None if is_usual or len({one.gpu for one in self.groups}) == 1 else short_gpu(own)
+
+    def _find_missing(self, unclear: Mapping[int, ComparisonError]) -> list[MissingRung]:
+        """Returns the rungs that are missing from the climb, each with the reason."""
+        there = {rung.kernel.number for rung in self.rungs_and_steps[0]}
+        return [
+            MissingRung(
+                kernel.number,
+                kernel.name,
+                unclear[kernel.number].message if kernel.number in unclear else self._why_absent(kernel),
+            )
+            for kernel in self.ladder.kernels
+            if kernel.number not in there
+        ]
+
+    def _why_absent(self, kernel: Kernel) -> str:
+        """Returns what is stored of a rung instead, whatever the conditions and the preset, or why nothing may be."""
+        names = (rung_name(self.ladder.name, kernel.number), timed_name(self.ladder.name, kernel.number))
+        elsewhere = [
+            str(one) for one, runs in self.groups.items() if any(run.manifest.name in names for run in runs)
+        ]
+        if elsewhere:
+            return f"stored only with other conditions: {first_of(elsewhere, _MOST_NAMED, '; ')}"
+        if others := names_of_kernel(kernel.number, self.ladder.name, self.stored):
+            return f"no run with the default preset; there is {', '.join(others)}"
+        needed = f"; it is built only where there is {' and '.join(kernel.needs)}" if kernel.needs else ""
+        return f"no run is stored{needed}"
 
 
-def _gpu_to_name(conditions: Conditions, groups: Iterable[Conditions], usual_gpu: str | None) -> str | None:
-    """Returns the GPU that a further question has to name to be about this climb; None if it is the only or the usual one."""
-    is_usual = usual_gpu is not None and is_meant(usual_gpu, conditions.gpu)
-    return None if is_usual or len({one.gpu for one in groups}) == 1 else short_gpu(conditions.gpu)
-
-
-def _headline(
-    ladder: Ladder, finding: LadderFinding, rungs: Sequence[Rung], gpu: str | None
-) -> Headline | None:
+def _headline(finding: LadderFinding, rungs: Sequence[Rung], gpu: str | None) -> Headline | None:
     """Returns how far the ladder was climbed, with the causes of the rung that came furthest."""
     furthest = furthest_rung(finding.kernels)
     if furthest is None:
         return None
     profile = next(rung.profile for rung in rungs if rung.kernel.number == furthest.kernel)
     causes = diagnose_once(profile).causes if profile.launches else []
-    return headline_of_ladder(ladder.name, finding.kernels, furthest, causes, gpu)
-
-
-def _missing(
-    ladder: Ladder,
-    rungs: Sequence[Rung],
-    unclear: Mapping[int, ComparisonError],
-    groups: Mapping[Conditions, Sequence[Run]],
-    stored: Collection[str],
-) -> list[MissingRung]:
-    """Returns the ladder's rungs that are missing from `rungs`, each with the reason; `stored` are the names of all runs."""
-    there = {rung.kernel.number for rung in rungs}
-    absent = [kernel for kernel in ladder.kernels if kernel.number not in there]
-    return [
-        MissingRung(
-            kernel.number,
-            kernel.name,
-            unclear[kernel.number].message
-            if kernel.number in unclear
-            else _absence(ladder, kernel, groups, names_of_kernel(kernel.number, ladder.name, stored)),
-        )
-        for kernel in absent
-    ]
-
-
-def _absence(
-    ladder: Ladder, kernel: Kernel, groups: Mapping[Conditions, Sequence[Run]], stored: Sequence[str]
-) -> str:
-    """Returns why a rung is missing; `stored` are the names of its runs, whatever the preset."""
-    names = (rung_name(ladder.name, kernel.number), timed_name(ladder.name, kernel.number))
-    elsewhere = [str(one) for one, runs in groups.items() if any(run.manifest.name in names for run in runs)]
-    if elsewhere:
-        more = f"; and {len(elsewhere) - _MOST_NAMED} more" if len(elsewhere) > _MOST_NAMED else ""
-        return f"stored only with other conditions: {'; '.join(elsewhere[:_MOST_NAMED])}{more}"
-    if stored:
-        return f"no run with the default preset; there is {', '.join(stored)}"
-    needed = f"; it is built only where there is {' and '.join(kernel.needs)}" if kernel.needs else ""
-    return f"no run is stored{needed}"
+    return headline_of_ladder(finding.ladder, finding.kernels, furthest, causes, gpu)
 
 
 def find_sheet(climb: Climb) -> LadderSheet:

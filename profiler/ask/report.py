@@ -24,7 +24,7 @@ from profiler.analyse.recording.source_lines import find_source_lines
 from profiler.analyse.report import KernelFindings, PageFindings, PairFindings
 from profiler.ask.ladder import climb_ladder, find_roofline
 from profiler.ask.named.ladders import rung_of
-from profiler.ask.named.references import reports_meant
+from profiler.ask.named.meaning import recordings_in
 from profiler.ask.named.settings import Settings
 from profiler.ask.profiles import diagnose_once, profile_rung
 from profiler.ask.show import open_each, timing_of
@@ -66,9 +66,7 @@ def report_named(
     A folder means the reports in it. A report that cannot be read is left out. Two recordings that are not comparable are an
     error; among several, their pair says why.
     """
-    references = [
-        one for reference in references for one in reports_meant(reference, settings, settings.open_store)
-    ]
+    references = [one for reference in references for one in recordings_in(reference, settings)]
     opened, errors = open_each(references, settings, timed=len(references) == 1)
     runs = [run for _, run in opened]
     rungs = [rung_of(run, settings) if _is_single(run) else None for run in runs]

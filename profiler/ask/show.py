@@ -29,14 +29,13 @@ from profiler.analyse.recording.profile import Profile
 from profiler.analyse.recording.source_lines import SourceLines, find_source_lines
 from profiler.analyse.recording.triage import Triage, by_time, triage
 from profiler.ask.named.ladders import work_of
-from profiler.ask.named.references import open_named, reports_meant, with_launches
+from profiler.ask.named.meaning import ReportPath, find_meaning, recordings_in
+from profiler.ask.named.references import open_named, with_launches
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import diagnose_once, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import KernelNotFound, ReportError, RunUnusable
-from profiler.store.remote.files import is_url
-from profiler.store.reports.near import REPORT_SUFFIXES
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run_store import Run
@@ -160,16 +159,15 @@ def recordings_meant(sources: Sequence[str], settings: Settings) -> list[str]:
     """Returns the recordings, with the reports in a folder instead of it; a file with two paths is one recording."""
     found: dict[str, str] = {}
     for source in sources:
-        for one in reports_meant(source, settings, settings.open_store):
+        for one in recordings_in(source, settings):
             found.setdefault(_real_path(one, settings), one)
     return list(found.values())
 
 
 def _real_path(recording: str, settings: Settings) -> str:
     """Returns the path of a report without links; any other recording as it is."""
-    if not recording.endswith(REPORT_SUFFIXES) or "\0" in recording or is_url(recording):
-        return recording
-    return os.path.realpath(settings.reach.locate(recording) if settings.reach else recording)
+    meant = find_meaning(recording, settings)
+    return os.path.realpath(meant.path) if isinstance(meant, ReportPath) else recording
 
 
 def _show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bool) -> RecordingOverview:

@@ -11,12 +11,12 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, TypeVar
 
-from profiler.measuring.functions.activity import demangled
 from profiler.measuring.functions.ahead import Ahead
 from profiler.measuring.functions.child import Call
 from profiler.measuring.functions.collecting import profiled_configurations, unlike_configurations
 from profiler.measuring.functions.measure import measure_function, processes_ahead
 from profiler.measuring.functions.plan import FunctionPlan, function_name
+from profiler.measuring.tools.mangling import demangled
 from profiler.python.did_you_mean import keyword_meant
 from profiler.python.recordings import Measurement
 from profiler.python.status import status

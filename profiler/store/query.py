@@ -43,8 +43,6 @@ _Part: TypeAlias = "tuple[Path, list[int] | None] | pa.Table"
 _Opened: TypeAlias = "tuple[pq.FileMetaData, memoryview]"
 _AT_ONCE = 64
 _ROWS_AT_ONCE = 10_000
-_DEEPEST = 1000  # DuckDB's own limit, which it applies only where every parenthesis is closed
-_MOST_DOTS = 100
 T = TypeVar("T")
 # Address space: 64 threads of DuckDB and Arrow take 3.1 GB of it. With less, they end the process or wait for ever.
 _LEAST_MEMORY_MIB = 4096
@@ -98,7 +96,6 @@ def open_query(store: RunStore, sql: str) -> Iterator[Answer]:
     require_memory("a query", _LEAST_MEMORY_MIB)
     if not sql.isprintable() and any("\ud800" <= character <= "\udfff" for character in sql):
         raise QueryFailed("the statement is not valid Unicode")
-    _refuse_endless(sql)
     connection = _connect(store, _named_tables(sql))
     try:
         statements = connection.extract_statements(sql)
@@ -119,18 +116,6 @@ def open_query(store: RunStore, sql: str) -> Iterator[Answer]:
         raise _failed(str(error)) from error
     finally:
         connection.close()
-
-
-def _refuse_endless(sql: str) -> None:
-    """Refuses what DuckDB would parse for minutes, deaf to Ctrl-C: parentheses or a dotted name without end."""
-    depth = dots = 0
-    for sign in re.findall(r"[^\w\s]", sql):
-        depth += (sign == "(") - (sign == ")")
-        dots = dots + 1 if sign == "." else dots * (sign == '"')
-        if depth > _DEEPEST or dots > _MOST_DOTS:
-            raise QueryFailed(
-                f"the statement nests more than {_DEEPEST:,} parentheses, or has a name of more than {_MOST_DOTS} parts"
-            )
 
 
 def _batches(

@@ -98,7 +98,7 @@ def test_a_long_list_of_them_is_counted(made, made_elsewhere):
     for number in range(9):
         made.profile(f"new-{number}", 100.0)
     _, note = pair_stores(made_elsewhere.store, made.store).notes
-    assert note.endswith("new-5, m=4096 and 3 more")
+    assert note.endswith("new-5, m=4096; and 3 more")
 
 
 def test_folders_with_nothing_in_common_are_an_error(made, made_elsewhere):

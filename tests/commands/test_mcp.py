@@ -611,15 +611,24 @@ def test_a_path_out_of_one_folder_into_the_next_is_outside(ask, places):
     assert failure_of(result)["exit_code"] == 87
 
 
-def test_a_folder_where_one_report_is_needed_is_answered_with_the_reports_in_it(ask, places):
+def test_a_folder_where_one_report_is_needed_means_the_only_one_or_is_answered_with_those_in_it(ask, places):
     given = {"runs": places / "runs", "reports": [places / "reports"]}
-    (places / "reports" / "deep").mkdir()
-    shutil.copy(places / "reports" / "own.ncu-rep", places / "reports" / "deep" / "k.ncu-rep")
-    folder, nothing, shown = ask(
-        ("sass", {"before": "deep"}), ("show", {"source": "nothing"}), ("show", {"source": "deep"}), **given
+    for name in ("one/k", "deep/k", "deep/l"):
+        (places / "reports" / name).parent.mkdir(exist_ok=True)
+        shutil.copy(places / "reports" / "own.ncu-rep", places / "reports" / f"{name}.ncu-rep")
+    (places / "reports" / "deep" / "link.ncu-rep").symlink_to("../../private/secret.ncu-rep")
+    alone, folder, path, nothing, shown = ask(
+        ("sass", {"before": "one"}),
+        ("sass", {"before": "deep"}),
+        ("sass", {"before": f"{places}/reports/deep/"}),
+        ("show", {"source": "nothing"}),
+        ("show", {"source": "deep"}),
+        **given,
     )
+    assert not alone.is_error
     assert not shown.is_error
-    assert failure_of(folder)["remedy"] == "Give a report by its path: deep/k.ncu-rep."
+    assert failure_of(folder)["remedy"] == "Give a report by its path: deep/k.ncu-rep, deep/l.ncu-rep."
+    assert failure_of(path)["remedy"] == failure_of(folder)["remedy"]
     assert failure_of(nothing)["remedy"] == "`list` shows what is recorded."
 
 

@@ -176,6 +176,7 @@ def test_from_a_declaration_to_the_best_point_and_what_became_of_the_others(plac
     }  # fmt: skip
     assert (finding["timed"], finding["stages"]) == (5, {"screen": 5, "full": 2, "final": 2})
     assert finding["current"]["settings"] == {"TILE_SIDE": 2, "TILE_LOOPS": 1}
+    assert "best so far SIDE=4 LOOPS=1: 91.00 us (6 of 6, 0:00 left)" in done.stderr
     assert "--apply" in done.stderr
     assert place.source.read_text() == SOURCE
     schema = json.loads(place.run("tune", "--schema").stdout)

@@ -43,22 +43,6 @@ def test_an_empty_store_has_empty_tables(tmp_path):
         assert count == 0
 
 
-@pytest.mark.parametrize(
-    "sql",
-    ["select " + "(" * 50_000, "select " + ".".join(["a"] * 20_000), "select " + " . ".join(['"a"'] * 200)],
-)
-def test_a_statement_that_would_be_parsed_for_minutes_is_refused(tmp_path, sql):
-    with pytest.raises(
-        QueryFailed, match="more than 1,000 parentheses, or has a name of more than 100 parts"
-    ):
-        run_query(RunStore(tmp_path), sql)
-
-
-def test_a_long_list_of_decimals_is_no_long_name(tmp_path):
-    numbers = ", ".join(["1.5"] * 5000)
-    assert run_query(RunStore(tmp_path), f"select 1.5 in ({numbers})")[1] == [(True,)]
-
-
 def test_a_folder_with_a_quote_in_its_name_can_be_asked(reports, tmp_path):
     from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 

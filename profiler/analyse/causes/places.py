@@ -69,7 +69,8 @@ def _find_authors(evidence: Evidence, function: int) -> list[Site]:
 
 
 def _written(site: Site) -> Written:
-    return Written(site.instruction.text, site.instruction.file, site.text, site.instruction.line)
+    one = site.instruction
+    return Written(one.text, one.file, site.text, one.line, offset=one.offset)
 
 
 def _place(group: Mapping[Site, float], total: float) -> CodePlace:

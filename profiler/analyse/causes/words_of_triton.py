@@ -40,7 +40,7 @@ IN_TRITON = {
     "`while` whose condition differs between threads: choose with `tl.where`, or sort the work by what it needs.",
     "idle-lanes": "Give each thread an element: a block of at least 32 x `num_warps` elements (fewer warps for short rows, or several rows a "
     "program), few of which are masked off.",
-    "dependent-chain": "Let each program work on several independent values, such as more rows at once, so that their latencies overlap.",
+    "dependent-chain": "Let each program work on several independent values, such as more rows or columns at once, so that their latencies overlap.",
     "register-bank-conflicts": "The compiler chooses the registers: try another shape of the block or other `num_warps`, and compare the "
     "machine code.",
     "instruction-cache-misses": "Make the code smaller: a smaller BLOCK, no `tl.static_range` over many turns, or more `num_warps` for the "

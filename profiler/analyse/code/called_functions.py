@@ -12,8 +12,10 @@ from math import inf
 
 from msgspec import Struct
 
-from profiler.analyse.code.code import Code, Instruction, without_padding
+from profiler.analyse.code.code import Code, Instruction, executed_in, without_padding
 from profiler.analyse.code.loops import AS_HOT, holder_of
+
+_ENDED = "drain"  # the reason to wait of a warp that has left the kernel
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,15 @@ def last_lines_of_called_functions(code: Code) -> set[str]:
     """Returns the lines at which the code of kernels ends, if most of their samples are in called functions.
 
     The functions of the compiler have no lines of their own, and lie behind the kernel: they count for the line of the EXIT before
-    them. That may be an early `return`, which the compiler has laid out last.
+    them. That may be an early `return`, which the compiler has laid out last. Who waits for stores to drain has ended: the sampler finds such a
+    warp behind its EXIT, where a function begins.
     """
     found = set()
     for function in code.functions:
         last = next((one.place for one in reversed(function) if one.name == "EXIT"), None)
-        called = {one.offset for called in find_called(function) for one in called.body}
+        called = {
+            one.offset for called in find_called(function) for one in called.body if one.main_stall != _ENDED
+        }
         at_last = [one for one in function if one.place == last]
         in_called = sum(one.samples or 0 for one in at_last if one.offset in called)
         in_kernel = sum(one.samples or 0 for one in at_last if one.offset not in called)
@@ -77,7 +82,7 @@ def find_called_as_hot(code: Code, hot: Sequence[Instruction]) -> list[CalledFun
 
     The function that holds the hot loop is none of them.
     """
-    least = AS_HOT * sum(one.executed or 0.0 for one in hot)
+    least = AS_HOT * executed_in(hot)
     holder = holder_of(code, hot)
     found = [
         _described(code, called)
@@ -101,6 +106,6 @@ def _described(code: Code, called: Called) -> CalledFunction:
         calls_from=list(dict.fromkeys(one.place for one in often if one.place)),
         start=called.body[0].offset,
         end=called.body[-1].offset,
-        executed_pct=100 * sum(one.executed or 0.0 for one in called.body) / code.executed,
+        executed_pct=100 * executed_in(called.body) / code.executed,
         samples_pct=100 * sum(one.samples or 0 for one in called.body) / sampled if sampled else None,
     )

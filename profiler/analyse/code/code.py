@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -104,6 +104,11 @@ def place_of(file: str | None, line: int | None) -> tuple[str, int] | None:
     return (source_name(file.replace("\\", "/").rpartition("/")[2]), line) if file and line else None
 
 
+def executed_in(instructions: Iterable[Instruction]) -> float:
+    """Returns how many instructions were executed, counted per warp."""
+    return sum(one.executed or 0.0 for one in instructions)
+
+
 def without_padding(code: Sequence[Instruction]) -> list[Instruction]:
     """Returns the code without the NOPs, and the branch to itself, that fill the function's end."""
     end = len(code)
@@ -152,7 +157,7 @@ class Code:
     @property
     def executed(self) -> float:
         """Returns the warp instructions per launch."""
-        return sum(instruction.executed or 0.0 for instruction in self.instructions)
+        return executed_in(self.instructions)
 
 
 def read_code(run: Run, kernel: str, among: Collection[int] = ()) -> Code | None:

@@ -9,21 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Annotated, Literal
-from weakref import WeakKeyDictionary
 
 from msgspec import Struct
 
 from profiler.analyse.code.called_functions import CalledFunction, find_called_as_hot
-from profiler.analyse.code.code import Code, Instruction
+from profiler.analyse.code.code import Code, Instruction, executed_in
 from profiler.analyse.code.loops import (
-    Loop,
-    find_hot_loop,
     find_loops_as_hot,
     loops_in,
-    weighted_by_structure,
 )
 from profiler.analyse.code.opcodes import (
     WORD_BITS,
@@ -33,19 +27,15 @@ from profiler.analyse.code.opcodes import (
     tensor_product,
     width_bits,
 )
-from profiler.analyse.code.product import Operand, Product, trace_product
+from profiler.analyse.code.product import Operand, Product
+from profiler.analyse.code.regions import Region, Scope, find_region
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.importance import Importance
 from profiler.analyse.recording.profile import Profile
-from profiler.errors import MetricsMissing
-
-Scope = Literal["loop", "function"]
 
 _SHARED_LOADS = ("LDS", "LDSM")
 _MOST_PLACES = 3
 _LARGEST_GAP_PCT = 1.0  # between the counts of the instructions and those by opcode
-# Of all executed instructions. Where a loop has less, ten times as much runs outside of it, as where a few warps wait for a flag.
-_HOT_SHARE = 0.1
 
 
 class OpcodeCount(Struct, frozen=True):
@@ -146,89 +136,15 @@ class LoopSheet(Struct, frozen=True):
     called: Annotated[list[CalledFunction], Importance(93, each=2)] = []
 
 
-@dataclass(frozen=True)
-class Region:
-    """The instructions looked at, and how often they were passed.
-
-    Code without a loop is one thing, however many barriers it has; a loop `is_divided` by them.
-    """
-
-    scope: Scope
-    body: tuple[Instruction, ...]
-    after: tuple[Instruction, ...]
-    passes: float
-    warps: float
-    is_divided: bool = True
-
-    @cached_property
-    def product(self) -> Product | None:
-        return trace_product(self.body) if self.scope == "loop" else None
-
-    def per_pass(self, instruction: Instruction) -> float:
-        return (instruction.executed or 0.0) / self.passes if self.passes else 0.0
-
-
-# A page asks for each kernel five times; a loop is kept as long as its code.
-_hot_regions: WeakKeyDictionary[Code, Region] = WeakKeyDictionary()
-
-
-def find_region(code: Code, *, whole: bool = False) -> Region:
-    """Returns the hot loop; of code in which no loop is hot, the whole function with the most work."""
-    if whole:
-        return _find_region(code, whole=True)
-    if code not in _hot_regions:
-        _hot_regions[code] = _find_region(code, whole=False)
-    return _hot_regions[code]
-
-
-def _find_region(code: Code, *, whole: bool) -> Region:
-    found = None if whole else find_hot_loop(code)
-    if found is not None and _is_hot(found[1], code):
-        number, loop = found
-        function = code.functions[number]
-        after = tuple(instruction for instruction in function if instruction.offset > loop.end)
-        return Region("loop", loop.body, after, loop.iterations, function[0].executed or 0.0)
-    function = max(code.functions, key=lambda one: sum(instruction.executed or 0.0 for instruction in one))
-    if code.by_structure:
-        function = tuple(replace(one, executed=min(one.executed or 0.0, 1.0)) for one in function)
-    warps = function[0].executed or 0.0
-    return Region("function", function, (), warps, warps, is_divided=whole)
-
-
-def _is_hot(loop: Loop, code: Code) -> bool:
-    executed = sum(instruction.executed or 0.0 for instruction in loop.body)
-    return code.by_structure or executed >= _HOT_SHARE * code.executed
-
-
-def read_counted_code(profile: Profile) -> Code:
-    """Returns the code of a kernel, weighted by its structure if nothing was counted; raises an error that says how to record it."""
-    code = profile.code
-    if code is None and profile.manifest.unread:
-        raise MetricsMissing(
-            f"{profile.label}: {profile.manifest.unread} are left out, because NVIDIA's reader crashed on them",
-            remedy="For a CUDA graph, profile its kernels one by one: `ncu --graph-profiling node`.",
-        )
-    if code is None or (code.is_counted and not code.executed):
-        lacks = "no machine code is recorded for" if code is None else "no instruction ran of"
-        raise MetricsMissing(
-            f"{profile.label}: {lacks} {profile.kernel}",
-            remedy="Record the kernel with `ncu --section InstructionStats --section SourceCounters`.",
-        )
-    return code if code.is_counted else weighted_by_structure(code)
-
-
 def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> LoopSheet:
     """Returns the figures of what `find_region` finds in the code."""
     region = find_region(code, whole=whole)
     body, product = region.body, region.product
     is_counted = not code.by_structure
     may_have_others = region.scope == "loop" and is_counted
-    work = [(fmas_of(one), region.per_pass(one)) for one in body]
-    fmas = sum(each * times for each, times in work)
-    of_tensor = sum(fmas_of(one) * region.per_pass(one) for one in body if is_matrix(one.opcode))
-    instructions = sum(times for _, times in work)
-    multiplying = sum(times for each, times in work if each)
-    executed = sum(one.executed or 0.0 for one in body)
+    instructions, fmas = sum(map(region.per_pass, body)), region.total(fmas_of)
+    of_tensor = region.total(lambda one: fmas_of(one) if is_matrix(one.opcode) else 0)
+    multiplying = region.total(lambda one: fmas_of(one) > 0)
     per_warp = region.passes / region.warps if region.warps else 0.0
     opcodes = count_opcodes(body, region)
     return LoopSheet(
@@ -238,12 +154,12 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         run_id=profile.manifest.run_id if profile.stored else None,
         report=None if profile.stored else profile.label,
         scope=region.scope,
-        place=body[-1].place if region.scope == "loop" else body[0].place,
+        place=region.place,
         start=body[0].offset,
         end=body[-1].offset,
         iterations=region.passes if is_counted else None,
         iterations_per_warp=per_warp if is_counted else None,
-        executed_pct=100 * executed / code.executed if is_counted else None,
+        executed_pct=100 * executed_in(body) / code.executed if is_counted else None,
         instructions=instructions,
         fmas=fmas,
         instructions_per_fma=instructions / fmas if fmas else None,
@@ -317,11 +233,13 @@ def _places_of(instructions: Iterable[Instruction]) -> list[str]:
 
 
 def _matrix_instructions(region: Region, instructions: float) -> MatrixInstructions | None:
-    counted = [(one.opcode, region.per_pass(one)) for one in region.body if is_matrix(one.opcode)]
+    counted = [
+        (one, times) for one in region.body if is_matrix(one.opcode) and (times := region.per_pass(one))
+    ]
     mmas = sum(times for _, times in counted)
     if not mmas:
         return None
-    shapes = [(tensor_product(opcode), times) for opcode, times in counted if times]
+    shapes = [(tensor_product(one.opcode), times) for one, times in counted]
     operations = [2 * shape.multiply_adds * times for shape, times in shapes if shape]
     return MatrixInstructions(
         mmas=mmas,

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from profiler.analyse.code.opcodes import INSTRUCTION_BYTES
 from profiler.analyse.code.registers import REGISTER, use_of
 
 # Headers of CUDA and of C++, of the system, and of packages of Python, such as the complex numbers of CuPy; the functions in Python
@@ -30,6 +31,7 @@ _CALLS = re.compile(
 )
 # CUDA's header of atomics, and what calls it. Copies of an unrolled loop stand among code of other lines.
 _OF_ATOMICS, _ATOMIC = re.compile(r"/\w*atomic_functions\.h"), re.compile(r"\batomic\w+\s*\(")
+_CALLS_FUNCTION = re.compile(r"(?:@\S+ )?CALL\b")
 _PYTHON = ".py"  # a line of C++ may call its own `sum`
 _NEAR = 32  # instructions
 # What brings a value from one register to another, and what brings a parameter, a constant or the index of a thread. The compiler
@@ -55,6 +57,7 @@ class Written(NamedTuple):
     source: str | None
     line: int | None = None
     executed: float | None = None  # null where it is not counted
+    offset: int | None = None
     is_misplaced: bool = False  # its line cannot be where it comes from
 
     @property
@@ -77,7 +80,7 @@ def find_authors(code: Sequence[Written]) -> list[int]:
     """Returns for each instruction of a function the place of the one whose line stands for it: its own, if no library holds it.
 
     First comes a line close by that calls a function of Triton, or an atomic where the code is CUDA's for atomics; then the author's load or arithmetic whose result the code of
-    the library works on; then the author's code before it. Where there is none of these, the line remains that of the library.
+    the library works on; then the author's code before it. A call stands where its caller says to return to. Where there is none of these, the line remains that of the library.
     """
     if misplaced := {(one.file, one.line) for one in code if _is_misplaced(one)}:
         code = [one._replace(is_misplaced=(one.file, one.line) in misplaced) for one in code]
@@ -90,7 +93,7 @@ def find_authors(code: Sequence[Written]) -> list[int]:
         if one.is_authors:
             before = here
         if one.is_library:
-            choice = (next(_calling(code, here), None), makers[here], before)
+            choice = (next(_calling(code, here), None), _find_caller(code, here), makers[here], before)
             found.append(next((place for place in choice if place is not None), here))
         else:
             found.append(here)
@@ -134,6 +137,18 @@ def _calling(code: Sequence[Written], here: int) -> Iterator[int]:
     near = range(max(0, here - _NEAR), min(len(code), here + _NEAR))
     calls = _calls_atomic if _OF_ATOMICS.search(code[here].file or "") else _calls
     yield from sorted((place for place in near if calls(code[place])), key=lambda place: abs(place - here))
+
+
+def _find_caller(code: Sequence[Written], here: int) -> int | None:
+    """Returns the author's instruction that hands a call the offset behind it, to which the function returns."""
+    one = code[here]
+    if one.offset is None or not _CALLS_FUNCTION.match(one.text):
+        return None
+    behind = f", {one.offset + INSTRUCTION_BYTES:#x}"
+    near = range(here - 1, max(0, here - _NEAR) - 1, -1)
+    return next(
+        (place for place in near if code[place].is_authors and code[place].text.endswith(behind)), None
+    )
 
 
 def _calls_atomic(one: Written) -> bool:

@@ -22,6 +22,7 @@ from profiler.analyse.code.alignment import (
 )
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import is_plumbing
+from profiler.analyse.code.regions import Region, find_region, read_counted_code
 from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChange, LoopInstruction
 from profiler.analyse.importance import Importance
 from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
@@ -52,7 +53,7 @@ class CodeView:
     """The finding, and the code that it is about."""
 
     finding: MachineCode
-    regions: list[hot_loop.Region]
+    regions: list[Region]
 
     def counts(self) -> list[Stretch[hot_loop.OpcodeCount]]:
         """Returns each opcode of a stretch once, with its count; of two kernels side by side."""
@@ -64,7 +65,7 @@ class CodeView:
 
     def _side_by_side(
         self,
-        entries: Callable[[InstructionBlock, hot_loop.Region], Sequence[Shown]],
+        entries: Callable[[InstructionBlock, Region], Sequence[Shown]],
         align: Callable[[Sequence[Shown], Sequence[Shown]], Stretch[Shown]],
     ) -> list[Stretch[Shown]]:
         """Returns the entries of each block; of two kernels, `align` puts those of one block beside the other's."""
@@ -83,7 +84,7 @@ def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> Co
     Raises an error where a recording has no execution counts.
     """
     mains = [of_main_shape(profile) for profile in profiles]
-    codes = [hot_loop.read_counted_code(main) for main in mains]
+    codes = [read_counted_code(main) for main in mains]
     sheets = []
     for profile, main, code in zip(profiles, mains, codes, strict=True):
         sheet = hot_loop.derive_loop_sheet(main, code, whole=whole)
@@ -95,7 +96,7 @@ def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> Co
     changes = list_changes(sheets[0], sheets[1], per) if len(sheets) == 2 else []
     most = _MOST_OF_A_FUNCTION if whole else _MOST_OF_A_LOOP
     finding = MachineCode(SCHEMA_VERSION, [_bounded(sheet, most) for sheet in sheets], per, changes)
-    return CodeView(finding, [hot_loop.find_region(code, whole=whole) for code in codes])
+    return CodeView(finding, [find_region(code, whole=whole) for code in codes])
 
 
 def _has_no_loop(sheets: Sequence[hot_loop.LoopSheet]) -> str:
@@ -222,5 +223,5 @@ def _count_text(count: float) -> str:
     return f"{count:,.0f}" if count == int(count) else f"{count:.4g}"
 
 
-def _blocks(region: hot_loop.Region) -> list[InstructionBlock]:
+def _blocks(region: Region) -> list[InstructionBlock]:
     return blocks_of(region.body) if region.is_divided else [[one for one in region.body if one.executed]]

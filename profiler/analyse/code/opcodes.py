@@ -36,6 +36,7 @@ _TENSOR = re.compile(r"[A-Z]*MMA\.(?:\w+\.)*?(?:(\d+)x(\d+)x(\d+)|(16|8)(8)(\d+)
 _SCALAR_FMAS = {"FFMA": 1, "DFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _WARPS_OF_A_GROUP = 4
 WORD_BITS = 32
+INSTRUCTION_BYTES = 16
 # Bits of one value that tensor cores multiply, where the opcode names no halves.
 _OF_A_VALUE = (
     (re.compile(r"DMMA"), 64),

@@ -87,39 +87,21 @@ class RegisterUse(NamedTuple):
 def use_of(text: str) -> RegisterUse:
     """Returns what the text of an instruction says of registers and predicates; kept, because many analyses ask for it."""
     predicate, opcode, operands = parse_text(text)
-    names = [_names_in(one) for one in operands]
-    if _OF_FOUR_WARPS.match(opcode):
-        names[1:] = [_described_by(one, place) or _names_in(one) for place, one in enumerate(operands[1:])]
-    places = _words_written(opcode, operands)
-    written: tuple[str, ...] = ()
-    only_written = _NO_NAMES
-    if places and predicate != NEVER:
-        written = tuple(
-            [word for place, words in places.items() for word in _words_in(operands[place], words)]
-        )
-    values = frozenset(
-        [
-            name
-            for place, words in _words_read(opcode, operands).items()
-            if place < len(operands)
-            for name in _words_in_value(operands[place], words)
-        ]
-    )
-    if written:
-        others = {name for place, one in enumerate(names) if place not in places for name in one.registers}
-        alone = {name for place in places for name in names[place].registers if name not in others}
-        only_written = frozenset(alone - values)
-    named = frozenset([name for one in names for name in one.with_pairs]) | values
-    inputs = named - only_written
-    predicates = [one.predicates for one in names]
-    predicates_read = _NO_NAMES.union(*predicates[2:])
-    if predicate:
-        predicates_read |= predicates_in(predicate)
-    predicates_written = _NO_NAMES.union(*predicates[:2])
+    results = {} if predicate == NEVER else _words_written(opcode, operands)
+    written = tuple(_registers_at(results, operands))
+    if not written:
+        results = {}  # such as the address of a store, which is read
+    names = _names_in_all(opcode, operands)
+    others = [one.registers for place, one in enumerate(names) if place not in results]
+    inputs = _NO_NAMES.union(_registers_at(_words_read(opcode, operands), operands), *others)
+    named = inputs.union(*[names[place].registers for place in results])
+    guards = predicates_in(predicate) if predicate else _NO_NAMES
+    predicates_read = guards.union(*[one.predicates for one in names[2:]])
+    predicates_written = _NO_NAMES.union(*[one.predicates for one in names[:2]])
     return RegisterUse(
         written=written,
         named=named,
-        only_written=only_written,
+        only_written=named - inputs,
         inputs=inputs,
         predicates_read=predicates_read,
         predicates_written=predicates_written,
@@ -129,18 +111,24 @@ def use_of(text: str) -> RegisterUse:
 
 
 class _Names(NamedTuple):
-    """The registers and the predicates that a text names. `with_pairs` has both registers of a pair: R4 and R5 for R4.64."""
+    """The registers and the predicates that an operand names, with both registers of a pair: R4 and R5 for R4.64."""
 
     registers: tuple[str, ...]
-    with_pairs: tuple[str, ...]
     predicates: frozenset[str]
+
+
+def _names_in_all(opcode: str, operands: tuple[str, ...]) -> list[_Names]:
+    if not _OF_FOUR_WARPS.match(opcode):
+        return [_names_in(one) for one in operands]
+    result, *factors = operands
+    described = [_described_by(one, place) or _names_in(one) for place, one in enumerate(factors)]
+    return [_names_in(result), *described]
 
 
 @lru_cache(maxsize=KEPT)
 def _names_in(text: str) -> _Names:
-    registers = tuple(_NAMED.findall(text))
     seconds = [f"R{int(number) + 1}" for number in _PAIR.findall(text)]
-    return _Names(registers, (*registers, *seconds), frozenset(_PREDICATE.findall(text)))
+    return _Names((*_NAMED.findall(text), *seconds), frozenset(_PREDICATE.findall(text)))
 
 
 def _described_by(operand: str, place: int) -> _Names | None:
@@ -149,19 +137,21 @@ def _described_by(operand: str, place: int) -> _Names | None:
     if first is None or not operand.startswith(_DESCRIBED):
         return None
     both = words_from(first.group(), 2 * _WORDS_OF_PLACE)
-    registers = tuple(both[_WORDS_OF_PLACE:] if place else both)
-    return _Names(registers, registers, _NO_NAMES)
+    return _Names(tuple(both[_WORDS_OF_PLACE:] if place else both), _NO_NAMES)
+
+
+def _registers_at(words: Mapping[int, int], operands: tuple[str, ...]) -> list[str]:
+    """Returns all registers of the operands at these places, each of which takes so many `words`."""
+    return [
+        register
+        for place, count in words.items()
+        if place < len(operands)
+        for register in _words_in(operands[place], count)
+    ]
 
 
 @lru_cache(maxsize=KEPT)
 def _words_in(operand: str, words: int) -> list[str]:
-    """Returns the registers of an operand that takes so many; it names the first of them."""
-    first = REGISTER.match(operand)
-    return words_from(first.group(), words) if first else []
-
-
-@lru_cache(maxsize=KEPT)
-def _words_in_value(operand: str, words: int) -> list[str]:
     """Returns the registers of a value that takes so many; its operand names the first, perhaps behind a sign. An address has none."""
     first = REGISTER.search(operand)
     return words_from(first.group(), words) if first and "[" not in operand else []

@@ -15,7 +15,7 @@ from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import with_next
 from profiler.analyse.code.machine_code import compare_hot_loops
 from profiler.analyse.code.opcodes import compare_opcodes
-from profiler.analyse.compare.attribution import attribute, bounded_exp
+from profiler.analyse.compare.attribution import attribute
 from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes, find_alike
 from profiler.analyse.compare.comparable import (
     find_cautions,
@@ -24,6 +24,7 @@ from profiler.analyse.compare.comparable import (
     two_kernels_text,
 )
 from profiler.analyse.compare.fingerprints import confirm
+from profiler.analyse.compare.quantities import bounded_exp
 from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides, ratio_sentence
 from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_text
 from profiler.analyse.compare.why import limits_text, why_of_pair

@@ -16,7 +16,7 @@ from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelAmbiguous, KernelNotFound
 from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.run import Run
-from profiler.text import Spoken, cut, names_like
+from profiler.text import Spoken, cut, lines_of_first, names_like
 
 _MOST_LISTED = 20
 _NAME_WIDTH = 200  # templates have thousands of characters, and an error is read on a terminal
@@ -125,11 +125,8 @@ def matching_kernels(run: Run, pattern: str | None) -> list[KernelCount]:
 
 def _listing(run: Run, pattern: str | None = None) -> list[str]:
     """Lists the kernels of a run with their launch counts, one a line."""
-    kernels = matching_kernels(run, pattern)
-    lines = [
-        f"  {kernel.launches:>5} x {cut(without_tags(kernel.name), _NAME_WIDTH)}"
-        for kernel in kernels[:_MOST_LISTED]
+    kernels = [
+        f"{kernel.launches:>5} x {cut(without_tags(kernel.name), _NAME_WIDTH)}"
+        for kernel in matching_kernels(run, pattern)
     ]
-    if len(kernels) > _MOST_LISTED:
-        lines.append(f"  and {len(kernels) - _MOST_LISTED} more")
-    return lines
+    return lines_of_first(kernels, _MOST_LISTED)

@@ -5,47 +5,41 @@ A `Run` in; plain values out, which are what `prof show --format json` prints.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, FullerRun, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
-from profiler.analyse.causes.nvidia_rules import causes_of_rule
-from profiler.analyse.code.called_functions import last_lines_of_called_functions
 from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
+from profiler.analyse.recording.hot_lines import HotLine, list_hot_lines
 from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import Profile, Series, gpus_text
-from profiler.analyse.recording.source_lines import SourceLine, find_source_lines
+from profiler.analyse.recording.rules import SheetRule, find_rules
 from profiler.analyse.recording.work import declared_work
 from profiler.analyse.statistics.differences import standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.ladders.ladder import Kernel
-from profiler.catalog.metrics import HEADLINE, READY
+from profiler.catalog.metrics import HEADLINE
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
-from profiler.text import counted, duration, first_of, place_name, source_name
+from profiler.text import duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_RULES = 30
-_MOST_LINES, _MOST_STALLS = 5, 3
-# Links in the texts of Nsight Compute's rules: `@url:fused:https://...@`, `@section:LaunchStats:Launch Statistics@`.
-_MARKUP = re.compile(r"@url:([^@]*?):https?:[^@]*@|@[a-z]+:(?:[^@:]*:)?([^@]*)@")
 
 
 class SheetMetric(Struct, frozen=True):
@@ -60,38 +54,6 @@ class SheetMetric(Struct, frozen=True):
     ]
     launches: int
     ncu: str
-
-
-class SheetRule(Struct, frozen=True):
-    """It may point at a source line, or at an instruction by its offset in bytes. `causes` are those of prof that it may mean.
-
-    A `global` speedup is of the kernel, and a `local` one of a part of it, such as all instructions of one type.
-    """
-
-    section: str
-    kind: str
-    message: str
-    speedup_pct: float | None
-    file: str | None = None
-    line: int | None = None
-    offset: int | None = None
-    causes: list[str] = []
-    speedup_kind: Literal["global", "local"] | None = None
-
-
-class HotLine(Struct, frozen=True):
-    """A source line with its share of the kernel's samples, and the share of each main reason to wait in its own samples.
-
-    `ready_pct` of its samples found a warp that could go on. `of_called` says that most are in functions that the compiler calls.
-    """
-
-    file: str
-    line: int
-    share_pct: float
-    stalls: dict[str, float]
-    text: str | None
-    ready_pct: float = 0.0
-    of_called: bool = False
 
 
 def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> int:
@@ -232,7 +194,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         catalogued = {one.ncu for one in series}
         series += [one for name, one in sorted(main.raw.items()) if name not in catalogued]
     run = main.run or run
-    rules = _rules(run, profile.kernel)
+    rules = find_rules(run, profile.kernel)
     diagnosis = diagnose(profile)
     return SheetFinding(
         kernel=profile.kernel,
@@ -249,7 +211,7 @@ def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = di
         further_causes=diagnosis.left_out,
         sureness=diagnosis.sureness,
         causes_unseen=diagnosis.unseen,
-        hot_lines=_hot_lines(run, main),
+        hot_lines=list_hot_lines(run, main),
         total_ns=profile.total_ns,
     )
 
@@ -327,74 +289,3 @@ def _nvtx(run: Run, kernel: str) -> list[str]:
     nestings = (row["nvtx"] for row in launches if row["kernel"] == kernel and row["nvtx"])
     texts = (" > ".join(one["name"] or "(unnamed)" for one in nesting) for nesting in nestings)
     return list(dict.fromkeys(texts))
-
-
-def _rules(run: Run, kernel: str) -> list[SheetRule]:
-    """Lists Nsight Compute's own findings for the kernel, the largest estimate first, once for each source line.
-
-    Each launch repeats them with slightly other figures, so only the first launch counts for which a rule
-    fired. If several equal findings are about instructions without known lines, or about lines, the first is
-    listed, and the others are counted.
-    """
-    launches = run.table("launches").select(["launch", "kernel"]).to_pylist()
-    numbers = {row["launch"] for row in launches if row["kernel"] == kernel}
-    launch_of: dict[str, int] = {}
-    found: dict[tuple[object, ...], list[SheetRule]] = {}
-    for row in run.table("rules").to_pylist():
-        if (
-            row["launch"] in numbers
-            and row["kind"] in ("optimization", "warning")
-            and launch_of.setdefault(row["rule"], row["launch"]) == row["launch"]
-        ):
-            said = {name: row[name] for name in SheetRule.__struct_fields__ if name in row}
-            message = _MARKUP.sub(r"\1\2", row["message"])
-            said["file"] = source_name(row["file"]) if row["file"] else None
-            rule = SheetRule(**{**said, "message": message, "causes": list(causes_of_rule(row))})
-            what = (rule.file, rule.line) if rule.line else rule.offset is not None or rule.message
-            found.setdefault((row["rule"], rule.section, what), []).append(rule)
-    alike: dict[tuple[object, ...], list[SheetRule]] = {}
-    for rule in map(_one_rule, found.values()):
-        alike.setdefault((rule.section, rule.file, rule.line is None, rule.message), []).append(rule)
-    return sorted(map(_one_rule, alike.values()), key=lambda rule: -(rule.speedup_pct or 0.0))
-
-
-def _one_rule(alike: Sequence[SheetRule]) -> SheetRule:
-    first = max(alike, key=lambda rule: rule.speedup_pct or 0.0)
-    offsets = {rule.offset for rule in alike} - {first.offset}
-    lines = {rule.line for rule in alike} - {first.line}
-    elsewhere = counted(len(lines or offsets), "other line" if lines else "other instruction")
-    if lines:
-        elsewhere += f" ({first_of([str(line) for line in sorted(filter(None, lines))], _MOST_LINES)})"
-    elif not offsets or first.line:
-        return first
-    return replace(first, message=f"{first.message} The same holds at {elsewhere}.")
-
-
-def _hot_lines(run: Run, main: Profile) -> list[HotLine]:
-    """Returns the lines of a kernel where warps wait most often, each with its main reasons; nothing without samples of lines."""
-    sections = run.manifest.sections
-    if sections and "SourceCounters" not in sections:  # which samples: reading the lines would be for nothing
-        return []
-    found = find_source_lines(run, main.kernel)
-    if found is None or not found.samples:
-        return []
-    lines = sorted((one for one in found.lines if one.samples), key=lambda one: -one.samples)
-    of_called = last_lines_of_called_functions(main.code) if main.code else set()
-    return [
-        _hot_line(one, found.samples, place_name(one.file, one.line) in of_called)
-        for one in lines[:_MOST_LINES]
-    ]
-
-
-def _hot_line(line: SourceLine, samples: int, of_called: bool) -> HotLine:
-    shares = {why: 100 * count / line.samples for why, count in line.stalls.items()}
-    waits = [one for one in shares.items() if one[0] not in READY]
-    return HotLine(
-        file=line.file,
-        line=line.line,
-        share_pct=100 * line.samples / samples,
-        stalls=dict(waits[:_MOST_STALLS]),
-        text=line.text.strip() if line.text else None,
-        ready_pct=sum(shares.get(why, 0.0) for why in READY),
-        of_called=of_called,
-    )

@@ -145,8 +145,8 @@ def _at_the_author(tables: Sequence[pa.Table]) -> list[pa.Table]:
     texts, files, sources = (labels_of(first, name) for name in ("sass", "file", "source"))
     if not any(Written("", *place).is_library for place in set(zip(files, sources, strict=True))):
         return list(tables)
-    lines, counts = (first.column(name).to_pylist() for name in ("line", "executed"))
-    code = list(starmap(Written, zip(texts, files, sources, lines, counts, strict=True)))
+    known = (first.column(name).to_pylist() for name in ("line", "executed", "offset"))
+    code = list(starmap(Written, zip(texts, files, sources, *known, strict=True)))
     rows: list[int] = []
     for _, start, length in find_stretches(first.column("function_index").to_pylist()):
         rows += [start + place for place in find_authors(code[start : start + length])]

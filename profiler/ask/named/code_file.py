@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from profiler.measuring.functions.activity import demangled
 from profiler.measuring.tools.disassembly import disassemble
+from profiler.measuring.tools.mangling import demangled
 from profiler.store.runs.manifest import KernelCount, Manifest
 from profiler.store.runs.run_store import Run
 from profiler.store.tables.columns import TableBuilder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import chain
@@ -17,19 +17,25 @@ from profiler.analyse.recording.kernel_choice import nearest_words
 from profiler.ask.named.code_file import open_code_file
 from profiler.ask.named.gpus import is_on, no_such_gpu
 from profiler.ask.named.ladders import ladder_meant, ladder_name, readable_ladder, require_ladder
+from profiler.ask.named.meaning import (
+    CodePath,
+    Meant,
+    ReportFolder,
+    ReportPath,
+    ReportUrl,
+    RunName,
+    RunPlace,
+    find_meaning,
+)
 from profiler.ask.named.newest_times import timed_runs, with_newest_times
-from profiler.ask.named.reach import Reach
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.catalog.ladders.ladder import known_ladders
-from profiler.errors import KernelNotFound, ProfError, ReportNotFound, RunNotFound
-from profiler.measuring.tools.disassembly import is_code_path
-from profiler.store.remote.files import is_url, public_url
-from profiler.store.reports.near import REPORT_SUFFIXES, error_of_folder, files_in, near_files, what_is_near
+from profiler.errors import KernelNotFound, NotAReport, ProfError, ReportNotFound, RunNotFound
+from profiler.store.remote.files import public_url
+from profiler.store.reports.near import error_of_folder, files_in, near_files, what_is_near
 from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.names import name_filter
-from profiler.store.runs.run_folder import holds_run
-from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore, open_reports
 from profiler.store.tables.columns import labels_of
 from profiler.store.tables.launch_choice import (
@@ -40,7 +46,7 @@ from profiler.store.tables.launch_choice import (
     there_are,
 )
 from profiler.store.tables.schema import TABLES
-from profiler.text import counted, first_of
+from profiler.text import counted, first_of, lines_of_first
 
 _MOST_NAMED = 6
 _NO_LADDER = (
@@ -65,100 +71,79 @@ def open_named(
     one alone. A run that holds only timings is refused unless `timed`. Files of machine code are opened too if `code`.
     """
     stored = cache(settings.open_store)  # opened only if a reference needs it: report files do not
-    references = _located(references, settings, stored)
-    code_files = {one for one in references if code and settings.reach is None and is_code_path(one)}
-    if len(code_files) < len(references):
+    meant = [find_meaning(one, settings, stored, code=code) for one in references]
+    if not all(isinstance(one, CodePath) for one in meant):
         require_ladder(settings, stored)
-    reports = [one for one in references if one not in code_files and is_report_path(one, settings)]
-    opened = _open_report_files(reports, settings) | {one: open_code_file(Path(one)) for one in code_files}
+    _refuse_what_is_no_recording(meant, settings)
+    paths = [one.path for one in meant if isinstance(one, ReportPath)]
+    reports = dict(zip(paths, open_reports(list(map(Path, paths)), settings.progress), strict=True))
     timings_suffice = timed and settings.choice == ALL_LAUNCHES
-    runs = [
-        opened[one] if one in opened else _open_stored(one, settings, stored, timings_suffice)
-        for one in references
-    ]
+
+    def opened(one: Meant) -> Run:
+        match one:
+            case ReportPath(path):
+                return reports[path]
+            case CodePath(path):
+                return open_code_file(Path(path))
+            case RunName() | RunPlace():
+                return _open_stored(one, settings, stored, timings_suffice)
+        raise AssertionError(f"{one} is refused above")
+
+    runs = list(map(opened, meant))
     _require_gpu_and_size(references, runs, settings)
     return [with_launches(run, settings.choice) for run in runs]
 
 
-def _located(references: Sequence[str], settings: Settings, stored: Callable[[], RunStore]) -> list[str]:
-    """Returns the path that each reference means, if it means one: for a folder with one report, that report."""
-    if settings.reach is None:
-        meant = [reports_meant(one, settings, stored) for one in references]
-        return [found[0] if len(found) == 1 else one for one, found in zip(references, meant, strict=True)]
-    located = list(map(settings.reach.locate, references))
-    for one in located:
-        settings.reach.check(one)
-    return located
-
-
-def reports_meant(reference: str, settings: Settings, stored: Callable[[], RunStore]) -> list[str]:
-    """Returns the reports in a folder; any other reference as it is, and so one that is also the name of a `stored` run."""
-    if "\0" in reference or reference.isdecimal() or reference.endswith(REPORT_SUFFIXES) or is_url(reference):
-        return [reference]
-    reach = settings.reach
-    folder = Path(reference if reach is None else reach.locate(os.path.join(reference, "")))
-    if reach is not None and not (reach.holds(folder) and folder.is_dir()):
-        located = reach.locate(reference)
-        reach.check(located)
-        return [located]
-    held = _reports_in(folder, reach)
-    if not held:
-        return [reference]
-    is_name_of_run = "/" not in reference and any(one.name == reference for one in stored().ids())
-    return [reference] if is_name_of_run else list(map(str, held))
-
-
-def _reports_in(folder: Path, reach: Reach | None) -> list[Path]:
-    """Returns the reports in a folder that is no run; a link in it may lead out of what an agent may read."""
-    held = [file for file in files_in(folder) if reach is None or reach.holds(file)]
-    return [] if held and holds_run(folder) else held
-
-
-def _open_report_files(reports: Sequence[str], settings: Settings) -> dict[str, Run]:
-    """Returns the run in each file; raises an error that says what a folder holds."""
-    for one in filter(os.path.isdir, reports if settings.reach is None else []):
-        raise _error_of_folder(one, settings)
-    runs = open_reports(list(map(Path, reports)), settings.progress) if reports else []
-    return dict(zip(reports, runs, strict=True))
+def _refuse_what_is_no_recording(meant: Iterable[Meant], settings: Settings) -> None:
+    for one in meant:
+        match one:
+            case ReportUrl(url):
+                raise ReportNotFound(
+                    f"{public_url(url)}: a report at a URL cannot be read directly",
+                    remedy="Store it first with `prof ingest` and its URL, then name the run.",
+                )
+            case ReportFolder(path, reports):
+                raise _error_of_folder(Path(path), reports, settings)
 
 
 def _open_stored(
-    reference: str,
-    settings: Settings,
-    stored: Callable[[], RunStore],
-    timings_suffice: bool,
+    meant: RunName | RunPlace, settings: Settings, stored: Callable[[], RunStore], timings_suffice: bool
 ) -> Run:
-    """Returns the run at a path, or the newest of a number or a name; a number's with the newest times of its rung.
+    """Returns the run at a place, or the newest of a number or a name; a number's with the newest times of its rung.
 
     Its reports must be whole.
     """
-    run = _run_at(reference, settings) or _find_run(reference, settings, stored)
+    if isinstance(meant, RunPlace):
+        run = settings.open_store(meant.location).open(meant.run_id)
+    else:
+        run = _find_run(meant, settings, stored)
     if not run.manifest.is_profiled and not timings_suffice:
-        raise not_profiled(reference, run, stored(), settings)
-    if run.manifest.is_profiled and reference.isdecimal():
+        raise not_profiled(meant.text, run, stored(), settings)
+    if run.manifest.is_profiled and isinstance(meant, RunName) and meant.is_number:
         run = with_newest_times(run, timed_runs(stored(), run.manifest))
     run.verify_reports(left_elsewhere=settings.reach is None, may_be_gone=True)
     return run
 
 
-def _find_run(reference: str, settings: Settings, stored: Callable[[], RunStore]) -> Run:
+def _find_run(name: RunName, settings: Settings, stored: Callable[[], RunStore]) -> Run:
     """Returns the newest run of a number or a name; the error for none says what a person may have meant."""
     try:
-        return find_run(reference, stored(), settings)
+        return find_run(name.text, stored(), settings)
     except RunNotFound as error:
-        if reference.isdecimal() and not known_ladders(*settings.ladder_places) and not stored().ladders():
+        if name.is_number and not known_ladders(*settings.ladder_places) and not stored().ladders():
             error.remedy = _NO_LADDER if settings.reach is None else error.remedy
             raise
         if isinstance(settings.runs, Path) and not settings.runs.exists():
             raise  # whatever the name may mean, there is no such folder
-        if meant := _rung_meant(reference, settings) or ladder_meant(reference, settings):
+        if meant := _rung_meant(name, settings) or ladder_meant(name.text, settings):
             error.remedy = meant
-        elif settings.reach is None and "\0" not in reference and os.path.isdir(reference):
-            raise _error_of_folder(reference, settings) from None
-        elif meant := _report_meant(reference, settings):
+        elif settings.reach is not None:
+            if error.remedy == RunNotFound.remedy:
+                error.remedy = "`list` shows what is recorded."  # an agent stores nothing
+        elif os.path.isdir(name.text):
+            raise _error_of_folder(Path(name.text), (), settings) from None
+        elif meant := _report_meant(Path(name.text)):
             error.remedy = meant
-        elif settings.reach is not None and error.remedy == RunNotFound.remedy:
-            error.remedy = "`list` shows what is recorded."  # an agent stores nothing
         raise
 
 
@@ -172,30 +157,21 @@ def _require_gpu_and_size(references: Sequence[str], runs: Sequence[Run], settin
         raise no_choice(settings.size, references)
 
 
-def _rung_meant(reference: str, settings: Settings) -> str:
+def _rung_meant(meant: RunName, settings: Settings) -> str:
     """Returns the kernels of the ladder that a person may have meant by a part of their names, or by two numbers in one word; else ""."""
-    if two := _TWO_NUMBERS.fullmatch(reference):
+    name = meant.text.lower()
+    if two := _TWO_NUMBERS.fullmatch(name):
         return f"Give each kernel in a word of its own: `prof compare {two[1]} {two[2]}`."
-    ladder = readable_ladder(settings) if reference else None
-    named = [one for one in ladder.kernels if reference.lower() in one.name.lower()] if ladder else []
-    if not named or not ladder or reference.isdecimal():
+    ladder = readable_ladder(settings) if name else None
+    named = [one for one in ladder.kernels if name in one.name.lower()] if ladder else []
+    if not named or not ladder or meant.is_number:
         return ""
     rungs = ", ".join(f"{one.number} ({one.name})" for one in named[:3])
     return f"Kernels of the ladder {ladder.name} are named by their number: {rungs}."
 
 
-def _report_meant(reference: str, settings: Settings) -> str:
-    """Returns the reports or runs that a person may have meant by a name that no run has; "" where there are none."""
-    if settings.reach is not None:
-        folders = [folder / reference for folder in settings.reach.report_folders if "\0" not in reference]
-        held = [folder for folder in folders if settings.reach.holds(folder) and files_in(folder)]
-        names = [
-            settings.reach.name_of(folder.resolve() / file.name)
-            for folder in held
-            for file in files_in(folder)
-        ]
-        return f"Give a report by its path: {first_of(names, _MOST_NAMED)}." if names else ""
-    path = Path(reference)
+def _report_meant(path: Path) -> str:
+    """Returns the reports that a person may have meant by a name that no run has; "" where there are none."""
     if whole := next((file for file in near_files(path) if file.name.startswith(f"{path.name}.")), None):
         # Storing the report would make a run of this name, so the name must not mean the file before that.
         return f"There is a report of that name: give {whole}, since a name without its ending means a stored run."
@@ -205,9 +181,14 @@ def _report_meant(reference: str, settings: Settings) -> str:
     return f"Give a report by its path: {what_is_near(path)}." if files_in(path.parent) else ""
 
 
-def _error_of_folder(reference: str, settings: Settings) -> ProfError:
+def _error_of_folder(path: Path, reports: Sequence[str], settings: Settings) -> ProfError:
     """Returns the error of a folder where one recording is wanted: it holds runs, or reports, or none of them."""
-    path = Path(reference)
+    if settings.reach is not None:
+        names = [settings.reach.name_of(Path(one).parent.resolve() / Path(one).name) for one in reports]
+        return NotAReport(
+            f"{path}: a folder, not a report file",
+            remedy=f"Give a report by its path: {first_of(names, _MOST_NAMED)}.",
+        )
     ids = settings.open_store(path).ids()
     if not ids:
         return error_of_folder(path)
@@ -223,38 +204,8 @@ def meant_by(name: str | None, settings: Settings) -> Callable[[str], bool]:
 
 
 def is_report_path(reference: str, settings: Settings) -> bool:
-    """Returns whether this means a report: a path with its ending, or any other path that is not a run's folder."""
-    if is_url(reference):
-        if _run_at(reference, settings) is not None:
-            return False
-        raise ReportNotFound(
-            f"{public_url(reference)}: a report at a URL cannot be read directly",
-            remedy="Store it first with `prof ingest` and its URL, then name the run.",
-        )
-    if "\0" in reference:  # an agent may send what no command line can hold, and no path has
-        return False
-    path = Path(reference)
-    if reference.endswith(REPORT_SUFFIXES):
-        return True
-    if reference.isdecimal() or _run_at(reference, settings) is not None:
-        return False
-    return "/" in reference or reference in (".", "..") or (path.is_file() and not is_code_path(reference))
-
-
-def _run_at(reference: str, settings: Settings) -> Run | None:
-    """Returns the run at a path or URL such as `elsewhere/runs/<id>`, also if it is in a pack; else None."""
-    if is_url(reference):
-        location, _, name = reference.rstrip("/").rpartition("/")
-        run_id = RunId.parse(name)
-        return settings.open_store(location).open(run_id) if run_id else None
-    if "\0" in reference:
-        return None
-    folder = Path(reference).resolve()
-    run_id = RunId.parse(folder.name)
-    if run_id is None or ("/" not in reference and not folder.exists()):
-        return None
-    store = settings.open_store(folder.parent)
-    return store.open(run_id) if holds_run(folder) or run_id in store.ids() else None
+    """Returns whether this means a report, or a folder where one is wanted."""
+    return isinstance(find_meaning(reference, settings), ReportPath | ReportFolder)
 
 
 def with_launches(run: Run, choice: LaunchChoice) -> Run:
@@ -291,11 +242,9 @@ def _none_chosen(run: Run, choice: LaunchChoice) -> KernelNotFound:
 
 def _nothing_inside(run: Run, pattern: str) -> KernelNotFound:
     names = list(dict.fromkeys(chain.from_iterable(nvtx_names(run.table("launches")))))
-    shown = [f"  {name or '(unnamed)'}" for name in names[:_MOST_RANGES]]
-    more = len(names) - len(shown)
     return KernelNotFound(
         f"{run.label}: no launch is in an NVTX range that matches '{pattern}'{nearest_words(pattern, names)}",
-        details=[*shown, *([f"  and {more} more"] if more else [])],
+        details=lines_of_first([name or "(unnamed)" for name in names], _MOST_RANGES),
         remedy="These are its ranges."
         if names
         else "It holds no NVTX ranges: record it with `ncu --nvtx`, and name ranges in the program.",

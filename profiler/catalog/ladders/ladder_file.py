@@ -49,7 +49,6 @@ _PUBLISHED_KEYS = {"gpu", "gflops", "gbytes_per_s", "time_us", "reference_pct"}
 _TARGET = re.compile(r"sm_\d{2,3}[af]?")
 _NAME_RULE = "must be letters a-z, digits, '.', '_' and '-', at most 40 (it becomes a file's name)"
 _PARAMETER_RULE = f"a parameter is a whole number from 0 to {LARGEST_SIZE}"
-_MOST_LINES = 2000
 
 
 def read_ladder(path: Path) -> Ladder:
@@ -59,8 +58,6 @@ def read_ladder(path: Path) -> Ladder:
         raise LadderNotFound(f"{path}: no such ladder file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise LadderInvalid(f"{path}: cannot be read as text: {error}") from None
-    if text.count("\n") > _MOST_LINES:
-        raise LadderInvalid(f"{path}: more than {_MOST_LINES} lines: this is not a ladder file")
     return _parsed(path, text)
 
 

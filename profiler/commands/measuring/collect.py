@@ -142,15 +142,14 @@ def collect(
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
     # Imported here, so that the help need not wait for what measures.
-    from profiler.commands.measuring.collect_targets import (
+    from profiler.commands.measuring.collect_choice import (
         check_options,
-        collect_program_times,
-        collect_targets,
-        open_devices,
         profiled_targets,
         program_target,
         rung_targets,
     )
+    from profiler.commands.measuring.collect_devices import open_devices
+    from profiler.commands.measuring.collect_targets import collect_program_times, collect_targets
     from profiler.measuring.collect.collection import CollectPlan
     from profiler.measuring.collect.dry_run import dry_run_lines
 

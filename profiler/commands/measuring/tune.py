@@ -241,13 +241,12 @@ _TITLES = {
 
 
 class TuneProgress:
+    """Shows each stage of a sweep as it begins."""
+
     def __init__(self, settings: options.VerbSettings) -> None:
         self._settings = settings
-        self._stage = Progress("", 0, settings)
         self._open = ExitStack()
-        self._done = self._total = self._known = 0
-        self._started = 0.0
-        self._best_ns = float("inf")
+        self._stage = _StageProgress("", 0, settings)
 
     def observer(self) -> TuneObserver:
         return TuneObserver(self._chosen, self._begin, self._built, self._visited)
@@ -265,36 +264,45 @@ class TuneProgress:
 
     def _begin(self, what: Literal["build"] | Stage, total: int) -> None:
         self._open.close()
-        self._done, self._total, self._known, self._started = 0, total, 0, time.monotonic()
-        self._best_ns = float("inf")
         units = counted(total, "point") if what == "build" else counted(total, "process", "processes")
         self._stage.note(f"{_TITLES[what]}: {units}")
-        self._stage = self._open.enter_context(Progress(_TITLES[what], total, self._settings))
+        self._stage = self._open.enter_context(_StageProgress(_TITLES[what], total, self._settings))
 
     def _built(self, built: Built) -> None:
-        self._advance(f"{'uncompiled':<12}{built.kernel.name}" if built.error else "")
+        self._stage.built(built)
 
     def _visited(self, candidate: BuiltPoint, visit: Visit, is_known: bool) -> None:
+        self._stage.visited(candidate, visit, is_known)
+
+
+class _StageProgress(Progress):
+    """One stage of a sweep. Processes whose times are `known` from before take no time."""
+
+    def __init__(self, title: str, total: int, settings: options.VerbSettings) -> None:
+        super().__init__(title, total, settings)
+        self._started = time.monotonic()
+        self._total, self._done, self._known = total, 0, 0
+        self._best_ns = float("inf")
+
+    def built(self, built: Built) -> None:
+        self.advance(f"{'uncompiled':<12}{built.kernel.name}" if built.error else "")
+
+    def visited(self, candidate: BuiltPoint, visit: Visit, is_known: bool) -> None:
+        self._done += 1
         self._known += is_known
-        line, settings = "", settings_text(candidate.settings)
+        settings = settings_text(candidate.settings)
         if visit.status != "correct":
-            line = f"{visit.status:<12}{settings}: {visit.reason}"
-        else:
-            time_ns = median(repeat.kernel_ns for repeat in visit.repeats)
-            if time_ns < self._best_ns:
-                self._best_ns = time_ns
-                line = f"{'best so far':<12}{settings}: {duration(time_ns)}{self._left()}"
-        self._advance(line)
+            self.advance(f"{visit.status:<12}{settings}: {visit.reason}")
+            return
+        time_ns = median(repeat.kernel_ns for repeat in visit.repeats)
+        is_best = time_ns < self._best_ns
+        self._best_ns = min(time_ns, self._best_ns)
+        self.advance(f"{'best so far':<12}{settings}: {duration(time_ns)}{self._left()}" if is_best else "")
 
     def _left(self) -> str:
         """Returns the progress of this stage and the time left, by the mean time of the processes measured in it."""
-        measured = self._done + 1 - self._known
-        if measured <= 0:
+        measured = self._done - self._known
+        if not measured:
             return ""
-        each = (time.monotonic() - self._started) / measured
-        left_s = each * (self._total - self._done - 1)
-        return f" ({self._done + 1} of {self._total}, {clock(left_s)} left)"
-
-    def _advance(self, line: str) -> None:
-        self._done += 1
-        self._stage.advance(line)
+        left_s = (time.monotonic() - self._started) / measured * (self._total - self._done)
+        return f" ({self._done} of {self._total}, {clock(left_s)} left)"

@@ -19,9 +19,10 @@ import msgspec
 from profiler.errors import KernelNotFound, LaunchesMissing, NothingProfiled, ProgramFailed, ToolNotFound
 from profiler.measuring.collect.collection import find_program_provenance
 from profiler.measuring.collect.target import Target
-from profiler.measuring.functions.activity import demangled, installed_cupti
+from profiler.measuring.functions.activity import installed_cupti
 from profiler.measuring.rungs.program import ENVIRONMENT
 from profiler.measuring.tools.exit_codes import profiled_already, says_other_listener
+from profiler.measuring.tools.mangling import demangled
 from profiler.measuring.tools.neutral import neutral_folder
 from profiler.measuring.tools.process import run, shown
 from profiler.measuring.tools.toolchain import Gpu

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from time import monotonic
 
 from profiler.cluster.worker_pool import Worker
@@ -71,59 +71,85 @@ def collect_on_fleet(
         stack.callback(finishing.shutdown, cancel_futures=True)
         sandbox = stack.enter_context(Sandbox(workers=min(available_cores(), len(groups))))
         queue, left = GroupQueue(groups, RETURN_S), sum(len(group.targets) for group in groups)
-        collection = _FleetCollection(plan, queue, left, fleet, store, observer, staging, sandbox, finishing)
+        shared = _Shared(plan, queue, fleet, store, observer, staging, sandbox, finishing)
+        collection = _FleetCollection(shared, left)
         try:
             yield from collection.outcomes()
         finally:
             collection.stop()
 
 
-@dataclass
-class _FleetCollection:
-    """The threads that each drive one worker, and the outcomes that they hand to the caller's thread."""
+@dataclass(frozen=True)
+class _Shared:
+    """What the caller's thread and all others share: each part may be used by several threads at once."""
 
-    _plan: CollectPlan
-    _groups: GroupQueue
-    _left: int  # targets without an outcome
-    _fleet: ClusterFleet
-    _store: RunStore
-    _observer: FleetObserver
-    _staging: Staging
-    _sandbox: Sandbox
-    _finishing: ThreadPoolExecutor
-    _threads: dict[Worker, Thread] = field(default_factory=dict)
-    _results: SimpleQueue[CollectOutcome | BaseException] = field(default_factory=SimpleQueue)
-    _last_loss: WorkerLost | None = None
+    plan: CollectPlan
+    groups: GroupQueue
+    fleet: ClusterFleet
+    store: RunStore
+    observer: FleetObserver
+    staging: Staging
+    sandbox: Sandbox
+    finishing: ThreadPoolExecutor
+    # An outcome; a worker that is lost; or any other error, which ends the whole collection.
+    results: SimpleQueue[CollectOutcome | BaseException] = field(default_factory=SimpleQueue)
     _unfit: set[str] = field(default_factory=set)  # hosts that cannot measure
+    _lock: Lock = field(default_factory=Lock)
+
+    def is_unfit(self, host: str) -> bool:
+        with self._lock:
+            return host in self._unfit
+
+    def leave_out(self, host: str) -> bool:
+        """Gives no more work to this host; returns False if no other is left."""
+        hosts = {other.host for other in self.fleet.workers()}
+        with self._lock:
+            self._unfit.add(host)
+            return not hosts <= self._unfit
+
+
+class _FleetCollection:
+    """Starts a thread for each worker that comes, and hands on what they report. All of it runs in the caller's thread."""
+
+    def __init__(self, shared: _Shared, left: int) -> None:
+        self._shared, self._left = shared, left  # targets without an outcome
+        self._drivers: dict[Worker, _Driver] = {}
+        self._last_loss: WorkerLost | None = None
 
     def outcomes(self) -> Iterator[CollectOutcome]:
         alone_since: float | None = None
         while self._left:
-            for worker in self._fleet.workers():
-                if worker not in self._threads:
-                    self._threads[worker] = Thread(target=self._drive, args=(worker,), daemon=True)
-                    self._threads[worker].start()
+            for worker in self._shared.fleet.workers():
+                if worker not in self._drivers:
+                    self._drivers[worker] = _Driver(self._shared, worker)
+                    self._drivers[worker].start()
                     alone_since = None
             with suppress(Empty):
-                result = self._results.get(timeout=_LOOK_S)
-                if isinstance(result, BaseException):
-                    raise result
-                self._left -= 1
-                yield result
-            at_work = any(thread.is_alive() for thread in self._threads.values())
-            if self._groups.is_empty or at_work or self._fleet.coming():
+                match self._shared.results.get(timeout=_LOOK_S):
+                    case WorkerLost() as loss:
+                        self._last_loss = loss
+                    case BaseException() as error:
+                        raise error
+                    case outcome:
+                        self._left -= 1
+                        yield outcome
+            if self._shared.groups.is_empty or self._is_at_work or self._shared.fleet.coming():
                 alone_since = None
             else:
                 alone_since = alone_since or monotonic()
                 if monotonic() - alone_since > ALONE_S:
                     raise self._no_worker_left()
 
+    @property
+    def _is_at_work(self) -> bool:
+        return any(driver.is_alive() for driver in self._drivers.values())
+
     def stop(self) -> None:
-        self._groups.close()
-        while any(thread.is_alive() for thread in self._threads.values()):
-            self._fleet.interrupt()  # again and again: a thread may be about to start one more call
-            for thread in self._threads.values():
-                thread.join(_ENDING_S)
+        self._shared.groups.close()
+        while self._is_at_work:
+            self._shared.fleet.interrupt()  # again and again: a thread may be about to start one more call
+            for driver in self._drivers.values():
+                driver.join(_ENDING_S)
 
     def _no_worker_left(self) -> NoWorkerLeft:
         details = [f"    {self._last_loss.message}"] if self._last_loss is not None else []
@@ -132,41 +158,50 @@ class _FleetCollection:
             details=details,
         )
 
-    # The methods below run in the thread of one worker.
 
-    def _drive(self, worker: Worker) -> None:
+class _Driver(Thread):
+    """The thread of one worker: measures group after group on its GPU. A group that it took is its own until it gives it back."""
+
+    def __init__(self, shared: _Shared, worker: Worker) -> None:
+        super().__init__(daemon=True)
+        self._shared, self._worker = shared, worker
+
+    def run(self) -> None:
+        shared = self._shared
         try:
-            self._measure_groups(worker)
+            self._measure_groups()
         except WorkerLost as error:
-            self._last_loss = error
-            if not self._groups.is_closed:
+            shared.results.put(error)
+            if not shared.groups.is_closed:
                 wait = f"its unfinished kernels wait {RETURN_S:g} s for its GPU to come back"
-                self._observer.note(f"lost        {error.message}; {wait}")
+                shared.observer.note(f"lost        {error.message}; {wait}")
         except _Unfit as unfit:
-            self._observer.note(f"left out    worker {worker.name}: {unfit.error.message}")
+            shared.observer.note(f"left out    worker {self._worker.name}: {unfit.error.message}")
         except _Stopped:
             pass
-        except BaseException as error:  # any other error ends the whole collection
-            self._results.put(error)
+        except BaseException as error:
+            shared.results.put(error)
         finally:
-            self._observer.left(worker.name)
+            shared.observer.left(self._worker.name)
 
-    def _measure_groups(self, worker: Worker) -> None:
+    def _measure_groups(self) -> None:
         """Measures group after group on the worker's GPU, as long as one is left and its host can measure."""
-        device = self._fleet.device_of(worker)
-        if device is None or not self._groups.arrive(device.gpu.uuid):
+        shared, host = self._shared, self._worker.host
+        device = shared.fleet.device_of(self._worker)
+        if device is None or not shared.groups.arrive(device.gpu.uuid):
             return
         try:
-            while worker.host not in self._unfit and (group := self._groups.take(device.gpu.uuid)):
-                turns = self._measure(worker, device, group)
+            while not shared.is_unfit(host) and (group := shared.groups.take(device.gpu.uuid)):
+                turns = self._measure(device, group)
                 if turns is not None:
-                    self._finishing.submit(self._finish, turns)
+                    shared.finishing.submit(_finish, turns, shared)
         finally:
-            self._groups.leave(device.gpu.uuid)
+            shared.groups.leave(device.gpu.uuid)
 
-    def _measure(self, worker: Worker, device: Device, group: TargetGroup) -> Turns | None:
+    def _measure(self, device: Device, group: TargetGroup) -> Turns | None:
         """Returns the group's kernels, measured but not yet committed; None if the group has moved too often."""
-        observer = self._observer.observer(worker.name, device.gpu)
+        shared = self._shared
+        observer = shared.observer.observer(self._worker.name, device.gpu)
         if group.moves > _MOST_LOSSES:
             reason = f"was begun on {group.moves} GPUs, and each was lost"
             self._give_up(group, group.targets, reason, observer)
@@ -174,26 +209,25 @@ class _FleetCollection:
         under_way: list[CollectStep] = []
 
         def begin(step: CollectStep) -> None:
-            if self._groups.is_closed:
+            if shared.groups.is_closed:
                 raise _Stopped
             under_way[:] = [step]
             observer.begin(step)
 
-        plan = replace(self._plan, device=device, keep=group.is_begun)
-        turns = Turns(plan, group.targets, self._store, replace(observer, begin=begin))
+        plan = replace(shared.plan, device=device, keep=group.is_begun)
+        turns = Turns(plan, group.targets, shared.store, replace(observer, begin=begin))
         try:
             self._measure_turns(turns, group)
         except WorkerLost:
             self._lose(group, under_way, observer)
             raise
         except _OF_ONE_HOST as error:
-            self._unfit.add(worker.host)
-            if all(other.host in self._unfit for other in self._fleet.workers()):
+            if not shared.leave_out(self._worker.host):
                 raise
             group.home = None
             self._lose(group, (), observer)
             raise _Unfit(error) from None
-        self._groups.done()
+        shared.groups.done()
         return turns
 
     def _measure_turns(self, turns: Turns, group: TargetGroup) -> None:
@@ -201,33 +235,25 @@ class _FleetCollection:
         try:
             for outcome in turns.known():
                 group.targets.remove(outcome.target)
-                self._results.put(outcome)
-            turns.measure(self._sandbox, self._staging)
+                self._shared.results.put(outcome)
+            turns.measure(self._shared.sandbox, self._shared.staging)
         except BaseException:
             turns.close()
             raise
 
-    def _finish(self, turns: Turns) -> None:
-        try:
-            with turns:
-                for outcome in turns.finish(self._staging):
-                    self._results.put(outcome)
-        except BaseException as error:
-            self._results.put(error)
-
     def _lose(self, group: TargetGroup, under_way: Sequence[CollectStep], observer: CollectObserver) -> None:
         """Puts the group back. A kernel during which worker after worker is lost may be the cause: it is given up."""
-        if self._groups.is_closed:
+        if self._shared.groups.is_closed:
             return
         group.is_begun = True
-        self._observer.again(group.targets)
+        self._shared.observer.again(group.targets)
         for step in under_way:
             group.losses[step.label] += 1
             if group.losses[step.label] >= _MOST_LOSSES:
                 blamed = [target for target in group.targets if target.label == step.label]
                 reason = f"{group.losses[step.label]} workers were lost while they measured it"
                 self._give_up(group, blamed, reason, observer)
-        self._groups.give_back(group)
+        self._shared.groups.give_back(group)
 
     def _give_up(
         self, group: TargetGroup, targets: Sequence[Target], reason: str, observer: CollectObserver
@@ -235,10 +261,20 @@ class _FleetCollection:
         for target in list(targets):
             group.targets.remove(target)
             error = KernelGivenUp(f"{target.label}: {reason}")
-            observer.end(steps_of(self._plan, target)[-1], "", error)
-            self._results.put(CollectOutcome(target, "failed", error=error))
+            observer.end(steps_of(self._shared.plan, target)[-1], "", error)
+            self._shared.results.put(CollectOutcome(target, "failed", error=error))
         if not group.targets:
-            self._groups.done()
+            self._shared.groups.done()
+
+
+def _finish(turns: Turns, shared: _Shared) -> None:
+    """Commits what was measured. Runs in a thread of its own, so that the worker can begin its next group."""
+    try:
+        with turns:
+            for outcome in turns.finish(shared.staging):
+                shared.results.put(outcome)
+    except BaseException as error:
+        shared.results.put(error)
 
 
 class _Unfit(Exception):

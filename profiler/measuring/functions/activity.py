@@ -20,6 +20,7 @@ from functools import cache
 from typing import NamedTuple
 
 from profiler.errors import KernelNotFound
+from profiler.measuring.tools.mangling import demangled
 
 
 @dataclass(frozen=True)
@@ -57,21 +58,6 @@ def choose(label: str, kernels: Sequence[LaunchedKernel], wanted: str | None) ->
             f"{label} launches no kernel that matches '{wanted}'; it launches:", details=names
         )
     return Chosen(wanted, (), sum(one.launches for one in found))
-
-
-def demangled(name: str) -> str:
-    """Returns the name as its source spells it, or the name itself if it is not that of a C++ function."""
-    if not name.startswith("_Z"):
-        return name
-    with suppress(OSError):
-        library = ctypes.CDLL("libstdc++.so.6")
-        library.__cxa_demangle.restype = ctypes.c_void_p
-        text = library.__cxa_demangle(name.encode(), None, None, None)
-        if text:
-            found = ctypes.string_at(text).decode(errors="replace")
-            ctypes.CDLL(None).free(ctypes.c_void_p(text))
-            return found
-    return name
 
 
 _KERNEL, _COPY, _SET = 10, 1, 2  # CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, _MEMCPY, _MEMSET

@@ -16,7 +16,7 @@ import subprocess
 import time
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -84,10 +84,26 @@ class Running:
         """Waits for the program's end, which must come within that time from now."""
         started = time.monotonic()
         try:
-            stdout, stderr = _read(self._process, self.command, started + timeout_s, timeout_s, hear)
+            stdout, stderr = self._read(timeout_s, hear)
         finally:
             self.end()
         return Finished(self.command, self._process.returncode, stdout, stderr, time.monotonic() - started)
+
+    def _read(self, timeout_s: float, hear: Callable[[str], None] | None) -> tuple[str, str]:
+        """Returns what the program prints until it exits; raises if that takes too long, or is too much."""
+        deadline = time.monotonic() + timeout_s
+        with closing(_Output(self._process, hear)) as output:
+            while True:
+                has_exited = self.has_exited
+                has_read = output.read(0.0 if has_exited else _WAKE_S)
+                if has_exited and not has_read:
+                    return output.texts  # a process that still holds the pipes open does not matter
+                if output.size > _MOST_BYTES:
+                    why = f"{self.command[0]} printed more than {_MOST_BYTES >> 20} MB and was killed"
+                    raise OutputInvalid(why, details=command_details(self.command))
+                if time.monotonic() >= deadline:
+                    why = f"{self.command[0]} did not end within {timeout_s:g} s and was killed"
+                    raise ProgramTimedOut(why, details=command_details(self.command, *output.texts))
 
     def end(self) -> None:
         """Ends the program and all that it has started; does nothing if that is done."""
@@ -187,53 +203,51 @@ def command_details(command: Iterable[str], *texts: str) -> list[str]:
     return [f"  {shown(map(brief_word, command))}", *(f"    {line[:300]}" for line in lines[-_LAST_LINES:])]
 
 
-def _read(
-    process: subprocess.Popen[bytes],
-    command: Sequence[str],
-    deadline: float,
-    timeout_s: float,
-    hear: Callable[[str], None] | None,
-) -> tuple[str, str]:
-    assert process.stdout is not None
-    assert process.stderr is not None
-    pieces: dict[int, list[bytes]] = {process.stdout.fileno(): [], process.stderr.fileno(): []}
-    total = 0
-    heard = getincrementaldecoder("utf-8")(errors="replace")
-    with process.stdout, process.stderr, selectors.DefaultSelector() as selector:
-        for descriptor in pieces:
-            selector.register(descriptor, selectors.EVENT_READ)
-        while True:
-            gone = _has_exited(process.pid)
-            ready = selector.select(0.0 if gone else _WAKE_S) if selector.get_map() else []
-            if gone and not ready:
-                break  # a process that still holds the pipes open does not matter
-            for key, _ in ready:
-                piece = os.read(key.fd, 1 << 16)
-                if not piece:
-                    selector.unregister(key.fd)
-                pieces[key.fd].append(piece)
-                if hear is not None and key.fd == process.stdout.fileno():
-                    hear(heard.decode(piece))
-                total += len(piece)
-            if total > _MOST_BYTES:
-                why = f"{command[0]} printed more than {_MOST_BYTES >> 20} MB and was killed"
-                raise OutputInvalid(why, details=command_details(command))
-            if time.monotonic() >= deadline:
-                why = f"{command[0]} did not end within {timeout_s:g} s and was killed"
-                raise ProgramTimedOut(why, details=command_details(command, *map(_text, pieces.values())))
-            if not selector.get_map():
-                time.sleep(_CLOSED_WAKE_S)  # the program closed both pipes and still runs
-    stdout, stderr = map(_text, pieces.values())
-    return stdout, stderr
+class _Output:
+    """What a program has printed, as far as it has been read; `hear` is told standard output meanwhile."""
+
+    def __init__(self, process: subprocess.Popen[bytes], hear: Callable[[str], None] | None) -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._stdout = process.stdout.fileno()
+        self._printed = {self._stdout: bytearray(), process.stderr.fileno(): bytearray()}
+        self._hear, self._decoder = hear, getincrementaldecoder("utf-8")(errors="replace")
+        self._open = selectors.DefaultSelector()
+        for pipe in self._printed:
+            self._open.register(pipe, selectors.EVENT_READ)
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self._printed.values()))
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """Returns standard output and standard error."""
+        stdout, stderr = (printed.decode(errors="replace") for printed in self._printed.values())
+        return stdout, stderr
+
+    def read(self, wait_s: float) -> bool:
+        """Reads what comes within that time; returns whether anything came, or a pipe was closed."""
+        if not self._open.get_map():  # both are closed, and the program may still run
+            time.sleep(min(wait_s, _CLOSED_WAKE_S))
+            return False
+        ready = self._open.select(wait_s)
+        for key, _ in ready:
+            piece = os.read(key.fd, 1 << 16)
+            if not piece:
+                self._open.unregister(key.fd)
+            self._printed[key.fd] += piece
+            if self._hear is not None and key.fd == self._stdout:
+                self._hear(self._decoder.decode(piece))
+        return bool(ready)
+
+    def close(self) -> None:
+        self._open.close()
 
 
 def _has_exited(pid: int) -> bool:
     """Returns whether the process has exited. Does not reap it, so that its group's number stays its own until it is killed."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def _text(pieces: list[bytes]) -> str:
-    return b"".join(pieces).decode(errors="replace")
 
 
 def _end_group(group: int) -> None:

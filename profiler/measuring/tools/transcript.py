@@ -22,6 +22,7 @@ from profiler.errors import (
 )
 from profiler.measuring.tools.exit_codes import NO_MEMORY, program_failure
 from profiler.measuring.tools.process import Finished
+from profiler.text import lines_of_first
 
 _ERROR = "==ERROR=="
 _STARTED = '==PROF== Profiling "'
@@ -143,5 +144,5 @@ def _available(said: str) -> list[str]:
     names = [match[1] for line in listing.splitlines() if (match := _KERNEL_LINE.match(line))]
     if not found or not names:
         return ["    the program launched no kernel at all"]
-    more = [f"    and {len(names) - _MOST_KERNELS} more"] if len(names) > _MOST_KERNELS else []
-    return ["    it launched:", *(f"      {name[:200]}" for name in names[:_MOST_KERNELS]), *more]
+    listed = lines_of_first([f"  {name[:200]}" for name in names], _MOST_KERNELS, indent="    ")
+    return ["    it launched:", *listed]

@@ -17,6 +17,7 @@ from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
 from profiler.present.documents.parts.causes import headline_blocks
 from profiler.present.documents.parts.memory import width_text
 from profiler.present.documents.parts.recording import WHICH_MEDIAN
+from profiler.text import first_of
 
 _WORK_STAYS = 100  # stays longer than any counter in a narrow window
 _GOES_FIRST = (-1, -3, -2)  # work per second, binding and % best, where the counters were asked for
@@ -48,10 +49,9 @@ def ladder_document(
 
     Where a person asked for the view, its counters stay in a narrow window, and other columns go.
     """
-    more = f"; and {len(others) - _MOST_OTHERS} more" if len(others) > _MOST_OTHERS else ""
     stored: list[doc.Block] = []
     if others:
-        known = f"also stored (--size and --gpu choose): {'; '.join(others[:_MOST_OTHERS])}{more}"
+        known = f"also stored (--size and --gpu choose): {first_of(others, _MOST_OTHERS, '; ')}"
         stored.append(doc.Text(known, wraps=False))
     if ladders:
         stored.append(doc.Text(f"other ladders (--ladder chooses): {', '.join(ladders)}"))

@@ -14,9 +14,11 @@ from msgspec.structs import asdict
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.headline import place_text
 from profiler.analyse.recording import overview
+from profiler.analyse.recording.hot_lines import HotLine
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.kernel_names import plain_name, without_tags
 from profiler.analyse.recording.launch_shapes import LaunchShape, launches_text, shape_text
+from profiler.analyse.recording.rules import SheetRule
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
 from profiler.present import document as doc
@@ -29,7 +31,13 @@ from profiler.present.documents.parts.causes import (
 )
 from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
 from profiler.present.documents.parts.memory import Fact, memory_facts
-from profiler.present.documents.parts.recording import metric_sections, provenance_facts, timing_facts
+from profiler.present.documents.parts.recording import (
+    metric_sections,
+    provenance_facts,
+    share_cell,
+    timing_facts,
+    top_cause_cell,
+)
 from profiler.store.runs.run import Run
 from profiler.text import (
     Spoken,
@@ -43,7 +51,7 @@ from profiler.text import (
 )
 
 _NVTX_WIDTH = 110
-_NAME_WIDTH, _PLACE_WIDTH, _RANGES_WIDTH = 100, 30, 40
+_NAME_WIDTH, _RANGES_WIDTH = 100, 40
 _MOST_RULES = 3
 _OTHER_LINE = "{} names {}, where a change begins, although another line is hotter."
 _AT_BRACE = (
@@ -130,13 +138,12 @@ def _index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
 
 
 def _index_cells(entry: IndexEntry) -> tuple[doc.Value, ...]:
-    where = f" at {shortened(short_place(entry.where), _PLACE_WIDTH)}" if entry.where else ""
     return (
-        f"{share_of_whole(entry.share_pct)} %" if entry.share_pct is not None else None,
+        share_cell(entry),
         entry.total_ns,
         entry.launches,
         shortened(plain_name(entry.kernel), _NAME_WIDTH),
-        f"{entry.top_cause}{where}" if entry.top_cause else None,
+        top_cause_cell(entry),
         shortened("; ".join(entry.nvtx), _RANGES_WIDTH),
     )
 
@@ -280,7 +287,7 @@ def _shape_text(shape: LaunchShape, *, several: bool, allocated: float | None) -
     return ", ".join(facts)
 
 
-def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause]) -> doc.Section:
+def hot_line_blocks(lines: Sequence[HotLine], causes: Sequence[Cause]) -> doc.Section:
     """Returns the source lines where warps wait most, with the reasons, and why the first cause may be at another."""
     rows = []
     for one in (line for line in lines if line.share_pct >= _LEAST_WAIT_PCT):
@@ -304,7 +311,7 @@ def hot_line_blocks(lines: Sequence[overview.HotLine], causes: Sequence[Cause]) 
     return [doc.Heading("Hottest lines"), table, *map(doc.Text, meaning), *other]
 
 
-def _waits(line: overview.HotLine) -> list[tuple[str, float]]:
+def _waits(line: HotLine) -> list[tuple[str, float]]:
     """Returns the main reasons to wait at a line, and how often a warp was ready there."""
     ready = [("ready", line.ready_pct)] if line.ready_pct >= _READY_PCT else []
     waits = [one for one in line.stalls.items() if one[1] >= _LEAST_WAIT_PCT]
@@ -346,12 +353,12 @@ def _telling_sentence(message: str) -> str:
     return " ".join([sentences[first], *further])
 
 
-def _estimate(rule: overview.SheetRule) -> str:
+def _estimate(rule: SheetRule) -> str:
     of_what = " of a part" if rule.speedup_kind == "local" else ""
     return f" (estimated speedup {rule.speedup_pct:.3g} %{of_what})" if rule.speedup_pct else ""
 
 
-def _place(rule: overview.SheetRule) -> str:
+def _place(rule: SheetRule) -> str:
     if rule.file is not None and rule.line is not None:
         return f", {short_place(place_name(rule.file, rule.line))}"
     return f", instruction at {rule.offset:#x}" if rule.offset is not None else ""

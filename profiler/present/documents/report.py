@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 from pathlib import PurePath
 from types import MappingProxyType
@@ -75,32 +76,26 @@ def recordings_document(
     `unrelated`, where to begin. Others are versions to compare, not parts of a whole: the answer is how much faster the last
     is. The unrelated are named, those refused, and the reports that are left out since they cannot be read.
     """
-    recordings = [list(group) for _, group in groupby(kernels, key=lambda one: id(one.run))]
-    entries: dict[str, IndexEntry] = {}
-    for group in [kernels] if unrelated else recordings:
-        entries |= _shares(group)
-    begins = bool(unrelated) or len(recordings) == 1  # with what takes most of the time
-    if unrelated or (begins and (entries or len(kernels) == 1)):
-        sheets = [(_source(one, recordings), one.sheet) for one in kernels if one.sheet]
-        counted = all(one.run.manifest.has_counters for one in kernels)
-        answer: Headline | None = triage(sheets, has_counters=counted).headline
-    else:
-        answer = headline_of_steps(kernels, pairs)
-    after = {pair.after: pair for pair in pairs}
-    many_gpus = len({_gpu(one) for one in kernels}) > 1
-    repeated = any(one.sheet and one.sheet.launches > 1 for one in kernels)
-    rows = []
-    for one in _by_time(kernels) if begins else kernels:
-        entry, step = entries.get(one.anchor), _step(after.get(one.anchor))
-        name = _called(one, recordings)
-        rows.append(_cells(one, name, entry, step, many_gpus=many_gpus, repeated=repeated))
+    recordings = _Recordings(kernels)
+    begins = bool(unrelated) or len(recordings.groups) == 1  # with what takes most of the time
+    answer = recordings.where_to_begin() if begins else headline_of_steps(kernels, pairs)
     opening = headline_blocks(answer)
     if len(pairs) == 1 and pairs[0].comparison and len(kernels) == 2:
         opening = opening[:1]  # the page opens on the comparison, which says why and what comes next
+    shares = {
+        anchor: entry
+        for whole in ([kernels] if unrelated else recordings.groups)
+        for anchor, entry in _shares(whole).items()
+    }
+    steps = {pair.after: _step(pair) for pair in pairs}
+    rows = [
+        doc.Row(recordings.cells(one, shares.get(one.anchor), steps.get(one.anchor)))
+        for one in (_by_time(kernels) if begins else kernels)
+    ]
     columns = list(_RECORDING_COLUMNS)
-    if len(recordings) <= 1 and len(kernels) != 1:
+    if len(recordings.groups) <= 1 and len(kernels) != 1:
         columns[1] = doc.Column("kernel", folds=True)
-    table = doc.Table(columns, list(map(doc.Row, rows)), drops_empty=True)
+    table = doc.Table(columns, rows, drops_empty=True)
     notes = map(doc.Text, _notes_on(kernels, pairs, unrelated))
     cautions = [doc.Caution(_left_out(path, error)) for path, error in left_out.items()]
     return doc.Document("At a glance", [opening, *([cautions] if cautions else []), [table, *notes]])
@@ -131,20 +126,67 @@ def _notes_on(
             yield _NOT_COMPARED.format(names[pair.before], names[pair.after], reasons)
 
 
-def _called(found: KernelFindings, recordings: Sequence[Sequence[KernelFindings]]) -> str:
-    """Returns the name of a row: that of the recording where one of several has several kernels, else the kernel's."""
-    of_several = any(group[0].run is found.run and len(group) > 1 for group in recordings)
-    return _source(found, recordings) if of_several and len(recordings) > 1 else found.name
+@dataclasses.dataclass(frozen=True)
+class _Recordings:
+    """The kernels of a page, and what a row about one of them depends on."""
 
+    kernels: Sequence[KernelFindings]
 
-def _source(found: KernelFindings, recordings: Sequence[Sequence[KernelFindings]]) -> str:
-    """Returns what to call a recording: a report by its file's name, unless another of the page has the same."""
-    run = found.run
-    if run.stored:
-        return run.label
-    name = PurePath(run.label).name
-    names = [PurePath(group[0].run.label).name for group in recordings if not group[0].run.stored]
-    return name if names.count(name) == 1 else run.label
+    @cached_property
+    def groups(self) -> list[list[KernelFindings]]:
+        """Returns the kernels of each recording."""
+        return [list(group) for _, group in groupby(self.kernels, key=lambda one: id(one.run))]
+
+    @cached_property
+    def are_of_many_gpus(self) -> bool:
+        return len(set(map(_gpu, self.kernels))) > 1
+
+    @cached_property
+    def are_repeated(self) -> bool:
+        """Returns whether any kernel is launched again; its time is its total if none is."""
+        return any(one.sheet and one.sheet.launches > 1 for one in self.kernels)
+
+    def where_to_begin(self) -> Headline | None:
+        sheets = [(self.source(one), one.sheet) for one in self.kernels if one.sheet]
+        has_counters = all(one.run.manifest.has_counters for one in self.kernels)
+        return triage(sheets, has_counters=has_counters).headline
+
+    def source(self, found: KernelFindings) -> str:
+        """Returns what to call a kernel's recording: a report by its file's name, unless another of the page has the same."""
+        run = found.run
+        if run.stored:
+            return run.label
+        name = PurePath(run.label).name
+        names = [PurePath(group[0].run.label).name for group in self.groups if not group[0].run.stored]
+        return name if names.count(name) == 1 else run.label
+
+    def called(self, found: KernelFindings) -> str:
+        """Returns the name of a row: that of the recording where one of several has several kernels, else the kernel's."""
+        of_several = any(group[0].run is found.run and len(group) > 1 for group in self.groups)
+        return self.source(found) if of_several and len(self.groups) > 1 else found.name
+
+    def cells(
+        self, found: KernelFindings, entry: IndexEntry | None, step: doc.Linked | None
+    ) -> tuple[str | float | doc.Linked | None, ...]:
+        """Returns the row of one kernel. The GPU of all of them stands above the views, so only differing ones are repeated."""
+        name, sheet, has_counters = self.called(found), found.sheet, found.run.manifest.has_counters
+        took = profiled_duration_ns(sheet) or None
+        alone = None if has_counters else took  # without the profiler
+        kernel = shortened(plain_name(sheet.kernel), _NAME_WIDTH) if sheet else ""
+        return (
+            doc.Linked(found.anchor, found.anchor),
+            doc.Linked(shortened(name, _NAME_WIDTH), found.anchor),
+            entry.share_pct if entry else None,
+            sheet.total_ns if sheet and self.are_repeated else None,
+            likely_saves_ns(sheet) if sheet else None,
+            (found.timing.timing.median_ns if found.timing else alone) or None,
+            took if has_counters else None,
+            step,
+            sheet.causes[0].cause if sheet and sheet.causes else "",
+            short_gpu(_gpu(found)) if self.are_of_many_gpus else "",
+            sheet.launches if sheet else None,
+            kernel if kernel not in (name, plain_name(name)) else "",
+        )
 
 
 def _by_time(kernels: Sequence[KernelFindings]) -> list[KernelFindings]:
@@ -172,48 +214,14 @@ def overview_document(sheet: LadderSheet, roofline: Roofline | None, others: Seq
     return replace(document, title="The ladder at a glance", sections=sections)
 
 
-def _cells(
-    found: KernelFindings,
-    name: str,
-    entry: IndexEntry | None,
-    step: doc.Linked | None,
-    *,
-    many_gpus: bool,
-    repeated: bool,
-) -> tuple[str | float | doc.Linked | None, ...]:
-    """Returns the row of one recording.
-
-    The GPU of all of them stands above the views, so only differing ones are repeated. Where no kernel is launched again,
-    its time is its total.
-    """
-    sheet, counted = found.sheet, found.run.manifest.has_counters
-    took = profiled_duration_ns(sheet) or None
-    alone = None if counted else took  # without the profiler
-    kernel = shortened(plain_name(sheet.kernel), _NAME_WIDTH) if sheet else ""
-    return (
-        doc.Linked(found.anchor, found.anchor),
-        doc.Linked(shortened(name, _NAME_WIDTH), found.anchor),
-        entry.share_pct if entry else None,
-        sheet.total_ns if sheet and repeated else None,
-        likely_saves_ns(sheet) if sheet else None,
-        (found.timing.timing.median_ns if found.timing else alone) or None,
-        took if counted else None,
-        step,
-        sheet.causes[0].cause if sheet and sheet.causes else "",
-        short_gpu(_gpu(found)) if many_gpus else "",
-        sheet.launches if sheet else None,
-        kernel if kernel not in (name, plain_name(name)) else "",
-    )
-
-
 def _gpu(found: KernelFindings) -> str:
     return found.sheet.gpu if found.sheet else ", ".join(found.run.manifest.gpus)
 
 
-def _step(pair: PairFindings | None) -> doc.Linked | None:
-    """Returns the speedup over the recording that this one is compared with."""
-    speedup = pair.comparison.speedup if pair and pair.comparison else None
-    return doc.Linked(speedup.ratio, f"{pair.before}-{pair.after}") if pair and speedup else None
+def _step(pair: PairFindings) -> doc.Linked | None:
+    """Returns the speedup over the recording before."""
+    speedup = pair.comparison.speedup if pair.comparison else None
+    return doc.Linked(speedup.ratio, f"{pair.before}-{pair.after}") if speedup else None
 
 
 def kernel_document(found: KernelFindings, headline: Sequence[str]) -> doc.Document:

@@ -11,17 +11,17 @@ from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks, source_notes
+from profiler.present.documents.parts.recording import share_cell, top_cause_cell
 from profiler.text import (
     Spoken,
     counted,
     report_name,
     share_of_whole,
     short_gpu,
-    short_place,
     shortened,
 )
 
-_NAME_WIDTH, _PLACE_WIDTH, _RECORDING_WIDTH = 60, 30, 30
+_NAME_WIDTH, _RECORDING_WIDTH = 60, 30
 _MOST_ROWS = 28  # as of the kernels of one recording
 SHARES_MEANING = (
     "Shares are of the launches that were recorded, which may be few of those that a program makes."
@@ -72,15 +72,14 @@ def _names(index: Sequence[TriagedKernel]) -> dict[str, str]:
 
 
 def _cells(one: TriagedKernel, recording: str, many_gpus: bool) -> tuple[doc.Value, ...]:
-    where = f" at {shortened(short_place(one.where), _PLACE_WIDTH)}" if one.where else ""
     return (
-        f"{share_of_whole(one.share_pct)} %" if one.share_pct is not None else None,
+        share_cell(one),
         one.total_ns,
         one.likely_saves_ns,
         one.launches,
         recording,
         shortened(plain_name(one.kernel_name), _NAME_WIDTH),
-        f"{one.top_cause}{where}" if one.top_cause else None,
+        top_cause_cell(one),
         short_gpu(one.gpu) if many_gpus else "",
     )
 

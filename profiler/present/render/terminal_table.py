@@ -10,7 +10,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from typing import NamedTuple
 
 from rich.cells import cell_len, chop_cells
@@ -170,65 +170,72 @@ class _Texts:
         return max(self.narrowest, round(self.natural * (1 - _GIVEN_BY_NAMES)))
 
 
+class _Concession(NamedTuple):
+    """What a table gives up in a narrow window: a column gets as narrow as its floor or, without one, is left out."""
+
+    place: int
+    floor: int | None = None
+
+
 def _fitting(
     columns: Sequence[Column], texts: Sequence[_Texts], shrink: int | None, width: int
 ) -> tuple[dict[int, int], int]:
     """Returns the columns to show with their widths, and how wide a window shows all columns.
 
-    The widths exceed the window only if what is kept does.
+    Each concession is made only if those before it are not enough. The widths exceed the window only if what is kept does.
     """
-    shown = list(range(len(texts)))
-    fold = next((place for place in shown if columns[place].folds), None)
-    kept = {place for place in shown if place == 0 or columns[place].judges or columns[place].kept}
-    stays = {place: one.stays for place, one in enumerate(columns) if one.stays is not None}
-    # A value that all rows share stands below the table, so that its column is the least to lose.
-    optional = sorted(stays, key=lambda place: (not texts[place].is_alike, stays[place]))
-    others = [place for place in reversed(shown) if place not in {fold, shrink, *optional, *kept}]
-    # What folds over too many lines is left out rather than broken further.
-    is_too_long = (
-        fold is not None
-        and fold not in {*optional, *kept}
-        and texts[fold].natural > _MOST_LINES * _FOLDED_WIDTH
-    )
-
-    # How narrow columns may become, in the order in which they give way: at first, with names, and with every text broken.
-    first = [(fold, _FOLDED_WIDTH), (shrink, _SHRUNK_WIDTH)]
-    named = [*first, *([] if 0 in (fold, shrink) else [(0, texts[0].readable)])]
-    to_break = [place for place in shown if place not in (fold, shrink)]
-    to_break.sort(key=lambda place: -texts[place].natural)
-    if fold is not None and not is_too_long:
-        to_break.append(fold)
-    broken = [*first, *((place, texts[place].narrowest) for place in to_break), (shrink, _LEAST_WIDTH)]
-    least = [*broken, (shrink, _LAST_WIDTH)]
-
-    # The column that is left out before each attempt, and how those that are still shown give way.
-    attempts = [
-        *((None, giving) for giving in (first, named)),
-        *((place, named) for place in optional),
-        *((place, broken) for place in (None, *([fold] if is_too_long else []), *others)),
-        *((place, least) for place in (None, *(place for place in shown if place and columns[place].kept))),
-    ]
-    _, wide_enough = _given_way(texts, shown, named if optional else broken, 0)
-    for gone, giving in attempts:
-        if gone is not None:
-            shown.remove(gone)
-        widths, lack = _given_way(texts, shown, giving, width)
-        if lack <= 0:
+    concessions = _concessions(columns, texts, shrink)
+    for made in range(len(concessions) + 1):
+        widths, lack = _conceded(texts, concessions[:made], width)
+        if not lack:
             break
-    return widths, wide_enough
+    before_any_leaves = list(takewhile(lambda one: one.floor is not None, concessions))
+    return widths, _conceded(texts, before_any_leaves, 0)[1]
 
 
-def _given_way(
-    texts: Sequence[_Texts], shown: Sequence[int], giving: Sequence[tuple[int | None, int]], width: int
+def _concessions(columns: Sequence[Column], texts: Sequence[_Texts], shrink: int | None) -> list[_Concession]:
+    """Returns every concession that the table can make, the first one first."""
+    places = range(len(texts))
+    folding = [place for place in places if columns[place].folds][:1]
+    shrinking = [place for place in places if place == shrink]
+    whole = sorted({*places} - {*folding, *shrinking}, key=lambda place: -texts[place].natural)
+    # A value that all rows share stands below the table, so that its column is the least to lose.
+    optional = [place for place in places if columns[place].stays is not None]
+    optional.sort(key=lambda place: (not texts[place].is_alike, columns[place].stays))
+    kept = [place for place in places if place == 0 or columns[place].judges or columns[place].kept]
+    # What folds over too many lines is left out rather than broken further.
+    most = _MOST_LINES * _FOLDED_WIDTH
+    long = [place for place in folding if texts[place].natural > most and place not in optional + kept]
+    others = [place for place in reversed(places) if place in whole and place not in optional + kept]
+    broken = [place for place in folding if place not in long]
+    return [
+        *(_Concession(place, min(_FOLDED_WIDTH, texts[place].natural)) for place in folding),
+        *(_Concession(place, _SHRUNK_WIDTH) for place in shrinking),
+        *(_Concession(0, texts[0].readable) for place in whole if place == 0),
+        *map(_Concession, optional),
+        # The first column takes back what it gave: from here on, the widest text gives first.
+        *(_Concession(0, texts[0].natural) for place in whole if place == 0),
+        *(_Concession(place, texts[place].narrowest) for place in whole),
+        *(_Concession(place, min(_FOLDED_WIDTH, texts[place].narrowest)) for place in broken),
+        *(_Concession(place, _LEAST_WIDTH) for place in shrinking),
+        *map(_Concession, long + others),
+        *(_Concession(place, _LAST_WIDTH) for place in shrinking),
+        *(_Concession(place) for place in kept if place and columns[place].kept),
+    ]
+
+
+def _conceded(
+    texts: Sequence[_Texts], concessions: Sequence[_Concession], width: int
 ) -> tuple[dict[int, int], int]:
-    """Returns the widths of the columns shown, each in its turn given down to its floor, and what is still lacking."""
-    widths = {place: texts[place].natural for place in shown}
-    lack = sum(widths.values()) + _GAP * (len(shown) - 1) - width
-    for place, floor in giving:
-        if place is not None and place in widths:
-            given = max(0, min(lack, widths[place] - floor))
-            widths[place] -= given
-            lack -= given
+    """Returns the widths of the columns that stay, each as much narrower as is needed, and what is still lacking."""
+    gone = {one.place for one in concessions if one.floor is None}
+    widths = {place: one.natural for place, one in enumerate(texts) if place not in gone}
+    lack = max(0, sum(widths.values()) + _GAP * (len(widths) - 1) - width)
+    for place, floor in concessions:
+        if floor is not None and place in widths:
+            was = widths[place]
+            widths[place] = max(was - lack, floor)
+            lack -= was - widths[place]
     return widths, lack
 
 

@@ -4,8 +4,8 @@ In: requests.
 Out: manifests or `ReportError`s. A pool starts readers. Each of them checks, hashes and stores reports, and has a
 process without rights decode them (`contained_reader.py`). A reader that crashes or exceeds its time is replaced,
 and only its report is affected. After a crash, the report is read again, each time with one optional part less; it
-fails when no optional part is left. A reader never outlives its parent: it exits when the parent is gone,
-and an alarm ends it when it hangs in native code, where no Python runs.
+fails when no optional part is left. A reader never outlives its parent: it exits when the parent is gone.
+An alarm ends one that exceeds its time, also in native code, where no Python runs, and whatever became of the parent.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ import resource
 import signal
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import CancelledError, Future, TimeoutError as FutureTimeoutError
+from concurrent.futures import CancelledError, Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.context import SpawnContext
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import pebble.pool.process
 from pebble import ProcessExpired, ProcessPool
 
 from profiler.errors import InternalError, ProfError, ReaderFailed, ReaderNotStarted, ResourcesShort
@@ -40,15 +37,10 @@ from profiler.store.tables.arrow_alone import import_arrow_alone
 
 Extracted = Manifest | AlreadyStored
 
-_GRACE_SECONDS = 5
 _NEVER_TOUCHED_BYTES = 2 << 30  # address space that the libraries reserve, which a limit counts as memory
 _CRASHES = {signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV}
 _why_not_started: list[str] = []  # in a reader whose library does not load
 _MAX_TASKS = 200  # the native library does not give all its memory back
-
-
-# Pebble's time limits follow the time of day: a clock that is set forward would end every reader.
-pebble.pool.process.time = SimpleNamespace(time=time.monotonic, sleep=time.sleep)  # type: ignore[attr-defined, assignment]
 
 
 class _ReaderProcess(SpawnedProcess):
@@ -116,7 +108,7 @@ class Sandbox:
 
         So the reports to come need not wait for that.
         """
-        self._schedule(_prepare, report, limit_s=default_timeout_s(report))
+        self._schedule(_prepare, report)
 
     def submit(self, request: Request, timeout_s: float | None = None) -> Future[Extracted]:
         limit = timeout_s or self._timeout_s or sum(map(default_timeout_s, request.reports))
@@ -124,14 +116,12 @@ class Sandbox:
         self._read(request, limit, answer)
         return answer
 
-    def _schedule(
-        self, work: Callable[..., Any], *arguments: Any, limit_s: float | None = None
-    ) -> Future[Any]:
+    def _schedule(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
         with _interrupts_held(), held(signal.SIGTERM):  # a half-started reader prints an error
-            return self._pool.schedule(work, args=arguments, timeout=limit_s)
+            return self._pool.schedule(work, args=arguments)
 
     def _read(self, request: Request, limit_s: float, answer: Future[Extracted]) -> None:
-        reading = self._schedule(_work, request, limit_s + _GRACE_SECONDS, limit_s=limit_s)
+        reading = self._schedule(_work, request, limit_s)
         reading.add_done_callback(partial(self._settle, request, limit_s, answer))
 
     def _settle(
@@ -174,9 +164,9 @@ def outcome(future: Future[Extracted], report: object) -> Extracted:
         return future.result()
     except ProfError:
         raise
-    except FutureTimeoutError:
-        raise ReaderFailed(f"{report}: NVIDIA's reader did not finish in time and was stopped") from None
     except ProcessExpired as death:
+        if death.exitcode == -signal.SIGALRM:
+            raise ReaderFailed(f"{report}: NVIDIA's reader did not finish in time and was stopped") from None
         if death.exitcode == OUT_OF_FILES:
             raise ResourcesShort(f"{report}: too many open files in the process that reads it") from None
         if death.exitcode == OUT_OF_MEMORY:
@@ -207,16 +197,24 @@ def timeout_for_size_s(report_bytes: int) -> float:
     return 60.0 + 4.0 * report_bytes / 1e6
 
 
-def _work(request: Request, alarm_s: float) -> Extracted:
+def _work(request: Request, limit_s: float) -> Extracted:
     if _why_not_started:
         raise ReaderNotStarted(f"ncu-report does not start: {_why_not_started[0]}")
     from profiler.store.reports.extract import extract_report
 
-    signal.setitimer(signal.ITIMER_REAL, alarm_s)
     try:
-        return extract_report(request)
+        with _alarm_after(limit_s):
+            return extract_report(request)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)  # memory may stay allocated, so the next report gets a new process
+
+
+@contextmanager
+def _alarm_after(limit_s: float) -> Iterator[None]:
+    """Ends this process by a signal if what is done takes longer; the time of day may change meanwhile."""
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -229,7 +227,7 @@ def _prepare(report: Path) -> None:
     from profiler.store.reports.contained_reader import decode_code
     from profiler.store.reports.identity import identify_report
 
-    with tempfile.TemporaryDirectory() as scratch:
+    with _alarm_after(default_timeout_s(report)), tempfile.TemporaryDirectory() as scratch:
         decode_code([identify_report(report, Path(scratch))], "", Omitted.NOTHING)
 
 

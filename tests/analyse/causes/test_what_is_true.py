@@ -404,6 +404,29 @@ def test_an_index_may_pass_through_shared_memory_before_it_gathers(stored, gathe
     assert is_gathered(evidence, evidence.sites[-1]) == gathered
 
 
+SIGN, LENGTH, WRAPPED = (
+    "SHF.R.S32.HI R7, RZ, 0x1f, R4",
+    "LOP3.LUT R7, R7, UR8, RZ, 0xc0, !PT",
+    "IADD3 R6, P0, R4, R7, RZ",
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "gathered"),
+    [
+        ((SIGN, LENGTH, WRAPPED), True),
+        (("ISETP.LT.AND P1, PT, R4, RZ, PT", "SEL R7, R9, RZ, P1", WRAPPED), True),
+        ((SIGN, "LOP3.LUT R7, R9, 0x1f, RZ, 0xc0, !PT", WRAPPED), False),  # the lane, as in a row of which the data says the begin
+        (("LDG.E R9, [R10.64]", SIGN, "LOP3.LUT R7, R9, R7, RZ, 0xc0, !PT", WRAPPED), False),  # what else was loaded
+        ((SIGN, LENGTH, "S2R R9, SR_TID.X", "IADD3 R6, P0, R4, R9, R7"), False),  # neighbours
+    ],
+)  # fmt: skip
+def test_an_index_that_may_count_from_the_end_gathers_as_well(lines, gathered):
+    """In Python, a negative index counts from the end: Numba adds the length of the array where it is."""
+    evidence = evidence_of("LDG.E R4, [R2.64]", *lines, "LEA R14, P0, R6, R12, 0x2", "LDG.E R5, [R14.64]")
+    assert is_gathered(evidence, evidence.sites[-1]) == gathered
+
+
 BEGIN, SCALE, TAKE = "LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]"
 
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from profiler.analyse.code.code import Code, Instruction, read_code
-from profiler.analyse.code.hot_loop import derive_loop_sheet, find_region, read_counted_code
+from profiler.analyse.code.hot_loop import derive_loop_sheet
+from profiler.analyse.code.regions import find_region, read_counted_code
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.errors import MetricsMissing
 from profiler.store.tables.instruction_text import opcode_of

@@ -63,6 +63,17 @@ def test_a_store_of_a_header_stands_where_its_address_is_made_and_an_exchange_th
     assert author_of_last(*made, "STG.E desc[UR8][R20.64], R5") == 1  # to a parameter
 
 
+@pytest.mark.parametrize(("behind", "stands_at"), [("0x40", 1), ("0x50", 2)])
+def test_a_call_stands_at_the_line_that_says_where_it_returns_to(behind, stands_at):
+    """The argument of `pow` in a header is made at the last line before it."""
+    texts = ("LDG.E R9, [R2.64]", f"MOV R54, {behind}", "FADD R0, R9, R9", "CALL.REL.NOINC 0x2880")
+    code = [
+        Written(text, HEADER if place == 3 else "mine.cu", None, place + 1, offset=16 * place)
+        for place, text in enumerate(texts)
+    ]
+    assert find_authors(code)[-1] == stands_at
+
+
 def test_where_no_value_leads_back_the_authors_code_before_it_that_ran_does():
     assert author_of_last("FADD R1, R1, R1", "ULDC.64 UR4, c[0x3][0x40]", PRODUCT) == 1
     ran, not_run = (Written("FADD R1, R1, R1", "mine.cu", None, line, 2 - line) for line in (1, 2))

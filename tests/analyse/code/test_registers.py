@@ -96,6 +96,7 @@ def test_the_registers_that_an_instruction_writes(text, written):
         ("FFMA R0, R1, R2, R0", "R0 R1 R2", ""),
         ("LDG.E R4, desc[UR4][R2.64+0x10]", "R2 R3 R4 UR4", "R4"),
         ("@P0 STG.E [R2.64], R5", "R2 R3 R5", ""),
+        ("LDG.E R3, desc[UR4][R2.64]", "R2 R3 UR4", ""),
         ("R2UR UR12, R3", "R3 UR12", "UR12"),
         ("STS.128 [R20], R24", "R20 R24 R25 R26 R27", ""),
         ("STS.U16 [R20], R24", "R20 R24", ""),

@@ -11,11 +11,11 @@ from profiler.analyse.recording.overview import (
     RecordingOverview,
     SheetFinding,
     SheetMetric,
-    SheetRule,
     derive_sheet,
     summarise_timings,
 )
 from profiler.analyse.recording.profile import profile_kernel
+from profiler.analyse.recording.rules import SheetRule
 from profiler.errors import RunDamaged
 from profiler.present.documents.parts.recording import metrics_table
 from profiler.present.documents.recording import recording_document, rule_lines

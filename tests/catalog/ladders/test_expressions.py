@@ -80,7 +80,7 @@ def test_arithmetic_without_a_finite_value_fails_at_once(text):
         "m.n", "m[0]", "m()", "f(m)", "__import__('os')", "().__class__", "lambda: 1", "m if n else k", "m and n",
         "m < n", "m = 1", "m := 1", "~m", "m @ n", "m ^ n", "m & n", "m << 2", "'m'", '"m"', "[m]", "{m}", "m, n",
         "m; n", "m # comment", "m\\\n+n", "ｍ", "µ", "m\0", "²", "٣", "1 +", "not m", "-", "+", "**", "1 */ 2",
-        "(" * 200 + "1" + ")" * 200, "(" * 41 + "1" + ")" * 41, "2**" * 50 + "1", "-" * 200 + "1", "1+" * 400 + "1", "(" * 100000,
+        "(" * 249 + "1" + ")" * 249, "1+" * 400 + "1", "-" * 501, "(" * 100000,
     ],
 )  # fmt: skip
 def test_anything_else_is_refused_with_its_place(text):
@@ -120,10 +120,12 @@ def test_names_are_listed_once_in_order():
     assert parse_expression("n * m + n").names == ("n", "m")
 
 
-def test_nesting_as_deep_as_allowed_and_long_sums_are_read():
-    assert parse_expression("(" * 40 + "m" + ")" * 40).evaluate(VALUES) == 4096
+def test_an_expression_of_the_longest_text_is_read_however_deep_it_is_nested():
+    assert parse_expression("(" * 150 + "m" + ")" * 150).evaluate(VALUES) == 4096
     assert parse_expression("1+" * 249 + "1").evaluate({}) == 250
-    assert parse_expression("-" * 38 + "1").evaluate({}) == 1
+    assert parse_expression("-" * 498 + "1").evaluate({}) == 1
+    assert parse_expression("1-(" * 120 + "1" + ")" * 120).evaluate({}) == 1
+    assert parse_expression("1**" * 166 + "2").evaluate({}) == 1
 
 
 def test_two_expressions_of_the_same_text_are_equal():

@@ -3,7 +3,8 @@
 import pytest
 
 from profiler.errors import KernelNotFound
-from profiler.measuring.functions.activity import Activity, LaunchedKernel, busy_ns, choose, demangled
+from profiler.measuring.functions.activity import Activity, LaunchedKernel, busy_ns, choose
+from profiler.measuring.tools.mangling import demangled
 
 KERNELS = [
     LaunchedKernel("_ZN2at6native18elementwise_kernelILi128ELi4EEEvi", 2, 10.0),

@@ -203,7 +203,7 @@ def test_many_recordings_compared_with_themselves_are_counted_and_some_named():
     pairs = [pair(name=f"gemm-{number}", before="run-after") for number in range(9)]
     page = text(derive_finding([*pairs, pair(name="new")], []))
     lines = page[page.index("caution: 9 of 10 kernels not checked") :].splitlines()
-    assert " ".join("".join(lines[:2]).split()).endswith("gemm-4; gemm-5 and 3 more")
+    assert " ".join("".join(lines[:2]).split()).endswith("gemm-4; gemm-5; and 3 more")
     assert max(map(len, lines)) <= 100
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from profiler.analyse.causes.cause import Cause, CodePlace, Savings
-from profiler.analyse.recording.overview import HotLine
+from profiler.analyse.recording.hot_lines import HotLine
 from profiler.present.document import Text
 from profiler.present.documents.recording import hot_line_blocks
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from profiler.analyse.recording.overview import SheetFinding, SheetRule
+from profiler.analyse.recording.overview import SheetFinding
+from profiler.analyse.recording.rules import SheetRule
 from profiler.present.documents.recording import rule_lines
 
 _DIVERGENT = (

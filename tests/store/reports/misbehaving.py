@@ -68,9 +68,9 @@ def _spin_forever():
     ctypes.PyDLL(None).sleep(1_000_000)
 
 
-def spin_as_an_orphan(folder, alarm_s):
+def spin_as_an_orphan(folder, limit_s):
     """Does what a worker does when it spins; its parent is then killed by the test."""
     from profiler.store.reports import sandbox
 
     # private: a reader runs this, and the test is its parent that dies
-    sandbox._work(Spins((Path(folder) / "report.ncu-rep",), Path(folder)), alarm_s)
+    sandbox._work(Spins((Path(folder) / "report.ncu-rep",), Path(folder)), limit_s)

@@ -39,7 +39,7 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
         if while_full < enough * (BOTH_WAYS / ONE_WAY if mixed else 1.0):
             continue
         # Accesses whose lanes lie apart fill L2 as well, and only those that are recorded can be told from them.
-        if resource == "l2" and (not evidence.sites or busy <= used.get("dram", 0.0)):
+        if resource == "l2" and not (evidence.sites and evidence.model.l2_is_full):
             continue
         # Lanes that lie apart use a part of what moves, which only accesses that are recorded show.
         unseen = resource == "dram" and not evidence.sites

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind
@@ -29,6 +29,18 @@ def known_turns(evidence: Evidence, loop: Loop, turns: float) -> float | None:
 
 def each_turn(turns: float | None) -> str:
     return "each turn of a loop" if turns is None else f"each of {turns:.0f} turns of a loop"
+
+
+def named_turns(turns: Sequence[float | None]) -> str:
+    if len(turns) == 1:
+        return each_turn(turns[0])
+    most = most_turns(turns)
+    return f"each turn of {len(turns)} loops" + (f", which make up to {most:.0f}" if most else "")
+
+
+def most_turns(turns: Sequence[float | None]) -> float | None:
+    """Returns the most turns of a loop, if those of all are known."""
+    return None if None in turns else max(filter(None, turns))
 
 
 def as_figure(turns: float | None) -> Mapping[str, float]:

@@ -128,17 +128,18 @@ class Evidence:
         return found
 
     @cached_property
-    def executed_with_lanes(self) -> dict[int, dict[float, list[float]]]:
-        """Holds how often instructions were executed, for each function and by the average number of lanes with which they were.
+    def executed_with_lanes(self) -> dict[int, dict[float, dict[Loop | None, float]]]:
+        """Holds how often instructions were executed at most, for each function by the average number of lanes with which they were, and by their innermost loop.
 
         Where the sides of a branch meet, in BSYNC, is none of them: each part of a split warp executes it, also the part that a branch
         sends right there.
         """
-        found: dict[int, dict[float, list[float]]] = {}
+        found: dict[int, dict[float, dict[Loop | None, float]]] = {}
         for site in self.sites:
             of_function = found.setdefault(site.function, {})
             if site.lanes is not None and site.instruction.name != "BSYNC":
-                of_function.setdefault(site.lanes, []).append(site.executed)
+                of_loops, loop = of_function.setdefault(site.lanes, {}), self.innermost_loop(site)
+                of_loops[loop] = max(site.executed, of_loops.get(loop, 0.0))
         return found
 
     def inside(self, loop: Loop) -> list[Site]:

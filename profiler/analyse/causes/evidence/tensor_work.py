@@ -20,7 +20,7 @@ def _count_multiply_adds(site: Site) -> float:
 
 
 def count_uses(tensor: Iterable[Site], staged: Iterable[Site]) -> float | None:
-    """Returns how often each staged value takes part in a multiply-add; None where the work or the copies are not counted."""
+    """Returns how many multiply-adds are made for each staged value, of which each takes two; None where the work or the copies are not counted."""
     work = {site: _count_multiply_adds(site) for site in tensor}
     staged = list(staged)
     total = sum(work.values())

@@ -88,6 +88,12 @@ class TimeModel:
     def exposed(self) -> float:
         return 1.0 - max(self.busy.values(), default=0.0)
 
+    @property
+    def l2_is_full(self) -> bool:
+        """Whether L2 is as fast as it can be by itself, and does more than pass on what device memory delivers."""
+        l2 = self.busy.get("l2", 0.0)
+        return l2 >= AT_MEMORY and l2 > self.busy.get("dram", 0.0)
+
     def wait_share(self, *reasons: str) -> float:
         """Returns the share of the kernel's time in which the busiest resource idles for these reasons."""
         return self.exposed * sum(self.waits.get(reason, 0.0) for reason in reasons)

@@ -5,7 +5,7 @@
 * Over the turns of a loop: what is the same in each (`same_in_turns.py`), and what goes on from one to the next (`loop_carried.py`, by
   `cycles.py`).
 * Over lanes, threads and blocks: what differs between lanes (`lane_values.py`), what several blocks share (`block_sharing.py`), which
-  blocks and warps have no work of their own (`working_blocks.py`), and what decides a branch (`branch_conditions.py`).
+  blocks and warps have no work of their own or are missing (`working_blocks.py`), and what decides a branch (`branch_conditions.py`).
 * Of memory: which loads bring again what was loaded (`repeated_loads.py`), which stores another one makes useless (`repeated_stores.py`),
   which loads fill shared memory (`staging.py`), which sums go through it in each turn (`reduction_trees.py`), and what lookups of constants
   cost (`constant_lookups.py`).

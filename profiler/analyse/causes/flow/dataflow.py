@@ -37,9 +37,10 @@ COMPUTED: tuple[Kind, ...] = ("integer", "conversion", "special", "mio", "other"
 CHANGED_BY_OTHERS = ("shared load", "shared atomic", "local", "atomic")
 # Special registers: of a thread in its block, of a block, and of a lane.
 INDICES = ("SR_TID", "SR_CTAID", "SR_LANEID")
-_PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
+PARAMETER = re.compile(r"c\[0x0\]\[0x[0-9a-f]+\]")
 # Instructions that read a parameter whose upper half belongs to it; sizes of 32 bits are multiplied and compared.
-_OF_64_BITS = ("LDC.64", "ULDC.64", "IMAD.WIDE", "LEA", "ULEA")
+_LOADING = ("LDC.64", "ULDC.64")
+_OF_64_BITS = (*_LOADING, "IMAD.WIDE", "LEA", "ULEA")
 
 
 @lru_cache(maxsize=64)
@@ -58,8 +59,12 @@ def address_registers(instruction: Instruction) -> frozenset[str]:
     for address in _ADDRESS.findall(instruction.text):
         found |= set(REGISTER.findall(address))
         # A copy to shared memory has an address of 64 bits only where it loads.
-        found |= {f"R{int(number) + 1}" for number in _OF_A_PAIR.findall(address)}
+        found |= _upper_halves(address)
     return frozenset(found)
+
+
+def _upper_halves(address: str) -> set[str]:
+    return {f"R{int(number) + 1}" for number in _OF_A_PAIR.findall(address)}
 
 
 def find_address_work(evidence: Evidence, accesses: Iterable[Site] | None = None) -> Set[Site]:
@@ -161,20 +166,26 @@ def makers_of_value(evidence: Evidence, store: Site) -> list[Site]:
 
 
 def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
-    """Returns the parameters of 64 bits from which an address is computed: the arrays that the access may be to."""
+    """Returns the parameters of 64 bits from which an address is computed: the arrays that the access may be to.
+
+    Two parameters of 32 bits may be loaded at once; an address needs only one of them, such as the length of a row.
+    """
 
     def computed(sites: Iterable[Site]) -> list[Site]:
         return [one for one in sites if one.kind not in ACCESSES]
 
-    address = set(REGISTER.findall(site.instruction.text.rpartition("[")[2]))  # without the descriptor
+    text = site.instruction.text.rpartition("[")[2]  # without the descriptor
+    address = {*REGISTER.findall(text), *_upper_halves(text)}
     makers = reach(
         computed(sources_of(evidence, site, address)), lambda one: computed(sources_of(evidence, one))
     )
+    read = site.use.inputs.union(*(one.use.inputs for one in makers))
     return frozenset(
         parameter
         for one in makers
         if one.opcode.startswith(_OF_64_BITS)
-        for parameter in _PARAMETER.findall(one.instruction.text)
+        and (not one.opcode.startswith(_LOADING) or read.issuperset(one.use.written))
+        for parameter in PARAMETER.findall(one.instruction.text)
     )
 
 

@@ -314,25 +314,6 @@ def add_shares(evidence: Evidence) -> Evidence:
     return replace(evidence, model=replace(evidence.model, avoidable=avoidable))
 
 
-@kept
-def find_last_warps(evidence: Evidence) -> Mapping[Site, float]:
-    """Returns the code in which one warp of a block works on after the others have ended, and which part of all samples is of lanes that it leaves idle.
-
-    It lies between an exit that at most a warp of each block passes, and the next one.
-    """
-    blocks = evidence.shape.blocks if evidence.shape else 0
-    total = sum(site.instruction.samples or 0 for site in evidence.sites)
-    found: dict[Site, float] = {}
-    for sites in evidence.by_function.values() if total else ():
-        are_last = False
-        for before, site in pairwise(sites):
-            if before.instruction.name == "EXIT":
-                are_last = bool(before.instruction.predicate) and site.executed <= blocks < before.executed
-            if are_last and site.idle_share:
-                found[site] = site.idle_share * (site.instruction.samples or 0) / total
-    return found
-
-
 def _is_index_of_warp(evidence: Evidence, site: Site) -> bool:
     """Returns whether an instruction shifts the lane out of a thread's index in its block, or in the grid."""
     if not site.opcode.startswith("SHF.R."):

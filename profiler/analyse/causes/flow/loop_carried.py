@@ -158,16 +158,6 @@ def _within(evidence: Evidence, loop: Loop, sites: Iterable[Site]) -> list[Site]
     return [one for one in sites if one.kind not in ACCESSES and evidence.innermost_loop(one) == loop]
 
 
-def resident_without(evidence: Evidence, gone: float) -> float:
-    """Returns how many times as many warps are resident if this part of all warps is not launched.
-
-    Those that would have waited for a place, as of two waves, take the places. Where each turn starts from the one before, nobody else does: in
-    other loops, the warps that are gone leave fewer turns to all.
-    """
-    waves = max(1.0, evidence.find("waves") or 1.0)
-    return min(1.0, (1 - gone) * waves) if follows_itself(evidence) else 1.0
-
-
 def _stores_what_it_carries(evidence: Evidence, store: Site, loop: Loop) -> bool:
     """Returns whether what is stored is a result that the next turn starts from.
 

@@ -18,7 +18,7 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
-from profiler.analyse.causes.flow.lane_values import SUMMING
+from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
 from profiler.analyse.code.loops import Loop, loops_within
@@ -30,6 +30,9 @@ _BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
 _TURNS_AT_ONCE = 8  # assumed, as for loops that are unrolled: the values of eight turns find room in registers and in shared memory
 VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found
 _FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
+_STORES: tuple[Kind, ...] = ("global store", "shared store")
+# By the number of an element, and not by how large its value is.
+_CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
 _MEETING = ("BSSY", "BSYNC", "WARPSYNC")
 
 
@@ -68,6 +71,25 @@ def find_sums_for_all(evidence: Evidence) -> list[Tree]:
                 Tree(loop, turns, {site: spared for site in evidence.inside(loop) if site in exchanging})
             )
     return found
+
+
+@kept
+def find_picking(evidence: Evidence) -> list[Tree]:
+    """Returns the sums for all threads to which, in each turn, only the thread with the turn's number gives something."""
+    return [tree for tree in find_sums_for_all(evidence) if _only_picks(evidence, tree)]
+
+
+def _only_picks(evidence: Evidence, tree: Tree) -> bool:
+    """Returns whether a thread does nothing of its own in a turn but to compare numbers, and to choose by that between what it has."""
+    differing = find_differing_in_block(evidence)
+    others = [site for site in evidence.inside(tree.loop) if site not in tree.parts]
+    stores = [site for site in others if site.kind in _STORES]
+    own = [site for site in others if site in differing and site not in stores]
+    return (
+        bool(own)
+        and all(site.opcode.startswith(_CHOOSING) for site in own)
+        and all(differing.isdisjoint(sources_of(evidence, site)) for site in stores)
+    )
 
 
 def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site]) -> Set[Site]:

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
-from profiler.analyse.causes.flow.dataflow import address_registers, find_address_work, readers_in, sources_of
+from profiler.analyse.causes.flow.dataflow import (
+    COMPUTED,
+    address_registers,
+    find_address_work,
+    readers_in,
+    sources_of,
+    uses_of,
+)
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER
@@ -265,20 +272,28 @@ def find_addresses_gone(evidence: Evidence, fractions: Mapping[Site, float]) -> 
 
 
 def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
-    """Returns the work on addresses whose results reach nothing but these loads, in the order of the code.
+    """Returns the work on addresses whose results reach nothing but these loads, in the order of the code; they may do so by a step to the next turn's address.
 
-    An index that is also counted, compared or stored stays, and so does all that it is computed from.
+    The step stays, as one of another loop. An index that is also counted, compared or stored stays, and so does all that it is computed from.
     """
     work = set(find_address_work(evidence, loads))
-    readers = {function: readers_in(evidence, function) for function in {site.function for site in work}}
-    shared = [
-        site
-        for site in work
-        if any(one not in work and one not in loads for one in readers[site.function].get(site, ()))
-    ]
+    read_by = {function: readers_in(evidence, function) for function in {site.function for site in work}}
+    readers = {site: read_by[site.function].get(site, ()) for site in work}
+    served = {*work, *loads}
+    others = {one for site in work for one in readers[site] if one not in served}
+    served.update([one for one in others if _is_step(evidence, one, served)])
+    shared = [site for site in work if any(one not in served for one in readers[site])]
     while shared:
         site = shared.pop()
         if site in work:
             work.remove(site)
             shared += [one for one in sources_of(evidence, site) if one in work]
     return [site for site in evidence.sites if site in work]
+
+
+def _is_step(evidence: Evidence, site: Site, served: Set[Site]) -> bool:
+    """Returns whether an instruction of a loop moves on to the address of the next turn, and nothing but what is served reads that."""
+    if site.kind not in COMPUTED or evidence.innermost_loop(site) is None:
+        return False
+    uses = set(uses_of(evidence, site))
+    return bool(uses) and uses <= {site, *served}

@@ -1,27 +1,32 @@
-"""Knows which blocks end at once, without work, and which warps repeat what others do."""
+"""Knows which blocks end at once, without work, which warps repeat what others do, and which are missing while others work."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
+from profiler.analyse.causes.evidence.blocks_of_sm import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.reduction_trees import VOTES
 from profiler.analyse.code.registers import opposite_of
+from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import LANES
 
 _STORES: tuple[Kind, ...] = ("global store", "atomic", "shared atomic")
 _ALWAYS = "PT"
+# By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
+_NEVER_EMPTY, _WHOLE = 0.01, 0.02
 # What an index in the grid, `blockIdx.x * blockDim.x + threadIdx.x`, is made of: the block's size lies at 0x360 since Blackwell.
 _PARTS_OF_INDEX = tuple({"SR_CTAID.X", "SR_TID.X", f"c[0x0][{place}]"} for place in ("0x0", "0x360"))
 # Special registers, and the sizes of the launch. Where a parameter of an older GPU lies at 0x360, no index is known.
-_GIVEN_AT_LAUNCH = re.compile(r"SR_\w+\.?\w|c\[0x0\]\[0x(?:3[67])?[0-9a-f]\]")
+GIVEN_AT_LAUNCH = re.compile(r"SR_\w+\.?\w|c\[0x0\]\[0x(?:3[67])?[0-9a-f]\]")
 # The arithmetic of an index, of 64 bits too, and its comparison by size.
 _INDEXES_AND_COMPARES = re.compile(r"S2U?R|U?LDC|U?MOV|U?IMAD|U?IADD3|SHF\.R\.S32\.HI|ISETP\.[GL][ET]")
 
@@ -164,7 +169,7 @@ def _compares_index(evidence: Evidence, leave: Site) -> bool:
     makers = reach(tests, lambda one: sources_of(evidence, one))
     return (
         all(_INDEXES_AND_COMPARES.match(one.opcode) for one in makers)
-        and {part for one in makers for part in _GIVEN_AT_LAUNCH.findall(one.instruction.text)}
+        and {part for one in makers for part in GIVEN_AT_LAUNCH.findall(one.instruction.text)}
         in _PARTS_OF_INDEX
     )
 
@@ -176,3 +181,69 @@ def count_blocks(evidence: Evidence) -> float:
 
 def _warps_of_block(evidence: Evidence) -> int:
     return evidence.shape.warps_of_block if evidence.shape else 1
+
+
+def is_held_back(evidence: Evidence) -> bool:
+    """Returns whether an SM always holds the same whole number of blocks, fewer than fit: then an unrecorded limit holds it back.
+
+    Where some warps work longer than others, places empty one by one, and in the end schedulers have no warp.
+    """
+    occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
+    fitting = min(find_occupancy_limits(evidence).values(), default=0.0)
+    if not occupancy or not limit or evidence.model.waits.get(NO_WARP, 1.0) >= _NEVER_EMPTY:
+        return False
+    held = fitting * occupancy / limit
+    return 1 - _WHOLE < held < fitting - _WHOLE and abs(held - round(held)) < _WHOLE
+
+
+def find_missing_warps(evidence: Evidence) -> float:
+    """Returns the share of the warps that would fit, and that the grid has, but that are missing on average on SMs at work."""
+    if is_held_back(evidence):
+        return 0.0
+    occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
+    fitting = (limit or 0.0) * min(1.0, count_waves(evidence) or 1.0)
+    return max(0.0, 1 - occupancy / fitting) if occupancy and fitting else 0.0
+
+
+@kept
+def find_lone_warps(evidence: Evidence) -> Mapping[Site, float]:
+    """Returns the code in which one warp of a block works without the others, with the part of the missing warps that its idle lanes explain.
+
+    While that warp works, all others of its block are missing, each for as long as it is sampled. Where others still work meanwhile, that makes
+    more than are missing.
+    """
+    shape, missing = evidence.shape, find_missing_warps(evidence)
+    total = sum(site.instruction.samples or 0 for site in evidence.sites)
+    if shape is None or not total or not missing:
+        return {}
+    idle = {
+        site: site.idle_share * (site.instruction.samples or 0) / total
+        for site in _work_of_one_warp(evidence, shape)
+        if site.idle_share
+    }
+    missed = (shape.warps_of_block - 1) * (1 - missing) / missing
+    return {site: part * missed / max(1.0, missed * sum(idle.values())) for site, part in idle.items()}
+
+
+def _work_of_one_warp(evidence: Evidence, shape: LaunchShape) -> Iterator[Site]:
+    """Yields what a warp does after the others have ended, and that to which each turn of a loop sends a single one, while the others pass it by."""
+    for sites in evidence.by_function.values():
+        are_last = False
+        for before, site in pairwise(sites):
+            if before.instruction.name == "EXIT":
+                are_last = _leaves_one_warp(shape, before, site)
+            if are_last or _is_for_one_warp(evidence, shape, site):
+                yield site
+
+
+def _is_for_one_warp(evidence: Evidence, shape: LaunchShape, site: Site) -> bool:
+    """Returns whether one of as many turns as a block has warps executes this. What data decides is executed so often only by chance."""
+    loop = evidence.innermost_loop(site) if shape.warps_of_block > 1 else None
+    return loop is not None and math.isclose(shape.warps_of_block * site.executed, loop.iterations)
+
+
+def _leaves_one_warp(shape: LaunchShape, end: Site, following: Site) -> bool:
+    """Returns whether, of several warps of a block that come to an exit, one goes on behind it."""
+    going_on = following.executed
+    is_one = going_on <= shape.blocks < end.executed <= going_on * shape.warps_of_block
+    return is_one and end.instruction.predicate is not None

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from profiler.analyse import findings
-from profiler.analyse.compare.attribution import bounded_exp
+from profiler.analyse.compare.quantities import bounded_exp
 from profiler.catalog.metrics import BY_NAME, DURATION, SMALLEST_RELATIVE_EFFECT
 from profiler.catalog.presets import PRESETS
 from profiler.present.document import Chart, Column, Folded, Heading, Nested, Row, Section, Table, Text

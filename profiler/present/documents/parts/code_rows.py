@@ -11,9 +11,10 @@ from typing import NamedTuple, TypeVar
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.headline import has_place
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.hot_loop import LoopSheet, OpcodeCount, Region
+from profiler.analyse.code.hot_loop import LoopSheet, OpcodeCount
 from profiler.analyse.code.machine_code import UNIT_TEXT, MachineCode, Stretch
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
+from profiler.analyse.code.regions import Region
 from profiler.analyse.compare.speedup_sentence import names_of_sides
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.catalog.metrics import READY

@@ -8,13 +8,27 @@ from contextlib import suppress
 from pathlib import PurePath
 
 from profiler.analyse.compare.attribution import STALLS
+from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.overview import SheetMetric, TimingSheet
+from profiler.analyse.recording.triage import TriagedKernel
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import BY_NAME, READY
 from profiler.present.document import Column, Folded, Heading, Row, Section, Table
 from profiler.store.runs.manifest import Clocks, Manifest, Provenance, StoredReport
-from profiler.text import Spoken, brief_word, counted, duration, number, shortened, size, unit_for_people
+from profiler.text import (
+    Spoken,
+    brief_word,
+    counted,
+    duration,
+    number,
+    share_of_whole,
+    short_place,
+    shortened,
+    size,
+    unit_for_people,
+)
 
+_PLACE_WIDTH = 30
 _HASH_CHARACTERS = 12
 _COMMAND_WIDTH = 300
 _BRIEF = ("run", "origin", "part", "recorded", "workload", "verified", "ncu", "measured")
@@ -226,3 +240,14 @@ def _clocks_text(clocks: Clocks) -> str:
     moved = mhz.greatest - mhz.least > _STEADY_MHZ
     range_text = f"{mhz.least:,.0f} to {mhz.greatest:,.0f} MHz, " if moved else ""
     return f"{range_text}median {mhz.median:,.0f} MHz, up to {power.greatest:,.0f} W ({counted(clocks.samples, 'sample')})"
+
+
+def share_cell(entry: IndexEntry | TriagedKernel) -> str | None:
+    """Returns the part of the time that a kernel takes, as a table of several shows it."""
+    return None if entry.share_pct is None else f"{share_of_whole(entry.share_pct)} %"
+
+
+def top_cause_cell(entry: IndexEntry | TriagedKernel) -> str | None:
+    """Returns the cause that limits a kernel most, and where."""
+    where = f" at {shortened(short_place(entry.where), _PLACE_WIDTH)}" if entry.where else ""
+    return f"{entry.top_cause}{where}" if entry.top_cause else None

@@ -10,7 +10,6 @@ from profiler.analyse.causes.flow.lane_values import (
     add_shares,
     find_alike_in_lanes,
     find_differing,
-    find_last_warps,
     find_made_by_all,
 )
 from profiler.analyse.recording.launch_shapes import LaunchShape
@@ -173,22 +172,3 @@ def test_what_differs_between_threads_is_work(place, by, kept):
 @pytest.mark.parametrize(("place", "by", "block"), [(5, ("NOP", 12800), 128), (5, SUMMED_BY_ALL[5], 32)])
 def test_threads_that_do_not_meet_make_no_value_together(place, by, block):
     assert made_by_all({place: by}, block)[0] == {}
-
-
-@pytest.mark.parametrize(
-    ("passing", "guard", "lanes", "part"),
-    [
-        (1000.0, "@P0 ", 1.0, 0.6 * 31 / 32),  # one warp of each of 1,000 blocks
-        (1001.0, "@P0 ", 1.0, 0.0),
-        (1000.0, "", 1.0, 0.0),  # another part of the code
-        (1000.0, "@P0 ", 32.0, 0.0),  # a warp of which all lanes work
-    ],
-)
-def test_a_warp_that_goes_on_alone_after_an_exit_leaves_its_lanes_idle_all_the_while(
-    passing, guard, lanes, part
-):
-    lines = (THREAD, 8000.0), (f"{guard}EXIT", 8000.0), ("FADD R4, R4, R6", passing), ("EXIT", passing), "MOV R2, R3"  # fmt: skip
-    evidence = evidence_of(*lines, facts={place: {"lanes": lanes} for place in range(2, 5)}, grid=1000)
-    for site, samples in zip(evidence.sites, (30, 0, 60, 0, 10), strict=True):
-        site.instruction = replace(site.instruction, samples=samples)
-    assert sum(find_last_warps(evidence).values()) == pytest.approx(part)

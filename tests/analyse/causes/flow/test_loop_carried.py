@@ -1,7 +1,5 @@
 """What a loop carries from turn to turn: by registers, by the predicates that choose between them, and not by what another predicate guards."""
 
-from dataclasses import replace
-
 import pytest
 from made_evidence import evidence_of
 
@@ -10,7 +8,6 @@ from profiler.analyse.causes.flow.loop_carried import (
     count_chains,
     follows_itself,
     is_carried,
-    resident_without,
 )
 
 # As nvcc 13 writes `while (low < high) { middle = (low + high) >> 1; if (table[middle] < value) low = middle + 1; else high = middle; }`.
@@ -176,21 +173,6 @@ def test_a_chain_that_is_kept_in_an_array_of_the_thread_follows_itself_too(place
 
 def test_what_is_made_of_one_element_does_not_follow_itself():
     assert not follows([one.replace("R7", "R5") if one == STORE else one for one in FILTER])
-
-
-@pytest.mark.parametrize(
-    ("waves", "own", "left"),
-    [
-        (0.1, STORE, 0.25),  # nobody waits for a place
-        (2.0, STORE, 0.5),
-        (8.0, STORE, 1.0),
-        (0.1, STORE.replace("R7", "R5"), 1.0),  # the other warps have fewer turns to make
-    ],
-)
-def test_places_of_warps_that_are_not_launched_stay_empty_where_turns_follow_each_other(waves, own, left):
-    lines = [own if one == STORE else one for one in FILTER]
-    filtering = loop_of(lines, facts={1: {"waits": {"long_scoreboard": 90}}})
-    assert resident_without(replace(filtering, figures={"waves": waves}), 0.75) == left
 
 
 @pytest.mark.parametrize(("waits_inside", "does"), [(40, False), (60, True)])

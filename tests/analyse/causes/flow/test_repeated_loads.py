@@ -4,7 +4,11 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
-from profiler.analyse.causes.flow.repeated_loads import find_later_passes, first_addresses
+from profiler.analyse.causes.flow.repeated_loads import (
+    find_addresses_gone,
+    find_later_passes,
+    first_addresses,
+)
 
 SUM = "FADD R20, R20, R10"
 START = ["S2R R0, SR_CTAID.X", "S2R R1, SR_TID.X", "LDC.64 R2, c[0x0][0x210]", "LDC.64 R4, c[0x0][0x218]"]
@@ -232,3 +236,25 @@ def test_a_block_keeps_what_it_reads_between_the_passes_and_not_what_it_reads_in
     """Of ten images, one after the other, it keeps one if the next pass reads the same one before the next image."""
     evidence, (_, second) = planes(apart, kibibytes * 1024.0)
     assert find_later_passes(evidence) == ([evidence.sites[second]] if is_kept else [])
+
+
+@pytest.mark.parametrize(
+    ("end", "going"),
+    [
+        ("ISETP.LT.AND P0, PT, R8, R10, PT", ["IMAD.WIDE R6, R9, 0x4, R2"]),
+        ("ISETP.LT.AND P0, PT, R2, R10, PT", []),  # the step ends the loop as well
+        ("STG.E [R2.64], R5", []),  # a store needs it, too
+    ],
+)
+def test_an_address_that_leads_to_that_of_the_next_turn_goes_with_the_loads_but_for_the_step(end, going):
+    turn = (
+        "LDG.E R4, [R2.64]",
+        "IMAD.WIDE R6, R9, 0x4, R2",
+        "LDG.E R5, [R6.64]",
+        "IMAD.WIDE R2, R9, 0x4, R6",
+        end,
+        "@P0 BRA 0x10",
+    )
+    evidence = evidence_of("IMAD.WIDE R2, R0, 0x4, R12", *((line, 800.0) for line in turn), "EXIT")
+    gone = find_addresses_gone(evidence, dict.fromkeys(evidence.of("global load"), 3 / 4))
+    assert {site.instruction.text: part for site, part in gone.items()} == dict.fromkeys(going, 3 / 4)

@@ -17,6 +17,7 @@ from profiler.analyse.causes.detectors.global_memory.updated_places import (
     finding_place,
     is_swap,
 )
+from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -31,6 +32,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
@@ -67,7 +69,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     kinds = dict.fromkeys(site.kind for site in sites)
     most = max(kinds, key=lambda kind: sum(weights[site] for site in sites if site.kind == kind))
     larger = _larger_blocks(evidence, sites) if most == "atomic" else None
-    advice, in_triton = larger or (_advise(evidence, evidence.of(most), weights), "")
+    advice, in_triton = larger or _advise(evidence, evidence.of(most), weights)
     giving = [site for site in evidence.of(most) if _gives_places(evidence, site)]
     if not larger and 2 * sum(weights[site] for site in giving) > sum(
         weights[site] for site in evidence.of(most)
@@ -129,11 +131,17 @@ def _larger_blocks(evidence: Evidence, sites: Sequence[Site]) -> tuple[str, str]
     return (_IN_ONE_THREAD, _IN_ONE_PROGRAM) if _has_place_for_each_thread(evidence, sites) else None
 
 
-def _advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, float]) -> str:
-    """Returns who can add up what these atomics of one memory update, by the places that they update; or how to do without most of them."""
+def _advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, float]) -> tuple[str, str]:
+    """Returns who can add up what these atomics of one memory update, by the places that they update; or how to do without most of them.
+
+    Words of Triton come with it where it has its own.
+    """
     # An exchange after a loop of others may release a lock.
     releases = any(".CAS" in one.opcode for one in evidence.of("atomic", "shared atomic"))
-    ways = ((_is_store, _STORE), (_chooses, _WHERE_IT_CHANGES))
+    ways = (
+        (_is_store, (_STORE, _STORE_IN_TRITON)),
+        (_chooses, (_WHERE_IT_CHANGES, _WHERE_IT_CHANGES_IN_TRITON)),
+    )
     for is_alike, instead in ways[1:] if releases else ways:
         alike = sum(weights[site] for site in sites if is_alike(evidence, site))
         if 2 * alike > sum(weights[site] for site in sites):
@@ -143,9 +151,12 @@ def _advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, fl
     if updated == "one place" and evidence.shape is not None and evidence.shape.warps_of_block == 1:
         where = "shared"
     advice = _for_type(evidence, _ADVICE[where][updated], evidence.of("atomic", "shared atomic"))
-    if updated == "one place" and all(_stays_in_a_loop(evidence, site) for site in sites):
-        advice = advice.replace(_WARPS_FIRST, _THREADS_FIRST)
-    return advice
+    repeating = sum(weights[site] for site in sites if _repeats_its_place(evidence, site))
+    is_repeated = 2 * repeating > sum(weights[site] for site in sites)
+    in_triton = _AFTER_THE_LOOP if is_repeated else ""
+    if updated == "one place" and (is_repeated or all(_stays_in_a_loop(evidence, site) for site in sites)):
+        return advice.replace(_WARPS_FIRST, _THREADS_FIRST), in_triton
+    return _BEHIND_THE_LOOP if is_repeated else advice, in_triton
 
 
 def _is_store(_: Evidence, site: Site) -> bool:
@@ -196,7 +207,7 @@ def _adds_copies_of_blocks(evidence: Evidence, sites: Sequence[Site]) -> bool:
 
 
 def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether a thread makes its updates at places of its own in the block, once, so that no other of its block could add to what it has.
+    """Returns whether a thread adds at places of its own in the block, once, so that no other of its block could add to what it has.
 
     So it is where a block adds a row to another one: neighbours update neighbouring words, and what data says of the place is the same for all of
     them.
@@ -207,6 +218,8 @@ def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> boo
     differing = find_differing_in_block(evidence)
     return bool(updating) and not any(
         evidence.innermost_loop(site)
+        or _is_store(evidence, site)
+        or _chooses(evidence, site)
         or site.bytes_of_lanes > SECTOR_BYTES * (site.sectors or 0.0)
         or any(
             one in differing and _drops_part_of_index(evidence.shape, one)
@@ -244,7 +257,12 @@ _WHERE_IT_CHANGES = (
     "Read the place first, and update it only if that changes it, as to a minimum if the new value is less; let one lane update for all lanes of its "
     "warp that have the same place."
 )
+_WHERE_IT_CHANGES_IN_TRITON = (
+    "Load the places first, and let the `mask` of the atomic take only the elements that change theirs, as to a minimum those that are less; where a "
+    "program has several elements for one place, reduce them first (`tl.min`, `tl.max`, `tl.reduce`)."
+)
 _STORE = "Nothing reads the old value: store instead of exchanging."
+_STORE_IN_TRITON = "Nothing reads the old value: call `tl.store` instead of `tl.atomic_xchg`."
 _COPIES_OF_LANES = (
     "Let each warp, or every few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
     "place before it updates."
@@ -252,6 +270,12 @@ _COPIES_OF_LANES = (
 _WARPS_FIRST = "Add up inside the warp first"
 _THREADS_FIRST = (
     "Let each thread add up in a register over its loop, and behind the loop add up inside the warp"
+)
+_BEHIND_THE_LOOP = (
+    "The turns of a loop update one place: add up in a register, and update once, behind the loop."
+)
+_AFTER_THE_LOOP = (
+    "The turns of a loop update one place: add up in a variable, and update once, after the loop."
 )
 _IN_REGISTER = (
     "The lanes of a warp update places of their own, so that they cannot add up for each other: let each thread take several elements for its place, "
@@ -293,6 +317,17 @@ def _for_type(evidence: Evidence, advice: str, sites: Iterable[Site]) -> str:
 def _swaps_in_float(evidence: Evidence, site: Site) -> bool:
     """Returns whether a loop adds to a float in shared memory, which has no instruction for that: it swaps the sum in."""
     return is_swap(site) and any(one.kind in ("fp32", "fp64") for one in makers_of_value(evidence, site))
+
+
+def _repeats_its_place(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a loop updates one place several times, in its turns or in copies of a turn, and does not ask what was there."""
+    loop = evidence.innermost_loop(site)
+    before = evidence.last_before(site.function, loop) if loop else None
+    if loop is None or before is None or is_swap(site) or site.use.written:
+        return False
+    steady = find_steady(evidence, loop).accesses
+    copies = [one for one in steady if one.opcode == site.opcode and address_of(one) == address_of(site)]
+    return site in steady and len(copies) * loop.iterations > before.executed
 
 
 def _stays_in_a_loop(evidence: Evidence, site: Site) -> bool:

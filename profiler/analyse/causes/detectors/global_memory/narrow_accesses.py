@@ -19,16 +19,21 @@ from profiler.analyse.causes.flow.addresses.apart import (
 )
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent, find_single_values
 from profiler.analyse.causes.flow.dataflow import (
+    PARAMETER,
+    address_registers,
     choosers_of,
     find_address_work,
+    find_depending,
     find_processing,
     makers_of_value,
     reach,
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import SUMMING
-from profiler.analyse.causes.flow.loop_carried import resident_without
+from profiler.analyse.causes.flow.loop_carried import follows_itself, is_carried
+from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.causes.flow.working_blocks import GIVEN_AT_LAUNCH
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
@@ -101,8 +106,20 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
             gain = min(gain, 1 - 1 / math.ceil(math.prod(evidence.shape.block) / LANES))
     effect = evidence.without(dict.fromkeys(fewer, gain))
     resources = {name: part for name, part in effect.resources.items() if name not in kept}
-    # A thread that takes the elements of several does the work of several loops: fewer threads are left.
-    return Effect(resources | launches, effect.waits, warps=resident_without(evidence, gain))
+    return Effect(resources | launches, effect.waits, warps=_resident_without(evidence, sites, gain))
+
+
+def _resident_without(evidence: Evidence, sites: Sequence[Site], gone: float) -> float:
+    """Returns how many times as many warps are resident if each thread takes the elements of several, so that this part of all warps is not launched.
+
+    Those that would have waited for a place, as of two waves, take the places. Nobody else does where each turn starts from the one before, or where
+    the elements beside a thread's own are not those of its next turns, but those of its neighbours: in other loops, fewer turns are left to all.
+    """
+    left = min(1.0, (1 - gone) * max(1.0, evidence.find("waves") or 1.0))
+    if left == 1.0 or follows_itself(evidence):
+        return left
+    down_rows = sum(site.bytes_of_lanes for site in sites if _goes_down_rows(evidence, site))
+    return left if 2 * down_rows > sum(site.bytes_of_lanes for site in sites) else 1.0
 
 
 def _made_by_fewer_threads(evidence: Evidence, bases: Set[object]) -> list[Site]:
@@ -133,6 +150,44 @@ def _goes_back(evidence: Evidence, loop: Loop) -> bool:
         return False
     before = evidence.last_before(inside[0].function, loop)
     return before is None or inside[0].executed > before.executed
+
+
+def _goes_down_rows(evidence: Evidence, access: Site) -> bool:
+    """Returns whether each turn of a loop goes on by a size that is given to the kernel, such as the length of a row, and not by a number of threads.
+
+    The next elements of the row are then those of the neighbouring threads. An address is raised by the size, or by the size times the count of the turns.
+    """
+    loop = evidence.innermost_loop(access)
+    if loop is None:
+        return False
+
+    def from_turns(site: Site, register: str) -> list[Site]:
+        writers = writers_before(evidence, site, register)
+        return [one for one in writers if one.kind not in ACCESSES and evidence.innermost_loop(one) == loop]
+
+    makers = reach(
+        (one for register in address_registers(access.instruction) for one in from_turns(access, register)),
+        lambda site: [one for register in site.use.inputs for one in from_turns(site, register)],
+    )
+    carried = {one for one in makers if is_carried(evidence, one)}
+    moving = carried.union(find_depending(evidence.inside(loop), [loop], carried))
+    for one in makers:
+        going_on = {
+            register for register in one.use.inputs if not moving.isdisjoint(from_turns(one, register))
+        }
+        factors = set(one.instruction.operands[1:3]) if one.instruction.name == "IMAD" else set[str]()
+        if one in carried or factors & going_on:
+            besides = one.use.inputs - going_on
+            if _is_size(evidence, one, besides if one in carried else besides & factors):
+                return True
+    return False
+
+
+def _is_size(evidence: Evidence, site: Site, registers: Set[str]) -> bool:
+    """Returns whether what an instruction reads in these registers, or from constants, comes from the parameters, and not from what is given at launch."""
+    makers = reach(sources_of(evidence, site, registers), lambda one: sources_of(evidence, one))
+    text = " ".join(one.instruction.text for one in (site, *makers))
+    return bool(PARAMETER.search(text)) and not GIVEN_AT_LAUNCH.search(text)
 
 
 def _has_row(evidence: Evidence) -> bool:

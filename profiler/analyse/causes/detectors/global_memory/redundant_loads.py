@@ -35,6 +35,10 @@ from profiler.text import whole_percent
 
 OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
+_LARGER_BLOCKS = (
+    "Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
+    "columns, and a row that is read several times kept as one block."
+)
 # What a thread does once, however many rows it computes.
 _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 
@@ -58,6 +62,7 @@ def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
         yield _name_fixed(evidence, fixed, tile)
     if tile:
         yield tile
+    yield from _find_shared_by_blocks(evidence, [site for site in loads if site not in fixed])
 
 
 def _name_tile(
@@ -81,9 +86,33 @@ def _name_tile(
         _without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed),
         {site: (site.sectors or 0.0) for site in loads},
         {"requested_per_delivered": times},
-        in_triton="Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
-        "columns, and a row that is read several times kept as one block.",
+        in_triton=_LARGER_BLOCKS,
     )
+
+
+def _find_shared_by_blocks(evidence: Evidence, loads: Iterable[Site]) -> Iterable[Candidate]:
+    """Yields the loads that many blocks make alike, where L2 is at its ceiling: it delivers the same data to each of them.
+
+    Most of them have to come from L2, even if all hits of L1 are theirs.
+    """
+    if not evidence.model.l2_is_full:
+        return
+    alike = {site: count for site in loads if (count := count_blocks_alike(evidence, site)) > 1}
+    looked_up = sum(site.sectors or 0.0 for site in evidence.of("global load"))
+    hits = looked_up * (evidence.find("l1_hit_pct") or 0.0) / 100
+    if 2 * hits < sum(site.sectors or 0.0 for site in alike):
+        yield Candidate(
+            "redundant-global-loads",
+            f"Up to {max(alike.values()):,} blocks load the same data, and L2, which delivers it to each of them, is as fast as it can be.",
+            "Let a block take the work of several that load the same, such as more rows, and use what it loads for all of them, from registers or "
+            "shared memory.",
+            _without_repeated(
+                evidence, {site: 1 - 1 / min(count, MOST_REUSE) for site, count in alike.items()}
+            ),
+            {site: (site.sectors or 0.0) for site in alike},
+            {"blocks_alike": float(max(alike.values()))},
+            in_triton=_LARGER_BLOCKS,
+        )
 
 
 def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate | None) -> Candidate:

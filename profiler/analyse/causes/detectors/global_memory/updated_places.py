@@ -58,7 +58,10 @@ def _updated_by(evidence: Evidence, site: Site) -> Updated:
     if apart == 0:
         return "one place"
     if not find_processing(evidence).isdisjoint(finding):
-        return "one place" if _is_one_for_all(evidence, site, makers) else "places of data"
+        if _is_one_for_all(evidence, site, makers):
+            return "one place"
+        if not _differs_by_thread_alone(evidence, makers):
+            return "places of data"
     if any(one.kind in _FLOATS for one in makers):
         return "places of data"
     return "places of lanes" if apart or _has_room_for_lanes(site) else "one place"
@@ -84,6 +87,12 @@ def _is_one_for_all(evidence: Evidence, site: Site, makers: Collection[Site]) ->
         return False
     offsets = [offsets_of_threads(evidence, one) for one in makers if one.kind in ACCESSES]
     return all(found is not None and not any(found) for found in offsets)
+
+
+def _differs_by_thread_alone(evidence: Evidence, makers: Collection[Site]) -> bool:
+    """Returns whether a thread's index says which place it updates of those that its block has loaded one address for."""
+    differing = find_differing_in_block(evidence).intersection(makers)
+    return bool(differing) and not any(one.kind in ACCESSES for one in differing)
 
 
 def _has_room_for_lanes(site: Site) -> bool:

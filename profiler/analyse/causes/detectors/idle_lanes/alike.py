@@ -1,10 +1,11 @@
-"""Detects loops in which all threads of a block do what one of them could, with the same values."""
+"""Detects loops in which all threads of a block do what one of them could, with the same values, or store what others of them store."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, MEETINGS, Kind, Site
@@ -17,6 +18,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.reduction_trees import find_picking
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.registers import register_of
 from profiler.catalog.metrics import LANES
@@ -29,6 +31,9 @@ _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
 _ADDING = ("FADD", "DADD")
 _MULTIPLY_ADDS = ("FFMA", "DFMA")
+_OWN_TURNS = (
+    "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block"
+)
 
 
 def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
@@ -36,7 +41,8 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
     if not evidence.has_costs or evidence.shape is None:
         return
     threads = evidence.shape.threads
-    repeated: dict[Site, float] = {}
+    same: dict[Site, float] = {}
+    stored: dict[Site, float] = {}
     most = 1.0
     for inside in evidence.innermost_loops():
         if (loop := evidence.innermost_loop(inside[0])) is None:
@@ -44,30 +50,67 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         times = _times_stored(evidence, inside)
         if _is_same_for_all(evidence, inside):
             busy = min(threads, evidence.turns(inside[0], loop))
-            repeated |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
+            same |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
         elif times > 1:
             most = max(most, times)
-            repeated |= dict.fromkeys(inside, 1 - 1 / times)
-    if not any(repeated.values()):
-        return
-    said = "All threads that come to a loop make every turn of it, with the same values."
-    advice = (
-        "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block"
-    )
-    if most > 1:
-        said = f"Threads of a block store what others of it store as well: in one loop, {most:.2g} times as much as the block has shared memory."
-    else:
-        advice += ". What is a sum of all turns is then added up over the threads"
+            stored |= dict.fromkeys(inside, 1 - 1 / times)
+    if any(same.values()):
+        said = "All threads that come to a loop make every turn of it, with the same values."
+        yield _repeated(
+            evidence,
+            same,
+            "idle-lanes",
+            said,
+            f"{_OWN_TURNS}. What is a sum of all turns is then added up over the threads.",
+        )
+    if stored:
+        # No lane is idle there: each of them loads and stores.
+        loads = any(site.kind == "global load" for site in stored)
+        name = "redundant-global-loads" if loads else "redundant-shared-accesses"
+        said = f"In one loop, a block stores {most:.2g} times as many bytes as its shared memory holds: its threads store what others of it store as well."
+        yield _repeated(evidence, stored, name, said, f"{_OWN_TURNS}.")
+
+
+def _repeated(
+    evidence: Evidence, repeated: dict[Site, float], name: str, said: str, advice: str
+) -> Candidate:
     share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
-    yield Candidate(
-        "idle-lanes",
+    return Candidate(
+        name,
         f"{said} {whole_percent(share)} % of the executed instructions repeat what another thread does.",
-        f"{advice}.",
-        _shared_out(evidence, repeated, evidence.shape.warps_of_block),
+        advice,
+        _shared_out(evidence, repeated),
         {site: part * site.executed for site, part in repeated.items()},
         {"repeated_instructions_pct": share},
         in_triton="Let the program load, compute and store a block of elements (`tl.arange`; `tl.sum` adds one up) instead of one element in each turn "
         "of a loop: all threads of a program compute alike what has only one element.",
+    )
+
+
+def detect_picked(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loops in each turn of which the threads of a block exchange values only to find what one of them holds for the turn's number.
+
+    All others give a constant, such as zero, and all go on alike with what they find: each thread could do that for what it holds, in one turn.
+    """
+    picking = find_picking(evidence)
+    if not picking:
+        return
+    threads = evidence.shape.threads if evidence.shape else 1
+    parts = {
+        site: 1 - 1 / min(tree.turns, threads) for tree in picking for site in evidence.inside(tree.loop)
+    }
+    turns = [known_turns(evidence, tree.loop, tree.turns) for tree in picking]
+    yield Candidate(
+        "idle-lanes",
+        f"In {named_turns(turns)}, the threads of a block exchange values only to find what one of them holds for the number of the "
+        f"turn: {whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions.",
+        "Let each thread compute with what it holds, all at once instead of one in each turn. What threads need of each other, they can read from "
+        "a table in shared memory that they fill once, before the loop.",
+        evidence.without(parts),
+        {site: part * site.executed for site, part in parts.items()},
+        as_figure(most_turns(turns)),
+        in_triton="Compute with whole blocks instead of one element in each turn: `tl.sum(tl.where(index == k, x, 0))` only picks one of `x`. Or load that "
+        "one (`tl.load(pointer + k)`), which the caches serve.",
     )
 
 
@@ -136,13 +179,14 @@ def _times_stored(evidence: Evidence, inside: Sequence[Site]) -> float:
     return of_warp * shape.warps_of_block if of_warp > 1 else 1.0
 
 
-def _shared_out(evidence: Evidence, repeated: dict[Site, float], warps: int) -> Effect:
+def _shared_out(evidence: Evidence, repeated: dict[Site, float]) -> Effect:
     """Returns the effect of sharing the turns out among the threads of a block.
 
     The lanes of a warp then find what lies side by side in the same sectors, but what they look up by loaded values lies apart:
     each lane needs a sector there, and only the other warps need none. L2 gets the same loads as before, and fuller stores.
     """
     effect = evidence.without(repeated)
+    warps = evidence.shape.warps_of_block if evidence.shape else 1
     apart = {
         site: 1 - 1 / warps
         for site in repeated

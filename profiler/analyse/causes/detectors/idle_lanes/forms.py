@@ -6,7 +6,7 @@ from collections.abc import Mapping, Set
 from itertools import pairwise
 
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
-from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
+from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import count_computing, find_turns_for_few
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
@@ -31,7 +31,7 @@ _FEW_ELEMENTS = (
 )
 _SHORT_ROWS = (
     "Loads of elements act for {:.0f} of 32 lanes on average, as where rows or lists are shorter than a warp",
-    "Let a warp take several rows at once, and give each fewer lanes, such as 8 for a row of 7 elements, or one thread.",
+    "Let a warp take several rows at once, and give each fewer lanes (for example 8 for a row of 7 elements), or one thread.",
 )
 _ONE_ALONE = (
     "One lane of a warp does all of its work",
@@ -41,6 +41,11 @@ _ONE_FOR_ALL = (
     "One lane works on what all have left in shared memory, and the others wait for it",
     "Let all lanes take part: combine the values of a warp by shuffles (`__shfl_down_sync`), and pass only one value a warp through shared "
     "memory. If the turns of its loop do not depend on each other, give each lane one of them.",
+)
+_ONE_LEFT = (
+    "One lane works on what all have left in shared memory, after the others have ended",
+    "Let all lanes take part: share out what does not depend on each other, such as the rows and columns of a transform. Or let each lane of a warp "
+    "do the work of one such block.",
 )
 _ONE_FOR_WARP = (
     "One lane of each warp takes part where values pass between warps",
@@ -73,7 +78,7 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
     """Returns the sentence and the advice for lanes that are idle in these parts of the instructions, and that in Triton where it has its own."""
     few = find_turns_for_few(evidence)
     if _are_most(idle, {site for site in idle if site in few}):
-        return _FEW_ELEMENTS
+        return _ONE_ALONE if count_computing(few) <= ONE_LANE else _FEW_ELEMENTS
     loading = _lanes_of_elements(evidence)
     if loading <= _SHORT * LANES:
         return _SHORT_ROWS[0].format(loading), _SHORT_ROWS[1]
@@ -92,13 +97,26 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
                 site.stores_in_shared and site.lane_executions > ONE_LANE * site.executed
                 for site in evidence.sites
             )
-            return _ONE_FOR_ALL if left_by_all else _ONE_ALONE
+            if not left_by_all:
+                return _ONE_ALONE
+            return _ONE_FOR_ALL if _is_waited_for(evidence, of_one) else _ONE_LEFT
     return _BY_DATA if _are_passed_by(evidence, idle) else _NO_WORK
 
 
 def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, str]:
     """Returns the sentence and the advice for branches that send lanes elsewhere: where data decides, no warp or block can choose."""
     return _BY_DATA if _are_passed_by(evidence, split) else _SIDES
+
+
+def _is_waited_for(evidence: Evidence, work: Set[Site]) -> bool:
+    """Returns whether a barrier follows some of this work, behind it or in the next turn of a loop: the others wait there, and have not ended."""
+    for barrier in evidence.of("barrier"):
+        loops = [loop for loop in evidence.loops[barrier.function] if barrier.instruction in loop]
+        for site in work:
+            in_turns = any(site.instruction in loop for loop in loops)
+            if site.function == barrier.function and (in_turns or site.position < barrier.position):
+                return True
+    return False
 
 
 def _are_passed_by(evidence: Evidence, idle: Mapping[Site, float]) -> bool:

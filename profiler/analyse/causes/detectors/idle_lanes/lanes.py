@@ -22,13 +22,11 @@ from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
-from profiler.analyse.causes.flow.lane_values import (
-    find_last_warps,
-    find_warps_without_work,
-    is_left_early,
-)
+from profiler.analyse.causes.flow.lane_values import find_warps_without_work, is_left_early
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.working_blocks import find_lone_warps
 from profiler.analyse.causes.places import find_heaviest
+from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.math_functions.sizes import is_tested
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
@@ -254,7 +252,7 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     kept = {"l2": evidence.part_of_l2(stored), "l1": evidence.part_of_l1(alone_in_a_pass | walking)}
     waits = evidence.waiting_for(waiting)
     alone = _waited_for_at_barriers(evidence, fractions)
-    ended = sum(part for site, part in find_last_warps(evidence).items() if site in fractions)
+    ended = sum(part for site, part in find_lone_warps(evidence).items() if site in fractions)
     return Effect(
         {**effect.resources, **kept, LAUNCH: _not_launched(evidence, effect)},
         {**waits, "barrier": max(alone, waits.get("barrier", 0.0)), NO_WARP: ended},
@@ -297,15 +295,33 @@ def _wasted(fractions: Mapping[Site, float]) -> float:
 def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
     """Returns whether warps reach this with some lanes, and run other code with the rest of them.
 
-    They come to that other code half as often at least: else most of them have no other side. A loop that some lanes leave earlier than others
-    counts too: the rest of the warp goes on without them.
+    They come to that other code half as often at least: else most of them have no other side. The turns of a loop on one side alone are no
+    more warps. A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them.
     """
     if is_left_early(evidence, site):
         return True
-    here, executed = site.lanes or 0.0, evidence.executed_with_lanes[site.function]
-    least = min(executed.get(here, [site.executed]))
+    here, own = site.lanes or 0.0, evidence.innermost_loop(site)
     return any(
-        2 * max(counts) >= least
-        for lanes, counts in executed.items()
+        2 * _coming_to(evidence, site.function, other, count, own)
+        >= _coming_to(evidence, site.function, own, site.executed, other)
+        for lanes, counts in evidence.executed_with_lanes[site.function].items()
         if lanes < LANES - 1 and abs(lanes + here - LANES) < 1.0
+        for other, count in counts.items()
     )
+
+
+def _coming_to(
+    evidence: Evidence, function: int, loop: Loop | None, executed: float, beside: Loop | None
+) -> float:
+    """Returns how often warps come to code of a loop: as often as to the outermost loop around it that is not around the code beside it, too."""
+    alone = [
+        one
+        for one in evidence.loops.get(function, ())
+        if loop and _is_in(loop, one) and not (beside and _is_in(beside, one))
+    ]
+    before = evidence.last_before(function, alone[0]) if alone else None
+    return min(executed, before.executed) if before else executed
+
+
+def _is_in(loop: Loop, other: Loop) -> bool:
+    return other.start <= loop.start and loop.end <= other.end

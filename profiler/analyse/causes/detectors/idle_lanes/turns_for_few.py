@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -27,7 +27,13 @@ class _Turns(NamedTuple):
     own: list[Site]
     loads: set[Site]
     results: set[Site]
+    iterations: float
     part: float
+
+
+def count_computing(turns: Iterable[Site]) -> float:
+    """Returns how many lanes of a warp compute results in such turns at most: few where a branch sends the others past."""
+    return max((site.lanes or LANES for site in turns if site.kind in _RESULTS), default=LANES)
 
 
 @kept
@@ -46,7 +52,9 @@ def find_turns_for_few(evidence: Evidence) -> dict[Site, float]:
     found: dict[Site, float] = {}
     for turns in some:
         if turns.results <= made[turns.own[0].function] or _are_only_stored(evidence, turns):
-            found |= dict.fromkeys(turns.own, 1 - turns.part)
+            # What a branch passes by in some turns is executed in others only.
+            needed = turns.part * turns.iterations
+            found |= {site: max(0.0, 1 - needed / site.executed) for site in turns.own}
     return found
 
 
@@ -56,10 +64,12 @@ def _find_turns(evidence: Evidence) -> list[_Turns]:
     unconcerned = find_unconcerned(evidence)
     dividing = set(find_dividing(evidence))
     for loop in evidence.loops_around(evidence.of("global load")):
-        own = [site for site in evidence.inside(loop) if evidence.innermost_loop(site) == loop]
+        inside = evidence.inside(loop)
+        own = [site for site in inside if evidence.innermost_loop(site) == loop]
+        # Its loops access for its lanes, too: an access of its own may be for the elements that they leave over.
         accesses = [
             site
-            for site in own
+            for site in inside
             if site.kind in ACCESSES and site not in unconcerned and not is_broadcast(site)
         ]
         loads = {site for site in accesses if site.kind == "global load"}
@@ -68,7 +78,7 @@ def _find_turns(evidence: Evidence) -> list[_Turns]:
             # Lanes that a branch keeps out of the loop compute nothing in it.
             entered = max(site.lanes or LANES for site in own)
             part = max(site.lane_executions for site in accesses) / (loop.iterations * entered)
-            found.append(_Turns(own, loads, results, part))
+            found.append(_Turns(own, loads, results, loop.iterations, part))
     return found
 
 

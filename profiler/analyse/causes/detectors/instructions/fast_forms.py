@@ -18,10 +18,23 @@ WITHOUT_FAST_FORM = (
 )
 
 
-def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> tuple[str, str]:
-    """Returns the names of functions that have no fast form, and advice that fits the lines where most is spared.
+_TRITON_SAYS = {
+    ", or `-use_fast_math`": "",
+    "`__expf`": "`libdevice.fast_expf`",
+    "`__logf`": "`libdevice.fast_logf`",
+    "`__sinf`": "`libdevice.fast_sinf` or `libdevice.fast_cosf`",
+    "`__tanf`": "`libdevice.fast_tanf`",
+    "`__powf`": "`libdevice.fast_powf`",
+    "`__fdividef`": "`libdevice.fast_dividef`",
+    "`rsqrtf`": "`tl.rsqrt`",
+    "of powf": "of `libdevice.pow`",
+}
 
-    `dropped` says which part of a fast form is not needed either.
+
+def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> tuple[str, str, str]:
+    """Returns the names of functions that have no fast form, and advice that fits the lines where most is spared, also in words of Triton.
+
+    These are empty where it is not known which functions are evaluated. `dropped` says which part of a fast form is not needed either.
     """
     found = [(site.instruction.place, one) for site in spared if (one := lasting_function(site.instruction))]
     lines = {line for line, one in found if not one.formula}
@@ -30,10 +43,14 @@ def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Siz
     names = ", ".join(sorted({one.name for one in lasting}))
     of_polynomials = sum(part for site, part in spared.items() if site.instruction.place in lines)
     if 2 * of_polynomials > sum(spared.values()):
-        return names, WITHOUT_FAST_FORM
+        return names, WITHOUT_FAST_FORM, WITHOUT_FAST_FORM
     formulas = sorted({f"{one.name} as `{one.formula}`" for one in lasting if one.formula})
     written = f" Where it is precise enough, write {' and '.join(formulas)}." if formulas else ""
-    return names, _with_fast_forms(_find_forms(spared, dropped)) + written
+    forms = _find_forms(spared, dropped)
+    advice = in_triton = _with_fast_forms(forms)
+    for in_cuda, instead in _TRITON_SAYS.items():
+        in_triton = in_triton.replace(in_cuda, instead)
+    return names, advice + written, in_triton if forms else ""
 
 
 def _with_fast_forms(forms: Sequence[str]) -> str:

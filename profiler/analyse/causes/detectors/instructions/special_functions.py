@@ -97,10 +97,11 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_compared = sum(part for site, part in spared.items() if site.instruction.place in places)
     of_library = sum(part for site, part in spared.items() if is_of_library(site.instruction.file or ""))
     most = sum(spared.values()) / 2
-    names, advice = advise_on_functions(spared, dropped)
+    names, advice, in_triton = advise_on_functions(spared, dropped)
     for_loads = evidence.time_of(find_loads_between_slow_paths(evidence), _LOADS)
     apart = for_loads > evidence.time_of(spared)
-    in_triton = advice if advice == WITHOUT_FAST_FORM else _OF_LIBRARY if of_library > most else ""
+    if of_library > most and advice != WITHOUT_FAST_FORM:
+        in_triton = _OF_LIBRARY
     if of_powers > most:
         advice = by_products(powers)
         in_triton = powers_in_triton(advice)

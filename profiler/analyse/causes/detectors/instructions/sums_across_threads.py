@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.flow.dataflow import made_of, makers_of_value, predicates_read
+from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
+    made_of,
+    makers_of_value,
+    predicates_read,
+)
 from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.reduction_trees import find_picking
+from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
 from profiler.analyse.code.registers import REGISTER
+from profiler.catalog.metrics import LANES
 
 # Their results do not depend on the order of what they add up, except for rounding.
 _ADDING = ("FADD", "DADD", "HADD2", "IADD3", "FMNMX", "VIMNMX", "IMNMX")
@@ -25,21 +33,29 @@ _MOVES = ("MOV", "IMAD.MOV")
 
 
 def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loops that add up what the threads of a warp or a block hold in each turn, only to add that to a sum.
+    """Names loops that add up what the threads of a warp or a block hold in each turn, only to add that to a sum, in a register or in memory.
 
     Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. The same holds for a
-    maximum.
+    maximum. Where each turn has a sum of its own, each thread can make that of a turn alone. Where one thread gives all, `idle-lanes`
+    names the loop.
     """
+    picking = {tree.loop for tree in find_picking(evidence)}
     shuffles = [site for site in evidence.of("mio") if site.opcode.startswith(SUMMING)]
     for loop in sorted(evidence.loops_around(shuffles), key=lambda one: one.start):
         inside = evidence.inside(loop)
         turns = evidence.turns(next(site for site in inside if site in shuffles), loop)
         exchange = _Exchange(evidence, inside)
-        if turns < TURNS_WORTH_IT or not exchange.only_adds():
+        if turns < TURNS_WORTH_IT or loop in picking or not exchange.only_adds():
             continue
         exchanging = exchange.exchanging
-        fractions = dict.fromkeys(exchanging, 1 - 1 / turns)
+        fractions = dict.fromkeys([*exchanging, *exchange.updates], 1 - 1 / turns)
         said = known_turns(evidence, loop, turns)
+        if exchange.updates and not all(has_fixed_address(evidence, site) for site in exchange.updates):
+            # A thread updates for itself, and a warp with all of its lanes.
+            fractions |= dict.fromkeys(exchange.updates, 1 - 1 / LANES)
+            if turns >= LANES and not any(site.kind == "global load" for site in inside):
+                yield _with_roles_exchanged(evidence, exchange, fractions, said)
+            continue
         yield Candidate(
             "redundant-shared-accesses",
             f"In {each_turn(said)}, threads exchange values {exchange.way()} to add them up, and only add the result to what they have.",
@@ -55,11 +71,28 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
         )
 
 
+def _with_roles_exchanged(
+    evidence: Evidence, exchange: _Exchange, fractions: Mapping[Site, float], turns: float | None
+) -> Candidate:
+    """Returns the cause of turns that each have a sum of their own, of values which the threads hold or compute, and do not load in the turn."""
+    return Candidate(
+        "redundant-shared-accesses",
+        f"In {each_turn(turns)}, threads exchange values {exchange.way()} to add them up, and one of them adds the result to what is in memory.",
+        "Exchange the roles: let each thread make the sums of its own turns, in a loop over what the threads hold now, which passes through shared "
+        "memory in tiles. Then no turn needs an exchange, and a thread updates memory once for many values.",
+        evidence.without(fractions),
+        evidence.weigh([*exchange.exchanging, *exchange.updates]),
+        as_figure(turns),
+        in_triton="Exchange the roles: let a program keep a block of sums, one for each turn, and loop over the elements (`acc += f(turn, x)`), so that "
+        "no turn calls `tl.sum`, and update memory once for the block.",
+    )
+
+
 class _Exchange:
     """Follows through one turn of a loop what its threads exchange, to sums of all turns.
 
     `of_others` holds the registers with what other threads had, and by which operation their values became one. `scaled` holds those that
-    depend on a maximum of all turns. Shared memory and its barriers are part of the exchange if what is stored there was added up over
+    depend on a maximum of all turns, and `updates` the atomics that add to memory what was added up. Shared memory and its barriers are part of the exchange if what is stored there was added up over
     lanes: where each thread stores what it has, they serve something else.
     """
 
@@ -67,6 +100,7 @@ class _Exchange:
         self.evidence, self.inside = evidence, inside
         self.exchanging: list[Site] = []
         self.sums: list[Site] = []
+        self.updates: list[Site] = []
         self.of_others: dict[str, str] = {}
         self.scaled: set[str] = set()
         self.of_exponents: set[Site] = set()
@@ -85,7 +119,7 @@ class _Exchange:
         return bool(self.of_exponents)
 
     def only_adds(self) -> bool:
-        """Returns whether values are only exchanged to be added up, and added to sums that nothing else in the loop reads.
+        """Returns whether values are only exchanged to be added up, and added to sums that nothing else in the loop reads, or to memory.
 
         A maximum may be subtracted from exponents. Sums of exponentials that are rescaled as it grows are as right if each thread
         rescales its own by a maximum of its own, and those of all threads are rescaled to the greatest when they are added up.
@@ -96,7 +130,7 @@ class _Exchange:
             return False
         known = {*self.sums, *self.of_exponents}
         return bool(
-            self.sums
+            (self.sums or self.updates)
             and not _are_read_next_turn(self.of_others.keys(), self.inside)
             and not _are_read_next_turn(self.scaled, self.inside, known)
         )
@@ -129,6 +163,8 @@ class _Exchange:
     def _takes_in(self, site: Site, ways: Set[str]) -> bool:
         """Adds what others had to a sum, or to what the thread has."""
         one = site.instruction
+        if site.kind == "atomic":
+            return self._updates_memory(site)
         written = set(site.use.written)
         # A factor of each thread's own gives each its own sum of what all have, as in a recurrence with a state for each thread.
         rescales = (
@@ -149,6 +185,12 @@ class _Exchange:
         else:
             self._exchange(site, one.name)
         return True
+
+    def _updates_memory(self, site: Site) -> bool:
+        """Adds what a warp has added up to memory, by one lane that asks for nothing in return."""
+        self.updates.append(site)
+        is_sum = ".ADD" in site.opcode and not site.use.written and site.acting_lanes <= 1.0
+        return is_sum and self.of_others.keys().isdisjoint(address_registers(site.instruction))
 
     def _scales(self, site: Site) -> bool:
         """Makes an exponent of a maximum, or its exponential, which is the thread's own."""

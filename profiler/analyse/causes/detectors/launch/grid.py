@@ -8,13 +8,12 @@ from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS
-from profiler.analyse.causes.evidence.blocks_of_sm import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP, START_NS
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads, may_work_differently
-from profiler.analyse.causes.flow.lane_values import find_last_warps, is_left_early
+from profiler.analyse.causes.flow.lane_values import is_left_early
 from profiler.analyse.causes.flow.loop_carried import (
     count_chains,
     follows_itself,
@@ -25,6 +24,9 @@ from profiler.analyse.causes.flow.working_blocks import (
     count_blocks,
     count_waves,
     count_working_blocks,
+    find_lone_warps,
+    find_missing_warps,
+    is_held_back,
     may_be_fewer,
     part_working,
 )
@@ -33,14 +35,12 @@ from profiler.text import counted, whole_percent
 
 _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
-# By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
-_NEVER_EMPTY, _WHOLE = 0.01, 0.02
 _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threads or blocks that add up their parts of one result."
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
 _FEWER_TURNS = (
-    "Each turn of a loop stores results of its own: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
+    "No turn of a loop needs what another one has computed: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
     "or in a loop that steps by the whole grid."
 )
 _BY_PREFIX_SUM = (
@@ -144,7 +144,7 @@ def _served_alone(evidence: Evidence) -> float:
 def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
     """Names a last round of blocks that leaves places empty."""
     waves, idle = count_waves(evidence), _idle_in_last_round(evidence)
-    if waves and idle > 0 and not _is_held_back(evidence):
+    if waves and idle > 0 and not is_held_back(evidence):
         filling = "The grid fills" if part_working(evidence) == 1 else "The blocks that have work fill"
         last = 100 * (waves - math.floor(waves))
         yield Candidate(
@@ -162,13 +162,15 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
 def find_unfilled(evidence: Evidence) -> float:
     """Returns the part of the time that is lost because the last round of blocks leaves places empty."""
     # Where blocks end soon, warps are missing in all of many rounds, because new blocks come too slowly.
-    if _is_held_back(evidence) or _is_short_lived(evidence):
+    if is_held_back(evidence) or _is_short_lived(evidence):
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it. The occupancy counts only SMs that have a block:
     # how long others have none, the cycles in which they are active show.
     resting = _below_most(evidence, "l1tex__cycles_active") or 0.0
-    return min(_idle_in_last_round(evidence), max(_missing_warps(evidence), resting), evidence.model.exposed)
+    return min(
+        _idle_in_last_round(evidence), max(find_missing_warps(evidence), resting), evidence.model.exposed
+    )
 
 
 def _idle_in_last_round(evidence: Evidence) -> float:
@@ -180,13 +182,13 @@ def _idle_in_last_round(evidence: Evidence) -> float:
 def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     """Names work that keeps some SMs, or some warps, busy for longer than the others."""
     between, active, of_active = _busy_unevenly(evidence)
-    missing = 0.0 if _is_short_lived(evidence) else _missing_warps(evidence)
+    missing = 0.0 if _is_short_lived(evidence) else find_missing_warps(evidence)
     blocks, sms = count_working_blocks(evidence), evidence.find("sms") or 1.0
     no_block = _idle_in_last_round(evidence) or max(0.0, 1 - blocks / sms)
-    # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
-    unexplained = max(0.0, missing - no_block) * (1.0 - evidence.model.places.launching)
     # The work of one warp, for which the others of its block are missing, is for idle-lanes to share out.
-    unexplained *= 1.0 - sum(find_last_warps(evidence).values())
+    unexplained = max(0.0, missing * (1.0 - sum(find_lone_warps(evidence).values())) - no_block)
+    # While the GPU launches blocks as fast as it can, places are empty because it cannot fill more.
+    unexplained *= 1.0 - evidence.model.places.launching
     of_sms, of_warps = between - no_block, unexplained * evidence.model.wait_share(NO_WARP, *_LATENCY)
     if not may_work_differently(evidence):
         of_warps = 0.0
@@ -287,28 +289,6 @@ def _is_short_lived(evidence: Evidence) -> bool:
     """
     warps, waves = _warps(evidence), evidence.find("waves") or 0.0
     return bool(warps) and waves >= _MANY_WAVES and evidence.executed <= warps * len(evidence.sites)
-
-
-def _is_held_back(evidence: Evidence) -> bool:
-    """Returns whether an SM always holds the same whole number of blocks, fewer than fit: then an unrecorded limit holds it back.
-
-    Where some warps work longer than others, places empty one by one, and in the end schedulers have no warp.
-    """
-    occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
-    fitting = min(find_occupancy_limits(evidence).values(), default=0.0)
-    if not occupancy or not limit or evidence.model.waits.get(NO_WARP, 1.0) >= _NEVER_EMPTY:
-        return False
-    held = fitting * occupancy / limit
-    return 1 - _WHOLE < held < fitting - _WHOLE and abs(held - round(held)) < _WHOLE
-
-
-def _missing_warps(evidence: Evidence) -> float:
-    """Returns the share of the warps that would fit, and that the grid has, but that are missing on average on SMs at work."""
-    if _is_held_back(evidence):
-        return 0.0
-    occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
-    fitting = (limit or 0.0) * min(1.0, count_waves(evidence) or 1.0)
-    return max(0.0, 1 - occupancy / fitting) if occupancy and fitting else 0.0
 
 
 def _below_most(evidence: Evidence, counter: str) -> float | None:

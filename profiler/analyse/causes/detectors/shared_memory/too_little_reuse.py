@@ -29,20 +29,19 @@ from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
 # Multiply-adds of a thread for each of its loads. The next step from one result a thread is a column of eight: of one value and eight others,
-# these by two loads of 16 bytes, it makes eight. After it comes a tile of 8 x 8, which makes 64 of eight values and eight others. One of the two
-# operands usually lies along the sum, so that its values take a load each; where both lie across it, four loads of 16 bytes are enough.
-_COLUMN_PER_LOAD = 8 / (1 + 2)
-_TILE_PER_LOAD = 64 / (8 + 2)
+# these by loads of 16 bytes, it makes eight. After it comes a tile of 8 x 8, which makes 64 of eight values and eight others. One of the two
+# operands usually lies along the sum, so that its values take a load each; where both lie across it, loads of 16 bytes are enough.
+_EIGHT = 8
 # Wide loads of several values along the sum have no wider ones to become: a column makes eight of every nine such values.
-_COLUMN_PER_VALUE = 8 / (1 + 8)
+_COLUMN_PER_VALUE = _EIGHT / (1 + _EIGHT)
 # Wide loads feed more multiply-adds each, but take more passes: one a cycle, in which an SM multiplies and adds for four warps. A tile of
-# 8 x 8 has that many for each pass: 64 for four loads of 16 bytes, of four passes each.
-_TILE_PER_PASS = 64 / (4 * 4)
+# 8 x 8 floats has that many for each pass: 64 for four loads of 16 bytes, of four passes each.
+_PASSES_OF_WIDE = 4
 # By how many times each load has to feed more, so that the step is worth its registers: eight sums for a column, 64 for a tile. No
 # hardware sets these: they are a choice.
 _WORTH_A_COLUMN, _WORTH_A_TILE = 1.5, 2.0
-# In a tile of M x N results, each staged value takes part in M N / (M + N) multiply-adds on average: 64 in one of 128 x 128, the largest
-# whose results four warps hold in half of their registers.
+# A tile of M x N results takes M N multiply-adds for each M + N staged values: 64 for each value in one of 128 x 128, the largest whose
+# results four warps hold in half of their registers.
 _USES_IN_A_LARGE_TILE = 128 * 128 / (128 + 128)
 # How many times as high and wide a tile is assumed to become where the copies are not counted, and so its size is not known.
 _ASSUMED_GROWTH = 2.0
@@ -72,13 +71,18 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     count = sum(site.executed for site in loads)
     if count and (fmas + paired) / count >= _USES_OF_A_PRODUCT:
         each = (fmas + paired) / count
-        part = _part_of_larger_tile(evidence, loads, fmas + paired)
+        value_bits = _bits_of_values(adding)
+        part = _part_of_larger_tile(evidence, loads, fmas + paired, value_bits)
         is_product = paired > fmas or _is_product(evidence, adding)
         at_once = ", and load 16 bytes at once" if any(site.width < WIDEST_BITS for site in loads) else ""
         yield Candidate(
             "too-little-reuse",
             f"Each load from shared memory feeds {each:.1f} {'pairs of values' if paired > fmas else 'multiply-adds'} a thread"
-            + ("; with a tile of 8 x 8 results a thread, each feeds 16." if is_product else "."),
+            + (
+                f"; with a tile of 8 x 8 results a thread, each feeds {_EIGHT**2 / (2 * _wide_loads(value_bits)):.0f}."
+                if is_product
+                else "."
+            ),
             f"Let each thread compute a larger tile of results in registers{at_once}."
             if is_product
             else "Let each thread compute several results in registers from each value that it loads (such as neighbours of a filter, whose "
@@ -90,37 +94,55 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
     yield from _find_small_tiles(evidence)
 
 
-def _part_of_larger_tile(evidence: Evidence, loads: Sequence[Site], uses: float) -> float:
+def _part_of_larger_tile(evidence: Evidence, loads: Sequence[Site], uses: float, value_bits: int) -> float:
     """Returns the part of the loads that the next larger tile of results spares; none where wider loads of the same tile would be enough."""
     none: Mapping[Site, float] = {}
-    narrow = _part_of_next_tile(loads, uses, none, none)
-    wide = _part_of_next_tile(loads, uses, find_spared_loads(evidence), find_spared_passes(evidence))
+    narrow = _part_of_next_tile(loads, uses, value_bits, none, none)
+    wide = _part_of_next_tile(
+        loads, uses, value_bits, find_spared_loads(evidence), find_spared_passes(evidence)
+    )
     return narrow if wide else 0.0
 
 
 def _part_of_next_tile(
-    loads: Sequence[Site], uses: float, spared: Mapping[Site, float], spared_passes: Mapping[Site, float]
+    loads: Sequence[Site],
+    uses: float,
+    value_bits: int,
+    spared: Mapping[Site, float],
+    spared_passes: Mapping[Site, float],
 ) -> float:
     """Returns the part of the loads that the next larger tile spares, from the multiply-adds that each of them, and each of its passes, feeds."""
     count = sum(site.executed * (1 - spared.get(site, 0.0)) for site in loads)
     passes = sum((site.ideal_passes or 0.0) * (1 - spared_passes.get(site, 0.0)) for site in loads)
-    words = sum(site.executed * site.width / WORD_BITS for site in loads) / count
-    of_a_load, of_a_pass = uses / count, uses / passes if passes else _TILE_PER_PASS
-    column = max(_COLUMN_PER_LOAD, words * _COLUMN_PER_VALUE)
+    values = sum(site.executed * site.width / value_bits for site in loads) / count
+    wide, of_tile = _wide_loads(value_bits), _EIGHT**2
+    of_a_load, of_a_pass = uses / count, uses / passes if passes else math.inf
+    column = max(_EIGHT / (1 + wide), values * _COLUMN_PER_VALUE)
     if column >= _WORTH_A_COLUMN * of_a_load:
         return 1 - of_a_load / column
-    tiles = ((of_a_load, _TILE_PER_LOAD), (of_a_pass, _TILE_PER_PASS))
+    tiles = ((of_a_load, of_tile / (_EIGHT + wide)), (of_a_pass, of_tile / (2 * wide * _PASSES_OF_WIDE)))
     return next((1 - each / tile for each, tile in tiles if tile >= _WORTH_A_TILE * each), 0.0)
+
+
+def _wide_loads(value_bits: int) -> float:
+    """Returns how many loads of 16 bytes bring eight values: two for floats, and four for doubles."""
+    return _EIGHT * value_bits / WIDEST_BITS
+
+
+def _bits_of_values(adding: Iterable[Site]) -> int:
+    """Returns the size of the values that most of these multiply-adds take: of doubles, or else of a word."""
+    of_doubles = sum(site.executed if site.kind == "fp64" else -site.executed for site in adding)
+    return 2 * WORD_BITS if of_doubles > 0 else WORD_BITS
 
 
 @kept
 def _find_multiply_adds(evidence: Evidence) -> Sequence[Site]:
-    """Returns multiply-adds, of floats and of integers.
+    """Returns multiply-adds, of floats, of doubles and of integers.
 
     Of integers, those count that compute with loaded values, and neither divide nor find where others lie. Where tensor cores multiply, integers
     only take up their results.
     """
-    found = [site for site in evidence.of("fp32") if _count_products(site)]
+    found = [site for site in evidence.of("fp32", "fp64") if _count_products(site)]
     if evidence.of("tensor") or not evidence.of("shared load"):
         return found
     processing = find_processing(evidence) - find_address_work(evidence) - {*find_dividing(evidence)}
@@ -181,7 +203,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
     fewer = evidence.without(moving | dict.fromkeys([one for one in tensor if one.passes], part))
     busy = 100 * evidence.model.busy.get("tensor", 0.0)
     each = (
-        f"each staged value is multiplied {uses:.0f} times, where it would be {_USES_IN_A_LARGE_TILE:.0f} times in a tile of 128 x 128 results"
+        f"they make {uses:.0f} multiply-adds for each staged value, where a tile of 128 x 128 results would make {_USES_IN_A_LARGE_TILE:.0f}"
         if uses
         else "tiles are loaded and staged for them"
     )

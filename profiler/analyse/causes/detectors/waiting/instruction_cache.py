@@ -7,23 +7,23 @@ from collections.abc import Iterable
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
+from profiler.analyse.code.opcodes import INSTRUCTION_BYTES
 from profiler.text import whole_percent
 
 # The innermost instruction cache of an SM's quarter holds 12 KiB on Volta and later (Jia et al., "Dissecting the NVIDIA Volta GPU
 # Architecture via Microbenchmarking", 2018).
 _CACHE_BYTES = 12 * 1024
-_INSTRUCTION_BYTES = 16
 
 
 def fits_instruction_cache(evidence: Evidence) -> bool:
-    return _INSTRUCTION_BYTES * len(evidence.sites) <= _CACHE_BYTES
+    return INSTRUCTION_BYTES * len(evidence.sites) <= _CACHE_BYTES
 
 
 def detect_instruction_cache(evidence: Evidence) -> Iterable[Candidate]:
     """Names code that is larger than the innermost instruction cache, where warps wait for instructions."""
     if fits_instruction_cache(evidence):
         return
-    size = _INSTRUCTION_BYTES * len(evidence.sites)
+    size = INSTRUCTION_BYTES * len(evidence.sites)
     if waiting := 100 * evidence.time_of(evidence.sites, NO_INSTRUCTION):
         yield Candidate(
             "instruction-cache-misses",

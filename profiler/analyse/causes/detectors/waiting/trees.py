@@ -6,14 +6,14 @@ removes: they are named together, as barriers, and other detectors leave them ou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.sums_across_threads import detect_sums_across_threads
-from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
+from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.flow.reduction_trees import find_sums_for_all, find_trees
+from profiler.analyse.causes.flow.reduction_trees import find_picking, find_sums_for_all, find_trees
 from profiler.text import whole_percent
 
 
@@ -34,49 +34,41 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
     turns = [known_turns(evidence, tree.loop, tree.turns) for tree in trees]
     yield Candidate(
         "barriers",
-        f"In {_named_turns(turns)}, a block makes one value of what its threads hold, step by step through shared memory "
+        f"In {named_turns(turns)}, a block makes one value of what its threads hold, step by step through shared memory "
         f"with barriers between, where fewer and fewer lanes act: {whole_percent(100 * evidence.share_executed(parts))} % of the "
         f"executed instructions, and {whole_percent(100 * waiting)} % of the warps' time at barriers.",
         "Let each thread add up its values of all turns in registers, so that the block meets once, after the loop; where each turn has a "
         "result of its own, let a warp take each turn, and add up by `__shfl_xor_sync`.",
         evidence.without(parts),
         evidence.weigh(site for site in parts if site.kind == "barrier" or site.kind in SHARED),
-        {**as_figure(_most(turns)), "waiting_pct": 100 * waiting},
+        {**as_figure(most_turns(turns)), "waiting_pct": 100 * waiting},
     )
 
 
 def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     """Names sums, or other values of all threads, that a block makes in each turn of a loop, where one exchange could serve several turns.
 
-    Sums that are only added up need no exchange in a turn at all: `redundant-shared-accesses` names these.
+    Sums that are only added up need no exchange in a turn at all: `redundant-shared-accesses` names these. And `idle-lanes` names those to which
+    one thread gives all.
     """
     only_added = {site for one in detect_sums_across_threads(evidence) for site in one.weights}
-    sums = [one for one in find_sums_for_all(evidence) if only_added.isdisjoint(one.parts)]
+    picking = find_picking(evidence)
+    sums = [
+        one for one in find_sums_for_all(evidence) if one not in picking and only_added.isdisjoint(one.parts)
+    ]
     if not sums:
         return
     parts = {site: part for one in sums for site, part in one.parts.items()}
     turns = [known_turns(evidence, one.loop, one.turns) for one in sums]
     yield Candidate(
         "barriers",
-        f"In {_named_turns(turns)}, a block makes one value of what its threads hold, by shuffles and through shared memory: "
+        f"In {named_turns(turns)}, a block makes one value of what its threads hold, by shuffles and through shared memory: "
         f"{whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions.",
         "Take several turns at once, such as eight rows: their values pass through shared memory between the same barriers. Or let a warp take "
         "each turn, whose lanes exchange values without barriers.",
         evidence.without(parts),
         evidence.weigh(parts),
-        as_figure(_most(turns)),
+        as_figure(most_turns(turns)),
         in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
         "that one exchange serves them all. Or use `num_warps=1`, which needs no barriers.",
     )
-
-
-def _named_turns(turns: Sequence[float | None]) -> str:
-    if len(turns) == 1:
-        return each_turn(turns[0])
-    most = _most(turns)
-    return f"each turn of {len(turns)} loops" + (f", which make up to {most:.0f}" if most else "")
-
-
-def _most(turns: Sequence[float | None]) -> float | None:
-    """Returns the most turns of a loop, if those of all are known."""
-    return None if None in turns else max(filter(None, turns))

@@ -89,13 +89,17 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     past_l1 = [site for site in turns if site.width == WIDEST_BITS]
     warps = evidence.find("active_warps")
     waits = {site: evidence.charged[site]["long_scoreboard"] for site in loads}
-    few = _usual_count(evidence, waits)
     tiles = {site for site in turns if _is_of_tile(evidence, site)}
     where = _most_waited_for(evidence, loads, tiles)
+    # Of copies, those of several tiles may be under way, and only those of one are issued together.
+    few = None if where == "copies" else _usual_count(evidence, waits)
+    beside = [
+        *([f"a warp has about {few} of them under way at a time"] if few else []),
+        *([f"each scheduler has {counted(round(warps), 'warp', 'warps')}"] if warps else []),
+    ]
     yield Candidate(
         "loads-not-overlapped",
-        f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory; a warp has about {few} of them under way at a time"
-        + (f", and each scheduler has {counted(round(warps), 'warp', 'warps')}." if warps else "."),
+        f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory{'; ' if beside else ''}{', and '.join(beside)}.",
         _AHEAD[_how_to_load_ahead(evidence, where, loads, tiles)],
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
@@ -105,7 +109,8 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
             },
         ),
         waits,
-        {"waiting_for_loads_pct": waiting, "loads_under_way": float(few)}
+        {"waiting_for_loads_pct": waiting}
+        | ({"loads_under_way": float(few)} if few else {})
         | ({"active_warps": warps} if warps else {}),
         in_triton=_AHEAD_IN_TRITON[where].format(stages=_stages_text(evidence)),
     )

@@ -9,6 +9,7 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.addresses.strides import step_in_loop
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
+    choosers_of,
     find_address_work,
     reach,
     sources_of,
@@ -22,6 +23,7 @@ from profiler.catalog.metrics import SECTOR_BYTES
 
 _OF_AN_ADDRESS = 3  # operands: the result, the index and the base, beside the scale
 _MOST_SHIFTED = 32
+_ADDED_BY_SIGN = ("LOP3", "SEL")
 
 
 def is_gathered(evidence: Evidence, site: Site) -> bool:
@@ -53,12 +55,27 @@ def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width:
     What has 64 bits may be a pointer as well, unless it is multiplied. A multiplied value from shared memory is an index, too, where
     loaded values were stored there.
     """
-    sources = sources_of(evidence, site, registers)
+    sources = [_before_wrapping(evidence, one) for one in sources_of(evidence, site, registers)]
     return any(one.kind == "global load" and (width > 1 or one.width <= WORD_BITS) for one in sources) or (
         width > 1
         and any(one.kind == "shared load" for one in sources)
         and any(feeds_shared_memory(evidence, one) for one in evidence.of("global load"))
     )
+
+
+def _before_wrapping(evidence: Evidence, site: Site) -> Site:
+    """Returns the load of an index to which an instruction adds the length where it is negative, as Numba does for `x[-1]`; of others the instruction itself.
+
+    What is added is the length under a mask, or chosen, by nothing but the sign of the index.
+    """
+    parts = sources_of(evidence, site) if site.instruction.name == "IADD3" else []
+    added = {one for one in parts if one.instruction.name in _ADDED_BY_SIGN}
+    index = [one for one in parts if one not in added]
+    made_of = reach(
+        added,
+        lambda one: () if one.kind in ACCESSES else (*sources_of(evidence, one), *choosers_of(evidence, one)),
+    )
+    return index[0] if index and index == [one for one in made_of if one.kind in ACCESSES] else site
 
 
 def _walks(evidence: Evidence, site: Site, registers: Iterable[str]) -> bool:

@@ -9,6 +9,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.called_functions import find_called
+from profiler.analyse.code.code import Instruction
 
 _OF_THE_KERNEL: tuple[Kind, ...] = (*ACCESSES, "barrier")
 
@@ -29,12 +30,13 @@ class CompilerFunction:
 def find_compiler_functions(evidence: Evidence) -> list[CompilerFunction]:
     """Returns the functions of the compiler that ran.
 
-    They stand behind the last EXIT of the kernel and have no line but that of the EXIT. They compute in registers alone: code that
+    They stand behind the last EXIT of the kernel, whether that ran or not, and have no line but that of the EXIT. They compute in registers alone: code that
     accesses memory or waits at barriers is the kernel's own, parts of which libraries call.
     """
     found = []
-    for sites in evidence.by_function.values():
-        exits = [site for site in sites if site.instruction.name == "EXIT"]
+    code = evidence.profile.code
+    for number, sites in evidence.by_function.items():
+        exits = [one for one in code.functions[number] if one.name == "EXIT"] if code else []
         at = {site.instruction.offset: site for site in sites}
         for called in find_called([site.instruction for site in sites]) if exits else ():
             body = [at[one.offset] for one in called.body]
@@ -45,10 +47,9 @@ def find_compiler_functions(evidence: Evidence) -> list[CompilerFunction]:
     return found
 
 
-def _is_of_compiler(body: Sequence[Site], last_exit: Site) -> bool:
-    return body[0].instruction.offset > last_exit.instruction.offset and all(
-        site.kind not in _OF_THE_KERNEL and site.instruction.place == last_exit.instruction.place
-        for site in body
+def _is_of_compiler(body: Sequence[Site], last_exit: Instruction) -> bool:
+    return body[0].instruction.offset > last_exit.offset and all(
+        site.kind not in _OF_THE_KERNEL and site.instruction.place == last_exit.place for site in body
     )
 
 

@@ -11,7 +11,7 @@ from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
 
-FMAS = {"FFMA": 1, "FFMA2": 2, "HFMA2": 2}
+FMAS = {"FFMA": 1, "DFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _ARITHMETIC: tuple[Kind, ...] = ("fp32", "integer")
 # These join two values by one operation and take the result in by another. IADD3 adds three values, which may as well be a plain sum.
 _BOTH_AT_ONCE = ("IMAD", "IDP", "VIADDMNMX")

@@ -84,6 +84,7 @@ def test_atomics_are_said_to_be_retried_where_the_loops_that_retry_them_are_most
 
 
 STORED, CHANGED = "store instead", "Read the place first"
+IN_TRITON = {STORED: "`tl.store` instead of `tl.atomic_xchg`", CHANGED: "Load the places first", None: ""}
 SWAPPED = "ATOMG.E.CAS.STRONG.GPU PT, R13, [R10], R12, R13"
 
 
@@ -105,6 +106,8 @@ SWAPPED = "ATOMG.E.CAS.STRONG.GPU PT, R13, [R10], R12, R13"
 def test_what_is_no_sum_is_not_to_be_added_up(lines, advised):
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, "EXIT", grid=10))
     assert [one for one in (STORED, CHANGED) if one in candidate.advice] == [advised] * bool(advised)
+    assert IN_TRITON[advised] in candidate.in_triton
+    assert "sum" not in candidate.in_triton
 
 
 FENCE, UPDATED = "@P1 MEMBAR.ALL.GPU", "@P1 ATOMG.E.MAX.S32.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"
@@ -209,6 +212,12 @@ NEIGHBOURS, SAME_WORDS = 400.0, 100.0  # sectors of 100 requests
         ),  # the sign of an index
         ({2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R2, RZ, 0x1, R4"}, NEIGHBOURS, False),  # half of it
         ({5: ("@P0 BRA 0x30", 100.0)}, NEIGHBOURS, False),  # a thread that updates again can
+        (
+            {4: "ATOMG.E.EXCH.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"},
+            NEIGHBOURS,
+            False,
+        ),  # nothing is added up
+        ({4: "REDG.E.OR.STRONG.GPU desc[UR6][R2.64], R5"}, NEIGHBOURS, False),
     ],
 )
 def test_where_only_a_thread_can_add_up_what_it_adds_fewer_blocks_are_launched(replaced, sectors, larger):
@@ -252,6 +261,33 @@ def test_data_that_all_threads_load_from_one_address_say_one_place(loading, sect
     facts = {4: {"sectors": sectors, "acting": 20.0, "lanes": 20.0}}
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, block=128))
     assert said in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("loading", "said"),
+    [
+        (
+            "LDG.E R0, [R7]",
+            "The lanes of a warp update places of their own",
+        ),  # where the rows of the block begin
+        (
+            "LDG.E R0, [R4]",
+            "Let each block update a copy of its own",
+        ),  # a place for each thread, as in a histogram
+    ],
+)
+def test_an_index_of_a_thread_behind_what_its_block_loads_is_no_place_that_data_says(loading, said):
+    lines = (
+        "S2R R4, SR_TID.X",
+        "MOV R7, c[0x0][0x160]",
+        loading,
+        "IMAD R2, R0, UR4, R4",
+        ADDED_ROW[4],
+        "EXIT",
+    )
+    facts = {4: {"sectors": NEIGHBOURS, "acting": 20.0, "lanes": 20.0}}
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, block=(16, 8, 1)))
+    assert candidate.advice.startswith(said)
 
 
 ONE_PLACE, ITS_LANES = "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R5", 32.0
@@ -360,6 +396,51 @@ def test_a_thread_adds_up_over_a_loop_that_updates_one_place(place, update, over
     lines = [(line, 400.0) for line in (place or "NOP", *update, *around)]
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, "EXIT"))
     assert ("in a register over its loop" in candidate.advice) == over_the_loop
+
+
+@pytest.mark.parametrize(
+    ("update", "step", "acting", "once"),
+    [
+        ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "NOP", 1.0, True),
+        ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "NOP", 32.0, True),
+        ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "IADD3 R6, R6, 0x4, RZ", 32.0, False),
+        (
+            "ATOMG.E.ADD.STRONG.GPU PT, R8, [R6.64], R4",
+            "NOP",
+            32.0,
+            False,
+        ),  # the old value says which place comes next
+    ],
+)
+def test_whoever_updates_one_place_in_each_turn_of_a_loop_adds_up_first(update, step, acting, once):
+    """One lane of each warp, or all lanes at places of their own."""
+    facts = {1: {"acting": acting, "sectors": 1600.0}}
+    lines = ["S2R R6, SR_TID.X", *((line, 400.0) for line in (update, step, "@P1 BRA 0x10")), "EXIT"]
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, grid=10))
+    for advice in (candidate.advice, candidate.in_triton):
+        assert advice.startswith("The turns of a loop update one place") == once
+
+
+def test_a_place_that_data_says_in_each_turn_is_another_one_although_its_registers_were_used_before():
+    turn = ("LDG.E R4, [R6.64]", "IMAD.WIDE R6, R4, 0x4, R10", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R5")
+    lines = [
+        "MOV R6, R8",
+        *((line, 400.0) for line in ("IMAD.WIDE R6, R8, 0x4, R10", *turn, "@P1 BRA 0x10")),
+        "EXIT",
+    ]
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={4: {"acting": 32.0}}, grid=10))
+    assert "turns of a loop" not in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("turns", "copies", "several"), [(100.0, 1, False), (101.0, 1, True), (100.0, 2, True)]
+)
+def test_a_loop_that_makes_one_turn_updates_a_place_once_unless_that_is_unrolled(turns, copies, several):
+    update = "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4"
+    lines = ["S2R R6, SR_TID.X", *((line, turns) for line in (*[update] * copies, "@P1 BRA 0x10")), "EXIT"]
+    facts = {place: {"acting": 1.0} for place in range(1, copies + 1)}
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, grid=10))
+    assert candidate.advice.startswith("The turns of a loop update one place") == several
 
 
 SUMMED, SCATTERED = "[R6.64]", "[R10.64]"  # the second one where loaded data says

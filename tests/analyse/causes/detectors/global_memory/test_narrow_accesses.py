@@ -160,6 +160,7 @@ def test_a_wider_access_saves_addresses_and_no_arithmetic():
     ("inside", "after", "waves", "warps"),
     [
         ([NEXT, STORED, FORWARD], [], 0.5, 0.25),  # of those that ran
+        ([NEXT, STORED, FORWARD], [], 2.0, 0.5),  # those that waited take places
         ([NEXT, STORED, FORWARD], [], 8.0, 1.0),  # as many fit at once, and others follow
         ([NEXT, FORWARD], [STORED], 0.5, 1.0),
     ],
@@ -171,6 +172,28 @@ def test_fewer_threads_are_left_if_each_takes_the_elements_of_several_whose_turn
     facts = {1: contiguous, 2: {"waits": {"wait": 90}}}
     evidence = evidence_of(("NOP", 1.0), LOAD, *inside, LOOP, *after, facts=facts, figures={"waves": waves})
     (candidate,) = narrow_accesses.detect_narrow(evidence)
+    assert candidate.effect.warps == warps
+
+
+SIZE, THREADS_OF_BLOCK = "LDC R9, c[0x0][0x220]", "LDC R9, c[0x0][0x0]"
+
+
+@pytest.mark.parametrize(
+    ("goes_on_by", "turn", "warps"),
+    [
+        (SIZE, ["IMAD.WIDE R2, R9, 0x4, R2"], 0.25),  # a row
+        (SIZE, ["IADD3 R8, R8, 0x1, RZ", "IMAD R2, R8, R9, R7"], 0.25),
+        (SIZE, ["IADD3 R8, R8, 0x1, RZ", "IMAD R2, R7, R9, R8"], 1.0),  # where the row begins does not change
+        (SIZE, ["IADD3 R2, R2, 0x400, RZ"], 1.0),
+        (THREADS_OF_BLOCK, ["IMAD.WIDE R2, R9, 0x4, R2"], 1.0),  # the other threads take the elements between
+    ],
+)
+def test_fewer_threads_are_left_if_the_next_turn_is_a_row_further(goes_on_by, turn, warps):
+    """The neighbours of an element belong to other threads, and not to the next turn of its own."""
+    before = (goes_on_by, "IMAD.WIDE R2, R5, 0x4, R10", "MOV R8, RZ")
+    lines = (*before, *((line, 800.0) for line in (LOAD, *turn, "@P0 BRA 0x30")))
+    facts = {3: {"acting": 32.0, "sectors": 3200.0, "ideal_sectors": 3200.0}}
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts, figures={"waves": 0.5}))
     assert candidate.effect.warps == warps
 
 

@@ -5,8 +5,11 @@ from made_evidence import evidence_of
 from msgspec.structs import replace
 
 from profiler.analyse.causes.detectors.idle_lanes.alike import (
+    detect_picked,
     detect_repeated_by_threads,
 )
+from profiler.analyse.causes.detectors.instructions.sums_across_threads import detect_sums_across_threads
+from profiler.analyse.causes.detectors.waiting.trees import detect_sums_for_all
 
 THREAD = "S2R R0, SR_TID.X"
 ELEMENT_BY_ELEMENT = (
@@ -126,8 +129,8 @@ PLACE = "LEA R4, R2, R5, 0x2"
 COPY = ("LDG.E R8, [R6.64]", PLACE, "STS [R4], R8", "IADD3 R2, R2, 0x1, RZ", "@P1 BRA 0x20")
 
 
-def parts_of_copy(*loop, turns, shared_bytes=4096):
-    """Returns the parts that other threads repeat of a copy to shared memory, which two warps enter 100 times, and its sentence."""
+def copying(*loop, turns, shared_bytes=4096):
+    """Returns a copy to shared memory, which two warps enter 100 times."""
     evidence = evidence_of(
         "S2R R2, SR_TID.X",
         "ISETP.LT.AND P1, PT, R2, R3, PT",
@@ -136,7 +139,12 @@ def parts_of_copy(*loop, turns, shared_bytes=4096):
         block=64,
     )
     evidence.profile.shapes[0] = replace(evidence.profile.shapes[0], shared_bytes=shared_bytes)
-    found = list(detect_repeated_by_threads(evidence))
+    return evidence
+
+
+def parts_of_copy(*loop, turns, shared_bytes=4096):
+    """Returns the parts that other threads repeat of a copy to shared memory, and its sentence."""
+    found = list(detect_repeated_by_threads(copying(*loop, turns=turns, shared_bytes=shared_bytes)))
     return {part / site.executed for one in found for site, part in one.weights.items()}, [
         one.sentence for one in found
     ]
@@ -146,7 +154,40 @@ def test_threads_store_the_same_where_a_warp_stores_more_than_a_block_has_room_f
     # 4 bytes of 32 lanes in each of 64 turns are twice what the block has, and its other warp stores as much.
     parts, (sentence,) = parts_of_copy(*COPY, turns=64)
     assert parts == {1 - 1 / 4}
-    assert "4 times as much as the block has shared memory. 74 % of the executed" in sentence
+    assert "a block stores 4 times as many bytes as its shared memory holds" in sentence
+    assert "74 % of the executed" in sentence
+
+
+@pytest.mark.parametrize(
+    ("load", "name"), [(COPY[0], "redundant-global-loads"), ("MOV R8, RZ", "redundant-shared-accesses")]
+)
+def test_what_threads_copy_once_more_is_named_by_where_it_comes_from(load, name):
+    """No lane is idle there: all load and store."""
+    evidence = copying(load, *COPY[1:], turns=64)
+    assert [one.name for one in detect_repeated_by_threads(evidence)] == [name]
+
+
+def test_turns_that_all_make_and_stores_that_others_make_are_told_apart():
+    adding = (
+        "FADD R9, R9, R8",
+        "IADD3 R10, R10, 0x4, RZ",
+        "ISETP.LT.AND P2, PT, R10, R3, PT",
+        "@P2 BRA 0x80",
+    )
+    turns = [(line, 6400) for line in ("LDG.E R8, [R10.64]", *adding)]
+    copying = [(line, 6400) for line in COPY]
+    evidence = evidence_of(
+        "S2R R2, SR_TID.X", "ISETP.LT.AND P1, PT, R2, R3, PT", *copying, "MOV R10, R11", *turns, "STG.E [R12.64], R9", "EXIT",
+        block=64,
+    )  # fmt: skip
+    evidence.profile.shapes[0] = replace(evidence.profile.shapes[0], shared_bytes=4096)
+    same, stored = detect_repeated_by_threads(evidence)
+    assert "same values" in same.sentence
+    assert "sum" in same.advice
+    assert "as its shared memory holds" in stored.sentence
+    assert "sum" not in stored.advice
+    assert {site.position for site in same.weights} == {8, 9, 10, 11, 12}
+    assert {site.position for site in stored.weights} == {2, 3, 4, 5, 6}
 
 
 def test_what_each_thread_keeps_in_a_place_of_its_own_is_not_what_others_store():
@@ -164,3 +205,65 @@ def test_threads_without_shared_memory_that_is_known_are_not_said_to_store_too_m
 @pytest.mark.parametrize("meeting", ["BAR.SYNC.DEFER_BLOCKING 0x0", "WARPSYNC R3", "LDS R9, [R4]"])
 def test_what_is_read_before_it_is_stored_anew_counts(meeting):
     assert parts_of_copy(*COPY[:-1], meeting, COPY[-1], turns=64) == (set(), [])
+
+
+MEET = "BAR.SYNC.DEFER_BLOCKING 0x0"
+HELD = "IMAD R20, R0, R0, RZ"
+# Each turn finds what one thread holds in R20, by a sum of zeros and that, and adds its exponential to a sum.
+PICKING = {
+    "test": "ISETP.NE.AND P0, PT, R0, R5, PT",
+    "choose": "FSEL R9, R20, RZ, !P0",
+    "shuffle": "SHFL.BFLY PT, R10, R9, 0x1, 0x1f",
+    "add": "FADD R9, R9, R10",
+    "leave": "@P1 STS [R12], R9",
+    "meet": MEET,
+    "sum": "LDS R13, [UR6]",
+    "use": "MUFU.EX2 R14, R13",
+    "store": "@!P1 STG.E [R4.64], R14",
+    "next": "IADD3 R5, R5, 0x1, RZ",
+    "end": "@P2 BRA 0x20",
+}
+
+
+def picking(turns=64, **changed):
+    lines = [(line, 100 * turns) for line in (PICKING | changed).values() if line]
+    facts = {place: {"acting": 1.0} for place, (line, _) in enumerate(lines, 2) if line.startswith("@P1")}
+    return evidence_of(THREAD, HELD, *lines, "EXIT", block=128, facts=facts)
+
+
+def picked(**changed):
+    return list(detect_picked(picking(**changed)))
+
+
+def test_a_turn_that_only_picks_what_one_thread_holds_is_needed_once_for_all_of_them():
+    (one,) = picked()
+    assert (one.name, one.evidence["turns"]) == ("idle-lanes", 64)
+    assert set(one.weights.values()) == {6400 * (1 - 1 / 64)}
+    (longer,) = picked(turns=256)
+    assert set(longer.weights.values()) == {25600 * (1 - 1 / 128)}  # the block's threads are no more
+
+
+@pytest.mark.parametrize("only_adds", [{}, {"use": "FADD R14, R14, R13", "store": ""}])
+def test_what_only_picks_is_no_sum_that_another_exchange_would_make(only_adds):
+    """As little as threads add up, there is nothing to add up later, or for several turns at once."""
+    adds_up = {"test": "FMUL R15, R20, R5", "choose": "FADD R9, R15, R20"}
+    for changed, others in ((only_adds, 0), (only_adds | adds_up, 1)):
+        evidence = picking(**changed)
+        assert len([*detect_sums_across_threads(evidence), *detect_sums_for_all(evidence)]) == others
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"choose": "FMUL R9, R20, R5"},  # each thread gives what it computes
+        {"choose": "LDG.E R9, [R0.64]"},  # or what it loads
+        {"test": "FSETP.GT.AND P0, PT, R20, R5, PT"},  # or what is large enough: the sum is of several
+        {"choose": "", "test": ""},  # or the same in each turn
+        {"use": "FFMA R14, R20, R13, R14"},  # each thread goes on with what it has besides
+        {"store": "STG.E [R4.64], R0"},  # or stores it
+        {"use": "FADD R20, R20, R13"},  # or changes what the next turn picks from
+        {"meet": "", "leave": ""},  # a warp alone picks by shuffles, or does something else
+    ],
+)
+def test_a_turn_is_needed_where_each_thread_gives_or_makes_something_of_its_own(changed):
+    assert picked(**changed) == []

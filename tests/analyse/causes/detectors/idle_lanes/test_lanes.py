@@ -99,14 +99,33 @@ def test_two_sides_of_a_branch_that_share_a_warp_diverge_and_where_they_meet_is_
     assert ("whose sides are executed" in found.sentence) == (name == "divergent-branches")
 
 
-@pytest.mark.parametrize(("elsewhere", "name"), [(50, "divergent-branches"), (49, "idle-lanes")])
+IN_LOOP = [("FADD R5, R5, R6", 12.0, 800), ("@P0 BRA 0x20", 12.0, 800)]  # eight turns
+
+
+@pytest.mark.parametrize(
+    ("others", "name"),
+    [
+        ([("FMUL R4, R4, R6", 20.0, 50)], "divergent-branches"),
+        ([("FMUL R4, R4, R6", 20.0, 49)], "idle-lanes"),
+        # The other side may have turns of its own, which are no more warps.
+        (
+            [("MOV R7, R2", 20.0, 50), ("FMUL R4, R4, R6", 20.0, 400), ("@P0 BRA 0x50", 20.0, 400)],
+            "divergent-branches",
+        ),
+        (
+            [("MOV R7, R2", 20.0, 49), ("FMUL R4, R4, R6", 20.0, 392), ("@P0 BRA 0x50", 20.0, 392)],
+            "idle-lanes",
+        ),
+        # Rare code with the lanes of the first side says nothing of how often that is come to.
+        ([("FMUL R4, R4, R6", 20.0, 49), ("MOV R7, R2", 12.0, 10)], "idle-lanes"),
+    ],
+)
 def test_code_that_half_as_many_come_to_is_another_side_and_rarer_code_with_the_other_lanes_is_none(
-    elsewhere, name
+    others, name
 ):
-    acting = (32.0, 12.0, 12.0, 20.0, 32.0)
-    facts = {place: {"lanes": count, "acting": count} for place, count in enumerate(acting)}
-    side = (("FADD R4, R4, R6", 100), ("FADD R5, R5, R6", 800))  # the second one in a loop
-    evidence = evidence_of("MOV R1, R2", *side, ("FMUL R4, R4, R6", elsewhere), "EXIT", facts=facts)
+    lines = [("MOV R1, R2", 32.0, 100), ("MOV R5, R2", 12.0, 100), *IN_LOOP, *others, ("EXIT", 32.0, 100)]
+    facts = {place: {"lanes": acting, "acting": acting} for place, (_, acting, _) in enumerate(lines)}
+    evidence = evidence_of(*((text, executed) for text, _, executed in lines), facts=facts)
     (found,) = [
         one for one in lanes.detect_idle_lanes(evidence) if "FADD" in {site.opcode for site in one.weights}
     ]

@@ -107,3 +107,36 @@ STORED = {
 def test_what_is_only_stored_is_for_the_lanes_that_store(changed, behind, found):
     first = ("I2FP.F32.S32 R21, R20",)  # of its own index, so that it is not made of what is loaded
     assert bool(parts(made_of({**STORED, **changed}, first, behind))) == found
+
+
+@pytest.mark.parametrize(("executed", "part"), [(800.0, 1 / 2), (600.0, 1 / 3), (400.0, 0.0)])
+def test_what_a_branch_passes_by_in_some_turns_serves_the_lanes_with_an_element_in_the_others(executed, part):
+    evidence = made()
+    (scale,) = [site for site in evidence.sites if site.instruction.name == "FMUL"]
+    scale.executed = executed
+    assert find_turns_for_few(evidence)[scale] == pytest.approx(part)
+
+
+@pytest.mark.parametrize(("lanes_inside", "found"), [(HALF, True), (ALL, False)])
+def test_the_loops_in_a_turn_access_for_lanes_with_an_element_too(lanes_inside, found):
+    """An access of the turn itself is for the elements that its loop leaves over."""
+    inner = {"inner": ("LDG.E R8, [R2]", lanes_inside), "again": ("@P3 BRA 0x20", ALL)}
+    evidence = made_of({**inner, **STORED}, ("I2FP.F32.S32 R21, R20",))
+    assert bool(parts(evidence)) == found
+
+
+@pytest.mark.parametrize(
+    ("computing", "says"),
+    [(ONE, "One lane of a warp does all"), (ALL, "In each turn of a loop, at most half")],
+)
+def test_lanes_past_which_a_branch_leads_do_not_compute(computing, says):
+    evidence = made(
+        load=("LDG.E R4, [R2]", ONE),
+        exchange=("IADD3 R5, R5, 0x1, RZ", ALL),
+        largest=("FMNMX R5, R4, R4, !PT", ALL),
+    )
+    for site in evidence.sites:
+        if site.kind in ("fp32", "global load"):
+            site.lanes = site.acting = min(site.acting, computing)
+    (candidate,) = detect_idle_lanes(evidence)
+    assert candidate.sentence.startswith(says)

@@ -69,6 +69,24 @@ def test_the_fast_forms_that_are_named_are_those_of_what_the_kernel_evaluates(li
     assert found_in(*lines, of_function=len(lines)).advice.startswith(named)
 
 
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        (SINE, "Use the fast form (`libdevice.fast_sinf` or `libdevice.fast_cosf`), or look values up."),
+        (
+            POWER,
+            "Use the fast form (`libdevice.fast_powf`), multiply instead of `libdevice.pow`, or look values up.",
+        ),
+        (
+            ["FFMA R7, R6, R7, -0.0013887316", *["FFMA R7, R6, R7, R8"] * 20],
+            "",
+        ),  # no name: what is said of all functions
+    ],
+)
+def test_triton_has_other_names_for_the_fast_forms(lines, named):
+    assert found_in(*lines, of_function=len(lines)).in_triton == named
+
+
 def test_the_reciprocal_of_a_root_is_one_fast_form():
     def advice(divisor):
         lines = [*ROOT, f"IADD3 R10, {divisor}, 0x1800000, RZ", *["FFMA R11, R11, R12, R13"] * 16]

@@ -86,6 +86,46 @@ def test_the_greatest_of_the_greatest_is_found_after_the_loop_too():
     assert found(add="FMNMX R10, R8, R10, !PT", sum="FMNMX R4, R12, R4, !PT")
 
 
+ADDED = "@!P2 REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR4][R16.64], R10"
+# Each lane computes its own values from what it holds, and one lane adds the sum of all to a place of the turn's own.
+IN_MEMORY = {**IN_A_WARP, "load": "I2FP.F32.S32 R8, R3", "sum": f"{ADDED}; IADD3 R16, R16, 0x4, RZ"}
+
+
+def found_in_memory(lanes=1.0, turns=64, **changed):
+    lines = [line for one in {**TURN, **IN_MEMORY, **changed}.values() if one for line in one.split("; ")]
+    at = next(place for place, line in enumerate(lines, start=1) if "ATOM" in line or "RED" in line)
+    executed = ((line, 100.0 * turns) for line in lines)
+    evidence = evidence_of("MOV R4, RZ", *executed, "EXIT", facts={at: {"acting": lanes, "lanes": lanes}})
+    return list(sums_across_threads.detect_sums_across_threads(evidence))
+
+
+def test_threads_exchange_their_roles_where_each_turn_has_a_sum_of_its_own_in_memory():
+    (one,) = found_in_memory()
+    assert [site.instruction.name for site in one.weights] == ["SHFL", "FADD", "REDG"]
+    assert "one of them adds the result to what is in memory" in one.sentence
+    assert one.advice.startswith("Exchange the roles")
+
+
+def test_turns_that_add_to_one_place_in_memory_can_do_so_once():
+    (one,) = found_in_memory(sum=ADDED)
+    assert one.advice.startswith("Let each thread add up its own values in the loop")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"lanes": 2.0},  # more than one lane of each warp updates
+        {"sum": f"{ADDED.replace('ADD', 'MAX')}; IADD3 R16, R16, 0x4, RZ"},  # no sum
+        {"sum": "ATOMG.E.ADD.STRONG.GPU PT, R12, desc[UR4][R16.64], R10; IADD3 R16, R16, 0x4, RZ"},  # the old value counts
+        {"sum": f"{ADDED}; IADD3 R16, R16, R10, RZ"},  # the sum says where the next one goes
+        {"load": TURN["load"]},  # rows, which lanes load side by side
+        {"turns": 31},  # too few for the lanes of a warp to share out
+    ],
+)  # fmt: skip
+def test_an_exchange_for_an_update_that_threads_could_not_make_alone_stays(changed):
+    assert found_in_memory(**changed) == []
+
+
 RESCALED = {
     "load": "LDG.E R8, [R2]",
     "high": "SHFL.BFLY PT, R10, R8, 0x10, 0x1f; FMNMX R10, R8, R10, !PT",

@@ -111,7 +111,7 @@ def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(l
     figures = {"waves": 0.5, "sms": 132.0}
     evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}}, grid=64, figures=figures)
     (candidate,) = grid.detect_small_grid(evidence)
-    assert ("Each turn of a loop stores results of its own" in candidate.advice) is shared_out
+    assert ("No turn of a loop needs what another one has computed" in candidate.advice) is shared_out
 
 
 def test_a_hash_that_adds_is_no_running_count():
@@ -238,13 +238,33 @@ def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
     assert [one.saves for one in found] == ([] if saves is None else [pytest.approx(saves)])
 
 
+@pytest.mark.parametrize(("executed", "explained"), [(1e9 / 8, 31 / 32), (1e9 / 4, 0.0)])
+def test_warps_that_pass_by_what_one_lane_of_their_block_does_in_each_turn_are_for_idle_lanes(
+    executed, explained
+):
+    """Seven of eight places are empty, and half of the samples are where one of eight warps works in each turn, or two of them."""
+    turn = [(BY_DATA[0], 1e9), (BY_DATA[1], 1e9), ("FADD R4, R4, R6", executed), (BY_DATA[2], 1e9)]
+    evidence = evidence_of(
+        *turn,
+        figures={"occupancy_pct": 12.5, "occupancy_limit_pct": 100.0, "waves": 20.0},
+        busy=dict.fromkeys(BUSY, 0.0),
+        waits={"long_scoreboard": 1.0},
+        facts={2: {"lanes": 1.0}},
+    )
+    for site in (evidence.sites[0], evidence.sites[2]):
+        site.instruction = replace(site.instruction, samples=50)
+    (candidate,) = grid.detect_imbalance(evidence)
+    assert candidate.saves == pytest.approx(7 / 8 * (1 - 0.5 * explained))
+
+
 @pytest.mark.parametrize(("lanes", "explained"), [(1.0, 31 / 32), (32.0, 0.0)])
 def test_warps_that_have_ended_while_one_lane_of_their_block_works_on_are_for_idle_lanes(lanes, explained):
-    """Half of the places are empty, and half of the samples are behind the exit of all warps but one of each block."""
+    """Half of the places are empty, and half of the samples are of the one of the two warps of each block that passes an exit."""
     evidence = evidence_of(
-        *BY_DATA,
-        ("@P0 EXIT", 1e9 + 1),
+        *((line, 1e6) for line in BY_DATA),
+        ("@P0 EXIT", 2000),
         ("FADD R4, R4, R6", 1000),
+        block=64,
         figures={"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0},
         busy=dict.fromkeys(BUSY, 0.0),
         waits={"long_scoreboard": 1.0},

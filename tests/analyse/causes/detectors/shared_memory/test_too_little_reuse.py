@@ -85,6 +85,35 @@ def test_where_a_loop_reuses_what_it_loads_a_load_beside_it_counts_for_nothing()
 
 
 @pytest.mark.parametrize(
+    ("loads", "multiply", "products", "part"),
+    [
+        ("LDS.64", "DFMA", 1, 1 - 0.5 / (8 / 5)),  # a column of eight: one load of 8 bytes, and four of 16
+        ("LDS.64", "DFMA", 4, 1 - 2 / (64 / 12)),  # a tile of 8 x 8: eight loads of 8 bytes, and four of 16
+        ("LDS.64", "DFMA", 6, 0.0),
+        ("LDS", "FFMA", 4, 1 - 2 / 6.4),
+        ("LDS", "FFMA", 6, 1 - 3 / 6.4),
+    ],
+)
+def test_doubles_are_multiplied_as_floats_are_and_take_twice_the_loads_of_16_bytes(
+    loads, multiply, products, part
+):
+    turn = (
+        f"{loads} R4, [R2]",
+        f"{loads} R6, [R3]",
+        *(f"{multiply} R{20 + 2 * one}, R4, R6, R{20 + 2 * one}" for one in range(products)),
+    )
+    (candidate,) = detect_too_little_reuse(
+        evidence_of("MOV R3, RZ", *((line, 1000.0) for line in (*turn, LOOP)))
+    )
+    assert candidate.evidence["fmas_per_shared_load"] == products / 2
+    assert candidate.effect.resources["lsu"] == pytest.approx(part)
+    assert (
+        f"a tile of 8 x 8 results a thread, each feeds {8 if multiply == 'DFMA' else 16}."
+        in candidate.sentence
+    )
+
+
+@pytest.mark.parametrize(
     ("passes", "products", "part"),
     [
         (400.0, 8, 1 / 2),  # a load of 16 bytes, and half of what a tile of 8 x 8 makes of each of its passes

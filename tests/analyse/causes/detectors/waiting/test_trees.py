@@ -167,12 +167,16 @@ def test_a_tree_of_which_a_turn_needs_more_than_one_value_stays(changed):
 
 def test_what_is_stored_in_another_array_is_not_what_the_next_turn_loads():
     array = (*ADDRESSES, "LDC.64 R2, c[0x0][0x210]")
-    other = [("@P3 LDC.64 R2, c[0x0][{}]", ONE), ("@P3 STG.E [R2], R12", ONE)]
-    end = ("@P0 BRA 0x50", ALL)
+    other = [("@P3 LDC.64 R2, c[0x0][{}]", ONE), ("@P3 STG.E [R2.64], R12", ONE)]
+    load, end = ("LDG.E R8, [R2.64]", ALL), ("@P0 BRA 0x50", ALL)
 
     def stored_in(parameter):
         return found(
-            before=array, use=[(line.format(parameter), lanes_) for line, lanes_ in other], next=None, end=end
+            before=array,
+            load=load,
+            use=[(line.format(parameter), lanes_) for line, lanes_ in other],
+            next=None,
+            end=end,
         )
 
     assert stored_in("0x218")

@@ -1,5 +1,7 @@
 """Functions of the compiler, which a kernel calls where hardware has no instruction."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import evidence_of
 
@@ -37,3 +39,13 @@ def test_a_function_with_lines_of_its_own_is_the_users():
     """The compiler gives those of its functions the line of the kernel's end."""
     assert not find_compiler_functions(evidence_of(*CALLS, *FUNCTION))
     assert find_compiler_functions(evidence_of(*CALLS, *FUNCTION, line=7))
+
+
+@pytest.mark.parametrize(("line", "found"), [(4, True), (3, False)])
+def test_the_end_of_the_kernel_is_its_last_line_even_if_all_threads_leave_before(line, found):
+    calls = [(call.replace("0x30", "0x40"), executed) for call, executed in CALLS]
+    evidence = evidence_of(*calls, ("EXIT", 0), *FUNCTION)
+    ran = tuple(site for site in evidence.sites if site.executed)
+    for site in ran[-len(FUNCTION) :]:
+        site.instruction = replace(site.instruction, line=line)
+    assert bool(find_compiler_functions(replace(evidence, sites=ran))) == found

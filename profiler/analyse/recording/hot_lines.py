@@ -1,0 +1,66 @@
+"""Lists the source lines where a kernel's warps wait most often.
+
+A `Run` and the profile of a kernel in; a list of `HotLine` out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from profiler.analyse.code.called_functions import last_lines_of_called_functions
+from profiler.analyse.recording.profile import Profile
+from profiler.analyse.recording.source_lines import SourceLine, find_source_lines
+from profiler.catalog.metrics import READY
+from profiler.text import place_name
+
+if TYPE_CHECKING:
+    from profiler.store.runs.run import Run
+
+_MOST_LINES, _MOST_STALLS = 5, 3
+
+
+class HotLine(Struct, frozen=True):
+    """A source line with its share of the kernel's samples, and the share of each main reason to wait in its own samples.
+
+    `ready_pct` of its samples found a warp that could go on. `of_called` says that most are in functions that the compiler calls.
+    """
+
+    file: str
+    line: int
+    share_pct: float
+    stalls: dict[str, float]
+    text: str | None
+    ready_pct: float = 0.0
+    of_called: bool = False
+
+
+def list_hot_lines(run: Run, profile: Profile) -> list[HotLine]:
+    """Returns the lines of a kernel where warps wait most often, each with its main reasons; nothing without samples of lines."""
+    sections = run.manifest.sections
+    if sections and "SourceCounters" not in sections:  # which samples: reading the lines would be for nothing
+        return []
+    found = find_source_lines(run, profile.kernel)
+    if found is None or not found.samples:
+        return []
+    lines = sorted((one for one in found.lines if one.samples), key=lambda one: -one.samples)
+    of_called = last_lines_of_called_functions(profile.code) if profile.code else set()
+    return [
+        _hot_line(one, found.samples, place_name(one.file, one.line) in of_called)
+        for one in lines[:_MOST_LINES]
+    ]
+
+
+def _hot_line(line: SourceLine, samples: int, of_called: bool) -> HotLine:
+    shares = {why: 100 * count / line.samples for why, count in line.stalls.items()}
+    waits = [one for one in shares.items() if one[0] not in READY]
+    return HotLine(
+        file=line.file,
+        line=line.line,
+        share_pct=100 * line.samples / samples,
+        stalls=dict(waits[:_MOST_STALLS]),
+        text=line.text.strip() if line.text else None,
+        ready_pct=sum(shares.get(why, 0.0) for why in READY),
+        of_called=of_called,
+    )
