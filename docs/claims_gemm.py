@@ -283,8 +283,8 @@ GEMM = (
     Claim("G19", "Operands in registers save up to 128 loads a k-step down to 16.", "prof compare --ladder gemm-variants 3 4", _hoisting),
     Claim("G20", "A square tile gives the most FMAs for a load; 16 x 4 gives 3.2.", "prof compare --ladder gemm-variants 1 5", _square),
     Claim("G21", "A tile of 16 x 16 a thread spills, and falls off a cliff.", "prof compare --ladder gemm-variants 1 6", _spills),
-    Claim("G22", "Blocks of 64 x 64 land in the high sixties of cuBLAS too.", "prof ladder --ladder gemm-variants", _small_block),
+    Claim("G22", "Blocks of 64 x 64 land in the high sixties of cuBLAS too.", "prof ladder gemm-variants", _small_block),
     Claim("G23", "Kernel 1 is bound by device memory.", "prof show 1 --full", _bound_by_hbm),
     Claim("G24", "The inner loop of kernel 5 is mostly multiply-adds.", "prof sass 5", _mostly_fma),
-    Claim("G25", "A load from shared memory takes 20 to 30 cycles, and one from device memory hundreds.", "prof ladder --ladder latency", _latency),
+    Claim("G25", "A load from shared memory takes 20 to 30 cycles, and one from device memory hundreds.", "prof ladder latency", _latency),
 )  # fmt: skip

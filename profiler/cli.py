@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from profiler.commands.shared.misuse import show_within_window
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOption, LadderOption
 from profiler.commands.shared.streams import Unwritable, discard_output, has_answered, prepare_streams
 from profiler.commands.shared.verb import Verb, with_its_options
@@ -42,6 +42,8 @@ _GC_THRESHOLD = 500_000
 _FLAGS = ("--quiet", "-q", "--verbose", "-v", "--no-pager")
 
 
+# The verbs stand in the folders of `profiler.commands`, and so they do in the help.
+HEADINGS = {"reading": "Read", "measuring": "Measure", "storing": "Keep and share"}
 VERBS = {
     # verb: its module in `profiler.commands`, with a function of the same name; and the first line of its help
     "show": ("reading.show", "Show one recording: why it takes so long, and what to try."),
@@ -51,23 +53,23 @@ VERBS = {
     "sass": ("reading.sass", "Show the machine code of a hot loop, or of two side by side."),
     "report": ("reading.report", "Write a page: one HTML file with everything in it."),
     "list": ("reading.list_runs", "List what is stored."),
+    "query": ("reading.query", "Ask the stored runs anything, in SQL."),
+    "causes": ("reading.causes", "Print the causes that a diagnosis may name, or one of them."),
+    "metrics": ("reading.metrics", "Print the catalogue of metrics, or one of them."),
+    "presets": ("reading.presets", "Print the presets of `prof collect`."),
+    "notebook": ("reading.notebook", "List, open or write a notebook over recorded runs."),
+    "mcp": ("reading.mcp", "Serve these answers to coding agents, read-only."),
+    "doctor": ("measuring.doctor", "Check what works on this machine, and say how to repair the rest."),
     "collect": ("measuring.collect", "Measure kernels: build, verify, time, profile and store them."),
-    "ingest": ("storing.ingest", "Store reports as runs, in Parquet."),
-    "worker": ("storing.worker", "Lend this host's GPUs to a cluster until Ctrl-C."),
-    "export": ("storing.export", "Write a run's reports for the Nsight Compute UI."),
-    "compact": ("storing.compact", "Pack many small runs into few files."),
-    "fsck": ("storing.fsck", "Examine everything that is stored; repair it with --repair."),
     "build": ("measuring.build", "Compile what changed, with a record beside each binary."),
     "verify": ("measuring.verify", "Check every kernel's result against its reference."),
     "time": ("measuring.time_kernels", "Time every kernel without the profiler; store the timings."),
     "tune": ("measuring.tune", "Find the fastest values of a kernel's parameters."),
-    "query": ("reading.query", "Ask the stored runs anything, in SQL."),
-    "causes": ("reading.causes", "Print the causes that a diagnosis may name, or one of them."),
-    "metrics": ("reading.metrics", "Print the catalogue of metrics, or one of them."),
-    "doctor": ("measuring.doctor", "Check what works on this machine, and say how to repair the rest."),
-    "presets": ("reading.presets", "Print the presets of `prof collect`."),
-    "notebook": ("reading.notebook", "List, open or write a notebook over recorded runs."),
-    "mcp": ("reading.mcp", "Serve these answers to coding agents, read-only."),
+    "ingest": ("storing.ingest", "Store reports as runs, in Parquet."),
+    "export": ("storing.export", "Write a run's reports for the Nsight Compute UI."),
+    "compact": ("storing.compact", "Pack many small runs into few files."),
+    "fsck": ("storing.fsck", "Examine everything that is stored; repair it with --repair."),
+    "worker": ("storing.worker", "Lend this host's GPUs to a cluster until Ctrl-C."),
 }
 
 
@@ -106,17 +108,20 @@ class _Verbs(TyperGroup):
         return list(VERBS)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(verb, text) for verb, (_, text) in VERBS.items()])
+        widest = max(map(len, VERBS))
+        for folder, heading in HEADINGS.items():
+            verbs = {verb: text for verb, (place, text) in VERBS.items() if place.startswith(f"{folder}.")}
+            with formatter.section(heading):
+                formatter.write_dl([(verb.ljust(widest), text) for verb, text in verbs.items()])
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        with _quiet_pipe(), _told_as_json():  # prints the help
+        with _quiet_pipe(), _told_as_any_error():  # prints the help
             return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
         with _quiet_pipe():
             try:
-                with _told_as_json():
+                with _told_as_any_error():
                     return super().invoke(ctx)
             except KeyboardInterrupt:  # Typer would end without a word
                 _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
@@ -133,15 +138,18 @@ def _quiet_pipe() -> Iterator[None]:
 
 
 @contextmanager
-def _told_as_json() -> Iterator[None]:
-    """Prints what Typer says about a mistyped command as JSON too, where JSON was asked for, and else within the window."""
+def _told_as_any_error() -> Iterator[None]:
+    """Raises what Typer says of a mistyped command as a WrongTurn, which `main` tells in the form of every other error."""
     try:
         yield
-    except Exception as error:  # of a class that Typer keeps to itself
-        if hasattr(error, "format_message") and getattr(error, "exit_code", 0) == _USAGE:
-            _print_as_json(ProfError(error.format_message()), sys.argv[1:], _USAGE)
-            show_within_window(error)
-        raise
+    except Exception as raised:
+        error: Any = raised  # of a class that Typer keeps to itself
+        text = error.format_message() if getattr(error, "exit_code", 0) == _USAGE else ""
+        if not text or "\n" in text:  # several lines are the help that `prof` alone prints
+            raise
+        verb = error.ctx.command_path if error.ctx else "prof"
+        remedy = None if isinstance(error, Misuse) else f"`{verb} --help` shows what it takes."
+        raise WrongTurn(text[:1].lower() + text[1:], remedy) from None
 
 
 app = typer.Typer(
@@ -226,7 +234,7 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
     except WrongTurn as turn:
-        mistyped = ProfError(str(turn))
+        mistyped = ProfError(turn.message, remedy=turn.remedy)
         _print_as_json(mistyped, words, _USAGE)
         _fail(mistyped, _USAGE, verbose=False)
     except Exception as error:

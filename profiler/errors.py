@@ -220,7 +220,7 @@ class CheckUndecided(ComparisonError, exit_code=80):
 class LadderError(ProfError, exit_code=43): ...
 
 class LadderNotFound(LadderError, exit_code=44):
-    remedy = "Go to the folder that holds `kernels/`, or give the file: " + Spoken("--ladder path/to/ladder.toml.", "prof.ladder('path/to/ladder.toml').")
+    remedy = "Ladders come with the repository of prof, not with its package. Go to a folder that holds `kernels/`, or give the file: " + Spoken("--ladder path/to/ladder.toml.", "prof.ladder('path/to/ladder.toml').")
 
 class LadderInvalid(LadderError, exit_code=45):
     remedy = "`kernels/README.md` describes the file, with a complete example."
@@ -285,7 +285,7 @@ class ProfiledAlready(MeasureError, exit_code=72):
     remedy = "Start it without ncu or another profiler around it: prof starts ncu itself where it measures."
 
 class NothingProfiled(MeasureError, exit_code=65):
-    remedy = "Choose among the kernels above with " + Spoken("--kernel-regex, and check --launch-skip.", "kernel_name=PATTERN.")
+    remedy = "Choose among the kernels above with " + Spoken("--kernel-name, and check --launch-skip.", "kernel_name=PATTERN.")
 
 class LaunchesMissing(MeasureError, exit_code=66):
     remedy = "Ask for fewer with `--launches`, " + Spoken("skip fewer with --launch-skip, or let the program launch more.", "or let the function launch more.")

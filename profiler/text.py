@@ -11,7 +11,7 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from operator import eq
 from pathlib import Path
@@ -293,6 +293,17 @@ def _escaped(character: str) -> str:
     if code < 0x100:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def names_like(name: str, known: Iterable[str], most: int = 1, at_least: float = 0.6) -> list[str]:
+    """Returns the known names that a person may have meant by this one, the most alike first; capitals do not matter.
+
+    What is `at_least` so much alike counts, where 1 is the name itself.
+    """
+    from difflib import get_close_matches  # which only errors need
+
+    meant = {one.lower(): one for one in known}
+    return [meant[one] for one in get_close_matches(name.lower(), meant, n=most, cutoff=at_least)]
 
 
 def natural_order(text: str) -> list[str | int]:

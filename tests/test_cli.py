@@ -38,7 +38,7 @@ def test_without_a_verb_the_help_is_shown(prof_here):
 def test_without_a_verb_a_terminal_shows_the_help_as_it_is_laid_out(prof_here, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     lines = prof_here().stderr.splitlines()
-    assert "Commands:" in lines
+    assert "Read:" in lines
     assert "  compare   Compare two kernels: what changed, and how surely." in lines
 
 
@@ -47,6 +47,19 @@ def test_the_root_help_lists_every_verb_and_shows_an_example(prof_here):
     assert all(f"\n  {verb} " in page for verb in VERBS)
     assert "prof compare a.ncu-rep b.ncu-rep" in page
     assert page.index("\n  show ") < page.index("\n  compare "), "who has one report begins with show"
+
+
+def test_the_root_help_groups_the_verbs_by_what_they_are_for(prof_here):
+    *_, read, measure, keep, _ = prof_here("--help").stdout.split("\n\n")
+    groups = {
+        group.splitlines()[0]: {line.split()[0] for line in group.splitlines()[1:]}
+        for group in (read, measure, keep)
+    }
+    assert list(groups) == ["Read:", "Measure:", "Keep and share:"]
+    assert set().union(*groups.values()) == set(VERBS)
+    assert {"show", "compare", "query"} <= groups["Read:"]
+    assert {"doctor", "collect", "tune"} <= groups["Measure:"]
+    assert {"ingest", "compact"} <= groups["Keep and share:"]
 
 
 def examples_of(verb):
@@ -89,12 +102,15 @@ def test_the_root_help_says_of_a_verb_what_its_own_help_begins_with():
 def test_an_option_without_its_value_says_what_it_takes(prof_here):
     result = prof_here("mcp", "--skill")
     assert result.returncode == 2
-    assert "Option '--skill' requires an argument: FILE. Write a skill file" in result.stderr
+    assert "option '--skill' requires an argument: FILE. Write a skill file" in result.stderr
 
 
 def test_a_letter_behind_that_of_an_option_is_an_unknown_option(prof_here):
     result = prof_here("collect", "-hz", "./a.out")
-    assert (result.returncode, result.stderr.splitlines()[-1]) == (2, "Error: No such option: -z")
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (
+        2,
+        "      `prof collect --help` shows what it takes.",
+    )
 
 
 def test_a_verb_that_is_misspelt_gets_the_nearest_ones(prof_here):
@@ -145,7 +161,7 @@ def test_python_dash_m_is_prof():
         (["metrics", "nothing like this"], 40, "prof metrics"),
         (["query", "select"], 41, "Parser Error"),
         (["--runs", "{tmp}/new", "ingest", "{tmp}/empty.ncu-rep", "{reports}/range.ncu-rep"], 42, "1 of 2"),
-        (["unknown"], 2, "No such command"),
+        (["unknown"], 2, "no such command"),
         (["compare", "5", "6", "--unknown"], 2, "--unknown"),
         (["compare", "5", "6", "--format", "xml"], 2, "xml"),
         (["ingest"], 2, "REPORT"),
@@ -270,7 +286,7 @@ def test_quiet_leaves_results_and_errors(prof_here, reports, tmp_path):
         ("collect --ncu-option --kernel -q", ["-q"]),
         ("collect --name list -- ./mine -v", []),
         ("collect --ncu-option=-q --verbose", ["--verbose"]),
-        ("collect --force -q", ["-q"]),
+        ("collect --again -q", ["-q"]),
         ("compare -k -v 5 6", []),
     ],
 )

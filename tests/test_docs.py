@@ -181,7 +181,9 @@ def test_the_ladders_that_are_counted_are_those_that_there_are():
     assert all(f"`{name}`" in claims for name in apart)
     assert (len(ladders - apart), len(apart)) == (16, 6)
     for page in (README, DOCS / "ladders.md"):
-        assert re.search(r"Sixteen ladders come\s+with `prof`.*[Ss]ix more", page.read_text(), re.S), page
+        assert re.search(r"Sixteen ladders are in th\w+ repository.*[Ss]ix more", page.read_text(), re.S), (
+            page
+        )
 
 
 # What a reader types
@@ -203,6 +205,17 @@ def test_the_walk_above_sees_the_commands_of_every_kind():
     shown = [command.split()[1] for page in PAGES for command in commands(page)]
     assert set(GROUP.commands) <= set(shown)
     assert len(shown) > 150
+
+
+def test_the_sql_of_the_readme_answers_what_the_text_promises(prof_recorded):
+    """All of the shared memory, static and dynamic, of kernels in the order of their names."""
+    (asked,) = (shlex.split(one)[1:] for one in commands(README) if one.startswith("prof query "))
+    lines = prof_recorded(*asked, "--format", "csv").stdout.splitlines()
+    header, *rows = (line.split(",") for line in lines)
+    assert header == ["name", "registers", "shared_bytes"]
+    shared = {name: int(number) for name, _, number in rows}
+    assert list(shared) == sorted(shared)
+    assert min(shared["gemm-6"], shared["gemm-12"]) > 0, "the one is static, and the other dynamic"
 
 
 def test_every_verb_is_explained_by_a_page_that_the_index_names():

@@ -2,10 +2,12 @@
 
 import math
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
 
+import profiler
 from profiler.present.style import readable_unit
 from profiler.text import (
     change_text,
@@ -17,6 +19,7 @@ from profiler.text import (
     lines_of_first,
     listed,
     mean_count,
+    names_like,
     number,
     printable,
     relative,
@@ -305,3 +308,18 @@ def test_what_is_not_all_of_a_whole_is_not_100_percent_of_it_and_what_is_somethi
 @pytest.mark.parametrize(("pct", "text"), [(47.2, "47"), (99.6, "> 99"), (100.0, "> 99")])
 def test_no_change_saves_all_of_the_time(pct, text):
     assert saving(pct) == text
+
+
+def test_a_name_that_is_not_there_is_taken_for_those_that_look_like_it():
+    known = ("compare", "compact", "collect", "Ladder")
+    assert names_like("compre", known) == ["compare"]
+    assert names_like("comparc", known, most=3) == ["compare", "compact"]
+    assert names_like("LADER", known) == ["Ladder"], "whatever the capitals"
+    assert names_like("softmax", known) == []
+    assert names_like("compact", known, at_least=1) == ["compact"]
+
+
+def test_no_module_looks_for_names_by_itself():
+    """So that one place decides what is near enough to be suggested."""
+    modules = Path(profiler.__file__).parent.rglob("*.py")
+    assert [path.name for path in modules if "get_close_matches" in path.read_text()] == ["text.py"]

@@ -9,7 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, get_args
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 ALWAYS = math.inf
 
@@ -36,3 +40,14 @@ class Importance:
     # A field that names what is left out here, and how.
     instead: tuple[str, Callable[[Any], Any]] | None = None
     parts: Mapping[str, Importance] = field(default_factory=dict)
+
+
+@lru_cache
+def importances_of(cls: type[Struct]) -> dict[str, Importance]:
+    """Returns what the class of a finding declares, by field."""
+    return {
+        member.name: one
+        for member in fields(cls)
+        for one in get_args(member.type)
+        if isinstance(one, Importance)
+    }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -43,7 +43,7 @@ def list_stored(
 ) -> Listing:
     """Returns every run of a name; without a name, the newest run of each name, and the ladder's kernels if asked for.
 
-    A name that no run has is an error, as in every other question. An agent also gets the reports within its reach.
+    What was recorded last comes first.     A name that no run has is an error, as in every other question. An agent also gets the reports within its reach.
     """
     store = store or settings.open_store()
     require_ladder(settings, lambda: store)
@@ -51,7 +51,9 @@ def list_stored(
     if name is not None and not run_ids:
         raise _no_such_run(store, name, settings)
     ladder = readable_ladder(settings) if with_kernels and name is None else None
-    shown = _newest_of_names(run_ids) if name is None else [(run_id, None) for run_id in run_ids]
+    shown = (
+        _newest_of_names(run_ids) if name is None else [(run_id, None) for run_id in _newest_first(run_ids)]
+    )
     store.read_ahead(run_id for run_id, _ in shown)
     runs = [_row_of(run_id, _read(store, run_id), count) for run_id, count in shown]
     damaged = [error.message for error in store.left_out.values()]
@@ -89,11 +91,16 @@ def _reports_within(reach: Reach | None) -> list[str]:
 
 
 def _newest_of_names(run_ids: Sequence[RunId]) -> list[tuple[RunId, int]]:
-    """Returns the newest run of each name, and how many that name has."""
-    by_name: dict[str, list[RunId]] = defaultdict(list)
-    for run_id in run_ids:
-        by_name[run_id.name].append(run_id)
-    return [(by_name[name][-1], len(by_name[name])) for name in sorted(by_name, key=natural_order)]
+    """Returns the newest run of each name, and how many that name has; the newest of all first. The runs come oldest first."""
+    counts = Counter(run_id.name for run_id in run_ids)
+    newest = {run_id.name: run_id for run_id in run_ids}
+    return [(run_id, counts[run_id.name]) for run_id in _newest_first(newest.values())]
+
+
+def _newest_first(run_ids: Iterable[RunId]) -> list[RunId]:
+    """Returns the runs by their time; those of one second by their names."""
+    by_name = sorted(run_ids, key=lambda one: natural_order(one.name))
+    return sorted(by_name, key=lambda one: one.time, reverse=True)
 
 
 def _on(store: RunStore, is_meant: Callable[[str], bool], gpu: str | None) -> list[RunId]:
@@ -119,7 +126,7 @@ def _on(store: RunStore, is_meant: Callable[[str], bool], gpu: str | None) -> li
 
 
 def derive_overview(store: RunStore, settings: Settings, longer_than: int) -> StoreOverview | None:
-    """Returns a row for each ladder, by name, and one for each name of no ladder, newest first; None for so many names or fewer.
+    """Returns a row for each ladder, and one for each name of no ladder, both newest first; None for so many names or fewer.
 
     The GPUs of a ladder come from the newest run of each of its names: only these manifests are read.
     """
@@ -146,9 +153,9 @@ def derive_overview(store: RunStore, settings: Settings, longer_than: int) -> St
             ", ".join(sorted({short_gpu(gpu) for _, manifest in found for gpu in manifest.gpus})),
             _title(name, settings),
         )
-        for name, found in sorted(by_ladder.items(), key=lambda one: natural_order(one[0]))
+        for name, found in by_ladder.items()  # in the order of their newest runs
     ]
-    return StoreOverview(ladders, sorted(others, key=lambda row: str(row["recorded"]), reverse=True))
+    return StoreOverview(ladders, others)
 
 
 def _title(ladder: str, settings: Settings) -> str:

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+import msgspec
+
+from profiler.analyse.causes.cause import FullerRun
 from profiler.analyse.ladder.climb import derive_stalls
 from profiler.analyse.recording.kernel_choice import (
     choose_kernel,
@@ -33,9 +36,12 @@ from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import diagnose_once, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import KernelNotFound, ReportError, RunUnusable
+from profiler.store.runs.manifest import Manifest
+from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
+_SAMPLED = "SourceCounters"  # the section of accesses and of samples, which only presets for a diagnosis have
 
 
 @dataclass(frozen=True)
@@ -175,6 +181,9 @@ def _show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bo
             settings.progress(f"examining {len(sheets) + 1} of {len(kernels)} kernels")
         sheets.append(sheet_of(run, kernel, settings, full=full))
     settings.progress("")
+    if any(one.causes_unseen for one in sheets):
+        fuller = find_fuller_run(run, settings)
+        sheets = [msgspec.structs.replace(one, fuller_run=fuller) for one in sheets]
     sheets.sort(key=lambda one: -(one.total_ns or 0.0))
     return RecordingOverview(run, sheets, timing_of(run, settings) if run.table("timings").num_rows else None)
 
@@ -200,6 +209,34 @@ def find_hot_lines(
 def find_lines(run: Run, kernel_name: str | None) -> SourceLines | None:
     """Returns the instructions and stalls of each source line of one kernel, or None if the run holds no lines."""
     return find_source_lines(run, choose_kernel(run, kernel_name)) if run.manifest.is_profiled else None
+
+
+def find_fuller_run(run: Run, settings: Settings) -> FullerRun | None:
+    """Returns the newest run of the same rung, workload and GPU that holds all evidence for a diagnosis; None if there is none.
+
+    It looks only among the runs of the rung with other presets: their names say what they are, so that few are opened.
+    """
+    manifest = run.manifest
+    if not run.stored or manifest.ladder is None or manifest.kernel is None:
+        return None
+    store = settings.open_store()
+    ids = store.ids()
+    names = set(names_of_kernel(manifest.kernel, manifest.ladder, {one.name for one in ids}))
+    others = [one for one in ids if one.name in names - {manifest.name}][-_MOST_ALIKE:]
+    store.read_ahead(others)
+    seen: set[str] = set()  # an older run of a name goes by its id
+    for run_id in reversed(others):
+        with suppress(RunUnusable):  # as it was not asked for, its damage is not reported
+            other = store.open(run_id).manifest
+            if _SAMPLED in other.sections and _same_work(other, manifest):
+                return FullerRun(run_id.name if run_id.name not in seen else str(run_id), other.recorded)
+        seen.add(run_id.name)
+    return None
+
+
+def _same_work(one: Manifest, other: Manifest) -> bool:
+    kernels = [{kernel.name for kernel in manifest.kernels} for manifest in (one, other)]
+    return kernels[0] == kernels[1] and (one.workload, one.gpus) == (other.workload, other.gpus)
 
 
 def find_other_workloads(source: str, run: Run, settings: Settings) -> list[str]:

@@ -7,12 +7,12 @@ A utilisation has no better direction: a busier pipe may be progress or waste, a
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from profiler.errors import MetricNotFound
+from profiler.text import names_like
 
 Direction = Literal["lower", "higher"]
 
@@ -314,5 +314,5 @@ def derivation(metric: Metric) -> str:
 def nearest_hint(name: str, known: Sequence[str]) -> str:
     """Returns an ending for an error message: names that contain the wrong one, then names that look like it."""
     containing = [candidate for candidate in known if name.lower() in candidate.lower()]
-    near = dict.fromkeys([*containing[:3], *difflib.get_close_matches(name, known, n=3, cutoff=0.5)])
+    near = dict.fromkeys([*containing[:3], *names_like(name, known, most=3, at_least=0.5)])
     return f"; nearest: {', '.join(list(near)[:3])}" if near else ""

@@ -1,6 +1,7 @@
 """The short form of a finding, for agents: what matters most, in at most 8 KB of JSON.
 
-A finding comes in, and the same type goes out, so that one schema holds for both; `left_out` counts what it lacks.
+A finding comes in, and the same type goes out, so that one schema holds for both; `left_out` counts what it lacks. A member
+of which nothing is left is absent.
 The classes of the finding declare how important each entry is (`analyse/importance.py`). The most important entry
 that still fits is kept first, and every sentence stays with the figures that it speaks of.
 """
@@ -13,12 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from math import inf
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar, get_args
+from typing import Any, NamedTuple, TypeVar
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import fields, replace
 
-from profiler.analyse.importance import ALWAYS, Importance
+from profiler.analyse.importance import ALWAYS, Importance, importances_of
 from profiler.present.render.json import to_json
 
 LIMIT_BYTES = 8000
@@ -174,10 +175,12 @@ class _Cut:
     def _struct(
         self, whole: Struct, at_most: float, parts: Mapping[str, Importance], place: ListPlace
     ) -> Struct:
-        declared = {**_declared(type(whole)), **parts}
+        declared = {**importances_of(type(whole)), **parts}
         members: dict[str, Any] = {}
         counts: dict[str, int] = {}  # beside a list that is cut, in some findings
         named: dict[str, list[Any]] = {}  # what other lists lack, by the list that names it
+        # By these a reader knows what kind of answer it is, so they stay, with `left_out` beside them.
+        stay = () if place else _required(type(whole))
 
         def is_named_elsewhere(name: str) -> bool:
             return name in declared and declared[name].instead is not None
@@ -197,7 +200,9 @@ class _Cut:
                 named[where] = list(map(shown_as, missing))
             if (beside := f"{name}_left_out") in whole.__struct_fields__:
                 counts[beside] = getattr(whole, beside) + len(missing)
-            members[name] = _like(member, list(kept.values()))
+            # Empty, it would say that there is none.
+            is_absent = bool(entries) and not kept and name not in stay
+            members[name] = UNSET if is_absent else _like(member, list(kept.values()))
         return replace(whole, **(members | counts))
 
     def _kept(
@@ -233,13 +238,8 @@ def _like(member: Any, values: list[Any]) -> Any:
 
 
 @lru_cache
-def _declared(cls: type[Struct]) -> dict[str, Importance]:
-    return {
-        member.name: one
-        for member in fields(cls)
-        for one in get_args(member.type)
-        if isinstance(one, Importance)
-    }
+def _required(cls: type[Struct]) -> set[str]:
+    return {member.name for member in fields(cls) if member.required}
 
 
 def _members(value: Any) -> list[Any]:

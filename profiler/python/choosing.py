@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from difflib import get_close_matches
 from operator import index
 from typing import Any, SupportsIndex, TypeVar, overload
 
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelNotFound
-from profiler.text import counted, first_of, shortened
+from profiler.text import counted, first_of, names_like, shortened
 
 _LINE_WIDTH, _MOST_NAMED = 100, 8
 _Answer = TypeVar("_Answer")
@@ -31,7 +30,7 @@ class Named(list[_Answer]):
         names = list(map(_name_of, self))
         if place in names:
             return self[names.index(place)]
-        near = get_close_matches(place, names, n=1) or names
+        near = names_like(place, names) or names
         raise KeyError(f"{place!r} is none of these; there is {first_of(near, _MOST_NAMED)}")
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any
+
+from profiler.text import names_like
 
 _NO_KEYWORD = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 _TOO_MANY = re.compile(r"(\w+)\(\) takes .* positional arguments? but \d+ (?:was|were) given")
@@ -30,7 +31,7 @@ def keyword_meant(name: str, known: Sequence[str]) -> str:
     meant = {"k": "kernel_name", "size": "workload"}.get(name)
     if name == "full" and name not in known:
         return "; the answer has everything, and its .text() is all that the command prints with --full"
-    near = [meant] if meant in known else get_close_matches(name, known, n=1)
+    near = [meant] if meant in known else names_like(name, known)
     return f"; did you mean {near[0]}=...?" if near else f"; it takes {', '.join(known)}"
 
 
@@ -42,7 +43,7 @@ def lacking(answer: Any, name: object) -> str:
     several = [one for one in ("sheets", "comparisons", "pairs", "kernels") if one in known]
     if isinstance(name, int) and several:
         return f"; did you mean .{several[0]}[{name}]?"
-    near = [name] if name in known else get_close_matches(str(name), known, n=1)
+    near = [name] if name in known else names_like(str(name), known)
     return f"; did you mean .{near[0]}?" if near else f"; it has {', '.join(f'.{one}' for one in known)}"
 
 
@@ -64,7 +65,7 @@ def instead_of(name: str, known: Sequence[str]) -> str:
     """Returns an ending for an error message: what to use instead of a name that the package has not, or all that it has."""
     if name in COMMANDS_ALONE:
         return f": in a terminal, `prof {name}` does that"
-    near = () if name.startswith("_") else get_close_matches(name, known, n=1)
+    near = () if name.startswith("_") else names_like(name, known)
     if meant := _CALLED.get(name) or next(iter(near), None):
         return f"; did you mean prof.{meant}?"
     return f"; it has {', '.join(known)} and errors"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Self
@@ -25,7 +24,7 @@ from profiler.python.shows_itself import Documentation, ShowsItself
 from profiler.python.words import told
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.tables.schema import TABLES
-from profiler.text import counted, duration, shortened
+from profiler.text import counted, duration, names_like, shortened
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -249,7 +248,7 @@ def open_existing(location: str | Path) -> Runs:
 
 def _require_table(name: str) -> None:
     if name not in TABLES:
-        near = get_close_matches(name, TABLES, n=1)
+        near = names_like(name, TABLES)
         raise QueryFailed(
             f"{name!r} is no table of a recording",
             remedy=f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(TABLES)}.",

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from difflib import get_close_matches
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -34,6 +33,7 @@ from profiler.store.runs.files import read_ahead
 from profiler.store.runs.manifest import Manifest
 from profiler.store.tables.bounds import require_bounded
 from profiler.store.tables.schema import TABLES, arrow_schema
+from profiler.text import names_like
 
 if TYPE_CHECKING:
     from profiler.store.runs.run_store import Run, RunStore
@@ -172,7 +172,7 @@ def _named_tables(sql: str) -> list[str]:
 def _metric_near(name: str) -> str | None:
     """Returns the name of a recorded metric of the catalogue that looks most like this one, if any does."""
     recorded = [metric.name for metric in BY_NAME.values() if metric.ncu]
-    return next(iter(get_close_matches(name.lower(), recorded, n=1, cutoff=0.75)), None)
+    return next(iter(names_like(name, recorded, at_least=0.75)), None)
 
 
 def _hints(message: str, given: list[str]) -> list[str]:
@@ -191,7 +191,7 @@ def _hints(message: str, given: list[str]) -> list[str]:
     missing = _NO_TABLE.search(message)
     if missing is None:
         return given
-    near = get_close_matches(missing[1].lower(), _NAMES, n=1)
+    near = names_like(missing[1], _NAMES)
     own = [line for line in given if not line.startswith("Did you mean")]
     return [*(f'Did you mean "{name}"?' for name in near), *own]
 

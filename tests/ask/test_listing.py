@@ -84,5 +84,5 @@ def test_a_listing_of_a_ladder_that_only_runs_know_has_its_runs_and_no_kernels(r
     settings = Settings(runs=recorded.root, ladder="textbook", ladder_given=True)
     everything = list_stored(settings, None)
     assert (everything.ladder, everything.kernels) == (None, [])
-    assert [run["name"] for run in everything.runs] == ["textbook-5", "textbook-6"]
+    assert [run["name"] for run in everything.runs] == ["textbook-6", "textbook-5"]
     assert [run["name"] for run in list_stored(settings, "5").runs] == ["textbook-5"]

@@ -185,7 +185,7 @@ def test_a_compiled_rung_becomes_a_run_and_is_not_measured_twice(here):
     }
     assert len(here.calls) == 3
 
-    here.collect(*words, "--force")
+    here.collect(*words, "--again")
     assert len(here.calls) == 5
 
 
@@ -217,7 +217,7 @@ def test_the_next_command_names_this_gpu_when_the_project_means_another(here):
 
 def test_any_program_gets_its_words_as_they_are(here):
     words = ["./mine", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "-v", "--name", "--", "ü"]
-    done = here.collect("--name", "Mine, all", "--kernel-regex", "ge|mm $x", "--launch-skip", 3, "--launches", 2,
+    done = here.collect("--name", "Mine, all", "--kernel-name", "ge|mm $x", "--launch-skip", 3, "--launches", 2,
                         "--processes", 1, "--", *words)  # fmt: skip
     assert done.returncode == 0, done.stderr
     (call,) = here.calls
@@ -382,7 +382,7 @@ def test_each_report_that_cannot_be_read_is_named(here):
         (["--kernel", "1", "--all"], "exclude each other"),
         (["--kernel", "1", "--name", "x", "--", "./mine"], "not both"),
         (["--kernel", "1", "--name", "x"], "for a program of your own"),
-        (["--kernel", "1", "--kernel-regex", "x"], "for a program of your own"),
+        (["--kernel", "1", "--kernel-name", "x"], "for a program of your own"),
         (["--kernel", "9" * 5000], "a range such as 4-6"),
         (["--kernel", "3-2"], "a range such as 4-6"),
         (["--kernel", "one"], "a range such as 4-6"),
@@ -450,6 +450,15 @@ def test_it_prints_what_would_be_run_in_that_order_and_starts_nothing(here):
     ]
     assert [without_place(line) for line in lines] == [without_place(words) for words in ran]
     assert len(lines) == 2 + 2 * (2 + 2)
+
+
+def test_no_command_overwrites_the_report_of_another(here):
+    sizes = ["--size", 10, "--size", 20]
+    lines = typed(here.scripts("--kernel", "1-2", *sizes, "--processes", 2, "--dry-run"))
+    exports = [line[line.index("--export") + 1] for line in lines if "--export" in line]
+    assert sorted(exports) == [
+        f"scripts-{kernel}.{number}ncu-rep" for kernel in (1, 2) for number in ("2.", "3.", "4.", "")
+    ]
 
 
 def test_it_prints_the_compiler_too_and_the_same_words_for_a_compiled_rung(here):
@@ -674,7 +683,7 @@ def test_a_rung_is_compared_with_the_time_before_only_if_its_source_has_changed(
     here.collect(*words, "--launches", 3)
     (here.folder / "kernels" / "compiled" / "2.cu").write_text(source)
     here.replay("four-way")
-    again = here.collect(*words, "--launches", 2, "--force")
+    again = here.collect(*words, "--launches", 2, "--again")
     assert again.stderr.splitlines()[-1] == f"next: {next_command}"
 
 

@@ -56,12 +56,12 @@ def test_runs_that_git_tracks_stay_unless_forced(root, prof_here):
     tracked(root, FEW)
     files = sorted(root.rglob("*"))
     nothing = f"{root}: nothing to pack: 9 runs in folders of their own, 0 packs"
-    left = f"{root}: 9 folders that git tracks stay as they are; --force packs those too"
+    left = f"{root}: 9 folders that git tracks stay as they are; --tracked packs those too"
     assert prof_here("--runs", root, "compact").stdout.splitlines() == [nothing, left]
     assert sorted(root.rglob("*")) == files
     (row,) = json.loads(prof_here("--runs", root, "compact", "--format", "json").stdout)
     assert (row["runs"], row["tracked"]) == (0, 9)
-    forced = prof_here("--runs", root, "compact", "--force").stdout.splitlines()
+    forced = prof_here("--runs", root, "compact", "--tracked").stdout.splitlines()
     assert forced[0] == f"{root}: 9 runs in 1 pack"
     assert left not in forced
     assert folders(root) == 0
@@ -74,7 +74,7 @@ def test_other_runs_are_packed_beside_those_that_git_tracks(root, prof_here):
     ids = RunStore(root).ids()
     lines = prof_here("--runs", root, "compact").stdout.splitlines()
     assert lines[0] == f"{root}: 8 runs in 1 pack"
-    assert lines[-1] == f"{root}: 1 folder that git tracks stays as it is; --force packs those too"
+    assert lines[-1] == f"{root}: 1 folder that git tracks stays as it is; --tracked packs those too"
     assert {path: path.read_bytes() for path in kept.iterdir()} == held
     assert (folders(root), RunStore(root).ids()) == (1, ids)
 

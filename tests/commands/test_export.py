@@ -43,9 +43,9 @@ def test_a_file_that_is_there_stays_unless_it_is_forced_away(prof_recorded, tmp_
 
     refused = prof_recorded("export", "textbook-5", "-o", tmp_path)
     assert (refused.returncode, precious.read_text()) == (24, "precious")
-    assert "--force" in refused.stderr
+    assert "--overwrite" in refused.stderr
 
-    forced = prof_recorded("export", "textbook-5", "-o", tmp_path, "--force")
+    forced = prof_recorded("export", "textbook-5", "-o", tmp_path, "--overwrite")
     assert forced.returncode == 0
     assert precious.stat().st_size > 100_000
     assert [path.name for path in tmp_path.iterdir()] == [precious.name]

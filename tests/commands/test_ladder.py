@@ -82,7 +82,11 @@ def test_the_view_is_the_ladders_own_or_the_one_asked_for_and_obeys_the_schema(l
     found = json.loads(asked)
     assert found["view"] == view
     assert len(asked) <= 8000
-    assert all(("fma_pipe_pct" in one["metrics"]) == (view == "compute") for one in found["kernels"])
+    columns = [
+        one["metrics"] for one in found["kernels"] if "metrics" in one
+    ]  # room may end before the last of them
+    assert len(columns) >= len(found["kernels"]) - 1
+    assert all(("fma_pipe_pct" in one) == (view == "compute") for one in columns)
     jsonschema.validate(found, json.loads(ladder("--schema").stdout))
     assert ("max bw" in ladder("--view", view).stdout) == (view == "memory")
     assert json.loads(ladder("--format", "json").stdout)["view"] == "compute"

@@ -185,7 +185,8 @@ def test_what_fills_more_than_a_screen_begins_with_a_line_for_each_ladder(prof_h
     assert "H200" in ladders
     assert "NVIDIA H200" not in ladders
     assert len(others.splitlines()[1:]) == 12
-    assert "prof list --ladder" in notes
+    assert "`prof list --ladder gone`" in notes
+    assert "`prof ladder gone`" in " ".join(notes.split())
     assert "the other 2 that belong to no ladder" in " ".join(notes.split())
 
 
@@ -214,6 +215,22 @@ def test_the_overview_opens_the_newest_run_of_each_name_once(prof_here, crowded,
     assert prof_here("list", cwd=crowded).returncode == 0
     assert opened
     assert len(opened) == len(set(opened))
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ([], ["mine-2", "mine-1", "other"]),
+        (["mine-*"], ["mine-2", "mine-1", "mine-2", "mine-1"]),
+    ],
+    ids=["names", "runs"],
+)
+def test_whatever_is_listed_the_newest_comes_first(prof_here, make_run, dated, tmp_path, words, names):
+    recorded = ["other", "mine-1", "mine-2", "mine-1", "mine-2"]
+    for second, name in enumerate(recorded):
+        dated(make_run({"kernel": "k"}, name=name, root=tmp_path).path, second)
+    lines = prof_here("--runs", tmp_path, "list", *words).stdout.splitlines()[1:]
+    assert [line.split()[0] for line in lines] == names
 
 
 def test_a_few_names_are_listed_each(prof_here, many):

@@ -156,7 +156,7 @@ def test_a_report_that_was_seen_is_answered_sooner(reports, monkeypatch, tmp_pat
 
     result, first_s, second_s = asyncio.run(session())
     answer = json.loads(text_of(result))
-    assert list(answer)[:2] == ["headline", "index"]
+    assert list(answer)[:3] == ["headline", "left_out", "index"]
     assert {"where", "try", "saves_pct"} <= set(answer["kernels"][0]["causes"][0])
     assert second_s < first_s / 2
 

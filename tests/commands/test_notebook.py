@@ -245,9 +245,9 @@ def test_a_notebook_that_exists_is_not_written_over(in_mine, mine):
     (mine / "mine.ipynb").write_text("my own words")
     refused = in_mine("notebook", "--ladder", "mine", "-o", "mine.ipynb")
     assert refused.returncode == 82
-    assert "--force" in refused.stderr
+    assert "--overwrite" in refused.stderr
     assert (mine / "mine.ipynb").read_text() == "my own words"
-    assert in_mine("notebook", "--ladder", "mine", "-o", "mine.ipynb", "--force").returncode == 0
+    assert in_mine("notebook", "--ladder", "mine", "-o", "mine.ipynb", "--overwrite").returncode == 0
     assert read_ladder(mine / "kernels" / "mine" / "ladder.toml").title.startswith("Mine")
     assert "open_runs('runs')" in code_of(mine / "mine.ipynb")
 
@@ -259,7 +259,7 @@ def test_a_notebook_that_exists_is_not_written_over(in_mine, mine):
         ("ladder", "-o", "mine.ipynb"),
         ("--ladder", "mine"),
         ("--size", "4"),
-        ("--force",),
+        ("--overwrite",),
         ("1", "2", "--set-param", "n=5"),
     ],
     ids=" ".join,

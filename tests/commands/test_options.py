@@ -1,12 +1,13 @@
 """A folder of runs that was named and is not there is misspelt; one that nobody named is empty."""
 
+import json
 import os
 import sys
 
 import pytest
 import typer
 
-from profiler.commands.shared.misuse import Misuse, show_within_window
+from profiler.cli import app
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.shared.window import folded_for_terminal
 
@@ -49,14 +50,24 @@ def test_a_new_project_has_no_runs_yet_and_that_is_no_error(prof_here, tmp_path)
 
 
 def test_who_is_in_another_folder_than_the_runs_is_told_so(prof_here, tmp_path):
-    done = prof_here("show", "6", cwd=tmp_path)
+    done = prof_here("show", "mine", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (21, "")
     said, remedy = done.stderr.splitlines()
-    assert said == f"prof: {tmp_path}/runs: no such folder, so '6' is no run"
+    assert said == f"prof: {tmp_path}/runs: no such folder, so 'mine' is no run"
     assert (
         remedy.strip()
         == "Go to the folder that holds `runs`, or name it with `--runs`; a report is named by its path."
     )
+
+
+@pytest.mark.parametrize("verb", ["show", "compare", "sass", "report"])
+def test_where_no_ladder_is_a_number_is_explained_and_a_report_asked_for(prof_here, tmp_path, verb):
+    """As for everybody who has the package alone."""
+    second = ["6"] if verb == "compare" else []
+    done = prof_here(verb, "5", *second, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (21, "")
+    assert "A number means a kernel of a ladder" in done.stderr
+    assert "Give a report, such as mine.ncu-rep" in done.stderr
 
 
 def test_reports_need_no_folder_of_runs(prof_here, reports, tmp_path):
@@ -70,23 +81,33 @@ def test_a_verb_that_records_makes_the_folder_of_runs(prof_here, reports, tmp_pa
     assert prof_here("--runs", new, "list").returncode == 0
 
 
-def test_words_that_do_not_go_together_are_no_invalid_value_and_fit_the_window(
-    prof_here, capsys, monkeypatch
-):
-    done = prof_here("show")
-    assert done.returncode == 2
-    assert "Error: give a recording to show, as in `prof show 6` or" in done.stderr
+@pytest.mark.parametrize(
+    ("typed", "said", "verb"),
+    [
+        ("show --foo 5", "no such option: --foo", "prof show"),
+        ("time --repeats x", "invalid value for '--repeats'", "prof time"),
+        ("compar 5 6", "no such command 'compar'. Did you mean 'compare', 'compact'?", "prof"),
+        ("query --output", "option '--output' requires an argument", "prof query"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_command_line_has_the_form_of_every_error(prof_here, typed, said, verb):
+    done = prof_here(*typed.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    message, remedy = done.stderr.splitlines()
+    assert message.startswith(f"prof: {said}")
+    assert remedy == f"      `{verb} --help` shows what it takes."
+    told = json.loads(prof_here(typed.split()[0], "--format", "json", *typed.split()[1:]).stdout)["error"]
+    assert (told["exit_code"], told["remedy"]) == (2, remedy.strip())
+
+
+def test_words_that_do_not_go_together_are_no_invalid_value_and_fit_the_window(prof_here, monkeypatch):
+    said = "prof: give two kernels to compare, as in `prof compare a.ncu-rep b.ncu-rep` or `prof compare 5 6`; two of one report:"
+    assert prof_here("compare").stderr.startswith(said), "which says all, so that no remedy follows"
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "60")
-    error = Misuse(
-        "give two kernels to compare, as in `prof compare 5 6` or `prof compare a.ncu-rep b.ncu-rep`"
-    )
-    assert "\n" not in error.format_message(), "which JSON holds"
-    show_within_window(error)
-    error.show()
-    lines = capsys.readouterr().err.splitlines()
+    lines = prof_here("compare").stderr.splitlines()
     assert max(map(len, lines)) <= 60
-    assert lines[1] == "       or `prof compare a.ncu-rep b.ncu-rep`", "a command stays on one line"
+    assert lines[1] == "      `prof compare a.ncu-rep b.ncu-rep` or", "a command stays on one line"
 
 
 def test_a_verb_says_what_it_did_on_lines_of_its_own_unless_quiet(capsys):
@@ -106,17 +127,22 @@ def test_a_remark_is_folded_at_the_edge_of_a_terminal_and_whole_elsewhere(monkey
     ]
 
 
-def test_what_typer_says_of_a_wrong_value_fits_the_window_and_its_json_has_it_whole(capsys, monkeypatch):
-    error = typer.BadParameter(
-        "'yaml' is not one of 'table', 'json', 'markdown', 'csv'.", param_hint="--format"
-    )
-    assert "\n" not in error.format_message()
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("COLUMNS", "60")
-    show_within_window(error)
-    error.show()
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == [
-        "Error: Invalid value for --format: 'yaml' is not one of",
-        "       'table', 'json', 'markdown', 'csv'.",
-    ]
+def test_an_option_means_the_same_for_every_verb():
+    """`--force` compares what is not comparable; what else it could mean has words of its own."""
+    group = typer.main.get_command(app)
+    takes = {
+        option: {name for name, verb in group.commands.items() if option in options_of(verb)}
+        for option in ("--force", "--again", "--overwrite", "--kernel-regex")
+    }
+    assert takes == {
+        "--force": {"compare", "report"},
+        "--again": {"collect", "tune"},
+        "--overwrite": {"export", "notebook", "report"},
+        "--kernel-regex": set(),
+    }
+    for name, verb in group.commands.items():
+        assert ("-k" in options_of(verb)) == ("--kernel-name" in options_of(verb)), name
+
+
+def options_of(verb):
+    return {name for one in verb.params for name in (*one.opts, *one.secondary_opts)}

@@ -1,15 +1,12 @@
-"""`prof sass`: every source and format, windows of every width, and the reveal."""
+"""`prof sass`: every source and format, and windows of every width."""
 
 import csv
 import io
 import json
-import os
 import subprocess
-import sys
 
 import jsonschema
 import pytest
-from terminal import Terminal
 
 STORY = ["A operand: 8 LDS -> 2 LDS.128 per k-step", "B operand: 2 LDS.128 per k-step, unchanged"]
 
@@ -124,8 +121,6 @@ def test_a_kernel_is_chosen_where_a_report_holds_several(prof_here, store):
     ("arguments", "code", "words"),
     [
         ([], 2, "prof sass 5 6"),
-        (["5", "--reveal"], 2, "it shows two kernels"),
-        (["5", "6", "--reveal", "--format", "json"], 2, "it shows two kernels"),
         (["5", "6", "--listing", "--format", "json"], 2, "--format csv --listing"),
         (["99"], 21, "no run of kernel 99"),
         (["gemm-5-timed"], 25, "timings alone"),
@@ -160,54 +155,6 @@ def test_names_out_of_reports_act_on_nothing(prof_here, make_run, hostile_names,
 
 
 # On a terminal
-
-
-_ON_ITS_TERMINAL = """
-import fcntl, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-from profiler.cli import main
-main()
-"""
-
-
-def reveal(recorded, **options):
-    """In a process of its own, which can be interrupted."""
-    command = [sys.executable, "-c", _ON_ITS_TERMINAL, "--runs", recorded.root, "sass", "5", "6", "--reveal"]
-    return Terminal(command, **options)
-
-
-@pytest.mark.parametrize("key", [b" ", b"\x1b[C"], ids=["space", "arrow"])
-def test_the_reveal_shows_one_loop_waits_for_a_key_and_shows_the_other(recorded, key):
-    terminal = reveal(recorded, NO_COLOR="1")
-    first = terminal.read_until("any key shows gemm 6")
-    assert "A operand: 8 LDS per k-step" in first
-    assert "LDS.128 per k-step\n  ████ ████" in first
-    assert "06_vectorized" not in first
-    assert terminal.child.poll() is None
-    terminal.press(key)
-    assert terminal.end() == 0
-    second = terminal.written.removeprefix(first)
-    assert "A operand: 2 LDS.128 per k-step" in second
-    assert STORY[0] in second
-
-
-def test_an_interrupted_reveal_leaves_the_terminal_as_it_was(recorded):
-    terminal = reveal(recorded)
-    terminal.read_until("any key shows")
-    terminal.press(b"\x03")
-    assert terminal.end() == 130
-    assert "06_vectorized" not in terminal.written
-
-
-@pytest.mark.parametrize("given", ["null", "pipe"])
-def test_the_reveal_waits_for_nobody_where_there_is_no_keyboard(sass, monkeypatch, given):
-    reading, writing = os.pipe()
-    with open(os.devnull) as nothing, open(reading) as pipe, open(writing):
-        monkeypatch.setattr(sys, "stdin", {"null": nothing, "pipe": pipe}[given])
-        done = sass("5", "6", "--reveal")
-    assert done.returncode == 0
-    assert STORY[0] in done.stdout
-    assert "any key" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("width", [60, 100])

@@ -68,6 +68,17 @@ def test_a_rung_is_called_by_its_number_and_its_time_is_the_one_without_the_prof
     assert re.search(r"^k6<.* takes 4\.047 ms under the profiler on", loose, re.M)
 
 
+def test_one_run_has_one_time_whoever_asks(prof_recorded):
+    """The median of all repeats, also where a ratio of means over processes stands beside it: of kernel 5, these means are 3.630 ms."""
+    shown = prof_recorded("show", "5").stdout
+    assert "gemm 5 takes 3.629 ms without the profiler" in shown
+    assert re.search(r"^median +3\.629 ms", shown, re.M)
+    assert "(median 3.629 ms -> 3.179 ms without" in prof_recorded("compare", "5", "6", "--brief").stdout
+    gate = prof_recorded("check", "--baseline", "6", "5").stdout
+    assert "duration_ns 3.179 ms -> 3.629 ms " in gate
+    assert "median 3.179 ms -> 3.629 ms without" in gate
+
+
 def test_the_bytes_that_a_ladder_declares_are_not_called_what_memory_moved(prof_recorded):
     """Each element of three matrices once: a third of what device memory moves, on the same sheet."""
     sheet = prof_recorded("show", "6").stdout
@@ -100,6 +111,31 @@ def test_show_takes_the_newest_of_several_sizes_and_lists_the_others(prof_here, 
     chosen = prof_here(*show, of_2048)
     assert re.search(r"^workload +m=2048$", chosen.stdout, re.MULTILINE)
     assert chosen.stderr == "", "it was chosen, so there is nothing to tell"
+
+
+def test_a_run_of_the_same_kernel_that_has_the_evidence_is_named(make_run, dated, tmp_path, prof_here):
+    """Whatever is newer, or of another kernel, size or GPU."""
+
+    def store(name, second, **facts):
+        facts = {"ladder": "gemm", "kernel": 5, "workload": {"m": 64}, "gpus": ["H200"], **facts}
+        run = make_run({"kernel": "k", "instructions": [("FFMA", 7)]}, name=name, root=tmp_path, **facts)
+        return dated(run.path, second)
+
+    def named_run():
+        (sheet,) = json.loads(prof_here("--runs", tmp_path, "show", "5", "--format", "json").stdout)[
+            "kernels"
+        ]
+        assert sheet["causes_unseen"]
+        return sheet["fuller_run"] and sheet["fuller_run"]["name"]
+
+    sampled = {"sections": ["SourceCounters"]}
+    store("gemm-5", 9)
+    store("gemm-5-memory", 3)
+    store("gemm-5-older", 2, gpus=["A100"], **sampled)
+    store("gemm-51-source", 2, kernel=51, **sampled)
+    assert named_run() is None
+    store("gemm-5-source", 2, **sampled)
+    assert named_run() == "gemm-5-source"
 
 
 def test_with_one_size_no_hint_is_printed_even_if_a_run_beside_it_is_damaged(prof_here, sized, tmp_path):

@@ -228,7 +228,7 @@ def test_a_stored_sweep_is_shown_drawn_and_applied_without_a_gpu(place):
     assert applied.returncode == 0, applied.stderr
     assert place.source.read_text() == SOURCE.replace("SIDE 2 ", "SIDE 4 ")
     assert show("--set-param", "n=32").returncode == 21
-    assert "--stored measures nothing: leave out --seed, --force" in show("--force", "--seed", 3).stderr
+    assert "--stored measures nothing: leave out --seed, --again" in show("--again", "--seed", 3).stderr
 
 
 @pytest.mark.slow
@@ -305,7 +305,7 @@ def test_killed_at_any_moment_it_goes_on_and_measures_no_point_twice(place):
     resumed = finding_of(place.tune("--format", "json"))
     whole = resumed["stages"]["screen"] + resumed["stages"]["full"] + resumed["stages"]["final"]
     assert sum(place.timed().values()) == whole + lost
-    afresh = finding_of(place.tune("--format", "json", "--force"))
+    afresh = finding_of(place.tune("--format", "json", "--again"))
     assert [point["settings"] for point in afresh["points"]] == [point["settings"] for point in resumed["points"]]  # fmt: skip
 
 

@@ -97,9 +97,15 @@ from profiler.store.runs.run_folder import holds_run
         ("show --color 6", "the variable FORCE_COLOR does that, as in `FORCE_COLOR=1 prof show 6`"),
         ("-i a.ncu-rep", "prof show a.ncu-rep"),
         ("show --import a.ncu-rep", "name a report without an option"),
-        ("ingest", "Missing argument 'REPORT...'. For example: `prof ingest before.ncu-rep after.ncu-rep`"),
+        ("ingest", "missing argument 'REPORT...'. For example: `prof ingest before.ncu-rep after.ncu-rep`"),
         ("export", "For example: `prof export 6`"),
         ("list --name gemm", "name the runs without an option"),
+        ("collect --force ./mine", "there is no --force: --again does that"),
+        ("tune --kernel 7 --force", "there is no --force: --again does that"),
+        ("export 6 --force", "there is no --force: --overwrite does that"),
+        ("notebook 5 6 --force", "there is no --force: --overwrite does that"),
+        ("compact --force", "there is no --force: --tracked does that"),
+        ("collect --kernel-regex gemm ./mine", "there is no --kernel-regex: --kernel-name does that"),
         ("query select kernel from launches", "put the SQL into quotes, as one word: prof query"),
         (
             "query select(1) a.ncu-rep",
@@ -116,7 +122,7 @@ def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, type
 
 def test_a_folder_of_reports_in_the_place_of_a_command_is_shown(prof_here, tmp_path):
     (tmp_path / "mine").mkdir()
-    assert "No such command 'mine'" in prof_here("mine", cwd=tmp_path).stderr
+    assert "no such command 'mine'" in prof_here("mine", cwd=tmp_path).stderr
     (tmp_path / "mine" / "a.ncu-rep").touch()
     done = prof_here("mine", "--brief", cwd=tmp_path)
     assert done.returncode == 2
@@ -148,7 +154,7 @@ def test_sql_whose_star_the_shell_replaced_is_said_to_need_quotes(prof_here, tmp
 def test_a_ladder_in_the_place_of_a_run_is_called_one(prof_here, shipped_runs, verb):
     done = prof_here("--runs", shipped_runs.root, *verb.split(), "sum")
     assert done.returncode == 21
-    assert "'sum' is a ladder: `prof ladder --ladder sum`" in done.stderr
+    assert "'sum' is a ladder: `prof ladder sum`" in done.stderr
     nothing = prof_here("--runs", shipped_runs.root, *verb.split(), "sun")
     assert nothing.returncode == 21
     assert "is a ladder" not in nothing.stderr

@@ -183,7 +183,7 @@ def test_graphs_as_a_whole(collect, place):
 
 
 def test_chosen_by_name_and_after_some_launches(collect, place):
-    done = collect("--name", "chosen", "--kernel-regex", "scale|offset", "--launch-skip", 1, "--launches", 3,
+    done = collect("--name", "chosen", "--kernel-name", "scale|offset", "--launch-skip", 1, "--launches", 3,
                    *QUICK, "--", "./zoo", "several")  # fmt: skip
     assert done.returncode == 0, done.stderr
     functions = named(place, "chosen-four-way").table("launches").column("function").to_pylist()
@@ -206,7 +206,7 @@ def test_an_unknown_section(failed):
 
 
 def test_no_kernel_that_fits(failed):
-    done = failed("--name", "bad", *QUICK, "--kernel-regex", "softmax", "--", "./zoo", "several")
+    done = failed("--name", "bad", *QUICK, "--kernel-name", "softmax", "--", "./zoo", "several")
     assert done.returncode == 65
     assert "      scale(float *, float)" in done.stderr
 

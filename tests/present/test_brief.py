@@ -7,10 +7,9 @@ from itertools import combinations_with_replacement
 from typing import Annotated
 
 import jsonschema
-import msgspec
 import pytest
 from hypothesis import given, settings, strategies as st
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import fields, replace
 
 from profiler.analyse.code.machine_code import MachineCode, view_machine_code
@@ -21,7 +20,7 @@ from profiler.analyse.findings import ComparisonFinding
 from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ladder import MissingRung
 from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
-from profiler.analyse.recording.overview import RecordingOverview, derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.overview import RecordingOverview, Sheets, derive_sheet, derive_timing_sheet
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.ask.listing import list_stored
 from profiler.ask.named.settings import Settings
@@ -153,7 +152,7 @@ def test_whatever_is_recorded_and_however_much_of_it_the_short_form_fits(
 ):
     whole = bloated(one_of_each[which], text * longer, times)
     small = brief(whole)
-    msgspec.convert(printed(small), type(whole))
+    jsonschema.validate(printed(small), schema_of(type(whole)))
 
 
 def test_with_one_launch_a_side_nothing_is_certain_and_possible_changes_are_still_listed(make_run):
@@ -182,7 +181,7 @@ def test_the_short_form_counts_what_it_leaves_out(pairs):
             "warnings": (whole.comparable.warnings, small.comparable.warnings),
         }
         for name, (all_of_them, kept) in missing.items():
-            assert small.left_out.get(name, 0) == len(all_of_them) - len(kept)
+            assert small.left_out.get(name, 0) == len(all_of_them) - (0 if kept is UNSET else len(kept))
         told = sum(count for name, count in small.left_out.items() if name.startswith("metrics_"))
         assert len(small.metrics) + told == len(whole.metrics)
 
@@ -309,6 +308,31 @@ def test_an_entry_that_does_not_fit_is_no_reason_to_stop():
     assert (small.books, small.prices) == ([], {"short": 0.5})
 
 
+def test_what_is_cut_to_nothing_is_absent_and_what_is_empty_is_there():
+    """An empty list would say that there is none. Only those that make the answer what it is stay, with `left_out` at the top."""
+    told = json.loads(to_json(brief(Shelf([], {"x" * 200: 0.5}, notes=["y" * 200]), limit=200)))
+    assert list(told)[:2] == ["left_out", "books"]
+    assert (told["books"], told["lost"]) == ([], [])
+    assert not {"prices", "notes"} & set(told)
+    assert told["left_out"] == {"notes": 1, "prices": 1}
+    jsonschema.validate(told, schema_of(Shelf))
+
+
+def test_a_short_answer_about_a_run_says_nothing_of_the_files_that_it_leaves_out(one_of_each):
+    (whole,) = (one for one in one_of_each if isinstance(one, Sheets))
+    assert whole.run.reports
+    run = printed(brief(whole))["run"]
+    assert "reports" not in run
+    assert run["name"] == "gemm-6"
+
+
+def test_a_schema_requires_what_every_form_of_an_answer_has():
+    run = schema_of(Sheets)["$defs"]["RunOfAnswer"]
+    assert not {"reports", "kernels", "tables"} & set(run["required"])
+    assert {"name", "origin", "recorded"} <= set(run["required"])
+    assert {"headline", "index", "run", "kernels"} <= set(schema_of(Sheets)["$defs"]["Sheets"]["required"])
+
+
 def test_a_finding_that_fits_stays_whole_and_counts_nothing_as_left_out():
     whole = Shelf(TITLES, {"title 0": 1.5}, notes=["a", "b"])
     assert brief(whole) == whole
@@ -316,7 +340,7 @@ def test_a_finding_that_fits_stays_whole_and_counts_nothing_as_left_out():
 
 def test_unimportant_and_unranked_items_are_left_out_even_where_there_is_room():
     small = brief(Shelf([], notes=["idle", "telling"], scraps=["a", "b"]))
-    assert (small.notes, small.scraps) == (["telling"], [])
+    assert (small.notes, small.scraps) == (["telling"], UNSET)
     assert small.left_out == {"notes": 1, "scraps": 2}
     assert small.notes_left_out == 1
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 
 class Terminal:
-    """A program on a terminal of its own: what it has written so far, and keys to press."""
+    """A program on a terminal of its own, and what it has written so far."""
 
     def __init__(self, command, width=100, output=None, **environment):
         """`output` takes the standard output elsewhere."""
@@ -40,9 +40,6 @@ class Terminal:
                 break
             self._bytes += chunk
         return self.written
-
-    def press(self, keys):
-        os.write(self._ours, keys)
 
     def end(self):
         """Returns the exit code, once the program has ended by itself."""

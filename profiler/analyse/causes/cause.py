@@ -16,6 +16,13 @@ WhereIs = Literal["line", "instruction", "kernel", "unrecorded"]
 _OF_THE_KERNEL = ("launch", NOTHING_TO_GAIN)
 
 
+class FullerRun(Struct, frozen=True):
+    """The stored run of the same kernel that holds the evidence which a recording lacks."""
+
+    name: Annotated[str, Meta(description="The name, or the run_id, that `show` takes.")]
+    recorded: str
+
+
 class Headline(Struct, frozen=True, omit_defaults=True):
     """The answer in three sentences: what was measured, why it is so, and what to do next.
 

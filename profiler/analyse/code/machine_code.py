@@ -77,11 +77,6 @@ class CodeView:
             for blocks in align_blocks(*map(_blocks, self.regions))
         ]
 
-    def side(self, index: int) -> CodeView:
-        """Returns one kernel alone, counted in the same unit."""
-        alone = replace(self.finding, kernels=[self.finding.kernels[index]], changes=[])
-        return CodeView(alone, [self.regions[index]])
-
 
 def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> CodeView:
     """Describes one or two kernels, each in the launches that take most of its time, as `show` and `compare` do.

@@ -5,7 +5,6 @@ Runs and a pattern come in; names of kernels go out, or an error that lists what
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelAmbiguous, KernelNotFound
 from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.run import Run
-from profiler.text import Spoken, cut, lines_of_first
+from profiler.text import Spoken, cut, lines_of_first, names_like
 
 _MOST_LISTED = 20
 _NAME_WIDTH = 200  # templates have thousands of characters, and an error is read on a terminal
@@ -45,9 +44,8 @@ def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
 def nearest_words(pattern: str, names: Iterable[str]) -> str:
     """Returns an ending for an error message: the words in these names that look most like the pattern."""
     words = dict.fromkeys(word for name in names for word in re.findall(r"[^\W\d]\w{2,}", name))
-    whole_of = {part.lower(): word for word in words for part in (*_PART_OF_WORD.findall(word), word)}
-    near = difflib.get_close_matches(pattern.lower(), whole_of, n=3, cutoff=0.6)
-    found = dict.fromkeys(whole_of[part] for part in near)
+    whole_of = {part: word for word in words for part in (*_PART_OF_WORD.findall(word), word)}
+    found = dict.fromkeys(whole_of[part] for part in names_like(pattern, whole_of, most=3))
     return f"; nearest: {', '.join(found)}" if found else ""
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta, Struct
 
 from profiler.analyse.agreed_names import WithAgreedNames
-from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.causes.cause import Cause, FullerRun, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
@@ -96,6 +96,7 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
         ),
     ] = None
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
+    fuller_run: FullerRun | None = None
     hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
     total_ns: float | None = None
     kernel_name: str = ""
@@ -246,7 +247,7 @@ def _headline_of_timing(
     gpus = gpus_text(run.manifest.gpus)
     what = f"{run.label} takes {duration(timing.median_ns)} without the profiler on {gpus}{of}."
     if kernel is not None and not kernel.is_profiled:
-        ladder = f"`prof ladder --ladder {run.manifest.ladder}`"
+        ladder = f"`prof ladder {run.manifest.ladder}`"
         why = "It launches no kernel of its own, so there are no counters to say why."
         return Headline(what, why, f"{ladder} compares it with the kernels of its ladder.")
     why = "Only times were recorded, which do not say why."

@@ -53,7 +53,7 @@ def ladder_meant(name: str, settings: Settings) -> str:
     """Returns how to name a ladder whose name was given for a run; "" for the name of no ladder, and for an agent."""
     if settings.reach is not None or name not in known_ladders(*settings.ladder_places):
         return ""
-    return f"'{name}' is a ladder: `prof ladder --ladder {name}` shows it, and " + Spoken(
+    return f"'{name}' is a ladder: `prof ladder {name}` shows it, and " + Spoken(
         f"with `--ladder {name}` a number means one of its rungs.",
         f"'{name}-1' means the first of its rungs.",
     )

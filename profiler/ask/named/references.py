@@ -30,6 +30,7 @@ from profiler.ask.named.meaning import (
 from profiler.ask.named.newest_times import timed_runs, with_newest_times
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
+from profiler.catalog.ladders.ladder import known_ladders
 from profiler.errors import KernelNotFound, NotAReport, ProfError, ReportNotFound, RunNotFound
 from profiler.store.remote.files import public_url
 from profiler.store.reports.near import error_of_folder, files_in, near_files, what_is_near
@@ -48,6 +49,10 @@ from profiler.store.tables.schema import TABLES
 from profiler.text import counted, first_of, lines_of_first
 
 _MOST_NAMED = 6
+_NO_LADDER = (
+    "A number means a kernel of a ladder, which is a series of kernels, and no ladder is here. Give a report, such as "
+    "mine.ncu-rep, or go to the folder that holds `kernels` and `runs`."
+)
 _MOST_RANGES = 20
 # As other commands take several kernels: `--kernel 5-6`.
 _TWO_NUMBERS = re.compile(r"(\d+)(?:-|,|\.\.|:)(\d+)")
@@ -125,6 +130,9 @@ def _find_run(name: RunName, settings: Settings, stored: Callable[[], RunStore])
     try:
         return find_run(name.text, stored(), settings)
     except RunNotFound as error:
+        if name.is_number and not known_ladders(*settings.ladder_places) and not stored().ladders():
+            error.remedy = _NO_LADDER if settings.reach is None else error.remedy
+            raise
         if isinstance(settings.runs, Path) and not settings.runs.exists():
             raise  # whatever the name may mean, there is no such folder
         if meant := _rung_meant(name, settings) or ladder_meant(name.text, settings):

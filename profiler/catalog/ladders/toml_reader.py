@@ -6,7 +6,6 @@ reports no positions, so `line_of` finds the line of a value.
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from bisect import bisect_left
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
 
 from profiler.errors import LadderInvalid
+from profiler.text import names_like
 
 _MOST_CHARACTERS = 1 << 20
 _MOST_PARTS = 50
@@ -132,7 +132,7 @@ def syntax_error(path: Path, message: str) -> LadderInvalid:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Returns an ending for an error message: the name most like the wrong one, or all that are known."""
-    near = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    near = names_like(name, known)
     return f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(sorted(known))}"
 
 

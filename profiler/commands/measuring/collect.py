@@ -69,8 +69,14 @@ def collect(
             help="Name of the runs of a program [default: that of the program, or of the script that Python runs].",
         ),
     ] = None,
-    kernel_regex: Annotated[
-        str | None, Option(metavar="REGEX", help="Profile only the program's kernels whose names match.")
+    kernel_name: Annotated[
+        str | None,
+        Option(
+            "--kernel-name",
+            "-k",
+            metavar="REGEX",
+            help="Profile only the program's kernels whose names match; case counts.",
+        ),
     ] = None,
     launch_skip: Annotated[
         int, Option(metavar="N", min=0, help="Launches of the program to skip first.")
@@ -106,7 +112,7 @@ def collect(
     timeout: options.TimeoutOption = 600.0,
     resume: Annotated[
         bool | None,
-        Option("--resume/--force", help="Skip everything that is collected already, or measure it again."),
+        Option("--resume/--again", help="Skip everything that is collected already, or measure it again."),
     ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Print the commands without running them.")] = False,
     jobs: options.JobsOption = None,
@@ -127,7 +133,7 @@ def collect(
 
       prof collect --kernel 5-6 --launches 5 --processes 3 --size 4096
 
-      prof collect --name mine --kernel-regex 'gemm' -- python train.py
+      prof collect --name mine --kernel-name 'gemm' -- python train.py
 
       prof collect --times-only --name mine -- python train.py
 
@@ -147,10 +153,10 @@ def collect(
     from profiler.measuring.collect.collection import CollectPlan
     from profiler.measuring.collect.dry_run import dry_run_lines
 
-    _check_choice(program, kernel, every, name, kernel_regex)
+    _check_choice(program, kernel, every, name, kernel_name)
     if times_only:
         check_options(context)
-        target = program_target(program or [], name, kernel_regex, launch_skip, launches)
+        target = program_target(program or [], name, kernel_name, launch_skip, launches)
         collect_program_times(target, processes, timeout, cwd, settings)
         return
     recording = NcuOptions(
@@ -164,7 +170,7 @@ def collect(
     with open_devices(gpus, cluster, settings, dry_run=dry_run) as devices:
         missing: list[ProfError] = []
         if program:
-            targets = [program_target(program, name, kernel_regex, launch_skip, launches, recording)]
+            targets = [program_target(program, name, kernel_name, launch_skip, launches, recording)]
         else:
             gpu = devices.first.gpu
             targets, missing = rung_targets(
@@ -178,7 +184,7 @@ def collect(
             verify=verify,
             timeout_s=timeout,
             cwd=cwd.resolve() if cwd else None,
-            force=resume is False,
+            again=resume is False,
             resume=resume is True,
         )
         if repeats == 0:
@@ -194,12 +200,12 @@ def _check_choice(
     kernel: list[str] | None,
     every: bool,
     name: str | None,
-    kernel_regex: str | None,
+    kernel_name: str | None,
 ) -> None:
     if program and (kernel or every):
         raise Misuse("give a program of your own or kernels of a ladder, not both")
-    if not program and (name or kernel_regex):
-        raise Misuse("--name and --kernel-regex are for a program of your own: -- PROGRAM")
+    if not program and (name or kernel_name):
+        raise Misuse("--name and --kernel-name are for a program of your own: -- PROGRAM")
     if not (program or kernel or every):
         raise Misuse(
             "say what to collect: --kernel 6, --kernel 4-6, --all, or a program of your own: -- PROGRAM"

@@ -21,7 +21,7 @@ from profiler.measuring.tools.ncu import LAUNCHES, NcuOptions, Selection
 from profiler.measuring.tools.toolchain import Gpu
 
 _TAKEN = {
-    "program", "times_only", "name", "kernel_regex", "launch_skip", "launches", "processes", "cwd", "timeout", "runs",
+    "program", "times_only", "name", "kernel_name", "launch_skip", "launches", "processes", "cwd", "timeout", "runs",
     "ladder", "format",
 }  # fmt: skip
 

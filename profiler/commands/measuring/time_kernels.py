@@ -65,7 +65,7 @@ def time_kernels(
         seed=seed,
         verify=False,
         timeout_s=timeout,
-        force=True,
+        again=True,
     )
     built = build_rungs(opened, kernels, gpu.arch, settings, jobs)
     errors, missing = build_errors(built, "failed"), build_errors(built, "unavailable")

@@ -35,7 +35,7 @@ from profiler.store.scratch import write_whole
 from profiler.store.sweeps import Stage, StoredSweep, SweepStore, Visit
 from profiler.text import clock, counted, duration, printable, shortest_path
 
-_MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "force")
+_MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "again")
 
 
 def tune(
@@ -91,7 +91,7 @@ def tune(
     stored: Annotated[
         bool, Option("--stored", help="Show the newest stored result instead of measuring; needs no GPU.")
     ] = False,
-    force: Annotated[bool, Option("--force", help="Measure again even if a result is stored.")] = False,
+    again: Annotated[bool, Option("--again", help="Measure again even if a result is stored.")] = False,
     schema: options.SchemaOption = False,
     jobs: options.JobsOption = None,
     timeout: options.TimeoutOption = 120.0,
@@ -146,7 +146,7 @@ def tune(
         )
         plan.check()
         sweeping = SweepMeasurement(plan, toolchain, SweepStore(settings.runs_folder), current, jobs)
-        sweep = _measured(sweeping, settings, afresh=force)
+        sweep = _measured(sweeping, settings, afresh=again)
     finding = find_best_points(sweep, current, top)
     print_answer(finding, lambda: sweep_document(finding), settings.format)
     picture.draw(lambda charts: charts.tuning_chart(find_best_points(sweep, current)))
@@ -184,7 +184,7 @@ def _measured(sweeping: SweepMeasurement, settings: options.VerbSettings, *, afr
     """Returns the stored sweep of the same plan, or measures one now."""
     known = None if afresh else sweeping.known()
     if known is not None:
-        settings.say(f"measured before: {known.manifest.run_id}; --force measures it again")
+        settings.say(f"measured before: {known.manifest.run_id}; `--again` measures it again")
         return known
     with continuable("measurements"), TuneProgress(settings) as progress:
         stored = sweeping.measure(progress.observer())
@@ -228,7 +228,7 @@ def _read_source(kernel: Kernel) -> str:
 
 def _with_apply(arguments: list[str]) -> str:
     """Returns the typed command with --apply, without options that would measure again."""
-    kept = [word for word in arguments if word not in ("--force", "--profile-extremes")]
+    kept = [word for word in arguments if word not in ("--again", "--profile-extremes")]
     return shown(["prof", *kept, "--apply"])
 
 

@@ -121,9 +121,9 @@ def check(
 
     Examples:
 
-      prof check --baseline 6 5
-
       prof check --baseline before.ncu-rep after.ncu-rep --max-slower 5%
+
+      prof check --baseline 6 5
 
       prof check --baseline runs-of-main --junit check.xml
 

@@ -20,7 +20,7 @@ from profiler.text import printable
 _SIDES = 2
 _ONE_PAIR = "--chart draws one pair: choose it with --kernel-name"
 _WHICH_TWO = (
-    "give two kernels to compare, as in `prof compare 5 6` or `prof compare a.ncu-rep b.ncu-rep`; "
+    "give two kernels to compare, as in `prof compare a.ncu-rep b.ncu-rep` or `prof compare 5 6`; "
     "two of one report: `prof compare a.ncu-rep -k ONE -k OTHER`; "
     "or a run, to compare with the one before it: `prof compare mine`"
 )
@@ -78,19 +78,21 @@ def compare(
 
     Examples:
 
-      prof compare 5 6
-
-      prof compare mine
-
-      prof compare 5 6 --size 2048
-
-      prof compare 6 --gpu h200 --gpu h100
+      prof compare before.ncu-rep after.ncu-rep
 
       prof compare before.ncu-rep after.ncu-rep --kernel-name 'gemm'
 
       prof compare both.ncu-rep -k naive -k tiled
 
       prof compare sweep.ncu-rep --launch 3 --launch 7
+
+      prof compare mine
+
+      prof compare 5 6
+
+      prof compare 5 6 --size 2048
+
+      prof compare 6 --gpu h200 --gpu h100
 
       prof compare 5 6 --format json
 

@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -29,7 +28,7 @@ from profiler.store.remote.places import Location, location_of
 from profiler.store.reports.near import REPORT_SUFFIX, files_in, near_files
 from profiler.store.runs.run_store import Run
 from profiler.store.scratch import write_whole
-from profiler.text import printable
+from profiler.text import names_like, printable
 
 # In the folder `dashboards/` of prof's repository.
 SHIPPED = {
@@ -63,7 +62,7 @@ def notebook(
     ] = None,
     size: options.LadderSizeOption = None,
     set_param: options.ParameterOption = None,
-    force: Annotated[bool, Option("--force", help="Overwrite an existing file.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Write over a file that exists.")] = False,
     settings: options.ReadingSettings,
     ladder: options.LadderOption = None,
 ) -> None:
@@ -97,15 +96,15 @@ def notebook(
             )
         recordings = _recordings(names, settings)
         path = output or Path(f"{'-to-'.join(map(_name_of, recordings))}{_SUFFIX}")
-        _write(path, settings, force, lambda folder: _about_recordings(folder, recordings))
+        _write(path, settings, overwrite, lambda folder: _about_recordings(folder, recordings))
         return
     if output is not None:
         if names:
             raise Misuse("give a name to open, or -o FILE to write one: not both")
-        _write(output, settings, force, lambda folder: _about_ladder(folder, settings, set_param))
+        _write(output, settings, overwrite, lambda folder: _about_ladder(folder, settings, set_param))
         return
-    if size is not None or set_param or settings.gpu is not None or force or ladder:
-        raise Misuse("--ladder, --size, --set-param, --gpu and --force are for writing: add -o FILE")
+    if size is not None or set_param or settings.gpu is not None or overwrite or ladder:
+        raise Misuse("--ladder, --size, --set-param, --gpu and --overwrite are for writing: add -o FILE")
     if names:
         _open(_find(names[0]))
     else:
@@ -164,7 +163,7 @@ def _find(name: str) -> Path:
 
 def _meant(path: Path) -> str | None:
     """Returns the notebook to open, or the reports to write one about, that a person may have meant; None where nothing is near."""
-    if near := get_close_matches(path.stem, SHIPPED, n=1):
+    if near := names_like(path.stem, SHIPPED):
         return f"There is one called {near[0]}: `prof notebook {near[0]}` opens it."
     reports = [file for file in files_in(path) or near_files(path) if file.name.endswith(REPORT_SUFFIX)]
     if not reports:
@@ -195,15 +194,15 @@ def _shown(path: Path) -> Path:
 
 
 def _write(
-    path: Path, settings: options.VerbSettings, force: bool, notebook_in: Callable[[Path], str]
+    path: Path, settings: options.VerbSettings, overwrite: bool, notebook_in: Callable[[Path], str]
 ) -> None:
     """Writes the notebook that refers to everything as from the folder of the file."""
     if path.suffix != _SUFFIX:
         raise BadParameter(f"'{path.name}' should end in {_SUFFIX}", param_hint="'--output'")
-    if path.exists() and not force:
+    if path.exists() and not overwrite:
         raise OutputNotWritable(
             f"{path}: exists already, and its content would be lost",
-            remedy="Name another file, or add --force.",
+            remedy="Name another file with `--output`, or write over this one with `--overwrite`.",
         )
     write_whole(notebook_in(path.resolve().parent).encode(), path)
     settings.say(f"Wrote {path}")

@@ -63,9 +63,7 @@ def show(
 
     Examples:
 
-      prof show 6
-
-      prof show 6 --size 2048
+      prof show mine.ncu-rep
 
       prof show mine.ncu-rep --kernel-name 'softmax'
 
@@ -73,13 +71,17 @@ def show(
 
       prof show *.ncu-rep
 
+      prof show 6
+
+      prof show 6 --size 2048
+
       prof show gemm-6-source --chart hot-lines.svg
     """
     if schema:
         print_schema("show", Sheets, TimingSheet, Triage)
         return
     if not sources:
-        raise Misuse("give a recording to show, as in `prof show 6` or `prof show mine.ncu-rep`")
+        raise Misuse("give a recording to show, as in `prof show mine.ncu-rep` or `prof show 6`")
 
     settings = replace(settings, size=size, nvtx=nvtx, launch=launch)
     sources = recordings_meant(sources, settings)

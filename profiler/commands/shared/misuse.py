@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import typer
-
-from profiler.commands.shared.window import folded_for_terminal
-
-_START = "Error: "  # before the message, on its line
 
 
 class Misuse(typer.BadParameter):
@@ -16,14 +10,3 @@ class Misuse(typer.BadParameter):
 
     def format_message(self) -> str:
         return str(self.message)
-
-
-def show_within_window(error: Any) -> None:
-    """Lets an error of Typer print its message, below the usage, within the window of a terminal.
-
-    A message of several lines is the help that `prof` alone prints. It is laid out already.
-    """
-    if "\n" in error.format_message():
-        return
-    message = folded_for_terminal(f"{_START}{error.format_message()}", " " * len(_START))
-    error.format_message = lambda: message.removeprefix(_START)

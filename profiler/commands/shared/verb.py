@@ -89,7 +89,7 @@ class Verb(TyperCommand):
         return next(filter(None, lines), "")
 
     def _hint_for_option(self, ctx: Any, error: Any, typed: list[str]) -> str | None:
-        known = [name for one in self.params for name in one.opts]
+        known = [name for one in self.params for name in (*one.opts, *one.secondary_opts)]
         return hint_for_option(str(ctx.info_name), error.option_name, typed, known)
 
     def _hint_for_words(self, ctx: Any, typed: list[str]) -> str | None:

@@ -32,12 +32,14 @@ _FORMATS = ("json", "csv", "markdown")
 _TO_A_FILE = ("-o", "--output", "--out", "--export", "--html", "--save")
 _EVERYTHING = ("--all", "--details", "--print-details", "--page", "--metrics", "--metric", "--long")
 _OPTIONS_MEANT = {
-    "--threshold": "--max-slower",
-    "--tolerance": "--max-slower",
-    "--short": "--brief",
-    "--summary": "--brief",
-    "--kernel": "--kernel-name",
-    "--filter": "--kernel-name",
+    "--threshold": ("--max-slower",),
+    "--tolerance": ("--max-slower",),
+    "--short": ("--brief",),
+    "--summary": ("--brief",),
+    "--kernel": ("--kernel-name",),
+    "--kernel-regex": ("--kernel-name",),
+    "--filter": ("--kernel-name",),
+    "--force": ("--overwrite", "--again", "--tracked"),  # each verb has one of them at most
 }
 _IMPORTS = ("-i", "--import")  # ncu's own way to name a report
 _COLOURS = ("--no-color", "--no-colour", "--color", "--colour", "--no-colors", "--colors")
@@ -55,7 +57,11 @@ _OF_A_RUNG = ("show", "compare", "report", "export")  # take rungs by their numb
 
 
 class WrongTurn(Exception):
-    """The command line means something else than what was typed. The message says what to type."""
+    """The command line means something else than what was typed, or nothing. The message or the remedy says what to type."""
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.remedy = message, remedy
 
 
 def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
@@ -98,7 +104,7 @@ def hint_for_option(verb: str, option: str, words: Sequence[str], known: Collect
     before = () if place is None else words[:place]
     if verb == "collect" and (hint := _of_a_program(words, before)):
         return hint
-    if (meant := _OPTIONS_MEANT.get(option)) in known:
+    if meant := next((one for one in _OPTIONS_MEANT.get(option, ()) if one in known), None):
         return f"there is no {option}: {meant} does that"
     if option in _IMPORTS:
         return f"there is no {option}: name a report without an option"

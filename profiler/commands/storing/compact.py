@@ -32,14 +32,14 @@ def compact(
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print what would be done, and change nothing.")
     ] = False,
-    force: Annotated[bool, Option("--force", help="Pack also runs that git tracks.")] = False,
+    tracked: Annotated[bool, Option("--tracked", help="Pack also runs that git tracks.")] = False,
     settings: options.StoreSettings,
 ) -> None:
     """Pack many small runs into few files.
 
     All commands give the same answers afterwards, but a store at a URL needs far fewer requests, and `prof query`
     reads a few large files. You may interrupt this at any time, and run it while others read, ingest or collect.
-    Runs that are already packed well stay as they are, and so do those that git tracks, unless --force is given.
+    Runs that are already packed well stay as they are, and so do those that git tracks, unless --tracked is given.
 
     Examples:
 
@@ -48,7 +48,7 @@ def compact(
       prof compact --runs s3://bucket/runs --older-than 7
     """
     store = settings.open_store()
-    plan = plan_packs(store, older_than) if force else _plan_untracked(store, older_than)
+    plan = plan_packs(store, older_than) if tracked else _plan_untracked(store, older_than)
     before = stored_files(store.place)
     done = None
     if not dry_run and (plan.runs or plan.redundant):
@@ -64,7 +64,7 @@ def compact(
         if plan.staying:
             one, many = "folder that git tracks stays as it is", "folders that git tracks stay as they are"
             left = counted(len(plan.staying), one, many)
-            print(printable(f"{store.root}: {left}; --force packs those too"))
+            print(printable(f"{store.root}: {left}; --tracked packs those too"))
     for error in done.damaged if done else ():
         print(printable(f"left as it is: {error.message}"), file=sys.stderr)
 

@@ -18,7 +18,7 @@ def export(
     *,
     source: Annotated[str, Argument(help="A kernel number, a run id, or a run's name.")],
     output: Annotated[Path, Option("--output", "-o", file_okay=False, help="Folder to write to.")] = Path(),
-    force: Annotated[bool, Option("--force", help="Overwrite existing files.")] = False,
+    overwrite: Annotated[bool, Option("--overwrite", help="Write over files that exist.")] = False,
     size: options.RunSizeOption = None,
     settings: options.FileSettings,
 ) -> None:
@@ -34,5 +34,5 @@ def export(
       prof export gemm-6-source --output /tmp
     """
     (run,) = open_named([source], replace(settings, size=size))
-    for path in export_reports(run, output, overwrite=force):
+    for path in export_reports(run, output, overwrite=overwrite):
         print(printable(str(path)))

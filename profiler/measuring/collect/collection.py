@@ -69,9 +69,9 @@ class CollectPlan:
     verify: bool = True
     timeout_s: float = 600.0
     cwd: Path | None = None
-    force: bool = False
+    again: bool = False
     resume: bool = False  # trust that programs which prof did not compile are unchanged
-    keep: bool = False  # go on with what this very call kept, whatever `force` and `resume` say
+    keep: bool = False  # go on with what this very call kept, whatever `again` and `resume` say
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class Collection:
     @property
     def goes_on(self) -> bool:
         """Returns whether the results of an earlier call may be used."""
-        return not self.plan.force and (self.plan.resume or self.target.is_compiled)
+        return not self.plan.again and (self.plan.resume or self.target.is_compiled)
 
     def open(self) -> None:
         """Takes the seed of the kept results, or discards them and begins anew."""

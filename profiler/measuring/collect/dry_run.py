@@ -6,6 +6,7 @@ Kernels that are only timed and tools that are missing become comments, so that 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -46,10 +47,12 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
             yield f"# {target.label} is timed, not profiled"
     steps = [(target, step) for target in targets for step in steps_of(plan, target)]
     order = {"verify": 0, "time": 1, "profile": 2}
+    reports = Counter[str]()
     for target, step in sorted(
         steps, key=lambda one: (one[1].what != "verify", one[1].process, order[one[1].what])
     ):
-        yield _folded(_words(plan, target, step))
+        reports[target.name] += step.what == "profile"
+        yield _folded(_words(plan, target, step, reports[target.name]))
 
 
 def _folded(command: Iterable[str]) -> str:
@@ -75,10 +78,10 @@ def _pieces(command: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield from (("", other) for other in others)
 
 
-def _words(plan: CollectPlan, target: Target, step: CollectStep) -> list[str]:
+def _words(plan: CollectPlan, target: Target, step: CollectStep, report: int) -> list[str]:
     job = target.job
     if job is None or step.what == "profile":
-        return typed_command(target, plan.device.ncu, plan.recording)
+        return typed_command(target, plan.device.ncu, plan.recording, report)
     if step.what == "verify":
         return program_command(job, "check")
     return program_command(timing_job(plan, job), "time")

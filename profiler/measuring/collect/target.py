@@ -121,10 +121,14 @@ def _moved(job: RungJob, scratch: Path) -> RungJob | None:
     return relocate_job(job, files, scratch)
 
 
-def typed_command(target: Target, ncu: Ncu, recording: NcuOptions) -> list[str]:
-    """Returns the same command as a user would type it in the program's own folder."""
+def typed_command(target: Target, ncu: Ncu, recording: NcuOptions, number: int = 1) -> list[str]:
+    """Returns the same command as a user would type it in the program's own folder.
+
+    Reports of one name are numbered, so that the second does not replace the first.
+    """
     program = program_command(target.job, "profile") if target.job is not None else list(target.program)
-    return ncu_command(ncu.path, recording, target.selection, f"{target.name}.ncu-rep", program)
+    export = f"{target.name}.ncu-rep" if number == 1 else f"{target.name}.{number}.ncu-rep"
+    return ncu_command(ncu.path, recording, target.selection, export, program)
 
 
 def program_provenance(target: Target, facts: Provenance, folder: Path) -> Provenance:

@@ -90,7 +90,7 @@ class Collecting:
             repeats=self.plan.repeats,
             verify=False,  # the survey has done it
             timeout_s=self.plan.timeout_s,
-            force=True,
+            again=True,
         )
         one = Collection(settings, target, self.store)
         one.relative_error = self.survey.relative_error

@@ -154,9 +154,9 @@ def overview_document(overview: StoreOverview) -> Document:
         sections += runs_document(NAMES_HEADER, others).sections
     notes = []
     if rows:
-        newest = max(overview.ladders, key=lambda one: str(one["newest"]))["ladder"]
+        newest = overview.ladders[0]["ladder"]
         notes.append(
-            f"`prof list --ladder {newest}` lists the kernels and runs of a ladder, and `prof ladder --ladder {newest}` says how fast each is."
+            f"`prof list --ladder {newest}` lists the kernels and runs of a ladder, and `prof ladder {newest}` says how fast each is."
         )
     more = len(overview.others) - len(others)
     notes.append(

@@ -45,7 +45,7 @@ def _sections(code: MachineCode, about: Sequence[str | list[str]], body: doc.Cod
         [doc.Facts(list(zip(titles, about, strict=True))), *map(doc.Caution, _caution_texts(code))],
         [*_as_hot(code), *_called(code)],
         [figures_table(code, titles if len(titles) > 1 else ("",))],
-        _load_blocks(code),
+        load_blocks(code),
         [body, *_meaning(code)],
         _overhead(code, titles if len(titles) > 1 else ("count",)),
     ]
@@ -100,11 +100,6 @@ def _opcode_counts(sides: Sequence[tuple[Mapping[str, float], int]]) -> str:
         for name in shown
     ]
     return f"{', '.join(texts)}{more}"
-
-
-def changes_document(code: MachineCode) -> doc.Document:
-    """Returns only the changes to the loads."""
-    return doc.Document("", [_load_blocks(code)])
 
 
 def side_titles(code: MachineCode) -> tuple[str, ...]:
@@ -226,7 +221,7 @@ def _divisors(code: MachineCode) -> list[int]:
 # The loads of the operands
 
 
-def _load_blocks(code: MachineCode) -> list[doc.Accesses]:
+def load_blocks(code: MachineCode) -> list[doc.Accesses]:
     """Returns a sentence for each operand, and its accesses before and after; once if they are equal."""
     if len(code.kernels) == 1:
         loads = list_loads(code.kernels[0], code.per)

@@ -27,6 +27,7 @@ from profiler.present.documents.parts.causes import (
     headline_blocks,
     headline_with_causes,
     source_notes,
+    sureness_blocks,
 )
 from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
 from profiler.present.documents.parts.memory import Fact, memory_facts
@@ -218,7 +219,8 @@ def parts_of_kernel(
                 kernel=sheet.kernel,
                 program=program,
                 left_out=sheet.further_causes,
-                sureness=sheet.sureness,
+                sure=sureness_blocks(sheet.causes, sheet.sureness),
+                fuller=sheet.fuller_run,
             ),
             hot_line_blocks(sheet.hot_lines, sheet.causes),
             [doc.Facts(facts)] if facts else [],

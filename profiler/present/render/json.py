@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
 
 import msgspec
 
+from profiler.analyse.importance import ALWAYS, Importance, importances_of
 from profiler.present.document import Records
 from profiler.text import CI_COMMAND, Spoken, finite
 
@@ -17,9 +18,16 @@ def to_json(finding: Any) -> str:
 
     An object without objects inside, such as a metric, a check or an opcode, is on one line.
     """
-    text = _laid_out(finite(msgspec.to_builtins(finding, enc_hook=_plain)), 0)
+    plain = finite(msgspec.to_builtins(finding, enc_hook=_plain))
+    text = _laid_out(_with_left_out_first(plain) if isinstance(plain, dict) else plain, 0)
     text = text.replace("\x7f", "\\u007f")  # the one control character that JSON does not escape
     return CI_COMMAND.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def _with_left_out_first(answer: dict[str, Any]) -> dict[str, Any]:
+    """Returns the answer with what it lacks said behind the headline, before the members that lack it."""
+    first: dict[str, Any] = {name: answer[name] for name in ("headline", "left_out") if name in answer}
+    return {**first, **answer}
 
 
 def _plain(value: Any) -> str:
@@ -34,15 +42,42 @@ def json_schema(finding: type | Sequence[type], title: str) -> str:
 
 
 def schema_of(finding: type | Sequence[type]) -> dict[str, Any]:
-    """Returns the JSON Schema of an object of this type, or of any of these types."""
+    """Returns the JSON Schema of an object of this type, or of any of these types. A short form may lack what can be left out."""
     types = [finding] if isinstance(finding, type) else finding
     schemas, definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
+    may_be_cut: dict[type, set[str]] = {}
+    for one in types:
+        _note_cut_inside(one, importances_of(one), may_be_cut)
+    for cls, names in may_be_cut.items():
+        required = definitions[cls.__name__]["required"]
+        definitions[cls.__name__]["required"] = [name for name in required if name not in names]
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
         **(schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}),
         "$defs": definitions,
     }
+
+
+def _note_cut_inside(
+    cls: type[msgspec.Struct], declared: Mapping[str, Importance], found: dict[type, set[str]]
+) -> None:
+    """Notes for each class inside of this one which members `brief` may leave out whole."""
+    for member in msgspec.structs.fields(cls):
+        _note_cut(member.type, declared[member.name].parts if member.name in declared else {}, found)
+
+
+def _note_cut(kind: Any, parts: Mapping[str, Importance], found: dict[type, set[str]]) -> None:
+    """Notes the same for each class in the type of a field, which may declare the `parts` of it."""
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        for one in get_args(kind):
+            _note_cut(one, parts, found)
+        return
+    declared = {**importances_of(kind), **parts}
+    names = {name for name, one in declared.items() if one.first < ALWAYS}
+    if kind not in found or not names <= found[kind]:
+        found.setdefault(kind, set()).update(names)
+        _note_cut_inside(kind, declared, found)
 
 
 def records_json(records: Records) -> str:

@@ -6,7 +6,6 @@ holds, for an error message; and the errors about a folder in the place of a rep
 
 from __future__ import annotations
 
-import difflib
 import os
 import shlex
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from profiler.errors import NotAReport, ReportError, ReportNotFound
 from profiler.store.runs.run_folder import MANIFEST_FILE
-from profiler.text import counted, first_of
+from profiler.text import counted, first_of, names_like
 
 REPORT_SUFFIX = ".ncu-rep"
 COMPRESSED_SUFFIX = ".ncu-rep.zst"
@@ -45,7 +44,7 @@ def near_files(path: Path, endings: Sequence[str] = REPORT_SUFFIXES) -> list[Pat
     by_stem: dict[str, list[Path]] = {}
     for file in (one for one in files_in(path.parent, endings) if one.name != path.name):
         by_stem.setdefault(_stem(file.name, endings), []).append(file)
-    near = difflib.get_close_matches(_stem(path.name, endings), by_stem, n=_MOST_NEAR)
+    near = names_like(_stem(path.name, endings), by_stem, _MOST_NEAR)
     return [file for stem in near for file in by_stem[stem]][:_MOST_NEAR]
 
 

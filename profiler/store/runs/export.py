@@ -30,7 +30,7 @@ def export_reports(run: Run, folder: Path, *, overwrite: bool) -> Iterator[Path]
         if target.exists() and not overwrite:
             raise StoreNotWritable(
                 f"{target}: is there already",
-                remedy="Overwrite it with --force, or choose another folder with -o.",
+                remedy="Write over it with `--overwrite`, or choose another folder with -o.",
             )
         with writing_to(target):
             folder.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,6 @@ Out: names, or a test to apply to each name. Nothing is read.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
@@ -14,7 +13,7 @@ from fnmatch import fnmatchcase
 from profiler.catalog.ladders.ladder import spans_text
 from profiler.errors import RunNotFound
 from profiler.store.runs.run_id import TIMED_SUFFIX, path_name, rung_name, timed_name
-from profiler.text import counted, natural_order
+from profiler.text import counted, names_like, natural_order
 
 _KERNEL_DIGITS = 9
 _MOST_CHARACTERS = 200  # of a shell pattern
@@ -79,7 +78,7 @@ def no_such_name(reference: str, ladder: str, names: Collection[str], *, of_ladd
     if around:
         hint = f"; `prof list '{pattern}'{option}` finds {around} other name{'s' * (around > 1)}"
     else:
-        near = _spelt_like(reference, names)
+        near = names_like(path_name(reference), names, _MOST_NEAR)
         hint = f"; did you mean {_either(near)}?" if near else ""
     return f"{what} is named '{reference}'{hint}"
 
@@ -98,7 +97,7 @@ def nothing_found(reference: str, ladder: str, all_names: Iterable[str]) -> str:
         longer = _holding(reference, names)
         if len(longer) > _MOST_NEAR:
             return f"{what}; {len(longer)} names hold it, such as {_either(longer[:_MOST_NEAR])}"
-        if near := longer or _spelt_like(reference, names):
+        if near := longer or names_like(path_name(reference), names, _MOST_NEAR):
             return f"{what}; did you mean {_either(near)}?"
         others = ", ".join(names) if len(names) <= _MOST_NAMED else f"{len(names)} other names"
         return f"{what}; it holds runs of {others}"
@@ -116,10 +115,6 @@ def _holding(part: str, names: Iterable[str]) -> list[str]:
     if not any(map(str.isalnum, part)):
         return []
     return sorted((one for one in names if typed in one), key=lambda one: not one.startswith(typed))
-
-
-def _spelt_like(reference: str, names: Iterable[str]) -> list[str]:
-    return difflib.get_close_matches(path_name(reference), sorted(set(names)), n=_MOST_NEAR)
 
 
 def _either(names: Sequence[str]) -> str:

@@ -142,13 +142,6 @@ def test_one_kernel_alone_has_rows_of_one(pair):
         assert {len(row) for stretch in stretches for row in stretch} == {1}
 
 
-def test_a_side_of_a_pair_keeps_the_unit_of_the_pair(pair):
-    view = view_machine_code(pair)
-    alone = view.side(1)
-    assert (alone.finding.kernels, alone.regions) == ([view.finding.kernels[1]], [view.regions[1]])
-    assert (alone.finding.per, alone.finding.changes) == ("step", [])
-
-
 def test_code_without_a_loop_is_one_stretch_however_many_barriers_it_has(store):
     view = view_machine_code([profile_of(store, "several", "calls")])
     assert len(view.counts()) == 1

@@ -97,7 +97,7 @@ def test_the_screen_has_a_line_for_each_kernel_and_at_most_60(many, prof_here):
 
 def test_json_begins_with_the_headline_and_all_kernels_in_the_short_form_too(many, prof_here, store):
     printed = prof_here(*many, "--format", "json", "--full").stdout
-    assert list(json.loads(printed))[:2] == ["headline", "index"]
+    assert list(json.loads(printed))[:3] == ["headline", "left_out", "index"]
     assert len(json.loads(printed)["index"]) == 100
     short = prof_here("--runs", store.root, "show", "several", "--format", "json").stdout
     assert [one["kernel"] for one in json.loads(short)["index"]] == [

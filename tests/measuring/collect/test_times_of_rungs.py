@@ -28,7 +28,7 @@ def ladder(make_ladder, tmp_path):
 
 
 def timed(ladder, folder, numbers=None, sizes=(100, 200), advance=lambda line, error: None, **changes):
-    options = {"repeats": 3, "processes": 2, "timeout_s": 60, "force": True, **changes}
+    options = {"repeats": 3, "processes": 2, "timeout_s": 60, "again": True, **changes}
     plan = CollectPlan(LocalDevice(GPU, NO_NCU), NcuOptions(find_preset("default")), verify=False, **options)
     shapes = [ladder.workload.values(size) for size in sizes]
     return [

@@ -240,7 +240,7 @@ def test_a_program_that_prof_did_not_compile_is_measured_again_unless_resumed(co
     assert len(collecting.calls) == 2
     assert statuses(collecting.collect([target], resume=True)) == ["known"]
     assert len(collecting.calls) == 2
-    assert statuses(collecting.collect([target], force=True)) == ["collected"]
+    assert statuses(collecting.collect([target], again=True)) == ["collected"]
     assert len(collecting.calls) == 3
 
 

@@ -86,7 +86,7 @@ def test_a_time_without_the_profiler_is_never_held_against_one_under_it(collect,
 
 @pytest.mark.slow
 def test_launches_are_chosen_by_name_and_number(collect, measuring):
-    done = collect("--kernel-regex", "add<float>", "--launch-skip", "1", "--launches", "2", *MINE)
+    done = collect("--kernel-name", "add<float>", "--launch-skip", "1", "--launches", "2", *MINE)
     assert done.returncode == 0, done.stderr
     run = measuring.runs.open(measuring.runs.ids()[0])
     assert list(run.to_pandas("metrics").value) == [1001, 1002] * 2
@@ -105,8 +105,8 @@ def test_the_processes_that_a_program_starts_are_heard_too(collect, measuring):
         (("--name", "mine", "--", "true"), 65, "true launched no kernel"),
         (("--name", "mine", "--", "true"), 65, "run it without a profiler of its own, such as torch.profiler"),
         (("--name", "mine", "--", sys.executable, "-c", UNDER_NCU), 72, "another profiler listens to this process"),
-        (("--kernel-regex", "absent", *MINE), 65, "mine: no kernel's name matches 'absent'; launched were:"),
-        (("--kernel-regex", "(", *MINE), 33, "'(' is not a regular expression"),
+        (("--kernel-name", "absent", *MINE), 65, "mine: no kernel's name matches 'absent'; launched were:"),
+        (("--kernel-name", "(", *MINE), 33, "'(' is not a regular expression"),
         (("--launch-skip", "90", *MINE), 66, "mine: 8 launches match, and 90 of them are skipped"),
         (("--preset", "full", *MINE), 2, "leave it out with --times-only"),
         (("--kernel", "6"), 2, "leave it out with --times-only"),

@@ -7,7 +7,7 @@ import pytest
 from markdown_it import MarkdownIt
 from msgspec.structs import replace
 
-from profiler.analyse.causes.cause import Cause, CodePlace, Diagnosis, Headline, Savings, where_is
+from profiler.analyse.causes.cause import Cause, CodePlace, Diagnosis, FullerRun, Headline, Savings, where_is
 from profiler.analyse.causes.headline import (
     NOTHING_FOUND,
     NOTHING_RECORDED,
@@ -27,6 +27,7 @@ from profiler.present.documents.parts.causes import (
     changed_cause_blocks,
     headline_with_causes,
     source_notes,
+    sureness_blocks,
 )
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
@@ -290,6 +291,14 @@ def test_evidence_that_was_not_recorded_is_named_with_the_preset_that_records_it
     assert "not recorded" not in text_of()
 
 
+def test_a_run_that_has_the_evidence_is_named_instead_of_how_to_record_it():
+    fuller = FullerRun("gemm-5-source", "2026-11-21T09:55:58Z")
+    page = flat_text(cause_blocks(CAUSES_FOUND, ["where warps wait"], fuller=fuller))
+    assert page.endswith(
+        "not recorded: where warps wait. `prof show gemm-5-source`, recorded 2026-11-21, has it."
+    )
+
+
 def test_how_to_record_it_is_not_said_below_a_headline_that_says_it():
     said = Headline("It takes 1 ms.", NOTHING_RECORDED, "Record more.", tells_how_to_record=True)
     assert cause_blocks([], ["where warps wait"], said) == [Caution("not recorded: where warps wait")]
@@ -411,7 +420,7 @@ def test_the_full_answer_says_which_causes_it_leaves_out():
 def test_how_sure_the_first_cause_is_stands_below_the_causes():
     def text(right_first, among_three):
         sureness = Sureness(right_first, among_three)
-        return flat_text(cause_blocks(CAUSES_FOUND, [], sureness=sureness))
+        return flat_text(sureness_blocks(CAUSES_FOUND, sureness))
 
     said = (
         "How sure: in tests with kernels that prof had not seen, answers like this one named the right cause first in 92 of 100, and among "
@@ -421,7 +430,19 @@ def test_how_sure_the_first_cause_is_stands_below_the_causes():
     advice = "Look at the first three before you change anything."
     assert advice in text(59, 80)
     assert advice not in text(61, 80)
-    assert "How sure" not in flat_text(cause_blocks(CAUSES_FOUND, []))
+
+
+def test_where_it_is_not_known_how_sure_the_first_cause_is_the_reason_is_said():
+    first = CAUSES_FOUND[0]
+    reasons = {
+        first.cause: "only with recordings that hold what is missing here",
+        "at-memory-bandwidth": "with too few kernels that have nothing to gain",
+        "unoptimised-code": "with too few kernels that were compiled for debugging",
+    }
+    for cause, reason in reasons.items():
+        said = flat_text(sureness_blocks([replace(first, cause=cause)], None))
+        assert said == f"How sure: not known. Tests were made {reason}."
+    assert sureness_blocks([], None) == []
 
 
 def all_seen(*causes):
@@ -429,7 +450,7 @@ def all_seen(*causes):
 
 
 def test_a_share_that_is_nearly_all_is_said_in_words_in_a_sentence():
-    said = flat_text(cause_blocks(CAUSES_FOUND, [], sureness=Sureness(99.6, 99.7)))
+    said = flat_text(sureness_blocks(CAUSES_FOUND, Sureness(99.6, 99.7)))
     assert "first in more than 99 of 100, and among the first three in more than 99." in said
 
 

@@ -14,7 +14,7 @@ from profiler.analyse.code.machine_code import view_machine_code
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.document import Document, Records, Table
-from profiler.present.documents.code import changes_document, code_document, figures_table, side_titles
+from profiler.present.documents.code import code_document, figures_table, load_blocks, side_titles
 from profiler.present.documents.parts.code_rows import count_code, count_records
 from profiler.present.render.csv import records_csv
 from profiler.present.render.markdown import document_markdown
@@ -45,7 +45,7 @@ def figures_text(view):
 
 
 def loads_text(view, window=PLAIN):
-    return document_text(changes_document(view.finding), window)
+    return document_text(Document("", [load_blocks(view.finding)]), window)
 
 
 def counts_text(view, window=PLAIN):
@@ -124,8 +124,8 @@ def test_each_access_is_drawn_as_long_as_it_is_wide(view):
     ]
 
 
-def test_one_kernel_alone_shows_its_own(view):
-    assert loads_text(view.side(0)).splitlines() == [
+def test_one_kernel_alone_shows_its_own(recorded):
+    assert loads_text(view_of(recorded, "5")).splitlines() == [
         "A operand: 8 LDS per k-step",
         "  █ █ █ █ █ █ █ █",
         "B operand: 2 LDS.128 per k-step",
@@ -318,9 +318,8 @@ def test_the_listing_as_csv(view):
     assert {row["before_executed"] for row in before} == {"2097152.0"}
 
 
-def test_one_kernel_alone_has_plain_names(view):
-    alone = view.side(0)
-    assert code_document(alone).records.header == [
+def test_one_kernel_alone_has_plain_names(recorded):
+    assert code_document(view_of(recorded, "5")).records.header == [
         "stretch",
         "opcode",
         "bits",

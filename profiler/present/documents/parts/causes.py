@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from profiler.analyse.causes.cause import Cause, Headline
+from profiler.analyse.causes.cause import Cause, FullerRun, Headline
 from profiler.analyse.causes.headline import (
     NO_LINES,
     WEAK_PCT,
@@ -20,7 +20,7 @@ from profiler.analyse.causes.headline import (
     place_text,
 )
 from profiler.analyse.findings import CauseChange, ComparisonFinding
-from profiler.catalog.causes import GENERAL
+from profiler.catalog.causes import GENERAL, UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
@@ -81,18 +81,18 @@ def cause_blocks(
     kernel: str = "",
     program: str = "",
     left_out: Mapping[str, float] = MappingProxyType({}),
-    sureness: Sureness | None = None,
+    sure: Section = (),
+    fuller: FullerRun | None = None,
 ) -> Section:
-    """Returns the list of causes of `what`, how sure the first is, and what the recording did not allow to see.
+    """Returns the list of causes of `what`, how `sure` the first is, and what the recording did not allow to see.
 
-    It leaves out the sentences of `said`.
+    It leaves out the sentences of `said`. The `fuller` run has what this recording lacks.
 
     Unless `full`, the smaller causes are only named; if it is, so are those that are `left_out`. How to keep source lines depends on the
     `kernel` and its `program`, if they are known.
     """
     more = _left_out(left_out) if full else []
-    sure = _how_sure(sureness) if sureness else []
-    lacks = _not_recorded(causes, unseen, said, flag_of_lines(kernel, program))
+    lacks = _not_recorded(causes, unseen, said, flag_of_lines(kernel, program), fuller)
     return [*_each_cause(causes, said, full, what), *more, *sure, *lacks]
 
 
@@ -115,13 +115,25 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
     return blocks
 
 
-def _how_sure(sureness: Sureness) -> Section:
-    """Returns how often such an answer was right, and the advice to look further where that is not often."""
+def sureness_blocks(causes: Sequence[Cause], sureness: Sureness | None) -> Section:
+    """Returns how often such an answer was right, and the advice to look further where that is not often; or why it is not known."""
+    if not causes:
+        return []
+    if sureness is None:
+        return [Text(f"How sure: not known. Tests were made {_only_with(causes[0])}.")]
     first, three = sureness.right_first_pct, sureness.among_three_pct
     advice = " Look at the first three before you change anything." if first < _SURE_PCT else ""
     named = f"answers like this one named the right cause first in {_in_words(first)} of 100"
     among = f"and among the first three in {_in_words(three)}."
     return [Text(f"How sure: in tests with kernels that prof had not seen, {named}, {among}{advice}")]
+
+
+def _only_with(first: Cause) -> str:
+    if first.is_ceiling:
+        return "with too few kernels that have nothing to gain"
+    if first.cause == UNOPTIMISED:
+        return "with too few kernels that were compiled for debugging"
+    return "only with recordings that hold what is missing here"
 
 
 def _in_words(percent: float) -> str:
@@ -176,11 +188,15 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
 
 
 def _not_recorded(
-    causes: Sequence[Cause], unseen: Sequence[str], said: Headline | None, lines: str
+    causes: Sequence[Cause],
+    unseen: Sequence[str],
+    said: Headline | None,
+    lines: str,
+    fuller: FullerRun | None = None,
 ) -> Section:
-    """Returns what the recording lacks for a fuller answer, and how to record it unless the headline `said` that.
+    """Returns what the recording lacks for a fuller answer, and which run has it, or else how to record it.
 
-    `lines` is the flag that keeps source lines.
+    `lines` is the flag that keeps source lines. The headline may have `said` how to record it.
     """
     blocks: list[Block] = []
     is_known = said is not None and said.tells_what_without_lines
@@ -188,6 +204,8 @@ def _not_recorded(
         blocks.append(Text(f"{NO_LINES.lower()}: compile with {lines}"))
     if unseen:
         how = "" if said and said.tells_how_to_record else f". {what_records_source()}."
+        if fuller is not None:
+            how = f". `prof show {fuller.name}`, recorded {fuller.recorded[: len('YYYY-MM-DD')]}, has it."
         blocks.append(Caution(f"not recorded: {'; '.join(unseen)}{how}"))
     return blocks
 

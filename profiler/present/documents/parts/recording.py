@@ -189,7 +189,7 @@ def metrics_table(
 
 # Says beside the times of a headline what a time without the profiler is.
 WHICH_MEDIAN = (
-    "the median of all repeats; a headline compares means over processes, whose last digit may differ"
+    "the median of all repeats; a ratio is of means over processes, so that its last digit may differ"
 )
 USEFUL_BYTES = "counting only the bytes that the task has to move"  # as its ladder or its user declares them
 _STEADY_MHZ = 15.0  # one step of the clock
