@@ -69,6 +69,16 @@ def test_reductions_that_keep_l2_busy_are_named_before_atomics_that_warps_wait_f
         assert candidate.sentence.startswith("Atomics in global memory keep L2 busy for")
 
 
+@pytest.mark.parametrize(("channel", "stays"), [("R6", True), ("R5", False)])
+def test_a_thread_adds_up_over_its_loop_only_where_the_innermost_one_stays_at_one_place(channel, stays):
+    """The outer loop comes back to the places of all turns of the inner one, of which each has a place of its own."""
+    inner = [f"IMAD R10, {channel}, R27, RZ", "IMAD.WIDE R2, R10, 0x4, R20", REDUCTION, "IADD3 R5, R5, 0x1, RZ", "@P0 BRA 0x20"]  # fmt: skip
+    outer = ["MOV R5, RZ", *((line, 6400.0) for line in inner), ("@P1 BRA 0x10", 800.0), "EXIT"]
+    facts = {4: {"sectors": 6400.0, "waits": {"lg_throttle": 50}}}
+    (candidate,) = atomics.detect_atomics(evidence_of("MOV R9, RZ", *outer, facts=facts))
+    assert ("over its loop" in candidate.advice) == stays
+
+
 @pytest.mark.parametrize(
     ("update", "reader", "in_order"),
     [
