@@ -55,6 +55,7 @@ from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import Run, RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 from profiler.store.tables.columns import TableBuilder
+from profiler.store.tables.instruction_text import opcode_of
 from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 
 # As many tests run at once as there are cores, and a command that may use all of them starts a reader on each: 0.7 s of processor time.
@@ -561,7 +562,8 @@ def make_run():
     """`make_run({"kernel": "k", "metrics": {name: value}}, ...)`: a run of made-up launches.
 
     A launch may also give `process`, `gpu`, `nvtx` (names), `opcodes` (counts, as Nsight Compute
-    counts them), `instructions` (opcode or text, count, and perhaps file, line and function), `rules` (messages) and its `shape`;
+    counts them), `instructions` (opcode or text, count, and perhaps file, line and function), by their place what was `sampled` of
+    these (`samples` and `stalls`), `rules` (messages) and its `shape`;
     anything else by keyword goes into the manifest, but `timings` and the folder `root`
     to store it in.
     """
@@ -634,8 +636,8 @@ def _add_launch(builders, number, launch):
     for index, (text, count, *place) in enumerate(launch.get("instructions", ())):
         file, line, function = place or (None, None, 0)
         builders["instructions"].append(
-            launch=number, function_index=function, index=index, offset=16 * index, opcode=text.partition(" ")[0], sass=text,
-            executed=count, file=file, line=line,
+            launch=number, function_index=function, index=index, offset=16 * index, opcode=opcode_of(text), sass=text,
+            executed=count, file=file, line=line, **launch.get("sampled", {}).get(index, {}),
         )  # fmt: skip
     for message in launch.get("rules", ()):
         builders["rules"].append(

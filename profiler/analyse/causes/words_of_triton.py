@@ -45,8 +45,8 @@ IN_TRITON = {
     "machine code.",
     "instruction-cache-misses": "Make the code smaller: a smaller BLOCK, no `tl.static_range` over many turns, or more `num_warps` for the "
     "same block.",
-    "grid-too-small": "Launch more programs: a smaller BLOCK, or several programs that share one result (split-k with `tl.atomic_add`, or a "
-    "second kernel that adds up).",
+    "grid-too-small": "Launch more programs: a smaller BLOCK in a dimension that is not reduced (`tl.sum`, `tl.max`), or several programs that share "
+    "one result, each with a part of what a loop counts (split-k with `tl.atomic_add`, or a second kernel that adds up).",
     "uneven-last-wave": "Choose the BLOCK sizes so that the rounds are full, or launch one full round of programs that loop over all tiles.",
     "load-imbalance": "Share the work out evenly: let programs take tiles in turn, longest first, or from a counter (`tl.atomic_add`).",
     "too-little-work-a-thread": f"Let each program do more: {_MORE_EACH}, so that offsets and parameters are prepared once.",

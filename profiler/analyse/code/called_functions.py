@@ -15,8 +15,6 @@ from msgspec import Struct
 from profiler.analyse.code.code import Code, Instruction, executed_in, without_padding
 from profiler.analyse.code.loops import AS_HOT, holder_of
 
-_ENDED = "drain"  # the reason to wait of a warp that has left the kernel
-
 
 @dataclass(frozen=True)
 class Called:
@@ -60,15 +58,12 @@ def last_lines_of_called_functions(code: Code) -> set[str]:
     """Returns the lines at which the code of kernels ends, if most of their samples are in called functions.
 
     The functions of the compiler have no lines of their own, and lie behind the kernel: they count for the line of the EXIT before
-    them. That may be an early `return`, which the compiler has laid out last. Who waits for stores to drain has ended: the sampler finds such a
-    warp behind its EXIT, where a function begins.
+    them. That may be an early `return`, which the compiler has laid out last.
     """
     found = set()
     for function in code.functions:
         last = next((one.place for one in reversed(function) if one.name == "EXIT"), None)
-        called = {
-            one.offset for called in find_called(function) for one in called.body if one.main_stall != _ENDED
-        }
+        called = {one.offset for called in find_called(function) for one in called.body}
         at_last = [one for one in function if one.place == last]
         in_called = sum(one.samples or 0 for one in at_last if one.offset in called)
         in_kernel = sum(one.samples or 0 for one in at_last if one.offset not in called)

@@ -26,6 +26,7 @@ KEPT = 16_384  # facts that are remembered of instructions and their texts: anal
 _TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
 NEVER = "!PT"
 BRANCHES = ("BRA", "JMP")  # to an address that they name
+_ENDED = "drain"  # the reason to wait of a warp that has executed its EXIT
 _COLUMNS = (
     "launch", "function_index", "offset", "opcode", "sass", "file", "line", "executed", "samples", "stalls",
 )  # fmt: skip
@@ -224,10 +225,10 @@ def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...
     ]
     samples = [sum(counts) if counts else None for counts in _over_launches(tables, "samples")]
     stalls = [[one for launch in reasons for one in launch] for reasons in _over_launches(tables, "stalls")]
-    _move_to_exits(first.column("function_index").to_pylist(), executed, samples, stalls)
-    functions: dict[int, list[Instruction]] = {}
     index, offsets, lines = (first.column(name).to_pylist() for name in ("function_index", "offset", "line"))
     opcodes, texts, files = (labels_of(first, name) for name in ("opcode", "sass", "file"))
+    _move_to_exits(index, opcodes, executed, samples, stalls)
+    functions: dict[int, list[Instruction]] = {}
     rows = zip(
         index, offsets, opcodes, texts, executed, files, lines, samples, map(_main_stall, stalls), strict=True
     )
@@ -238,22 +239,30 @@ def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...
 
 def _move_to_exits(
     functions: Sequence[int],
+    opcodes: Sequence[str | None],
     executed: Sequence[float | None],
     samples: list[int | None],
     stalls: list[list[tuple[str, int]]],
 ) -> None:
-    """Gives the samples of what never ran to the last instruction before it that did, which is an EXIT.
+    """Gives the samples of warps that have ended to their EXIT, which is the last instruction before that ran.
 
-    The sampler finds a warp that has ended, and waits for its stores, at the padding behind its EXIT.
+    The sampler finds such a warp, which waits for its stores, behind the EXIT: at padding, which never runs, or at the first instruction of
+    a function that the kernel calls. There, only what waits for stores to drain has ended.
     """
     last = None
     for place, count in enumerate(executed):
+        if last is not None and functions[last] == functions[place]:
+            ended, moved = stalls[place], samples[place] or 0
+            if count:
+                is_behind_exit = last == place - 1 and opcodes[last] == "EXIT"
+                ended = [one for one in ended if is_behind_exit and one[0] == _ENDED]
+                moved = sum(number for _, number in ended)
+            if moved:
+                samples[last], samples[place] = (samples[last] or 0) + moved, (samples[place] or 0) - moved
+            stalls[last] = [*stalls[last], *ended]
+            stalls[place] = [one for one in stalls[place] if one not in ended]
         if count:
             last = place
-        elif last is not None and functions[last] == functions[place]:
-            if (moved := samples[place]) is not None:
-                samples[last], samples[place] = (samples[last] or 0) + moved, 0
-            stalls[last], stalls[place] = [*stalls[last], *stalls[place]], []
 
 
 def _main_stall(reasons: Sequence[tuple[str, int]]) -> str | None:

@@ -47,6 +47,7 @@ _DESCRIBED, _WORDS_OF_PLACE = "gdesc[", 2
 _OF_FOUR_WARPS = re.compile(r"[A-Z]GMMA\b")
 _FROM_PAIRS = re.compile(r"(F2[FI]|FRND)\b.*\.F64\b(?!\.F)|I2F\b.*\.[US]64\b")
 _ADDED_TO_PAIRS = ("IMAD.WIDE", "IMAD.HI", "UIMAD.WIDE", "UIMAD.HI")
+_CLEARS_LOWER_HALF = re.compile(r"PRMT (R\d+), RZ, 0x7610, \1(\.reuse)?")
 _TIMES_ROUND = 3  # one iteration to fill the registers, one by which a copy may lag, and the one that counts
 NOTHING: LoopValues = frozenset()
 _NO_NAMES: frozenset[str] = frozenset()
@@ -108,6 +109,32 @@ def use_of(text: str) -> RegisterUse:
         taken=inputs | predicates_read,
         results=predicates_written.union(written),
     )
+
+
+def uses_of(code: Sequence[Instruction]) -> list[RegisterUse]:
+    """Returns what instructions that follow each other say of registers and predicates.
+
+    Where a predicate may keep a load of a half or a byte from acting, compilers make zero what it gives then: `PRMT R4, RZ, 0x7610, R4`
+    before `@P0 LDG.E.U16 R4, [R2]`. That keeps the upper half of R4, but as the load replaces it, nothing needs what was there. Where
+    R4 has two values, the same instruction reads one of them.
+    """
+    uses = [use_of(one.text) for one in code]
+    for place, one in enumerate(code):
+        clears = _CLEARS_LOWER_HALF.fullmatch(one.text)
+        if clears and _is_half_loaded_next(clears[1], code[place + 1 :]):
+            uses[place] = use_of(f"MOV {clears[1]}, RZ")
+    return uses
+
+
+def _is_half_loaded_next(register: str, code: Sequence[Instruction]) -> bool:
+    """Returns whether the next instruction that names a register loads at most a half to it, with no jump before."""
+    for one in code:
+        use = use_of(one.text)
+        if one.name in JUMPS:
+            return False
+        if register in use.named or register in use.written:
+            return register in use.only_written and 2 * (width_bits(one.opcode) or WORD_BITS) <= WORD_BITS
+    return False
 
 
 class _Names(NamedTuple):

@@ -8,8 +8,8 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses, redundant_loads, redundant_stores
-from profiler.analyse.causes.detectors.global_memory.atomics import add_retries
 from profiler.analyse.causes.detectors.global_memory.layout import detect_uncoalesced
+from profiler.analyse.causes.detectors.global_memory.retries import add_retries
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.instructions import integer_overhead, special_functions
 from profiler.analyse.causes.detectors.launch import grid, little_work

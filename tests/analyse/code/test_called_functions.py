@@ -70,21 +70,20 @@ def test_a_called_function_is_named_if_it_did_half_the_work_of_the_loop(calls, i
 
 
 @pytest.mark.parametrize(
-    ("in_it", "at", "stall", "found"),
+    ("in_it", "at", "found"),
     [
-        (8, 43, "wait", {"kernel.py:43"}),
-        (6, 43, "wait", set()),  # the kernel's own part of the line has as many
-        (8, 12, "wait", set()),  # a function of the author has lines of its own
-        (8, 43, "drain", set()),  # warps that have left the kernel, and called nothing
+        (8, 43, {"kernel.py:43"}),
+        (6, 43, set()),  # the kernel's own part of the line has as many
+        (8, 12, set()),  # a function of the author has lines of its own
     ],
 )
-def test_the_last_line_of_a_kernel_may_stand_for_what_the_compiler_calls(in_it, at, stall, found):
+def test_the_last_line_of_a_kernel_may_stand_for_what_the_compiler_calls(in_it, at, found):
     body = function(
         (8, "CALL.REL.NOINC 0x20"), (8, "EXIT"), (8, "DFMA R2, R2, R4, R6"), (8, "RET.REL.NODEC R16, 0x0")
     )
     samples = ((3, 43), (3, 43), (in_it, at), (0, at))
     lines = tuple(
-        replace(one, samples=count, file="/home/me/kernel.py", line=line, main_stall=stall)
+        replace(one, samples=count, file="/home/me/kernel.py", line=line)
         for one, (count, line) in zip(body, samples, strict=True)
     )
     assert last_lines_of_called_functions(code_of(lines)) == found

@@ -86,6 +86,26 @@ def test_samples_behind_an_exit_are_those_of_the_exit(store):
     assert (ran[-1].name, ran[-1].main_stall) == ("EXIT", "drain")
 
 
+@pytest.mark.parametrize(
+    ("before", "stall", "at_exit", "behind"),
+    [
+        ("EXIT", "drain", 9, 1),
+        ("@P0 EXIT", "drain", 9, 1),  # where some warps end, and others go on
+        ("EXIT", "wait", 0, 10),  # no wait of a warp that has ended
+        ("STG.E [R2.64], R4", "drain", 0, 10),
+    ],
+)
+def test_who_drains_behind_an_exit_is_in_no_function_that_begins_there(
+    make_run, before, stall, at_exit, behind
+):
+    lines = [("CALL.REL.NOINC 0x20", 8), (before, 8), ("FMUL R0, R0, R3", 1), ("RET.REL.NODEC R20, 0x0", 1)]
+    lines = [(text, count, "made.cu", 1, 0) for text, count in lines]
+    sampled = {2: {"samples": 10, "stalls": [(stall, 9), ("math_pipe_throttle", 1)]}}
+    code = read_code(make_run({"kernel": "k", "instructions": lines, "sampled": sampled}), "k").instructions
+    assert [one.samples or 0 for one in code] == [0, at_exit, behind, 0]
+    assert code[2].main_stall == ("math_pipe_throttle" if at_exit else stall)
+
+
 def test_the_main_reason_to_wait_is_that_of_most_samples(store):
     run = store.find("triton_add_full", "gemm")
     (table,), _ = read_instructions(run, "add_kernel", ("stalls",))

@@ -8,6 +8,7 @@ from profiler.analyse.code.registers import (
     read_registers,
     register_of,
     use_of,
+    uses_of,
     written_registers,
 )
 from profiler.store.tables.instruction_text import opcode_of
@@ -137,6 +138,30 @@ def test_the_registers_that_an_instruction_writes(text, written):
 def test_the_registers_that_an_instruction_reads_or_names_and_those_that_it_only_writes(text, read, alone):
     assert read_registers(instruction(text)) == set(read.split())
     assert use_of(text).only_written == set(alone.split())
+
+
+@pytest.mark.parametrize(
+    ("follows", "is_read"),
+    [
+        ("ISETP.GE.AND P0, PT, R9, UR4, PT; @P0 LDG.E.U16 R4, desc[UR4][R2.64]", False),
+        ("@P0 LDS.U8 R4, [R2]", False),
+        ("@P0 LDG.E R4, desc[UR4][R2.64]", True),  # a whole register, of which the compiler would clear all
+        ("HFMA2 R4, R4, R6, R8; @P0 LDG.E.U16 R4, desc[UR4][R2.64]", True),  # two values, of which one was cleared
+        ("@P0 STG.E.U16 [R2.64], R4", True),
+        ("@P1 BRA 0x80; @P0 LDG.E.U16 R4, desc[UR4][R2.64]", True),  # the other side of the branch may read it
+    ],
+)  # fmt: skip
+def test_what_is_cleared_before_a_load_of_a_half_is_not_read(follows, is_read):
+    code = [instruction(text) for text in ("PRMT R4, RZ, 0x7610, R4", *follows.split("; "))]
+    clearing, *_ = uses_of(code)
+    assert clearing.written == ("R4",)
+    assert ("R4" in clearing.inputs) == is_read
+
+
+@pytest.mark.parametrize("clearing", ["@P1 PRMT R4, RZ, 0x7610, R4", "PRMT R4, RZ, 0x7610, R5"])
+def test_a_half_that_is_kept_at_times_or_comes_from_elsewhere_is_read(clearing):
+    code = [instruction(text) for text in (clearing, "@P0 LDG.E.U16 R4, desc[UR4][R2.64]")]
+    assert uses_of(code)[0] == use_of(clearing)
 
 
 @pytest.mark.parametrize(

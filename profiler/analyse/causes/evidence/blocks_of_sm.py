@@ -15,6 +15,7 @@ MOST_REGISTERS = 255
 _REGISTERS_OF_SM, REGISTERS_AT_ONCE = 65_536, 8
 # Bytes of shared memory that any block can have, and any SM has (there).
 _SHARED_BYTES = 48 * 1024
+WORTH_SAYING = 1.1  # times the warps: of ten blocks of an SM, one more
 _FOR_MEMORY = ("long_scoreboard", "lg_throttle", "drain")
 
 
@@ -49,6 +50,18 @@ def blocks_with(registers: float, shape: LaunchShape) -> int:
     """Returns how many blocks the registers of an SM suffice for, if each thread has so many."""
     each = REGISTERS_AT_ONCE * math.ceil(registers / REGISTERS_AT_ONCE)
     return _REGISTERS_OF_SM // (each * LANES * shape.warps_of_block)
+
+
+def warps_without(evidence: Evidence, fewer: int) -> float:
+    """Returns how many times as many warps an SM holds if each thread has so many registers fewer: none more where other limits hold, or the grid has no more."""
+    limits = find_occupancy_limits(evidence)
+    blocks, registers = limits.get("registers-limit-occupancy"), evidence.find("registers")
+    full = evidence.find("occupancy_limit_pct")
+    if not (blocks and registers and full and evidence.shape) or blocks > min(limits.values()):
+        return 1.0
+    others = [count for name, count in limits.items() if name != "registers-limit-occupancy"]
+    fitting = min([blocks_with(max(1.0, registers - fewer), evidence.shape), 100 * blocks / full, *others])
+    return max(1.0, min(fitting / blocks, evidence.find("waves") or 1.0))
 
 
 def left_of_blocks(evidence: Evidence, fewest: float) -> float:

@@ -15,7 +15,7 @@ from typing import Literal
 
 from profiler.analyse.code.code import NEVER, Instruction, read_instructions
 from profiler.analyse.code.opcodes import width_bits
-from profiler.analyse.code.registers import predicates_in, use_of
+from profiler.analyse.code.registers import RegisterUse, predicates_in, use_of, uses_of
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES, READY, SECTOR_BYTES, STALLS_AS_SAMPLED
 from profiler.store.runs.run_store import Run
@@ -171,6 +171,7 @@ class Site:
         instruction: Instruction,
         function: int,
         position: int,
+        use: RegisterUse | None = None,
         text: str | None = None,
         waits: Mapping[str, int] = _NO_WAITS,
     ) -> None:
@@ -185,7 +186,7 @@ class Site:
         self.kind, self.width, self.units = meaning.kind, meaning.width, meaning.units
         if instruction.predicate == NEVER or instruction.moves_a_constant:
             self.kind, self.width = "other", 0
-        self.use = use_of(instruction.text)
+        self.use = use or use_of(instruction.text)  # what follows may say more than the text alone
         # The registers and predicates that it reads.
         self.taken = self.use.taken
         if self.kind == "control":
@@ -259,9 +260,9 @@ def read_sites(profile: Profile) -> list[Site]:
     launches = profile.numbers
     described = _described(run, profile.kernel, launches)
     sites = [
-        Site(instruction, number, position, *described.get((number, instruction.offset), ()))
+        Site(instruction, number, position, use, *described.get((number, instruction.offset), ()))
         for number, function in enumerate(code.functions)
-        for position, instruction in enumerate(function)
+        for position, (instruction, use) in enumerate(zip(function, uses_of(function), strict=True))
         if instruction.executed
     ]
     if counted := _counts(run, launches):

@@ -20,7 +20,7 @@ from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.opcodes import is_move
-from profiler.analyse.code.registers import opposite_of, predicates_in, use_of
+from profiler.analyse.code.registers import opposite_of, predicates_in, uses_of
 
 _RESULTS = ("fp32", "fp64")
 _SUMS = ("IADD3", "VIADD", "IMAD.IADD")
@@ -190,7 +190,7 @@ def find_sources(loop: Loop) -> tuple[_Positions, ...]:
     """
     body, held = loop.body, _Held()
     passed_by = _branches_around(body)
-    uses = [use_of(one.text) for one in body]
+    uses = uses_of(body)
     chosen_by = [
         predicates_in(one.text) if one.name == "BRA" else use.predicates_read
         for one, use in zip(body, uses, strict=True)

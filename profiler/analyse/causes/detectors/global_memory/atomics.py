@@ -1,8 +1,4 @@
-"""Detects atomics that warps wait for, and the loops that repeat one until it succeeds: spin locks, and updates that others came before.
-
-Such a loop turns as often as its warps have to wait for others. So whatever it executes and waits for, barriers and copies through
-shared memory included, ends with the contention and with nothing else.
-"""
+"""Detects atomics that warps wait for, with the loops that repeat one until it succeeds (`retries.py`)."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.updated_places import (
     Updated,
     find_updated,
@@ -24,7 +20,6 @@ from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.dataflow import (
-    find_depending,
     makers_of_value,
     reach,
     readers_behind,
@@ -34,13 +29,10 @@ from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.causes.words_of_triton import IN_TRITON
-from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import predicates_in
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
-_IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
 ATOMIC_CONTENTION = "atomic-contention"
 _MEMORY: Mapping[Kind, str] = {"atomic": "global", "shared atomic": "shared"}
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
@@ -49,12 +41,10 @@ _SIGN = "0x1f"  # a shift by 31 bits makes the upper half of an index of 64 bits
 
 def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     """Names atomics, and the loops that retry them, where the lanes of a warp could add up first."""
-    sites = evidence.of("atomic", "shared atomic")
+    sites = _find_costly(evidence)
     if not sites:
         return
-    around_locks, evidence = evidence.retried, replace(evidence, retried=frozenset())
-    swaps = [evidence.innermost_loop(site) for site in sites if ".CAS" in site.opcode]
-    repeated = [*around_locks, *(site for loop in swaps if loop for site in evidence.inside(loop))]
+    repeated, evidence = _find_repeated(evidence, sites), replace(evidence, retried=frozenset())
     ordering = find_ordering(evidence)
     fractions = dict.fromkeys([*sites, *repeated, *ordering], 1 - 1 / LANES)
     weights = evidence.weigh(fractions)
@@ -68,7 +58,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     busiest = max(busy, key=lambda unit: busy[unit])
     kinds = dict.fromkeys(site.kind for site in sites)
     most = max(kinds, key=lambda kind: sum(weights[site] for site in sites if site.kind == kind))
-    larger = _larger_blocks(evidence, sites) if most == "atomic" else None
+    larger = _larger_blocks(evidence) if most == "atomic" else None
     advice, in_triton = larger or _advise(evidence, evidence.of(most), weights)
     giving = [site for site in evidence.of(most) if _gives_places(evidence, site)]
     if not larger and 2 * sum(weights[site] for site in giving) > sum(
@@ -89,8 +79,12 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
             advice += _WITHOUT_FENCES
             in_triton = (in_triton or IN_TRITON[ATOMIC_CONTENTION]) + _WITHOUT_FENCES_IN_TRITON
     if 100 * busy[busiest] > waiting:
-        sentence += (
-            f"; the atomics keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
+        keep = f"keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
+        # For those that return nothing, warps need not wait.
+        sentence = (
+            f"{sentence}; the atomics {keep}"
+            if round(waiting)
+            else f"Atomics in {_MEMORY[most]} memory {keep}"
         )
     if evidence.atomics_are_contended and 2 * _sampled(evidence, fractions) < waiting:
         sentence += "; the samples at other instructions are of accesses that queue behind these atomics"
@@ -112,6 +106,29 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
+def _find_costly(evidence: Evidence) -> list[Site]:
+    """Returns the atomics of the memory where they cost more, if those of the other memory add less to that than a change is worth; else all.
+
+    How long warps wait for them does not tell: a reduction keeps L2 busy, and no warp waits for it.
+    """
+    sites = evidence.of("atomic", "shared atomic")
+    costly = max((evidence.of(kind) for kind in _MEMORY), key=lambda alike: _cost(evidence, alike))
+    added = _cost(evidence, sites) - _cost(evidence, costly) if len(costly) < len(sites) else 0.0
+    return costly if added < WORTH_A_CHANGE else sites
+
+
+def _cost(evidence: Evidence, sites: Sequence[Site]) -> float:
+    """Returns which part of the time would be saved if one of these atomics updated for all lanes."""
+    repeated, evidence = _find_repeated(evidence, sites), replace(evidence, retried=frozenset())
+    return evidence.model.saved(_spared(evidence, dict.fromkeys([*sites, *repeated], 1 - 1 / LANES)))
+
+
+def _find_repeated(evidence: Evidence, sites: Iterable[Site]) -> list[Site]:
+    """Returns what loops repeat until one of these atomics succeeds."""
+    swaps = [site for site in sites if ".CAS" in site.opcode or site in evidence.retried]
+    return [site for loop in evidence.loops_around(swaps) for site in evidence.inside(loop)]
+
+
 def _gives_places(evidence: Evidence, site: Site) -> bool:
     """Returns whether a thread computes with the count that was there before, as one does that takes the next place in a queue.
 
@@ -121,8 +138,9 @@ def _gives_places(evidence: Evidence, site: Site) -> bool:
     return counts and any(one.instruction.name != "ISETP" for one in readers_behind(evidence, site))
 
 
-def _larger_blocks(evidence: Evidence, sites: Sequence[Site]) -> tuple[str, str] | None:
+def _larger_blocks(evidence: Evidence) -> tuple[str, str] | None:
     """Returns the advice where blocks have to take more elements, so that updates become fewer, also for Triton; None elsewhere."""
+    sites = evidence.of("atomic", "shared atomic")
     blocks = evidence.shape.blocks if evidence.shape else 0
     if sum(site.lane_executions for site in evidence.of("atomic")) <= blocks:
         return _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
@@ -185,7 +203,7 @@ def _spared(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """
     fewer = evidence.without(fractions)
     read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
-    updated = evidence.of("atomic")
+    updated = [site for site in fractions if site.kind == "atomic"]
     fetched = max(0.0, evidence.delivered_to(updated)) if updated and read else 0.0
     if not fetched:
         return fewer
@@ -335,7 +353,9 @@ def _stays_in_a_loop(evidence: Evidence, site: Site) -> bool:
     around = [loop for loop in evidence.loops.get(site.function, ()) if site.instruction in loop]
     makers = reach(finding_place(evidence, site), lambda one: sources_of(evidence, one))
     moves = any(one.kind in ACCESSES or is_carried(evidence, one) for one in makers)
-    return len(around) > int(is_swap(site)) and not moves
+    loop = None if is_swap(site) else evidence.innermost_loop(site)
+    stays = loop is None or site in find_steady(evidence, loop).accesses
+    return len(around) > int(is_swap(site)) and stays and not moves
 
 
 _IN_LARGER_BLOCKS = (
@@ -360,34 +380,3 @@ _IN_ONE_PROGRAM = (
     "The elements of a program go to places of their own: let each program take several rows for the same places, in a loop (where data says "
     "the places, in its order), add them up (`tl.sum`), and update once."
 )
-
-
-def add_retries(evidence: Evidence) -> Evidence:
-    """Returns the evidence with the instructions of all loops that repeat an atomic until it succeeds."""
-    swaps = [site for site in evidence.of("atomic", "shared atomic") if is_swap(site)]
-    loops = evidence.loops_around(swaps)
-    retried = [site for loop in loops if _is_retried(evidence, loop) for site in evidence.inside(loop)]
-    return replace(evidence, retried=frozenset(retried)) if retried else evidence
-
-
-def _is_retried(evidence: Evidence, loop: Loop) -> bool:
-    """Returns whether a loop repeats its atomic until that succeeds, and at least half of its turns are in vain."""
-    sites = evidence.inside(loop)
-    return evidence.turns(sites[0], loop) >= _IN_VAIN and _is_retry(sites, loop)
-
-
-def _is_retry(sites: Sequence[Site], loop: Loop) -> bool:
-    """Returns whether the loop ends when its atomic has succeeded, and not after so many elements.
-
-    The atomic's result may go to other warps through shared memory.
-    """
-    depending: set[Site] = set()
-    for passed_on in (False, True):
-        if passed_on and not any(site.stores_in_shared for site in depending):
-            break
-        first = {site for site in sites if is_swap(site) or (passed_on and site.kind == "shared load")}
-        depending = set(find_depending(sites, [loop], first))
-    branches = [site for site in sites if site.instruction.name == "BRA"]
-    last = branches[-1:]  # goes back; if it does so in any case, one of the others decides
-    is_conditional = any(one.instruction.predicate or predicates_in(one.instruction.text) for one in last)
-    return not depending.isdisjoint(last if is_conditional else branches)

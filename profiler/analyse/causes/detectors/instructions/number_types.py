@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
 from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_spare
-from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with, find_occupancy_limits
+from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
@@ -38,7 +38,6 @@ _OF_A_ROOT = frozenset({"0xfcb00000", "-0x3500000"})
 _ARITHMETIC_OF_FUNCTION = 4.0  # a guess, and what refines it
 _RECIPROCAL_ROOT = 4.0  # with what scales a denormal number, in single precision
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
-_WORTH_SAYING = 1.1  # times the warps: of ten blocks of an SM, one more
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 
 
@@ -203,7 +202,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
             said += f", which keeps the special-function units busy for {whole_percent(converted)} %"
         said += "."
     warps = _more_warps(evidence, sites)
-    if warps >= _WORTH_SAYING:
+    if warps >= WORTH_SAYING:
         said += f" A double takes two registers: without doubles, an SM would hold {warps:.2g} times as many warps."
     yield Candidate(
         "fp64-arithmetic",
@@ -326,11 +325,6 @@ def _moving_for_fp64(evidence: Evidence) -> list[Site]:
 
 def _more_warps(evidence: Evidence, sites: Iterable[Site]) -> float:
     """Returns how many times as many warps fit if no value is a pair of registers, where registers limit them."""
-    limits = find_occupancy_limits(evidence)
-    blocks, registers = limits.get("registers-limit-occupancy"), evidence.find("registers")
-    full = evidence.find("occupancy_limit_pct")
-    if not (blocks and registers and full and evidence.shape) or blocks > min(limits.values()):
-        return 1.0
     pairs = {
         register
         for site in sites
@@ -338,8 +332,4 @@ def _more_warps(evidence: Evidence, sites: Iterable[Site]) -> float:
         for operand in site.instruction.operands
         if (register := register_of(operand))
     }
-    others = [count for name, count in limits.items() if name != "registers-limit-occupancy"]
-    fitting = min(
-        [blocks_with(max(1.0, registers - len(pairs)), evidence.shape), 100 * blocks / full, *others]
-    )
-    return max(1.0, min(fitting / blocks, evidence.find("waves") or 1.0))
+    return warps_without(evidence, len(pairs))

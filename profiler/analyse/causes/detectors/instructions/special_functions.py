@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_around
 from profiler.analyse.causes.detectors.instructions.constant_powers import (
     by_products,
@@ -19,10 +19,14 @@ from profiler.analyse.causes.detectors.instructions.fast_forms import (
     advise_on_functions,
 )
 from profiler.analyse.causes.detectors.instructions.loops import find_amortised
+from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import (
+    CompilerFunction,
+    find_compiler_functions,
+)
 from profiler.analyse.causes.flow.arithmetic.divisions import divides_integers
 from profiler.analyse.causes.flow.arithmetic.only_compared import (
     Root,
@@ -75,8 +79,7 @@ _DIGITS = 9
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
-    slow_paths = (one for one in find_compiler_functions(evidence) if not divides_integers(one.sites))
-    fractions: dict[Site, float] = dict.fromkeys((site for one in slow_paths for site in one.sites), 1.0)
+    fractions = dict.fromkeys((site for one in _find_called(evidence) for site in one.sites), 1.0)
     roots = {root: part_root_only_compared(evidence, root) for root in find_roots(evidence)}
     compared = find_only_compared(evidence)
     powers = find_constant_powers(evidence)
@@ -111,14 +114,18 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         advice = in_triton = _BY_SQUARES
     elif of_compared > most:
         advice = in_triton = _BY_ARGUMENTS
+    effect = _keep_special(evidence, _effect_of(evidence, fractions), lines, fractions)
+    # Nobody changes for its registers alone what hardly ever runs, as the slow path of a division.
+    warps = _more_warps(evidence) if evidence.model.saved(effect) >= WORTH_A_CHANGE else 1.0
     yield Candidate(
         "special-functions",
         f"{whole_percent(share)} % of the executed instructions evaluate divisions, roots or functions, and keep the special-function units "
         f"busy for {whole_percent(busy)} % of the time."
         + (_LOADS_APART.format(whole_percent(100 * for_loads)) if apart else "")
-        + (f" There is no fast form of {names}." if names else ""),
+        + (f" There is no fast form of {names}." if names else "")
+        + (_OWN_REGISTERS.format(warps) if warps >= WORTH_SAYING else ""),
         advice,
-        _keep_special(evidence, _effect_of(evidence, fractions), lines, fractions),
+        replace(effect, warps=warps),
         spared,
         {"special_pct": share, "special_busy_pct": busy},
         in_triton=in_triton,
@@ -126,6 +133,9 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
 
 
 _LOADS_APART = " Branches for rare arguments stand between loads, so that warps wait for each on its own: {} % of their time."
+_OWN_REGISTERS = (
+    " The functions need registers of their own: without these, an SM would hold {:.2g} times as many warps."
+)
 _BY_SQUARES = "Compare the squares instead of the roots (`x * x + y * y < r * r`). If only the nearest is wanted, take the root of that one, at the end."
 _BY_ARGUMENTS = (
     "Compare the arguments instead of the values: `acosf(x) < a` where `x > cosf(a)`, which is computed once; two angles by a cross "
@@ -137,15 +147,32 @@ _OF_LIBRARY = (
     "(as `tl.randn4x` does), or write what it does with the fast forms (`tl.exp2`, `tl.rsqrt`)."
 )
 _OF_DOUBLES = (
-    "Functions of doubles have no fast forms: write powers with a small whole exponent as products (`x * x * x`), evaluate a function less "
-    "often, or compute in single precision if that is enough."
+    "Functions of doubles have no fast forms: evaluate a function less often (once for all elements that share its arguments, in a table or on "
+    "the host), write powers with a small whole exponent as products (`x * x * x`), or compute in single precision if that is enough."
 )
+
+
+def _find_called(evidence: Evidence) -> list[CompilerFunction]:
+    """Returns the called functions that evaluate something: all but those that divide integers."""
+    return [one for one in find_compiler_functions(evidence) if not divides_integers(one.sites)]
 
 
 def _find_of_doubles(evidence: Evidence) -> list[Site]:
     """Returns the called functions that compute in double precision."""
-    functions = (one for one in find_compiler_functions(evidence) if not divides_integers(one.sites))
-    return [site for one in functions if any(two.kind == "fp64" for two in one.sites) for site in one.sites]
+    called = _find_called(evidence)
+    return [site for one in called if any(two.kind == "fp64" for two in one.sites) for site in one.sites]
+
+
+def _more_warps(evidence: Evidence) -> float:
+    """Returns how many times as many warps fit without the registers that only called functions use."""
+    called = {site for one in _find_called(evidence) for site in one.sites}
+    of_kernel = {name for site in evidence.sites if site not in called for name in _registers_of(site)}
+    return warps_without(evidence, len({name for site in called for name in _registers_of(site)} - of_kernel))
+
+
+def _registers_of(site: Site) -> list[str]:
+    """Returns the registers that an instruction names, without those that all threads of a warp share."""
+    return [name for name in (*site.use.named, *site.use.written) if not name.startswith("U")]
 
 
 def _evaluates(site: Site) -> bool:

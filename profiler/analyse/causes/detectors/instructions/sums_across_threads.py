@@ -166,13 +166,14 @@ class _Exchange:
         if site.kind == "atomic":
             return self._updates_memory(site)
         written = set(site.use.written)
-        # A factor of each thread's own gives each its own sum of what all have, as in a recurrence with a state for each thread.
-        rescales = (
-            one.name in _MULTIPLY_ADDS
-            and self.of_others.keys().isdisjoint(REGISTER.findall(", ".join(one.operands[1:3])))
-            and site not in find_differing_in_block(self.evidence)
+        is_scaled = one.name in _MULTIPLY_ADDS and self.of_others.keys().isdisjoint(
+            REGISTER.findall(", ".join(one.operands[1:3]))
         )
-        if not rescales and (one.name not in _ADDING or ways - {one.name}):
+        # What goes on from no turn before adds a product of the thread's own, the last of those that it adds up in a turn.
+        way = "FADD" if is_scaled and not is_carried(self.evidence, site) else one.name
+        # A factor of each thread's own gives each its own sum of what all have, as in a recurrence with a state for each thread.
+        rescales = is_scaled and way == one.name and site not in find_differing_in_block(self.evidence)
+        if not rescales and (way not in _ADDING or ways - {way}):
             return False
         if written <= site.use.inputs - self.of_others.keys() and _is_a_sum(self.inside, site):
             self.sums.append(site)
@@ -183,7 +184,7 @@ class _Exchange:
         elif rescales:
             return False
         else:
-            self._exchange(site, one.name)
+            self._exchange(site, way)
         return True
 
     def _updates_memory(self, site: Site) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from made_evidence import LOAD, evidence_of, names
 
-from profiler.analyse.causes.detectors.global_memory import atomics
+from profiler.analyse.causes.detectors.global_memory import atomics, retries
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.waiting import barriers
 
@@ -19,7 +19,7 @@ LEFT_BY_ITS_RESULT = ("ATOMG.E.EXCH.STRONG.GPU PT, R8, [R2], R9", "ISETP.NE.U32.
 
 def retried(*loop, turns=400.0):
     evidence = evidence_of("MOV R8, R9", *((line, turns) for line in loop), "EXIT")
-    return {site.position for site in atomics.add_retries(evidence).retried}
+    return {site.position for site in retries.add_retries(evidence).retried}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_barriers_inside_a_lock_end_with_the_lock_and_not_by_themselves(adding):
     lines = ("MOV R8, R9", *((line, 400.0) for line in LOCK), "EXIT")
     facts = {4: {"waits": {"barrier": 10}}}
     evidence = evidence_of(*lines, facts=facts)
-    evidence = atomics.add_retries(evidence) if adding else evidence
+    evidence = retries.add_retries(evidence) if adding else evidence
     assert bool(list(barriers.detect_barriers(evidence))) == (not adding)
     (candidate,) = atomics.detect_atomics(evidence)
     assert candidate.effect.waits["barrier"] > 0.9
@@ -48,9 +48,35 @@ def test_barriers_inside_a_lock_end_with_the_lock_and_not_by_themselves(adding):
 
 def test_a_lock_that_is_taken_by_an_exchange_counts_with_all_of_its_loop():
     lines = ("MOV R8, R9", *((line, 400.0) for line in LEFT_BY_ITS_RESULT), "EXIT")
-    (candidate,) = atomics.detect_atomics(atomics.add_retries(evidence_of(*lines)))
+    (candidate,) = atomics.detect_atomics(retries.add_retries(evidence_of(*lines)))
     assert "which are retried in a loop" in candidate.sentence
     assert {site.position for site in candidate.weights} == {1, 2, 3, 4, 5}
+
+
+REDUCTION, IN_SHARED = "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU [R2.64], R5", "ATOMS.ADD R8, [R4], R9"
+
+
+@pytest.mark.parametrize(
+    ("in_shared", "named"), [(1.0, {"REDG"}), (1000.0, {"REDG", "ATOMS"})], ids=["seldom", "more often"]
+)
+def test_reductions_that_keep_l2_busy_are_named_before_atomics_that_warps_wait_for(in_shared, named):
+    """Nothing is returned of a reduction, so that no warp waits for it."""
+    facts = {0: {"sectors": 3200.0}, 1: {"passes": 32 * in_shared, "waits": {"short_scoreboard": 5}}}
+    evidence = evidence_of(REDUCTION, (IN_SHARED, in_shared), *["FADD R6, R6, R7"] * 9, "EXIT", facts=facts, busy={"l2": 0.9, "l1": 0.8})  # fmt: skip
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert {site.instruction.name for site in candidate.weights} == named
+    if named == {"REDG"}:
+        assert candidate.sentence.startswith("Atomics in global memory keep L2 busy for")
+
+
+@pytest.mark.parametrize(("channel", "stays"), [("R6", True), ("R5", False)])
+def test_a_thread_adds_up_over_its_loop_only_where_the_innermost_one_stays_at_one_place(channel, stays):
+    """The outer loop comes back to the places of all turns of the inner one, of which each has a place of its own."""
+    inner = [f"IMAD R10, {channel}, R27, RZ", "IMAD.WIDE R2, R10, 0x4, R20", REDUCTION, "IADD3 R5, R5, 0x1, RZ", "@P0 BRA 0x20"]  # fmt: skip
+    outer = ["MOV R5, RZ", *((line, 6400.0) for line in inner), ("@P1 BRA 0x10", 800.0), "EXIT"]
+    facts = {4: {"sectors": 6400.0, "waits": {"lg_throttle": 50}}}
+    (candidate,) = atomics.detect_atomics(evidence_of("MOV R9, RZ", *outer, facts=facts))
+    assert ("over its loop" in candidate.advice) == stays
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,34 @@ def test_conversions_of_doubles_are_no_part_of_the_time_that_functions_keep_thei
     assert "busy for 10 % of the time" in candidate.sentence
 
 
+LIMITED = {"registers": 40, "blocks_by_registers": 1, "launch__occupancy_limit_warps": 2, "occupancy_limit_pct": 50, "waves": 10}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("registers", "by_warps", "waiting", "warps"),
+    [
+        (8, 2, 50, 2),  # 32 registers are left for each of 1,024 threads, so that two blocks fit
+        (6, 2, 50, 1),  # 34
+        (8, 1, 50, 1),  # another limit holds
+        (8, 2, 1, 1),  # where the function takes 1 % of the time, it stays
+    ],
+)
+def test_warps_fit_where_called_functions_had_registers_of_their_own(registers, by_warps, waiting, warps):
+    body = [f"DFMA R{register}, R2, R2, R2" for register in range(32, 32 + registers, 2)]
+    lines = [
+        "LDG.E.64 R2, [R2.64]",
+        ("CALL.REL.NOINC 0x30", waiting),
+        "EXIT",
+        *((one, waiting) for one in body),
+    ]
+    facts = {0: {"waits": {"long_scoreboard": 99}}, 3: {"waits": {"wait": waiting}}}
+    figures = LIMITED | {"launch__occupancy_limit_warps": by_warps}
+    evidence = evidence_of(*lines, ("RET.REL.NODEC R2, 0x0", waiting), file=None, block=1024, figures=figures, facts=facts)  # fmt: skip
+    (found,) = special_functions.detect_special_functions(evidence)
+    assert found.effect.warps == warps
+    assert ("registers of their own" in found.sentence) == (warps > 1)
+
+
 @pytest.mark.parametrize(
     ("constant", "found"),
     [

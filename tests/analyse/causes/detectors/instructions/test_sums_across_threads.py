@@ -61,9 +61,23 @@ def test_lanes_that_add_up_by_shuffles_alone_could_do_so_once_as_well(own):
     assert "by shuffles" in one.sentence
 
 
+def test_the_last_product_of_a_thread_may_be_added_with_what_the_others_have():
+    (one,) = found(add="FFMA R10, R8, R9, R10")
+    assert [site.instruction.name for site in one.weights] == ["SHFL", "FFMA", "STS", "BAR", "LDS"]
+
+
+def test_a_half_that_is_loaded_anew_in_each_turn_is_not_left_from_the_turn_before():
+    """Its register held what the others had."""
+    load = "PRMT R12, RZ, 0x7610, R12; @P3 LDG.E.U16 R12, [R2]; HADD2.F32 R8, -RZ, R12.H0_H0"
+    assert found(load=load)
+    assert not found(load=load.replace(".U16", ""))
+
+
 @pytest.mark.parametrize(
     "changed",
     [
+        {"add": "FFMA R10, R10, R9, R8"},  # a product with what the others have
+        {"add": "FFMA R10, R8, R9, R10; FMNMX R10, R8, R10, !PT"},  # the greater of a sum and a value
         {"sum": "FADD R4, R12, R4; FMUL R8, R4, R7"},  # each turn needs the sum
         {"sum": "FADD R4, R12, R4; FMUL R13, R12, R7"},  # or the result of the exchange
         {"own": "FADD R8, R8, R12"},  # or the next turn does
