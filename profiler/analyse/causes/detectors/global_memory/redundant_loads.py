@@ -26,6 +26,7 @@ from profiler.analyse.causes.flow.repeated_loads import (
     find_addresses_gone,
     find_later_passes,
     find_repeated_loads,
+    find_same_in_outer_turns,
 )
 from profiler.analyse.causes.flow.repeated_stores import is_read_past_barrier, part_overwritten
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
@@ -46,6 +47,7 @@ _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
     yield from _find_passes(evidence)
+    yield from _find_same_in_outer_turns(evidence)
     loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
     yield from _find_shared_by_rows(evidence, loads)
     # A flag that is polled is loaded again on purpose.
@@ -203,6 +205,21 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         in_triton="Load the whole row as one block (BLOCK of the next power of two, with more `num_warps`) and keep it. If it is too long, do in "
         "one loop what the loops do (a sum beside the sum of squares, an exponential that is rescaled when the maximum grows).",
     )
+
+
+def _find_same_in_outer_turns(evidence: Evidence) -> Iterable[Candidate]:
+    """Yields the loads of inner loops that read the same in each turn of the loop around them."""
+    if same := find_same_in_outer_turns(evidence):
+        turns = 1 / (1 - max(same.values()))
+        yield Candidate(
+            "redundant-global-loads",
+            f"An inner loop reads the same data in each of {turns:,.0f} turns of the loop around it.",
+            "Load it once, before the outer loop, and keep it: each thread its part in registers, or the block all of it in shared memory.",
+            without_loads(evidence, same),
+            {site: site.sectors or 0.0 for site in same},
+            {"outer_turns": turns},
+            in_triton="Load it once, before the outer loop, and keep it in a variable: as one block, where a loop reads it piece by piece.",
+        )
 
 
 def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterable[Candidate]:
