@@ -144,10 +144,11 @@ def test_what_is_full_of_launching_blocks_hides_what_else_is_nearly_full(launchi
     wide = Candidate("narrow-accesses", "Why.", "Change.", Effect({"l1": 0.8}))
     places = Places(empty=0.3, launching=launching)
     evidence = evidence_of("EXIT", busy={"l1": 0.97}, waits={"lg_throttle": 1.0}, places=places)
-    each = saved_by(evidence.model, fewer_blocks, wide)
+    more = Candidate("loads-not-overlapped", "Why.", "Change.", Effect({"l1": 0.05}, {"lg_throttle": 0.9}))
+    each = saved_by(evidence.model, fewer_blocks, wide, more)
     assert (each[wide] < WORTH_A_CHANGE) == (launching == 0.99)
-    found = find_hidden(evidence.model, [fewer_blocks], each, [wide])
-    assert list(found) == [wide] * is_named
+    found = find_hidden(evidence.model, [fewer_blocks], each, [wide, more])
+    assert list(found) == [wide] * is_named  # to which the other change adds nothing
 
 
 @pytest.mark.parametrize(
