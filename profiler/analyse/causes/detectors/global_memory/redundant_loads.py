@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -16,6 +16,7 @@ from profiler.analyse.causes.evidence.synchronisation import find_own_part
 from profiler.analyse.causes.flow.block_sharing import (
     count_blocks_alike,
     find_block_independent,
+    find_lookups_alike,
     find_single_values,
 )
 from profiler.analyse.causes.flow.dataflow import (
@@ -36,6 +37,12 @@ from profiler.text import whole_percent
 
 OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
+# "CUDA C++ Programming Guide", "Technical Specifications per Compute Capability": the constant memory of a kernel.
+_CONSTANT_BYTES = 64 * 1024
+_IN_CONSTANT_MEMORY = (
+    " Constant memory (`__constant__`, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a "
+    "filter."
+)
 _LARGER_BLOCKS = (
     "Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
     "columns, and a row that is read several times kept as one block."
@@ -84,12 +91,23 @@ def _name_tile(
             " This estimate leaves out what is loaded from the same place in each turn of a loop: a register is enough for that."
             if fixed
             else ""
-        ),
+        )
+        + (_IN_CONSTANT_MEMORY if _is_a_table(evidence, loads) else ""),
         _without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed),
         {site: (site.sectors or 0.0) for site in loads},
         {"requested_per_delivered": times},
         in_triton=_LARGER_BLOCKS,
     )
+
+
+def _is_a_table(evidence: Evidence, loads: Iterable[Site]) -> bool:
+    """Returns whether constant memory could take what all threads look up at one address at a time, and that alone would be worth a change."""
+    if evidence.shape is None:
+        return False
+    lookups = [site for site in loads if site in find_lookups_alike(evidence)]
+    size = sum(site.executed * site.width / 8 for site in lookups) / evidence.shape.warps
+    fewer = without_loads(evidence, dict.fromkeys(lookups, 1.0))
+    return size <= _CONSTANT_BYTES and evidence.model.saved(fewer) >= WORTH_A_CHANGE
 
 
 def _find_shared_by_blocks(evidence: Evidence, loads: Iterable[Site]) -> Iterable[Candidate]:
