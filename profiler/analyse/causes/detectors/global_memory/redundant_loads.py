@@ -13,6 +13,7 @@ from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_own_part
+from profiler.analyse.causes.flow.arithmetic.products_of_halves import find_products_of_halves
 from profiler.analyse.causes.flow.block_sharing import (
     count_blocks_alike,
     find_block_independent,
@@ -23,6 +24,7 @@ from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     find_address_work,
 )
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.repeated_loads import (
     find_addresses_gone,
     find_later_passes,
@@ -82,6 +84,8 @@ def _name_tile(
     What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places. What stays in a
     loop needs a register and no tile: that is another change, with an estimate of its own.
     """
+    # Tensor cores multiply halves, and a thread that computes its own results adds nothing up with others.
+    on_the_way = find_products_of_halves(evidence) | find_in_trees(evidence)
     return Candidate(
         "redundant-global-loads",
         f"Loads request {times:,.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
@@ -96,6 +100,7 @@ def _name_tile(
         _without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed),
         {site: (site.sectors or 0.0) for site in loads},
         {"requested_per_delivered": times},
+        regrouped=evidence.without(dict.fromkeys(on_the_way, 1.0)).resources,
         in_triton=_LARGER_BLOCKS,
     )
 

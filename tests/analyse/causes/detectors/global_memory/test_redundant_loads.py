@@ -72,6 +72,16 @@ def test_what_lanes_without_an_element_do_not_ask_for_is_no_data_that_is_loaded_
     assert names(redundant_loads.detect_redundant_loads, evidence) == ["redundant-global-loads"] * (times > 2)
 
 
+def test_no_bound_counts_products_of_halves_which_tensor_cores_multiply():
+    """Of four instructions of the FMA pipe, one adds up floats that are no products."""
+    halves = ("HADD2.F32 R10, -RZ, R4.H0_H0", "HADD2.F32 R11, -RZ, R4.H1_H1", "FFMA R20, R10, R11, R20")
+    figures = {"dram_bytes_read": 100.0, "l1_hit_pct": 90.0}
+    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    evidence = evidence_of(LOAD, *halves, "FADD R6, R6, R8", "EXIT", facts=facts, figures=figures)
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence)
+    assert candidate.regrouped["fma"] == pytest.approx(3 / 4)
+
+
 # Each of eight turns multiplies an element with its weight, which is the same for all threads.
 FILTER = {
     "thread": ("S2R R1, SR_TID.X", 100.0),
