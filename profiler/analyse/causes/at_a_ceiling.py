@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import prod
 
-from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING, Candidate
-from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
+from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.evidence.latency import LAUNCH, NO_INSTRUCTION
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.together import saved_together
 from profiler.catalog.causes import LAST_WAVE
@@ -24,13 +24,23 @@ def find_hidden(
     expected: Mapping[Candidate, float],
     among: Iterable[Candidate],
 ) -> Iterator[Candidate]:
-    """Yields those `among` the candidates that spare a resource at its ceiling, and that another of the `best` hides."""
+    """Yields those `among` the candidates that another of the `best` hides: they spare a resource at its ceiling, or the other one spares launches.
+
+    No ceiling is named for the unit that launches blocks: it is at its own wherever a change that spares launches hides another.
+    What adds nothing to the others, such as more loads under way to wider ones, is not hidden by these.
+    """
     ceilings = [one.resource for one in best if one.is_ceiling]
     changes = [one for one in best if not one.is_ceiling]
-    for candidate in among if ceilings else ():
+    launching = [one for one in changes if _work_spared(one, LAUNCH) >= NOT_AT_A_CEILING]
+    named = {one: expected[one] for one in changes}
+    for candidate in among:
         spares = any(_work_spared(candidate, resource) >= NOT_AT_A_CEILING for resource in ceilings)
-        if spares and any(_hide_each_other(model, one, candidate, expected) for one in changes):
-            yield candidate
+        hiding = changes if spares else launching
+        if any(_hide_each_other(model, one, candidate, expected) for one in hiding):
+            with_it = {**named, candidate: expected[candidate]}
+            if saved_together(model, with_it) - saved_together(model, named) >= WORTH_A_CHANGE:
+                named = with_it
+                yield candidate
 
 
 def heed_ceilings(best: Mapping[str, Candidate], expected: Mapping[Candidate, float]) -> dict[str, Candidate]:

@@ -37,6 +37,8 @@ NUMBA_SAYS = {
     "exchange the roles of the indices": "let the first index of `cuda.grid`, which counts neighbouring threads, be the last of the array",
     " (such as a warp for each row, instead of a thread)": ", or let a warp instead of a thread take each row",
     "pass a tile through shared memory": "pass a tile through shared memory (`cuda.shared.array`)",
+    "`gridDim.x * blockDim.x`": "`cuda.gridsize(1)`",
+    "(`__constant__`, up to 64 KB)": "(`cuda.const.array_like`, up to 64 KB)",
     "(a grid-stride loop": "(a loop in steps of `cuda.gridsize(1)`",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`cuda.popc(x)`",
     "(a template parameter, or a constant)": "(a literal, or a global variable, which is a constant for Numba)",

@@ -58,7 +58,7 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         what="The same data is loaded from global memory many times, and served by the caches.",
         detected=(
             "Bytes that loads request, against those that device memory delivers, while loads hold the kernel up; or loads of the same address "
-            "again: by a loop, a later loop, or all rows of a block; or by many blocks, while L2 is as fast as it can be."
+            "again: by a loop, a later loop, an inner loop in each turn of an outer one, or all rows of a block; or by many blocks, while L2 is as fast as it can be."
         ),
         example="A naive matrix product loads each element of A once for each column of the result.",
         remedy="Keep what is used again in registers or shared memory: tile the loop, or hoist the load out of it (`__restrict__` lets the compiler do it).",
@@ -66,10 +66,13 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="redundant-global-stores",
-        what="A loop stores its result in each turn, or each thread at the same place, although only the last one stays.",
-        detected="A store whose address is the same in each turn of a loop, or in all threads of the grid, while nothing shows that others read there.",
+        what="A loop stores its result in each turn, or several threads at the same place, although only the last one stays.",
+        detected=(
+            "A store whose address is the same in each turn of a loop, or in all threads of the grid, while nothing shows that others read there; or "
+            "loops that store at least twice as much as device memory and L2 can have taken in."
+        ),
         example="out[i] = sum inside the loop that adds up sum.",
-        remedy="Store once, after the loop, or in one thread.",
+        remedy="Store once, after the loop, or in one thread; share elements out so that each has one thread.",
         leaves=("tensor",),
     ),
     _kind(

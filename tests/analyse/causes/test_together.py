@@ -6,9 +6,10 @@ from hypothesis import given, strategies as st
 from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
+from profiler.analyse.causes.at_a_ceiling import find_hidden
 from profiler.analyse.causes.cause import Cause, CodePlace, Savings
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.evidence.latency import UNNAMED, Effect
+from profiler.analyse.causes.evidence.latency import UNNAMED, Effect, Places
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.find import find_candidates, look_at
 from profiler.analyse.causes.headline import next_text
@@ -128,6 +129,26 @@ def test_needless_work_at_a_ceiling_that_another_unit_hides_is_named(monkeypatch
     assert evidence.model.saved(in_l2.effect) < WORTH_A_CHANGE
     monkeypatch.setattr(find, "DETECTORS", (lambda _: [ceiling, in_l1, in_l2],))
     assert (in_l2 in find_candidates(evidence)) == is_named
+
+
+@pytest.mark.parametrize(
+    ("launching", "launches", "is_named"),
+    [
+        (0.99, 0.8, True),
+        (0.99, 0.05, False),  # as many blocks are launched
+        (0.1, 0.8, False),  # the GPU could launch ten times as many
+    ],
+)
+def test_what_is_full_of_launching_blocks_hides_what_else_is_nearly_full(launching, launches, is_named):
+    fewer_blocks = Candidate("too-little-work-a-thread", "Why.", "Change.", Effect({"launch": launches}))
+    wide = Candidate("narrow-accesses", "Why.", "Change.", Effect({"l1": 0.8}))
+    places = Places(empty=0.3, launching=launching)
+    evidence = evidence_of("EXIT", busy={"l1": 0.97}, waits={"lg_throttle": 1.0}, places=places)
+    more = Candidate("loads-not-overlapped", "Why.", "Change.", Effect({"l1": 0.05}, {"lg_throttle": 0.9}))
+    each = saved_by(evidence.model, fewer_blocks, wide, more)
+    assert (each[wide] < WORTH_A_CHANGE) == (launching == 0.99)
+    found = find_hidden(evidence.model, [fewer_blocks], each, [wide, more])
+    assert list(found) == [wide] * is_named  # to which the other change adds nothing
 
 
 @pytest.mark.parametrize(

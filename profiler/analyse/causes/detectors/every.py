@@ -53,6 +53,7 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_loads.detect_redundant_loads,
     in_place.detect_in_place,
     redundant_stores.detect_redundant_stores,
+    redundant_stores.detect_stored_again,
     compilation.detect_spills,
     atomics.detect_atomics,
     constants.detect_divergent_constants,

@@ -141,17 +141,18 @@ def find_block_independent(evidence: Evidence, index: str) -> list[Site]:
 @kept
 def find_grid_independent(evidence: Evidence) -> list[Site]:
     """Returns the code that all threads of the grid run on the same data, because it depends neither on the thread nor on its block."""
+    return _find_independent(evidence, _of_one_thread)
 
-    def first(sites: Sequence[Site]) -> set[Site]:
-        found = {
-            site
-            for site in sites
-            if (site.instruction.name in _OF_A_THREAD and "SRZ" not in site.instruction.text)
-            or _CHANGES_MEANWHILE in site.opcode
-        }
-        return found | _naming(sites, OF_BLOCK)
 
-    return _find_independent(evidence, first)
+def _of_one_thread(sites: Sequence[Site]) -> set[Site]:
+    """Returns what reads the index of a thread or of its block, or what others change."""
+    found = {
+        site
+        for site in sites
+        if (site.instruction.name in _OF_A_THREAD and "SRZ" not in site.instruction.text)
+        or _CHANGES_MEANWHILE in site.opcode
+    }
+    return found | _naming(sites, OF_BLOCK)
 
 
 @kept
@@ -165,6 +166,22 @@ def find_single_values(evidence: Evidence) -> Set[Site]:
         for site in find_grid_independent(evidence)
         if site.kind == "global load" and _find_dimensions(evidence, site) is not None
     }
+
+
+@kept
+def find_lookups_alike(evidence: Evidence) -> Set[Site]:
+    """Returns the loads for which all threads of the grid have one address, in the same turn of a loop, whatever else the loop does."""
+    found: set[Site] = set()
+    for function, sites in evidence.by_function.items():
+        depending = set(find_depending(sites, evidence.loops.get(function, []), _of_one_thread(sites)))
+        found |= {
+            site
+            for site in sites
+            if site.kind == "global load"
+            and site not in depending
+            and _find_dimensions(evidence, site) is not None
+        }
+    return found
 
 
 def _find_independent(evidence: Evidence, first: Callable[[Sequence[Site]], set[Site]]) -> list[Site]:

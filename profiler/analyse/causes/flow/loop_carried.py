@@ -60,7 +60,7 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
         [
             loop
             for loop in evidence.loops_around(_stores_in(evidence.sites))
-            if _stores_its_own(evidence, loop)
+            if stores_its_own(evidence, loop)
         ],
     )
 
@@ -85,7 +85,8 @@ def _counts_into(evidence: Evidence, store: Site, loop: Loop) -> bool:
     return bool(carried) and all(one.opcode.startswith(_SUMS) for one in going_on)
 
 
-def _stores_its_own(evidence: Evidence, loop: Loop) -> bool:
+def stores_its_own(evidence: Evidence, loop: Loop) -> bool:
+    """Returns whether most turns of a loop store results of their own, which start from nothing that other turns have made."""
     inside = evidence.inside(loop)
     stores = [one for one in _stores_in(inside) if evidence.innermost_loop(one) == loop]
     loaded = {array for one in inside if one.kind == "global load" for array in find_pointers(evidence, one)}

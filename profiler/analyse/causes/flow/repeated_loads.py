@@ -8,6 +8,7 @@ whose addresses begin at the same number read from the same place on.
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
@@ -16,14 +17,17 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
 from profiler.analyse.causes.flow.dataflow import (
+    CHANGED_BY_OTHERS,
     COMPUTED,
     address_registers,
     find_address_work,
+    find_depending,
     readers_in,
     sources_of,
     uses_of,
 )
-from profiler.analyse.code.loops import Loop
+from profiler.analyse.causes.flow.loop_carried import is_carried_by
+from profiler.analyse.code.loops import Loop, loops_within
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER
 
@@ -38,7 +42,10 @@ _MOST_KEPT_BYTES = 128 * 1024
 _ADDING = ("FADD", "FFMA", "FMNMX", "DADD", "DFMA", "HADD2", "HFMA2")
 _LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
 _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
-_WRITING: tuple[Kind, ...] = ("global store", "atomic", "shared store", "shared atomic")
+# What a turn finds there may be other data, or another place, than the turn before found.
+_UNKNOWN_TO_A_LOOP = ("global load", *CHANGED_BY_OTHERS)
+_CHANGING: tuple[Kind, ...] = ("global store", "atomic")
+_WRITING: tuple[Kind, ...] = (*_CHANGING, "shared store", "shared atomic")
 
 
 def find_repeated_loads(evidence: Evidence) -> list[Site]:
@@ -96,6 +103,51 @@ def find_later_passes(evidence: Evidence) -> list[Site]:
     return found
 
 
+def find_same_in_outer_turns(evidence: Evidence) -> dict[Site, float]:
+    """Returns the loads of inner loops that read the same in each turn of a loop around them, with the part that repeats, where a block can keep what they read."""
+    found: dict[Site, float] = {}
+    for function, sites in evidence.by_function.items():
+        loops = evidence.loops.get(function, [])
+        if any(site.kind in _CHANGING and evidence.innermost_loop(site) for site in sites):
+            continue
+        for outer in loops:
+            if loops_within(outer, loops):
+                turns = evidence.turns(evidence.inside(outer)[0], outer)
+                same = _same_in_turns(evidence, outer)
+                if turns > 1 and _bytes_of_block(evidence, same, outer) / turns <= _MOST_KEPT_BYTES:
+                    found |= {site: max(found.get(site, 0.0), 1 - 1 / turns) for site in same}
+    return found
+
+
+def _same_in_turns(evidence: Evidence, outer: Loop) -> list[Site]:
+    """Returns the loads in a loop's inner loops whose addresses depend on nothing that the loop carries, or that it loads outside of these.
+
+    How far an inner loop comes depends on what decides whether it goes on.
+    """
+    inside = evidence.inside(outer)
+    loops = loops_within(outer, evidence.loops[inside[0].function])
+    inner = {site for loop in loops for site in evidence.inside(loop)}
+    first = {
+        site
+        for site in inside
+        if is_carried_by(outer, site) or (site not in inner and site.kind in _UNKNOWN_TO_A_LOOP)
+    }
+    depending = set(find_depending(inside, [outer, *loops], first))
+    for loop in loops:
+        turn = evidence.inside(loop)
+        if any(site.kind == "control" and site in depending for site in turn):
+            first.update(site for site in turn if is_carried_by(loop, site))
+    depending = set(find_depending(inside, [outer, *loops], first))
+    return [
+        site
+        for site in inside
+        if site.kind == "global load"
+        and site in inner
+        and site not in depending
+        and ".STRONG" not in site.opcode
+    ]
+
+
 def _between(sites: Iterable[Site], first: Loop, last: Loop) -> list[Site]:
     """Returns the instructions of two loops, and those that stand between them."""
     return [site for site in sites if first.start <= site.instruction.offset <= last.end]
@@ -136,7 +188,7 @@ def _is_stored(
 
     A loop that puts back each element which a turn loads, and no other, changes nothing that its later turns load.
     """
-    stores = [one for one in between if one.kind in ("global store", "atomic")]
+    stores = [one for one in between if one.kind in _CHANGING]
     near = [one for one in stores if one not in addresses or _is_near(addresses, one, loads)]
     puts_back = {addresses.get(one) for one in near} == {addresses[one] for one in loads}
     return bool(near) and not (
@@ -154,11 +206,16 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
         for one in evidence.loops.get(loads[0].function, [])
         if before.end < one.start <= loop.start and loop.end <= one.end
     ]
-    entering = evidence.last_before(loads[0].function, min(around, key=lambda one: one.start))
+    first = min(around, key=lambda one: one.start)
+    return _bytes_of_block(evidence, loads, first) <= _MOST_KEPT_BYTES
+
+
+def _bytes_of_block(evidence: Evidence, loads: Iterable[Site], loop: Loop) -> float:
+    """Returns how many bytes the loads in a loop bring to a block each time that it enters the loop."""
+    entering = evidence.last_before(evidence.inside(loop)[0].function, loop)
     if entering is None or evidence.shape is None:
-        return False
-    kept = sum(one.bytes_asked for one in loads) * evidence.shape.warps_of_block / entering.executed
-    return kept <= _MOST_KEPT_BYTES
+        return math.inf
+    return sum(one.bytes_asked for one in loads) * evidence.shape.warps_of_block / entering.executed
 
 
 def _both_sum_up(evidence: Evidence, before: Loop, loop: Loop) -> bool:

@@ -7,6 +7,7 @@ from profiler.analyse.causes.detectors.global_memory import redundant_loads
 from profiler.analyse.causes.flow.repeated_loads import (
     find_addresses_gone,
     find_later_passes,
+    find_same_in_outer_turns,
     first_addresses,
 )
 
@@ -258,3 +259,58 @@ def test_an_address_that_leads_to_that_of_the_next_turn_goes_with_the_loads_but_
     evidence = evidence_of("IMAD.WIDE R2, R0, 0x4, R12", *((line, 800.0) for line in turn), "EXIT")
     gone = find_addresses_gone(evidence, dict.fromkeys(evidence.of("global load"), 3 / 4))
     assert {site.instruction.text: part for site, part in gone.items()} == dict.fromkeys(going, 3 / 4)
+
+
+# In each of four turns, a search for the next value goes through all elements of the row: 40 turns of the inner loop.
+SEARCH = {
+    "row": ("LDC.64 R2, c[0x0][0x210]", 100.0),
+    "begin": ("MOV R8, R2", 400.0),
+    "load": ("LDG.E R10, [R8.64]", 4000.0),
+    "count": ("FADD R20, R20, R10", 4000.0),
+    "next": ("IADD3 R8, R8, 0x4, RZ", 4000.0),
+    "until": ("ISETP.LT.AND P1, PT, R8, R21, PT", 4000.0),
+    "again": ("@P1 BRA 0x20", 4000.0),
+    "value": ("FMUL R22, R22, R20", 400.0),
+    "more": ("IADD3 R12, R12, 0x1, RZ", 400.0),
+    "least": ("ISETP.LT.AND P0, PT, R12, 0x4, PT", 400.0),
+    "end": ("@P0 BRA 0x10", 400.0),
+    "behind": ("STG.E [R4.64], R22", 100.0),
+}
+
+
+def searched(kibibytes=1.0, **changed):
+    """Each of 25 blocks reads so much in all turns of the outer loop together."""
+    facts = {2: {"ideal_sectors": kibibytes * 1024 * 25 / 32, "width": 1024 * 1024}}
+    evidence = evidence_of(*(SEARCH | changed).values(), facts=facts, grid=25, block=128)
+    return {site.instruction.name: part for site, part in find_same_in_outer_turns(evidence).items()}
+
+
+def test_a_row_that_each_turn_searches_anew_could_be_kept():
+    assert searched() == {"LDG": 3 / 4}
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*SEARCH.values(), grid=25, block=128))
+    assert candidate.sentence == "An inner loop reads the same data in each of 4 turns of the loop around it."
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"begin": ("IMAD R8, R12, 0x1000, R2", 400.0)},  # each turn has a row of its own
+        {"begin": ("LDG.E R8, [R2.64]", 400.0)},  # data says where it is
+        {"begin": ("LDS R8, [R2]", 400.0)},
+        {"begin": ("NOP", 400.0)},  # it goes on where the turn before has ended
+        {
+            "until": ("ISETP.LT.AND P1, PT, R8, R12, PT", 4000.0)
+        },  # it ends elsewhere, and would go on from there
+        {"load": ("LDG.E.STRONG.GPU R10, [R8.64]", 4000.0)},  # others may have written meanwhile
+        {"value": ("STG.E [R4.64], R20", 400.0)},  # each turn may change it
+        {"value": ("RED.E.ADD.STRONG.GPU [R4.64], R20", 400.0)},
+        {"end": ("NOP", 400.0)},  # one turn
+    ],
+)
+def test_what_an_outer_turn_decides_is_read_for_the_first_time(changed):
+    assert searched(**changed) == {}
+
+
+@pytest.mark.parametrize(("kibibytes", "is_kept"), [(4 * 127, True), (4 * 129, False)])
+def test_a_block_keeps_what_one_of_the_outer_turns_reads(kibibytes, is_kept):
+    assert bool(searched(kibibytes)) == is_kept

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
@@ -23,6 +23,8 @@ from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.dataflow import find_address_work
 from profiler.analyse.causes.flow.loop_carried import follows_itself
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
+from profiler.analyse.causes.together import combine
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
@@ -80,10 +82,16 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             }
             | ({"bytes_apart": apart} if apart else {}),
             at_most=at_most,
-            regrouped=evidence.without_idle_lanes(),
+            regrouped=_spared_on_the_way(evidence),
             includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
             in_triton=_advice_in_triton(evidence, name, sites, by_data[kind]),
         )
+
+
+def _spared_on_the_way(evidence: Evidence) -> Mapping[str, float]:
+    """Returns the part of each unit's work that may go where the lanes take other elements: their idle places, and the sums over lanes, if each adds up a result of its own."""
+    idle = Effect(evidence.without_idle_lanes())
+    return combine([idle, evidence.without(dict.fromkeys(find_in_trees(evidence), 1.0))]).resources
 
 
 def _unused(sites: Iterable[Site]) -> float:

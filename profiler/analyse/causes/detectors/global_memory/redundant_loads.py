@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -13,19 +13,23 @@ from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_own_part
+from profiler.analyse.causes.flow.arithmetic.products_of_halves import find_products_of_halves
 from profiler.analyse.causes.flow.block_sharing import (
     count_blocks_alike,
     find_block_independent,
+    find_lookups_alike,
     find_single_values,
 )
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     find_address_work,
 )
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.repeated_loads import (
     find_addresses_gone,
     find_later_passes,
     find_repeated_loads,
+    find_same_in_outer_turns,
 )
 from profiler.analyse.causes.flow.repeated_stores import is_read_past_barrier, part_overwritten
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
@@ -35,6 +39,12 @@ from profiler.text import whole_percent
 
 OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
+# "CUDA C++ Programming Guide", "Technical Specifications per Compute Capability": the constant memory of a kernel.
+_CONSTANT_BYTES = 64 * 1024
+_IN_CONSTANT_MEMORY = (
+    " Constant memory (`__constant__`, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a "
+    "filter."
+)
 _LARGER_BLOCKS = (
     "Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
     "columns, and a row that is read several times kept as one block."
@@ -46,6 +56,7 @@ _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 def detect_redundant_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads that repeat an address, or that ask the caches for the same bytes again and again."""
     yield from _find_passes(evidence)
+    yield from _find_same_in_outer_turns(evidence)
     loads = [site for site in evidence.of("global load") if not feeds_shared_memory(evidence, site)]
     yield from _find_shared_by_rows(evidence, loads)
     # A flag that is polled is loaded again on purpose.
@@ -73,6 +84,8 @@ def _name_tile(
     What L1 serves again is used again by the same block, which could keep it; L2 also serves lookups at random places. What stays in a
     loop needs a register and no tile: that is another change, with an estimate of its own.
     """
+    # Tensor cores multiply halves, and a thread that computes its own results adds nothing up with others.
+    on_the_way = find_products_of_halves(evidence) | find_in_trees(evidence)
     return Candidate(
         "redundant-global-loads",
         f"Loads request {times:,.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
@@ -82,12 +95,24 @@ def _name_tile(
             " This estimate leaves out what is loaded from the same place in each turn of a loop: a register is enough for that."
             if fixed
             else ""
-        ),
+        )
+        + (_IN_CONSTANT_MEMORY if _is_a_table(evidence, loads) else ""),
         _without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed),
         {site: (site.sectors or 0.0) for site in loads},
         {"requested_per_delivered": times},
+        regrouped=evidence.without(dict.fromkeys(on_the_way, 1.0)).resources,
         in_triton=_LARGER_BLOCKS,
     )
+
+
+def _is_a_table(evidence: Evidence, loads: Iterable[Site]) -> bool:
+    """Returns whether constant memory could take what all threads look up at one address at a time, and that alone would be worth a change."""
+    if evidence.shape is None:
+        return False
+    lookups = [site for site in loads if site in find_lookups_alike(evidence)]
+    size = sum(site.executed * site.width / 8 for site in lookups) / evidence.shape.warps
+    fewer = without_loads(evidence, dict.fromkeys(lookups, 1.0))
+    return size <= _CONSTANT_BYTES and evidence.model.saved(fewer) >= WORTH_A_CHANGE
 
 
 def _find_shared_by_blocks(evidence: Evidence, loads: Iterable[Site]) -> Iterable[Candidate]:
@@ -203,6 +228,21 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         in_triton="Load the whole row as one block (BLOCK of the next power of two, with more `num_warps`) and keep it. If it is too long, do in "
         "one loop what the loops do (a sum beside the sum of squares, an exponential that is rescaled when the maximum grows).",
     )
+
+
+def _find_same_in_outer_turns(evidence: Evidence) -> Iterable[Candidate]:
+    """Yields the loads of inner loops that read the same in each turn of the loop around them."""
+    if same := find_same_in_outer_turns(evidence):
+        turns = 1 / (1 - max(same.values()))
+        yield Candidate(
+            "redundant-global-loads",
+            f"An inner loop reads the same data in each of {turns:,.0f} turns of the loop around it.",
+            "Load it once, before the outer loop, and keep it: each thread its part in registers, or the block all of it in shared memory.",
+            without_loads(evidence, same),
+            {site: site.sectors or 0.0 for site in same},
+            {"outer_turns": turns},
+            in_triton="Load it once, before the outer loop, and keep it in a variable: as one block, where a loop reads it piece by piece.",
+        )
 
 
 def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterable[Candidate]:

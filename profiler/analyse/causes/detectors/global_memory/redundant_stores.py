@@ -12,9 +12,11 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.causes.evidence.sites import FENCES, Site
-from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.dataflow import find_pointers
+from profiler.analyse.causes.flow.loop_carried import is_carried, stores_its_own
 from profiler.analyse.causes.flow.repeated_stores import (
     count_copies,
+    count_stored_again,
     find_other_loads,
     find_stores_alike,
     is_read_past_barrier,
@@ -23,6 +25,7 @@ from profiler.analyse.causes.flow.repeated_stores import (
 )
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 
+_OFTEN = 2.0  # half of what is stored is in vain
 _UNROLLED = 4.0  # turns of a loop by the compiler
 
 
@@ -61,6 +64,38 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.sectors or 0.0 for site in alike},
             {"stores_alike": count},
         )
+
+
+def detect_stored_again(evidence: Evidence) -> Iterable[Candidate]:
+    """Names loops whose turns store again, at the places of other turns or of other threads, what nothing in the kernel reads: all but one of them are in vain."""
+    read = [find_pointers(evidence, load) for load in evidence.of("global load")]
+    if not all(read):
+        return  # any array may be read
+    stores = [
+        store
+        for store in evidence.of("global store")
+        if (loop := evidence.innermost_loop(store))
+        and stores_its_own(evidence, loop)
+        and ".STRONG" not in store.opcode
+        and (stored := find_pointers(evidence, store))
+        and all(stored.isdisjoint(arrays) for arrays in read)
+        and not part_overwritten(evidence, store)
+    ]
+    times = count_stored_again(evidence, stores)
+    if times < _OFTEN:
+        return
+    again = dict.fromkeys((one for store in stores for one in evidence.around(store)), 1 - 1 / times)
+    yield Candidate(
+        "redundant-global-stores",
+        f"A loop stores {times:,.0f} times as many bytes as device memory and L2 can have taken in: on average, each place is stored to at least that often, "
+        "and only what is stored last remains.",
+        "Let each thread come to places of its own: a loop that shares elements out among all threads of the grid goes on by "
+        "`gridDim.x * blockDim.x`.",
+        evidence.without(again),
+        {store: store.sectors or 0.0 for store in stores},
+        {"stored_per_place": times},
+        in_triton="Let each program come to places of its own: a loop that shares blocks out among all programs goes on by `tl.num_programs(0)`.",
+    )
 
 
 def _count_turns(evidence: Evidence, repeated: Mapping[Site, float]) -> float | None:

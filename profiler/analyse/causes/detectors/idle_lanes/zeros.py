@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import makers_of_value, reach, readers_in, sources_of
 from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
@@ -19,7 +18,8 @@ from profiler.text import whole_percent
 def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
     """Names warps that pass by the loop in which others add up, and only bring a constant to what the block makes of all sums.
 
-    The block could do without them: all that they execute goes, with their part of the exchange.
+    The block could do without them: all that they execute goes, with their part of the exchange. Smaller blocks are as many, and
+    are launched as often.
     """
     handing_on = evidence.of("shared store", "mio")
     adding = {site: entering for site in handing_on if (entering := _count_adding(evidence, site))}
@@ -29,12 +29,11 @@ def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
     gone = {site: part for site in evidence.sites if _count_coming(evidence, site) > most}
     if any(site.kind == "global load" and site in find_differing_in_block(evidence) for site in gone):
         return  # an element of another kind
-    effect = evidence.without(gone)
     yield Candidate(
         "idle-lanes",
         f"{whole_percent(100 * part)} % of the warps have no element: they bring the value with which sums begin to what their block makes of all sums.",
         "Give a block no more threads than it has elements: use smaller blocks, or let a block take several rows.",
-        Effect({**effect.resources, LAUNCH: effect.resources.get(ISSUE, 0.0)}, effect.waits),
+        evidence.without(gone),
         evidence.weigh(gone),
         {"warps_without_work_pct": 100 * part},
     )

@@ -72,6 +72,58 @@ def test_what_lanes_without_an_element_do_not_ask_for_is_no_data_that_is_loaded_
     assert names(redundant_loads.detect_redundant_loads, evidence) == ["redundant-global-loads"] * (times > 2)
 
 
+def test_no_bound_counts_products_of_halves_which_tensor_cores_multiply():
+    """Of four instructions of the FMA pipe, one adds up floats that are no products."""
+    halves = ("HADD2.F32 R10, -RZ, R4.H0_H0", "HADD2.F32 R11, -RZ, R4.H1_H1", "FFMA R20, R10, R11, R20")
+    figures = {"dram_bytes_read": 100.0, "l1_hit_pct": 90.0}
+    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    evidence = evidence_of(LOAD, *halves, "FADD R6, R6, R8", "EXIT", facts=facts, figures=figures)
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence)
+    assert candidate.regrouped["fma"] == pytest.approx(3 / 4)
+
+
+# Each of eight turns multiplies an element with its weight, which is the same for all threads.
+FILTER = {
+    "thread": ("S2R R1, SR_TID.X", 100.0),
+    "element": ("IMAD.WIDE R2, R1, 0x4, R2", 100.0),
+    "weights": ("LDC.64 R6, c[0x0][0x210]", 100.0),
+    "load": ("LDG.E R4, [R2.64]", 800.0),
+    "weight": ("LDG.E R5, [R6.64]", 800.0),
+    "product": ("FFMA R8, R4, R5, R8", 800.0),
+    "next": ("IADD3 R2, R2, 0x4, RZ", 800.0),
+    "step": ("IADD3 R6, R6, 0x4, RZ", 800.0),
+    "end": ("@P0 BRA 0x30", 800.0),
+}
+
+
+def advice_on(waiting=50, bits=32, **changed):
+    """100 warps look up eight weights each."""
+    facts = {
+        3: {"sectors": 3200.0, "ideal_sectors": 3200.0},
+        4: {"sectors": 800.0, "ideal_sectors": 800.0, "width": bits},
+        5: {"waits": {"long_scoreboard": waiting, "wait": 100 - waiting}},
+    }
+    figures = {"dram_bytes_read": 1000.0, "l1_hit_pct": 95.0}
+    lines = (FILTER | changed).values()
+    evidence = evidence_of(*lines, facts=facts, figures=figures, grid=25, block=128)
+    return next(iter(redundant_loads.detect_redundant_loads(evidence))).advice
+
+
+@pytest.mark.parametrize(
+    ("changed", "fits"),
+    [
+        ({}, True),
+        ({"bits": 64 * 1024}, True),  # eight entries of 8 KiB
+        ({"bits": 64 * 1024 + 8}, False),
+        ({"weights": ("IMAD.WIDE R6, R1, 0x4, R6", 100.0)}, False),  # a weight for each thread
+        ({"weights": ("LDG.E.64 R6, [R10.64]", 100.0)}, False),  # data says where
+        ({"waiting": 0}, False),  # it costs nothing
+    ],
+)
+def test_what_all_threads_look_up_at_one_address_may_stand_in_constant_memory(changed, fits):
+    assert ("Constant memory (`__constant__`" in advice_on(**changed)) == fits
+
+
 @pytest.mark.parametrize(("delivered", "saved"), [(3200.0, 3 / 4), (1600.0, 7 / 8), (100.0, 7 / 8)])
 def test_a_tile_of_eight_results_loads_a_value_once_in_place_of_eight_times(delivered, saved):
     """100 loads of 128 bytes ask four times for what was delivered, eight times, or 128 times."""

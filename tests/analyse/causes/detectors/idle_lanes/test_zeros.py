@@ -40,6 +40,8 @@ def test_warps_that_bring_zeros_go_with_their_part_of_the_exchange(give, passed)
     names = [site.instruction.name for site in one.weights]
     assert not {"LDG", "FADD", "STG"} & set(names)
     assert {give.partition(" ")[0].partition(".")[0], "BAR", "LDS"} <= set(names)
+    assert one.effect.resources["issue"] > 0
+    assert "launch" not in one.effect.resources  # smaller blocks are as many
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
+from profiler.analyse.causes.detectors.global_memory.layout import detect_uncoalesced
 from profiler.analyse.causes.detectors.shared_memory.too_little_reuse import detect_too_little_reuse
 from profiler.analyse.causes.detectors.waiting.trees import detect_sums_for_all
 
@@ -71,3 +72,14 @@ def test_the_sums_of_others_are_no_operands_of_a_tile():
     assert list(detect_too_little_reuse(made())) == []
     loaded = list(detect_too_little_reuse(made(shuffle=("SHFL.IDX PT, R10, R9, 0x1, 0x1f", ALL))))
     assert [one.name for one in loaded] == ["too-little-reuse"]
+
+
+@pytest.mark.parametrize(("shuffle", "exchanging"), [("SHFL.BFLY", 6 / 13), ("SHFL.IDX", 0.0)])
+def test_no_bound_counts_sums_over_lanes_where_each_lane_could_add_up_a_result_of_its_own(
+    shuffle, exchanging
+):
+    evidence = made(shuffle=(f"{shuffle} PT, R10, R9, 0x1, 0x1f", ALL))
+    load = evidence.sites[1]
+    load.sectors, load.ideal_sectors = 32 * load.executed, 4 * load.executed
+    (one,) = detect_uncoalesced(evidence)
+    assert one.regrouped["issue"] == pytest.approx(exchanging, abs=0.01)
