@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
@@ -19,7 +18,6 @@ from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.repeated_stores import part_overwritten
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 
 # More loads than are enough hide more of the latency, and nothing of the queues. A thread has 64 registers for them where half of the places of an SM
@@ -47,7 +45,7 @@ _AHEAD = {
 _AHEAD_IN_TRITON = {
     "turns": "Load tiles ahead: with `num_stages` of 3 or more, Triton copies the next ones while this one is multiplied. It does so for loads of "
     "4 bytes a thread or more.",
-    "copies": "Tiles are copied ahead already{stages}: try more `num_stages`, as far as shared memory allows, or more programs and `num_warps`.",
+    "copies": "Tiles are copied ahead already: try more `num_stages`, as far as shared memory allows, or more programs and `num_warps`.",
     "loop": "Load ahead: `tl.range(…, num_stages=3)` for the loop, several independent `tl.load` before the first use (a larger BLOCK for "
     "each turn), or more programs and `num_warps`.",
     "": "Have more loads under way: several independent `tl.load` before the first use, a BLOCK that gives each thread several of them, or "
@@ -60,8 +58,6 @@ _MOVED_OR_NEVER = (".CONSTANT", ".STRONG")
 _BLOCK_LIMITS = (
     "blocks_by_registers", "blocks_by_shared", "launch__occupancy_limit_blocks", "launch__occupancy_limit_warps",
 )  # fmt: skip
-_WAIT_FOR_COPIES, _ENDS_GROUP = "DEPBAR", "LDGDEPBAR"
-_LEFT_UNDER_WAY = re.compile(r"SB0, (0x[0-9a-f]+)")
 
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
@@ -112,7 +108,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         {"waiting_for_loads_pct": waiting}
         | ({"loads_under_way": float(few)} if few else {})
         | ({"active_warps": warps} if warps else {}),
-        in_triton=_AHEAD_IN_TRITON[where].format(stages=_stages_text(evidence)),
+        in_triton=_AHEAD_IN_TRITON[where],
     )
 
 
@@ -248,43 +244,6 @@ def _fit_in_registers(evidence: Evidence, turns: Collection[Site]) -> bool:
         held = 0.0 if site.kind == "barrier" else held + (site.width / _REGISTER_BITS if site in turns else 0)
         most = max(most, held)
     return blocks_with(registers + most, evidence.shape) >= min(filter(None, limits))
-
-
-def _stages_text(evidence: Evidence) -> str:
-    stages = _find_stages(evidence)
-    return f", with `num_stages` of {stages}" if stages else ""
-
-
-def _find_stages(evidence: Evidence) -> int | None:
-    """Returns how many tiles shared memory has room for, one that is used and others that are copied; None where the code does not say it twice.
-
-    Before the loop, all of them are copied but one, for which each turn copies the next. A turn waits for a group of copies of its own tile, and
-    leaves under way what belongs to later ones. A wait may be for more than it needs, and says too few tiles by itself.
-    """
-    for site in evidence.sites:
-        if site.instruction.name != _WAIT_FOR_COPIES or not (loop := evidence.innermost_loop(site)):
-            continue
-        groups = _count_groups(one for one in evidence.inside(loop) if evidence.innermost_loop(one) == loop)
-        ahead = _count_groups(_straight_before(evidence, loop))
-        left = _LEFT_UNDER_WAY.search(site.instruction.text)
-        if groups and left and ahead % groups == 0 and ahead - groups <= int(left[1], 16) < ahead:
-            return ahead // groups + 1
-    return None
-
-
-def _count_groups(sites: Iterable[Site]) -> int:
-    return sum(site.instruction.name == _ENDS_GROUP for site in sites)
-
-
-def _straight_before(evidence: Evidence, loop: Loop) -> Iterator[Site]:
-    """Yields what leads to a loop, the last instruction first, as far as another loop or another wait for copies."""
-    first = evidence.inside(loop)[0]
-    code = evidence.by_function[first.function]
-    for site in reversed(code[: evidence.place(first, code)]):
-        around = evidence.innermost_loop(site)
-        if site.instruction.name == _WAIT_FOR_COPIES or (around and first.instruction not in around):
-            return
-        yield site
 
 
 def _overlapped(evidence: Evidence, site: Site) -> float:
