@@ -56,9 +56,9 @@ def test_where_a_search_looks_next_depends_on_what_it_found_by_a_comparison():
 
 def test_a_comparison_that_only_chooses_a_result_does_not_lead_to_the_next_load():
     largest = (
-        "LDG.E R3, desc[UR4][R2.64]",
-        "FSETP.GT.AND P0, PT, R3, R8, PT",
-        "FSEL R8, R3, R8, P0",
+        "LDG.E R6, desc[UR4][R2.64]",
+        "FSETP.GT.AND P0, PT, R6, R8, PT",
+        "FSEL R8, R6, R8, P0",
         "@P0 MOV R9, R2",
         "IADD3 R2, R2, 0x4, RZ",
         "@P1 BRA 0x10",
