@@ -22,7 +22,6 @@ from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import opposite_of, predicates_in, use_of
 
 _RESULTS = ("fp32", "fp64")
-_SUMS = ("IADD3", "VIADD", "IMAD.IADD")
 _Positions = frozenset[int]
 _NOTHING: _Positions = frozenset()
 

@@ -86,12 +86,12 @@ def test_under_another_predicate_the_old_value_may_still_be_there(line, by):
     assert is_carried(evidence, load_in(evidence))
 
 
-@pytest.mark.parametrize(("other", "carried"), [("@!P2 MOV R3, RZ", False), ("@!P4 MOV R3, RZ", True)])
+@pytest.mark.parametrize(("other", "carried"), [("@!P2 MOV R12, RZ", False), ("@!P4 MOV R12, RZ", True)])
 def test_what_two_opposite_predicates_replace_is_not_carried_on(other, carried):
     lines = (
-        "@P2 LDG.E R3, desc[UR4][R2.64]",
+        "@P2 LDG.E R12, desc[UR4][R2.64]",
         other,
-        "FADD R3, R3, R9",
+        "FADD R12, R12, R9",
         "IADD3 R2, R2, 0x4, RZ",
         "@P1 BRA 0x10",
     )
@@ -102,14 +102,14 @@ def test_what_two_opposite_predicates_replace_is_not_carried_on(other, carried):
 
 # Two sorted lists are merged: whichever has the smaller element goes on.
 MERGE = (
-    "LDG.E R3, desc[UR4][R2.64]",
-    "LDG.E R5, desc[UR4][R4.64]",
-    "ISETP.GT.AND P0, PT, R3, R5, PT",
+    "LDG.E R12, desc[UR4][R2.64]",
+    "LDG.E R13, desc[UR4][R4.64]",
+    "ISETP.GT.AND P0, PT, R12, R13, PT",
     "@P0 BRA 0x80",
-    "MOV R9, R3",
+    "MOV R9, R12",
     "IADD3 R2, R2, 0x4, RZ",
     "BRA 0xa0",
-    "MOV R9, R5",
+    "MOV R9, R13",
     "IADD3 R4, R4, 0x4, RZ",
     "STG.E desc[UR4][R6.64], R9",
     "IADD3 R6, R6, 0x4, RZ",
@@ -122,15 +122,15 @@ def test_what_a_branch_passes_by_depends_on_what_the_branch_compares():
 
 
 def test_a_branch_on_a_counter_leads_to_no_load():
-    by_count = [one.replace("R3, R5", "R6, R7") for one in MERGE]
+    by_count = [one.replace("R12, R13", "R14, R15") for one in MERGE]
     assert not first_load_is_chased(by_count)
 
 
 def test_a_branch_out_of_the_loop_ends_it_and_says_nothing_of_the_next_address():
     """The next addresses are known ahead, as where a text is searched for a letter."""
     found = (
-        "LDG.E.U8 R3, desc[UR4][R2.64]",
-        "ISETP.EQ.AND P0, PT, R3, R5, PT",
+        "LDG.E.U8 R12, desc[UR4][R2.64]",
+        "ISETP.EQ.AND P0, PT, R12, R13, PT",
         "@P0 BRA 0x70",
         "IADD3 R2, R2, 0x1, RZ",
         "@P1 BRA 0x10",
