@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -33,7 +33,6 @@ _FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does m
 _STORES: tuple[Kind, ...] = ("global store", "shared store")
 # By the number of an element, and not by how large its value is.
 _CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
-_MEETING = ("BSSY", "BSYNC", "WARPSYNC")
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ def find_trees(evidence: Evidence) -> list[Tree]:
         exchanging = _exchanging_in_tree(evidence, loop, meeting) if turns >= TURNS_WORTH_IT else set()
         if exchanging and evidence.shape is not None:
             once = 1 - 1 / min(turns, evidence.shape.threads)
-            going = _with_what_serves(evidence, loop, exchanging)
+            going = _with_loops_over_steps(evidence, loop, exchanging)
             found.append(Tree(loop, turns, {site: once * _part_going(site, exchanging) for site in going}))
     return found
 
@@ -248,56 +247,12 @@ def _exchanged_in(inside: Sequence[Site], given: Set[Site]) -> Set[Site]:
     return found
 
 
-def _with_what_serves(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> Set[Site]:
-    """Returns what exchanges values with all that is there for it alone: loops over its steps, tests, addresses, and branches that pass it by."""
+def _with_loops_over_steps(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> Set[Site]:
+    """Returns what exchanges values, with the loops over its steps."""
     inside = evidence.inside(loop)
     going = set(exchanging)
     for one in loops_within(loop, evidence.loops[inside[0].function]):
         within = evidence.inside(one)
         if not exchanging.isdisjoint(within) and not any(site.kind in GLOBAL for site in within):
             going.update(within)
-    while serving := set(_serving(evidence, inside, going)):
-        going |= serving
     return going
-
-
-def _serving(evidence: Evidence, inside: Sequence[Site], going: Set[Site]) -> Iterator[Site]:
-    """Yields the instructions of a loop whose results nothing but these reads, and the branches that pass by nothing else."""
-    code = evidence.by_function[inside[0].function]
-    behind = code[evidence.place(inside[-1], code) + 1 :]
-    for place, site in enumerate(inside):
-        if site in going:
-            continue
-        if end := site.leads_to:
-            passed = [one for one in inside[place + 1 :] if one.instruction.offset < end]
-            others = [one for one in passed if one not in going and one.instruction.name not in _MEETING]
-            if not going.isdisjoint(passed) and not others:
-                yield site
-        elif site.kind not in _FOR_OTHERS and site.use.results:
-            ways = (inside[place + 1 :], inside[: place + 1], behind)
-            readers = {one for name in site.use.results for one in _readers(name, *ways)}
-            if readers and readers <= going:
-                yield site
-
-
-def _readers(
-    name: str, ahead: Sequence[Site], again: Sequence[Site], behind: Sequence[Site]
-) -> Iterator[Site]:
-    """Yields what reads a register or predicate before another result replaces it: ahead in this turn, in the next one, and behind the loop.
-
-    A loop that ends has not come to what the next turn writes.
-    """
-    if (yield from _read_along(name, ahead)):
-        return
-    yield from _read_along(name, again)
-    yield from _read_along(name, behind)
-
-
-def _read_along(name: str, sites: Iterable[Site]) -> Generator[Site, None, bool]:
-    """Yields what reads a register or predicate there, and returns whether another result replaces it for certain."""
-    for site in sites:
-        if name in site.taken:
-            yield site
-        if name in site.use.results and site.instruction.predicate is None:
-            return True
-    return False
