@@ -13,7 +13,6 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
-    find_processing,
     reach,
     sources_of,
 )
@@ -36,7 +35,6 @@ _ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
 # What brings a lane the value of another one that adds up with it, and not of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
-_ADDING_INTEGERS = ("IADD3", "IMAD.IADD", "VIADD", "IMNMX", "VIMNMX")
 _WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
 
@@ -216,7 +214,7 @@ def find_alike_in_lanes(evidence: Evidence) -> Mapping[Site, float]:
         (loop, sites)
         for function, loops in evidence.loops.items()
         for loop in loops
-        if _works_on_loads(evidence, sites := evidence.inside(loop)) and evidence.last_before(function, loop)
+        if _works_on_loads(sites := evidence.inside(loop)) and evidence.last_before(function, loop)
     ]
     found: dict[Site, float] = {}
     for loop, sites in _without_differing(evidence, loops):
@@ -244,25 +242,13 @@ def _without_differing(
     return list(left.items())
 
 
-def _works_on_loads(evidence: Evidence, sites: list[Site]) -> bool:
-    """Returns whether a loop computes with what it loads, and leaves nothing in memory for others.
-
-    Integers are computed with where loaded ones are added up; others may be addresses and counters.
-    """
+def _works_on_loads(sites: Iterable[Site]) -> bool:
+    """Returns whether a loop computes with floats that it loads, and leaves nothing in memory for others."""
     kinds = {site.kind for site in sites}
     return (
         not kinds.isdisjoint(("global load", "shared load"))
         and kinds.isdisjoint(("global store", "shared store", "barrier", *NOT_REPEATED))
-        and (not kinds.isdisjoint(_ARITHMETIC) or any(_adds_up_loaded(evidence, site) for site in sites))
-    )
-
-
-def _adds_up_loaded(evidence: Evidence, site: Site) -> bool:
-    """Returns whether an instruction adds loaded integers to a sum, or takes the greatest of them, in any order."""
-    return (
-        site.opcode.startswith(_ADDING_INTEGERS)
-        and site in find_processing(evidence)
-        and is_carried(evidence, site)
+        and not kinds.isdisjoint(_ARITHMETIC)
     )
 
 
