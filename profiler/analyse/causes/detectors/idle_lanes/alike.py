@@ -10,9 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
     find_depending,
-    reach,
     sources_of,
     written_by_any,
 )
@@ -135,16 +133,11 @@ def _find_sums(evidence: Evidence, inside: Sequence[Site]) -> set[Site]:
 def _shared_out(evidence: Evidence, repeated: dict[Site, float]) -> Effect:
     """Returns the effect of sharing the turns out among the threads of a block.
 
-    The lanes of a warp then find what lies side by side in the same sectors, but what they look up by loaded values lies apart:
-    each lane needs a sector there, and only the other warps need none. L2 gets the same loads as before, and fuller stores.
+    Loads may lie apart then, so that each lane needs a sector, and only the other warps need none. L2 gets the same loads as before, and fuller stores.
     """
     effect = evidence.without(repeated)
     warps = evidence.shape.warps_of_block if evidence.shape else 1
-    apart = {
-        site: 1 - 1 / warps
-        for site in repeated
-        if site.kind == "global load" and _is_looked_up(evidence, site)
-    }
+    apart = {site: 1 - 1 / warps for site in repeated if site.kind == "global load"}
     stores = {site: part for site, part in repeated.items() if site.kind == "global store"}
     kept = {
         "l1": evidence.part_of_l1(repeated | apart),
@@ -152,13 +145,3 @@ def _shared_out(evidence: Evidence, repeated: dict[Site, float]) -> Effect:
         LAUNCH: 0.0,
     }
     return Effect({**effect.resources, **kept}, effect.waits)
-
-
-def _is_looked_up(evidence: Evidence, load: Site) -> bool:
-    """Returns whether the address of a load depends on a loaded value."""
-    makers = reach(
-        sources_of(evidence, load, address_registers(load.instruction)),
-        lambda one: [] if one.kind in _LOADS else sources_of(evidence, one),
-    )
-    loop = evidence.innermost_loop(load)
-    return any(one.kind in _LOADS and evidence.innermost_loop(one) == loop for one in makers)
