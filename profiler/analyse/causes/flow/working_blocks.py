@@ -12,7 +12,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
-from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.reduction_trees import VOTES
 from profiler.analyse.code.registers import opposite_of
@@ -133,7 +133,7 @@ def _find_working(evidence: Evidence) -> tuple[float, bool]:
 
     Such a block leaves its place to the next one after a few instructions: it is no part of a round. A test that depends on the
     thread may end some warps of a block, and the block stays; but each block that stays has a warp at least, so that there are no
-    more of them than warps that go on. Where it compares the index in the whole grid, warps that go on are in the first blocks.
+    more of them than warps that go on.
     """
     part, differing = 1.0, set[Site]()
     for site, following in pairwise(evidence.sites):
@@ -151,27 +151,10 @@ def _find_working(evidence: Evidence) -> tuple[float, bool]:
             differing = differing or find_differing_in_block(evidence)
             if site in differing:
                 left = following.executed / evidence.sites[0].executed
-                if _compares_index(evidence, site):
-                    blocks = count_blocks(evidence)
-                    return min(part, math.ceil(left * blocks) / blocks), False
                 left *= _warps_of_block(evidence)
                 return min(part, left), left < part
             part *= following.executed / site.executed
     return part, False
-
-
-def _compares_index(evidence: Evidence, leave: Site) -> bool:
-    """Returns whether a thread leaves by its index in a grid of one dimension: by whether it is greater, or less, than what is alike for all."""
-    shape = evidence.shape
-    if shape is None or shape.grid[0] != shape.blocks or shape.block[0] != shape.threads:
-        return False
-    tests = reach(choosers_of(evidence, leave), lambda one: choosers_of(evidence, one))
-    makers = reach(tests, lambda one: sources_of(evidence, one))
-    return (
-        all(_INDEXES_AND_COMPARES.match(one.opcode) for one in makers)
-        and {part for one in makers for part in GIVEN_AT_LAUNCH.findall(one.instruction.text)}
-        in _PARTS_OF_INDEX
-    )
 
 
 def count_blocks(evidence: Evidence) -> float:
