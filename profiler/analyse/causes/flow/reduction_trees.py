@@ -7,15 +7,16 @@ from dataclasses import dataclass
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, STORES, Kind, Site
 from profiler.analyse.causes.flow.addresses.shared_places import is_apart
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
+    all_makers,
     choosers_of,
     find_pointers,
     made_of,
     makers_of_value,
-    reach,
+    makers_since_access,
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
@@ -30,7 +31,6 @@ _BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
 _TURNS_AT_ONCE = 8  # assumed, as for loops that are unrolled: the values of eight turns find room in registers and in shared memory
 VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found
 _FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
-_STORES: tuple[Kind, ...] = ("global store", "shared store")
 # By the number of an element, and not by how large its value is.
 _CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
 
@@ -82,7 +82,7 @@ def _only_picks(evidence: Evidence, tree: Tree) -> bool:
     """Returns whether a thread does nothing of its own in a turn but to compare numbers, and to choose by that between what it has."""
     differing = find_differing_in_block(evidence)
     others = [site for site in evidence.inside(tree.loop) if site not in tree.parts]
-    stores = [site for site in others if site.kind in _STORES]
+    stores = [site for site in others if site.kind in STORES]
     own = [site for site in others if site in differing and site not in stores]
     return (
         bool(own)
@@ -110,7 +110,7 @@ def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site
     stored = {one for site in stores for one in _makers_in_turn(evidence, site)}
     own: list[Site] = [one for site in shuffles - of_others for one in sources_of(evidence, site)]
     deciding = [one for site in inside if site.kind == "control" for one in choosers_of(evidence, site)]
-    of_turn = reach([*own, *deciding], lambda one: sources_of(evidence, one))
+    of_turn = all_makers(evidence, [*own, *deciding])
     if not shuffles & stored or not loads.isdisjoint(of_turn) or _stores_where_it_loads(evidence, inside):
         return set()
     barriers = {site for site in inside if site.kind == "barrier"}
@@ -201,10 +201,7 @@ def _leaves_one(evidence: Evidence, loading: Mapping[Site, float], exchanging: S
 
 def _makers_in_turn(evidence: Evidence, store: Site) -> Set[Site]:
     """Returns what makes the value that is stored, back to what was loaded."""
-    return reach(
-        makers_of_value(evidence, store),
-        lambda one: () if one.kind in ACCESSES else sources_of(evidence, one),
-    )
+    return makers_since_access(evidence, makers_of_value(evidence, store))
 
 
 def _is_of_turn_before(evidence: Evidence, loop: Loop, site: Site) -> bool:

@@ -21,6 +21,7 @@ from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_inde
 from profiler.analyse.causes.flow.dataflow import (
     PARAMETER,
     address_registers,
+    all_makers,
     choosers_of,
     find_address_work,
     find_depending,
@@ -185,7 +186,7 @@ def _goes_down_rows(evidence: Evidence, access: Site) -> bool:
 
 def _is_size(evidence: Evidence, site: Site, registers: Set[str]) -> bool:
     """Returns whether what an instruction reads in these registers, or from constants, comes from the parameters, and not from what is given at launch."""
-    makers = reach(sources_of(evidence, site, registers), lambda one: sources_of(evidence, one))
+    makers = all_makers(evidence, sources_of(evidence, site, registers))
     text = " ".join(one.instruction.text for one in (site, *makers))
     return bool(PARAMETER.search(text)) and not GIVEN_AT_LAUNCH.search(text)
 

@@ -8,7 +8,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ARITHMETIC, COPIES_TO_SHARED, LOADS, STORES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
     sources_of,
@@ -22,11 +22,8 @@ from profiler.analyse.code.registers import register_of
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
-_LOADS: tuple[Kind, ...] = ("global load", "shared load")
-_STORES: tuple[Kind, ...] = ("global store", "shared store")
 # Threads meet in these, or take turns.
 _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "local")
-_FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
 _ADDING = ("FADD", "DADD")
 _MULTIPLY_ADDS = ("FFMA", "DFMA")
 
@@ -92,7 +89,7 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
     list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum of which all threads make the
     same. What is neither loaded nor stored elsewhere in each turn is no data of that turn.
     """
-    loads, stores = ([site for site in inside if site.kind in kinds] for kinds in (("global load",), _STORES))
+    loads, stores = ([site for site in inside if site.kind in kinds] for kinds in (("global load",), STORES))
     sums = _find_sums(evidence, inside)
     if not (stores or sums) or all(has_fixed_address(evidence, site) for site in loads or stores):
         return False
@@ -102,16 +99,16 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
     for site in inside:
         if site.kind in _TOGETHER or ".STRONG" in site.opcode or site.instruction.name in COPIES_TO_SHARED:
             return False
-        if site.kind in _STORES:
+        if site.kind in STORES:
             if not differing.isdisjoint(sources_of(evidence, site)):
                 return False
         elif site in differing:
             return False
-        if site.kind in (*_LOADS, *_FLOATS) and site not in sums and is_carried(evidence, site):
+        if site.kind in (*LOADS, *ARITHMETIC) and site not in sums and is_carried(evidence, site):
             return False
     function = inside[0].function
     made = find_depending(evidence.by_function[function], evidence.loops[function], sums) if sums else ()
-    return all(site.kind in _STORES for site in differing.intersection(made))
+    return all(site.kind in STORES for site in differing.intersection(made))
 
 
 def _find_sums(evidence: Evidence, inside: Sequence[Site]) -> set[Site]:

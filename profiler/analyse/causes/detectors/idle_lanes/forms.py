@@ -11,12 +11,11 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import (
+    all_makers,
     find_address_work,
     find_depending,
     find_processing,
     makers_of_value,
-    reach,
-    sources_of,
 )
 from profiler.analyse.causes.words_of_triton import LESS_EXCHANGE
 from profiler.catalog.metrics import LANES
@@ -110,7 +109,7 @@ def _passes_in_steps(evidence: Evidence) -> bool:
     return any(
         one.kind == "shared load"
         for store in evidence.of("shared store")
-        for one in reach(makers_of_value(evidence, store), lambda site: sources_of(evidence, site))
+        for one in all_makers(evidence, makers_of_value(evidence, store))
     )
 
 

@@ -18,6 +18,7 @@ from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_address_work,
     find_processing,
+    makers_since_access,
     reach,
     sources_of,
 )
@@ -175,7 +176,7 @@ def _find_used(evidence: Evidence, pairs: Iterable[Site]) -> set[Site]:
     Each thread loads as much of everything else, such as bounds or where a tile begins, however large its tile of results is.
     """
     fmas = _find_multiply_adds(evidence)
-    values = reach([*fmas, *pairs], lambda site: () if site.kind in ACCESSES else sources_of(evidence, site))
+    values = makers_since_access(evidence, [*fmas, *pairs])
     return {site for site in values if site.kind == "shared load"}
 
 

@@ -12,7 +12,7 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_when_used, find_loads_beside
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
-from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import address_registers, all_makers, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.repeated_stores import part_overwritten
@@ -196,7 +196,7 @@ def _are_behind_stores(evidence: Evidence, loads: Collection[Site]) -> bool:
 def _finds_itself(evidence: Evidence, load: Site, before: Sequence[Site]) -> bool:
     """Returns whether a load's address comes of none of these loads."""
     makers = sources_of(evidence, load, address_registers(load.instruction))
-    return reach(makers, lambda site: sources_of(evidence, site)).isdisjoint(before)
+    return all_makers(evidence, makers).isdisjoint(before)
 
 
 def _overlapped(evidence: Evidence, site: Site) -> float:

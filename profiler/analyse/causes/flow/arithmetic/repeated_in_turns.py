@@ -10,13 +10,12 @@ import math
 from collections.abc import Iterator, Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import ARITHMETIC, Kind, Site
 from profiler.analyse.causes.flow.dataflow import choosers_of, find_depending, find_going_with, readers_of
 from profiler.analyse.causes.flow.loop_carried import find_carried, find_sources
 from profiler.analyse.causes.flow.same_in_turns import find_steady, may_change
 from profiler.analyse.code.loops import Loop, loops_within
 
-ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
 _COMPUTED: tuple[Kind, ...] = (*ARITHMETIC, "conversion")
 # A thread has 64 registers where an SM is half full of warps.
 _HELD = 64
