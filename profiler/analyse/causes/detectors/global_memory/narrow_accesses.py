@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
@@ -34,13 +35,14 @@ from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.loop_carried import follows_itself, is_carried
 from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.causes.flow.working_blocks import GIVEN_AT_LAUNCH
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
 # Arithmetic and atomics, with the fences that order them, are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
+# Special registers, and the sizes of the launch, which lie from 0x360 on since Blackwell.
+_GIVEN_AT_LAUNCH = re.compile(r"SR_\w+\.?\w|c\[0x0\]\[0x(?:3[67])?[0-9a-f]\]")
 # What works for each sector, or for each element, has as much to do as before.
 _AS_MUCH_TO_MOVE = frozenset({"l2"})
 _AS_MUCH_WORK = _AS_MUCH_TO_MOVE | {"fma", "alu", "fp64", "xu", "tensor"}
@@ -188,7 +190,7 @@ def _is_size(evidence: Evidence, site: Site, registers: Set[str]) -> bool:
     """Returns whether what an instruction reads in these registers, or from constants, comes from the parameters, and not from what is given at launch."""
     makers = all_makers(evidence, sources_of(evidence, site, registers))
     text = " ".join(one.instruction.text for one in (site, *makers))
-    return bool(PARAMETER.search(text)) and not GIVEN_AT_LAUNCH.search(text)
+    return bool(PARAMETER.search(text)) and not _GIVEN_AT_LAUNCH.search(text)
 
 
 def _has_row(evidence: Evidence) -> bool:
