@@ -33,7 +33,6 @@ _COMPUTING: tuple[Kind, ...] = (
     "mio",
     "other",
 )
-_FLOATS: tuple[Kind, ...] = ("fp32", "fp64")
 _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "shared atomic")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _COMBINING = "PLOP3"
