@@ -12,9 +12,7 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
-    makers_of_value,
-    reach,
-    sources_of,
+    made_of,
     written_by_any,
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried, steps_on
@@ -50,7 +48,7 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     keeping = [site for loop in inside for site in _with_addresses(loop, addresses)]
     share = 100 * evidence.share_executed(keeping)
     size, longest = min(map(len, inside)), max(map(len, inside))
-    in_steps = {site for loop in inside if _goes_in_steps(evidence, loop) for site in loop}
+    in_steps = {site for loop in inside if _goes_in_steps(loop) for site in loop}
     half = sum(site.executed for site in sites) / 2
     yield Candidate(
         "loop-overhead",
@@ -70,20 +68,11 @@ _KNOWN_STEPS = (
 )
 
 
-def _goes_in_steps(evidence: Evidence, inside: Sequence[Site]) -> bool:
+def _goes_in_steps(inside: Sequence[Site]) -> bool:
     """Returns whether the threads of a block meet in each turn, and go on from what others stored in shared memory in the turn before, as in a tree."""
-    if not any(site.kind == "barrier" for site in inside):
-        return False
-    within = set(inside)
-    return any(
-        one.kind == "shared load"
-        for store in inside
-        if store.kind == "shared store"
-        for one in reach(
-            within.intersection(makers_of_value(evidence, store)),
-            lambda site: within.intersection(sources_of(evidence, site)),
-        )
-    )
+    loads = {site for site in inside if site.kind == "shared load"}
+    meets = any(site.kind == "barrier" for site in inside)
+    return meets and any(site.kind == "shared store" for site in made_of(inside, loads))
 
 
 def _unrolled(
