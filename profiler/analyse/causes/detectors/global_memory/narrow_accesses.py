@@ -93,14 +93,14 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
     """Returns the effect of accesses of 16 bytes: a wider one carries more bytes with as many requests under way.
 
     Without a loop, a thread takes the place of several. So it does in a loop that strides across the grid, if each thread makes one turn of it.
-    In any other loop, a turn takes the place of several, and there are fewer addresses.
+    In any other loop, a turn takes the place of several.
     A block that has a row needs fewer warps for it, and one at least; but there are as many rows, so that as many blocks are launched.
     """
     gain = 1 - _mean_width(sites) / WIDEST_BITS
     launches: dict[str, float] = {}
     has_loops = any(_goes_back(evidence, loop) for loops in evidence.loops.values() for loop in loops)
     if has_loops or _exchanges_elements(evidence) or _fetches_textures(evidence):
-        fewer, kept = [*sites, *_find_addresses_in_loops(evidence, sites)], _AS_MUCH_TO_MOVE
+        fewer, kept = list(sites), _AS_MUCH_TO_MOVE
     else:
         fewer, kept = _made_by_fewer_threads(evidence, bases), _AS_MUCH_WORK
         if not _has_row(evidence):
@@ -214,18 +214,6 @@ def _has_row(evidence: Evidence) -> bool:
         and alike.issuperset(choosers)
         for site in stores
     )
-
-
-def _find_addresses_in_loops(evidence: Evidence, sites: Sequence[Site]) -> list[Site]:
-    """Returns what computes addresses of these accesses, and of nothing else, in the loops around them."""
-    others = [site for site in evidence.of(*ACCESSES) if site not in set(sites)]
-    loops = evidence.loops_around(sites)
-    shared = find_address_work(evidence, others)
-    return [
-        site
-        for site in find_address_work(evidence, sites)
-        if evidence.innermost_loop(site) in loops and site not in shared
-    ]
 
 
 def _mean_width(sites: Sequence[Site]) -> float:
