@@ -131,8 +131,11 @@ def _most_waited_for(evidence: Evidence, loads: Sequence[Site], tiles: Collectio
     """Returns where the loads are that warps wait for most, as `_AHEAD_IN_TRITON` names it."""
     waiting = dict.fromkeys(_AHEAD_IN_TRITON, 0.0)
     for site in loads:
-        copied = "copies" if site.instruction.name in COPIES_TO_SHARED else "loop"
-        where = "turns" if site in tiles else copied if evidence.innermost_loop(site) else ""
+        where = ""
+        if site in tiles:
+            where = "turns"
+        elif evidence.innermost_loop(site):
+            where = "copies" if site.instruction.name in COPIES_TO_SHARED else "loop"
         waiting[where] += evidence.charged[site]["long_scoreboard"]
     return max(waiting, key=lambda where: waiting[where])
 
