@@ -22,7 +22,6 @@ from profiler.store.tables.columns import rows_labelled
 # What GPUs before compute capability 8.0 lack, and what is left of the advice: asynchronous copies, and sums of a warp by one instruction.
 _SINCE = 8
 _BEFORE = {
-    "into registers, or by asynchronous copies (cp.async) into a second buffer in shared memory": "into registers",
     (
         "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. "
         "If registers hold the next tile instead, an SM"

@@ -53,7 +53,6 @@ JULIA_SAYS = {
     "`1i32` of CUDA.jl: literals have 64 bits), mark accesses `@inbounds`, and unroll so that offsets become constants",
     "and use 32-bit indices": "and use indices of 32 bits (`Int32`, and `1i32` of CUDA.jl: literals have 64 bits)",
     "12582912.0f": "12582912f0",
-    "asynchronous copies (cp.async)": "asynchronous copies (`CG.memcpy_async`)",
     "asynchronously (cp.async)": "asynchronously (`CG.memcpy_async`)",
     "(`__shfl_sync`, `__syncwarp`)": "(`shfl_sync`, `sync_warp`)",
     "`__shfl_xor_sync`": "`shfl_xor_sync`",

@@ -63,7 +63,6 @@ NUMBA_SAYS = {
     "and use 32-bit indices": "and use unsigned indices of 32 bits (`np.uint32(i)`): Numba tests others for being negative",
     "(shifts and masks)": "(shifts and masks), and `np.uint32`, whose division takes a third of the instructions of a signed one",
     "12582912.0f": "`np.float32(12582912)`",
-    "into registers, or by asynchronous copies (cp.async) into a second buffer in shared memory": "into variables, or into a second `cuda.shared.array`",
     "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers": "Load the next tile "
     "into a second `cuda.shared.array` while this one is used. If variables",
     "(`__shfl_sync`, `__syncwarp`)": "(`cuda.shfl_sync`, `cuda.syncwarp`)",

@@ -3,8 +3,6 @@ blocks, `num_warps` and `num_stages`."""
 
 from __future__ import annotations
 
-_MORE_EACH = "several rows at once, a loop over blocks, or a larger BLOCK (unless it holds a whole row)"
-FEWER_WARPS = f"Use fewer `num_warps`, or let each program do more, so that each warp has elements of its own: {_MORE_EACH}."
 SEVERAL_ROWS = (
     "Let a program take several rows at once (a block of two dimensions, reduced along `axis=1`), with 4 to 8 `num_warps`. More warps for one "
     "row would have to pass their sums through shared memory."
@@ -49,7 +47,8 @@ IN_TRITON = {
     "one result, each with a part of what a loop counts (split-k with `tl.atomic_add`, or a second kernel that adds up).",
     "uneven-last-wave": "Choose the BLOCK sizes so that the rounds are full, or launch one full round of programs that loop over all tiles.",
     "load-imbalance": "Share the work out evenly: let programs take tiles in turn, longest first, or from a counter (`tl.atomic_add`).",
-    "too-little-work-a-thread": f"Let each program do more: {_MORE_EACH}, so that offsets and parameters are prepared once.",
+    "too-little-work-a-thread": "Let each program do more: several rows at once, a loop over blocks, or a larger BLOCK (unless it holds a whole row), so that "
+    "offsets and parameters are prepared once.",
     "block-too-small": "Use 4 to 8 `num_warps`, with a BLOCK that gives each thread 16 bytes.",
     "registers-limit-occupancy": "Give each thread fewer elements (a smaller BLOCK, or more `num_warps`), or limit registers (`maxnreg`).",
     "shared-memory-limits-occupancy": "Use fewer `num_stages`, a smaller BLOCK_K or a narrower type, or more `num_warps` for the same tile.",

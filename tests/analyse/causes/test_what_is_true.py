@@ -68,7 +68,7 @@ WAITED_FOR = {"waits": {"long_scoreboard": 90}}
         ((LOAD, "FADD R5, R5, R4", "@P0 BRA 0x0", "EXIT"), "unroll the loop", "`tl.range(…, num_stages=3)`"),
         (
             (LOAD, "STS [R8], R4", "BAR.SYNC 0x0", "@P0 BRA 0x0", "EXIT"),
-            "Load the next tile while this one is used",
+            "Copy the next tile asynchronously (cp.async)",
             "`num_stages` of 3 or more",
         ),
         (
@@ -86,53 +86,6 @@ def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_t
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts={0: WAITED_FOR}))
     assert advised in candidate.advice
     assert in_triton in candidate.in_triton
-
-
-@pytest.mark.parametrize(
-    ("registers", "by_shared", "fits"),
-    [
-        (119, 9, True),  # 128 with the next tile: two blocks of 256 threads, as before
-        (121, 9, False),  # 136: one
-        (120, 1, True),  # shared memory leaves room for one, whatever the registers do
-        (126, 1, True),
-    ],
-)
-def test_a_tile_that_would_cost_a_block_in_registers_is_copied_to_shared_memory(registers, by_shared, fits):
-    wide = "LDG.E.128 R4, [R2.64]"
-    stores = ("STS.128 [R20], R4", "STS.128 [R21], R8")
-    lines = (wide, wide.replace("R4", "R8"), *stores, "BAR.SYNC 0x0", "@P0 BRA 0x0", "EXIT")
-    figures = {"registers": registers, "blocks_by_registers": 2.0, "blocks_by_shared": by_shared}
-    evidence = evidence_of(*lines, facts={0: WAITED_FOR}, figures=figures)
-    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
-    assert ("into registers" in candidate.advice) == fits
-    assert ("room for fewer blocks" in candidate.advice) != fits
-    assert "cp.async" in candidate.advice
-
-
-def copies(*before_each):
-    """Four copies of a load and its use, each of them behind these instructions."""
-    turn = 16 * (len(before_each) + 2)
-    lines = [
-        line.format(end=hex(turn * (copy + 1)))
-        for copy in range(4)
-        for line in (*before_each, LOAD, "FADD R5, R5, R4")
-    ]
-    return (*lines, "@P0 BRA 0x0", "EXIT")
-
-
-@pytest.mark.parametrize(
-    ("before_each", "advised"),
-    [
-        (("@P1 BRA {end}",), "branches stand between its copies"),
-        (("ISETP.GE.AND P1, PT, R6, R7, PT",), "unroll the loop"),
-        ((), "unroll the loop"),
-    ],
-)
-def test_branches_that_pass_by_the_copies_of_a_load_keep_them_apart(before_each, advised):
-    lines = copies(*before_each)
-    evidence = evidence_of(*lines, facts={len(before_each): WAITED_FOR}, line=1)
-    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
-    assert advised in candidate.advice
 
 
 SECOND, STORE = "LDG.E R6, [R8.64]", "STG.E [R10.64], R4"

@@ -257,38 +257,11 @@ def test_what_to_do_about_addresses_depends_on_whether_their_line_divides_and_is
     assert advise(evidence, candidate).startswith(words)
 
 
-@pytest.mark.parametrize(
-    ("groups", "ahead", "left", "words"),
-    [
-        (2, 6, "0x4", "with `num_stages` of 4"),
-        (2, 4, "0x2", "with `num_stages` of 3"),
-        (2, 2, "0x0", "with `num_stages` of 2"),
-        (1, 3, "0x2", "with `num_stages` of 4"),
-        (2, 6, "0x5", "with `num_stages` of 4"),  # for the first of two operands
-        (2, 6, "0x6", "are copied ahead already: try"),  # for none of them
-        (2, 6, "0x0", "are copied ahead already: try"),  # for all, although three tiles were copied ahead
-        (2, 5, "0x4", "are copied ahead already: try"),
-        (0, 0, "0x2", "are copied ahead already: try"),  # another wait, for no group of copies
-    ],
-)
-def test_the_stages_of_a_loop_are_said_where_its_copies_and_its_wait_agree(groups, ahead, left, words):
-    """Copies of two operands make two groups for each tile."""
-    copies = ["LDGSTS.E.BYPASS.128 [R4], [R2.64]", "LDGDEPBAR"]
-    before = (
-        *copies,
-        "DEPBAR.LE SB0, 0x0",  # what was copied before is of another tile, such as one that stays
-        *copies * ahead,
-    )
-    turn = (
-        f"DEPBAR.LE SB0, {left}",
-        "HGMMA.64x64x16.F32 R56, gdesc[UR12], R56",
-        *(copies * groups or copies[:1]),
-        f"@P0 BRA {16 * len(before):#x}",
-    )
-    waiting = {len(before): {"waits": {"long_scoreboard": 9}}}
-    evidence = evidence_of(*before, *((one, 6400.0) for one in turn), facts=waiting, file="made.py")
+def test_tiles_that_are_copied_ahead_can_be_copied_further_ahead():
+    code = ("LDGSTS.E.BYPASS.128 [R4], [R2.64]", "HGMMA.64x64x16.F32 R56, gdesc[UR12], R56", "@P0 BRA 0x0")
+    evidence = evidence_of(*code, facts={0: {"waits": {"long_scoreboard": 9}}}, file="made.py")
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
-    assert words in advise(evidence, candidate)
+    assert "are copied ahead already: try" in advise(evidence, candidate)
 
 
 SINCE_AMPERE = ("cp.async", "__reduce_add_sync", "asynchronously (")
@@ -298,7 +271,7 @@ SINCE_AMPERE = ("cp.async", "__reduce_add_sync", "asynchronously (")
 def test_gpus_before_ampere_are_advised_nothing_that_they_lack(capability):
     advice = [text for text in texts_of_detectors(frozenset()) if any(word in text for word in SINCE_AMPERE)]
     sentences = [text for text in advice if text[0].isupper()]
-    assert len(sentences) >= 4
+    assert len(sentences) >= 3
     left = [any(word in on_gpu(text, capability) for word in SINCE_AMPERE) for text in sentences]
     assert left == [capability not in ("7.0", "7.5")] * len(sentences)
 

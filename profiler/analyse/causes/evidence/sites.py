@@ -29,6 +29,9 @@ Kind = Literal[
 GLOBAL: tuple[Kind, ...] = ("global load", "global store", "local", "atomic")
 SHARED: tuple[Kind, ...] = ("shared load", "shared store", "shared atomic")
 ACCESSES: tuple[Kind, ...] = (*GLOBAL, *SHARED)
+LOADS: tuple[Kind, ...] = ("global load", "shared load")
+STORES: tuple[Kind, ...] = ("global store", "shared store")
+ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
 # Copies from global to shared memory that need no registers: loads that are stores as well.
 COPIES_TO_SHARED = ("LDGSTS", "UBLKCP", "UTMALDG")
 TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")

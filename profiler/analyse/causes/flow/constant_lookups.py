@@ -71,12 +71,6 @@ def _most_cycles(site: Site) -> float:
     return site.lane_executions * _CYCLES_AN_ADDRESS
 
 
-def are_beyond_the_cache(evidence: Evidence) -> bool:
-    """Returns whether lookups take far longer than the cache could work for them, even if no two lanes agree: it does not hold what they look for."""
-    busy = _find_load(evidence, evidence.lookups_apart)
-    return busy is not None and 2 * busy[1] < busy[0]
-
-
 def _load(evidence: Evidence, apart: Sequence[Site]) -> Mapping[str, float]:
     busy = _find_load(evidence, apart)
     return {CONSTANTS: min(1.0, *busy)} if busy else {}

@@ -279,6 +279,16 @@ def reach(
     return found.keys()
 
 
+def all_makers(evidence: Evidence, sites: Iterable[Site]) -> Set[Site]:
+    """Returns these instructions and all whose results led to theirs, the nearest first."""
+    return reach(sites, lambda one: sources_of(evidence, one))
+
+
+def makers_since_access(evidence: Evidence, sites: Iterable[Site]) -> Set[Site]:
+    """Returns these instructions and what led to them, back to what was read from memory: behind that begins its address."""
+    return reach(sites, lambda one: () if one.kind in ACCESSES else sources_of(evidence, one))
+
+
 def find_depending(
     sites: Sequence[Site],
     loops: Iterable[Loop],

@@ -9,14 +9,9 @@ from operator import attrgetter
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
-from profiler.analyse.causes.flow.dataflow import (
-    find_depending,
-    find_processing,
-    reach,
-    sources_of,
-)
+from profiler.analyse.causes.flow.dataflow import find_depending, makers_since_access, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
@@ -31,12 +26,10 @@ _OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "S2UR", "ULDC", "ELECT")
 _OF_A_BLOCK = ("SR_CTAID", "SR_CgaCtaId", "SRZ")
 # Values that others may have stored, or that hold a spilled register.
 NOT_REPEATED = ("local", "atomic", "shared atomic")
-_ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
 # Units of arithmetic, and the kinds whose work a bound counts there: multiplications of integers may be for addresses.
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
 # What brings a lane the value of another one that adds up with it, and not of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
-_ADDING_INTEGERS = ("IADD3", "IMAD.IADD", "VIADD", "IMNMX", "VIMNMX")
 _WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
 
@@ -74,7 +67,7 @@ def find_differing_in_block(evidence: Evidence) -> set[Site]:
 
 def is_of_loaded_data(evidence: Evidence, makers: Iterable[Site]) -> bool:
     """Returns whether one of these instructions, or what led to it, is a load of data that depend on the thread."""
-    found = reach(makers, lambda one: () if one.kind in ACCESSES else sources_of(evidence, one))
+    found = makers_since_access(evidence, makers)
     loads = (site for site in found if site.kind in ("global load", "shared load"))
     return not find_differing_in_block(evidence).isdisjoint(loads)
 
@@ -187,7 +180,7 @@ def _most_behind(sites: Sequence[Site]) -> Mapping[Site, float]:
     found, most = {}, 0.0
     for site in reversed(sites):
         found[site] = most
-        if site.kind in (*ACCESSES, *_ARITHMETIC, "tensor"):
+        if site.kind in (*ACCESSES, *ARITHMETIC, "tensor"):
             most = max(most, site.executed)
     return found
 
@@ -216,7 +209,7 @@ def find_alike_in_lanes(evidence: Evidence) -> Mapping[Site, float]:
         (loop, sites)
         for function, loops in evidence.loops.items()
         for loop in loops
-        if _works_on_loads(evidence, sites := evidence.inside(loop)) and evidence.last_before(function, loop)
+        if _works_on_loads(sites := evidence.inside(loop)) and evidence.last_before(function, loop)
     ]
     found: dict[Site, float] = {}
     for loop, sites in _without_differing(evidence, loops):
@@ -244,25 +237,13 @@ def _without_differing(
     return list(left.items())
 
 
-def _works_on_loads(evidence: Evidence, sites: list[Site]) -> bool:
-    """Returns whether a loop computes with what it loads, and leaves nothing in memory for others.
-
-    Integers are computed with where loaded ones are added up; others may be addresses and counters.
-    """
+def _works_on_loads(sites: Iterable[Site]) -> bool:
+    """Returns whether a loop computes with floats that it loads, and leaves nothing in memory for others."""
     kinds = {site.kind for site in sites}
     return (
         not kinds.isdisjoint(("global load", "shared load"))
         and kinds.isdisjoint(("global store", "shared store", "barrier", *NOT_REPEATED))
-        and (not kinds.isdisjoint(_ARITHMETIC) or any(_adds_up_loaded(evidence, site) for site in sites))
-    )
-
-
-def _adds_up_loaded(evidence: Evidence, site: Site) -> bool:
-    """Returns whether an instruction adds loaded integers to a sum, or takes the greatest of them, in any order."""
-    return (
-        site.opcode.startswith(_ADDING_INTEGERS)
-        and site in find_processing(evidence)
-        and is_carried(evidence, site)
+        and not kinds.isdisjoint(ARITHMETIC)
     )
 
 
@@ -276,7 +257,7 @@ def find_made_by_all(evidence: Evidence) -> Mapping[Site, float]:
     meeting = {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
     if not meeting or threads <= LANES:
         return {}
-    arithmetic = (site for loop in meeting for site in evidence.inside(loop) if site.kind in _ARITHMETIC)
+    arithmetic = (site for loop in meeting for site in evidence.inside(loop) if site.kind in ARITHMETIC)
     alike = _without(arithmetic, _yield_differing_in_block(evidence))
     over_lanes = (site for loop in meeting for site in _adding_over_lanes(evidence, loop))
     return dict.fromkeys(alike, 1 - 1 / threads) | dict.fromkeys(over_lanes, 1.0)
@@ -289,7 +270,7 @@ def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:
         one = site.instruction
         if held:
             read, written = site.use.inputs, site.use.written
-            if site.kind in _ARITHMETIC and any(held.get(name) in read for name in read):
+            if site.kind in ARITHMETIC and any(held.get(name) in read for name in read):
                 yield site
             held = {name: own for name, own in held.items() if name not in written and own not in written}
         if one.opcode in SUMMING:
@@ -299,7 +280,7 @@ def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:
 def add_shares(evidence: Evidence) -> Evidence:
     """Returns the evidence with bounds that do not count arithmetic which the lanes of a warp, or the threads of a block, could share out."""
     alike = {**find_made_by_all(evidence), **find_alike_in_lanes(evidence)}
-    if not any(site.kind in _ARITHMETIC for site in alike):
+    if not any(site.kind in ARITHMETIC for site in alike):
         return evidence
     avoidable = dict(evidence.model.avoidable)
     for unit, kinds in _COUNTED.items():

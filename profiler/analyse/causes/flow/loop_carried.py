@@ -19,11 +19,9 @@ from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import opposite_of, predicates_in, uses_of
 
 _RESULTS = ("fp32", "fp64")
-_SUMS = ("IADD3", "VIADD", "IMAD.IADD")
 _Positions = frozenset[int]
 _NOTHING: _Positions = frozenset()
 
@@ -63,26 +61,6 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
             if stores_its_own(evidence, loop)
         ],
     )
-
-
-def stores_a_count(evidence: Evidence) -> bool:
-    """Returns whether warps spend most of the time in a loop that stores a running count, or a running sum of integers."""
-    return _take_most_of_the_time(
-        evidence,
-        {
-            loop
-            for store in evidence.of("global store")
-            if (loop := evidence.innermost_loop(store)) and _counts_into(evidence, store, loop)
-        },
-    )
-
-
-def _counts_into(evidence: Evidence, store: Site, loop: Loop) -> bool:
-    """Returns whether the turns of a loop only add to what is stored. A hash mixes what it adds with what was there."""
-    carried = _find_carried_into(evidence, store, loop)
-    made_of = reach(carried, lambda one: _within(evidence, loop, sources_of(evidence, one)))
-    going_on = (one for one in made_of if is_carried(evidence, one) and not is_move(one.instruction))
-    return bool(carried) and all(one.opcode.startswith(_SUMS) for one in going_on)
 
 
 def stores_its_own(evidence: Evidence, loop: Loop) -> bool:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, STORES, Kind, Site
 from profiler.analyse.causes.flow.addresses.shared_places import is_apart
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
+    all_makers,
     choosers_of,
     find_pointers,
     made_of,
     makers_of_value,
-    reach,
+    makers_since_access,
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
@@ -30,10 +31,8 @@ _BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
 _TURNS_AT_ONCE = 8  # assumed, as for loops that are unrolled: the values of eight turns find room in registers and in shared memory
 VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found
 _FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
-_STORES: tuple[Kind, ...] = ("global store", "shared store")
 # By the number of an element, and not by how large its value is.
 _CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
-_MEETING = ("BSSY", "BSYNC", "WARPSYNC")
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def _only_picks(evidence: Evidence, tree: Tree) -> bool:
     """Returns whether a thread does nothing of its own in a turn but to compare numbers, and to choose by that between what it has."""
     differing = find_differing_in_block(evidence)
     others = [site for site in evidence.inside(tree.loop) if site not in tree.parts]
-    stores = [site for site in others if site.kind in _STORES]
+    stores = [site for site in others if site.kind in STORES]
     own = [site for site in others if site in differing and site not in stores]
     return (
         bool(own)
@@ -111,7 +110,7 @@ def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site
     stored = {one for site in stores for one in _makers_in_turn(evidence, site)}
     own: list[Site] = [one for site in shuffles - of_others for one in sources_of(evidence, site)]
     deciding = [one for site in inside if site.kind == "control" for one in choosers_of(evidence, site)]
-    of_turn = reach([*own, *deciding], lambda one: sources_of(evidence, one))
+    of_turn = all_makers(evidence, [*own, *deciding])
     if not shuffles & stored or not loads.isdisjoint(of_turn) or _stores_where_it_loads(evidence, inside):
         return set()
     barriers = {site for site in inside if site.kind == "barrier"}
@@ -128,7 +127,7 @@ def find_trees(evidence: Evidence) -> list[Tree]:
         exchanging = _exchanging_in_tree(evidence, loop, meeting) if turns >= TURNS_WORTH_IT else set()
         if exchanging and evidence.shape is not None:
             once = 1 - 1 / min(turns, evidence.shape.threads)
-            going = _with_what_serves(evidence, loop, exchanging)
+            going = _with_loops_over_steps(evidence, loop, exchanging)
             found.append(Tree(loop, turns, {site: once * _part_going(site, exchanging) for site in going}))
     return found
 
@@ -202,10 +201,7 @@ def _leaves_one(evidence: Evidence, loading: Mapping[Site, float], exchanging: S
 
 def _makers_in_turn(evidence: Evidence, store: Site) -> Set[Site]:
     """Returns what makes the value that is stored, back to what was loaded."""
-    return reach(
-        makers_of_value(evidence, store),
-        lambda one: () if one.kind in ACCESSES else sources_of(evidence, one),
-    )
+    return makers_since_access(evidence, makers_of_value(evidence, store))
 
 
 def _is_of_turn_before(evidence: Evidence, loop: Loop, site: Site) -> bool:
@@ -248,56 +244,12 @@ def _exchanged_in(inside: Sequence[Site], given: Set[Site]) -> Set[Site]:
     return found
 
 
-def _with_what_serves(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> Set[Site]:
-    """Returns what exchanges values with all that is there for it alone: loops over its steps, tests, addresses, and branches that pass it by."""
+def _with_loops_over_steps(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> Set[Site]:
+    """Returns what exchanges values, with the loops over its steps."""
     inside = evidence.inside(loop)
     going = set(exchanging)
     for one in loops_within(loop, evidence.loops[inside[0].function]):
         within = evidence.inside(one)
         if not exchanging.isdisjoint(within) and not any(site.kind in GLOBAL for site in within):
             going.update(within)
-    while serving := set(_serving(evidence, inside, going)):
-        going |= serving
     return going
-
-
-def _serving(evidence: Evidence, inside: Sequence[Site], going: Set[Site]) -> Iterator[Site]:
-    """Yields the instructions of a loop whose results nothing but these reads, and the branches that pass by nothing else."""
-    code = evidence.by_function[inside[0].function]
-    behind = code[evidence.place(inside[-1], code) + 1 :]
-    for place, site in enumerate(inside):
-        if site in going:
-            continue
-        if end := site.leads_to:
-            passed = [one for one in inside[place + 1 :] if one.instruction.offset < end]
-            others = [one for one in passed if one not in going and one.instruction.name not in _MEETING]
-            if not going.isdisjoint(passed) and not others:
-                yield site
-        elif site.kind not in _FOR_OTHERS and site.use.results:
-            ways = (inside[place + 1 :], inside[: place + 1], behind)
-            readers = {one for name in site.use.results for one in _readers(name, *ways)}
-            if readers and readers <= going:
-                yield site
-
-
-def _readers(
-    name: str, ahead: Sequence[Site], again: Sequence[Site], behind: Sequence[Site]
-) -> Iterator[Site]:
-    """Yields what reads a register or predicate before another result replaces it: ahead in this turn, in the next one, and behind the loop.
-
-    A loop that ends has not come to what the next turn writes.
-    """
-    if (yield from _read_along(name, ahead)):
-        return
-    yield from _read_along(name, again)
-    yield from _read_along(name, behind)
-
-
-def _read_along(name: str, sites: Iterable[Site]) -> Generator[Site, None, bool]:
-    """Yields what reads a register or predicate there, and returns whether another result replaces it for certain."""
-    for site in sites:
-        if name in site.taken:
-            yield site
-        if name in site.use.results and site.instruction.predicate is None:
-            return True
-    return False

@@ -39,13 +39,11 @@ _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of whic
 # Of a block, to read it once: half of the 256 KiB of registers of an SM (CUDA C++ Programming Guide, "Technical Specifications per
 # Compute Capability").
 _MOST_KEPT_BYTES = 128 * 1024
-_ADDING = ("FADD", "FFMA", "FMNMX", "DADD", "DFMA", "HADD2", "HFMA2")
 _LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
 _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
 # What a turn finds there may be other data, or another place, than the turn before found.
 _UNKNOWN_TO_A_LOOP = ("global load", *CHANGED_BY_OTHERS)
 _CHANGING: tuple[Kind, ...] = ("global store", "atomic")
-_WRITING: tuple[Kind, ...] = (*_CHANGING, "shared store", "shared atomic")
 
 
 def find_repeated_loads(evidence: Evidence) -> list[Site]:
@@ -82,7 +80,7 @@ def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> li
 
 
 def find_later_passes(evidence: Evidence) -> list[Site]:
-    """Returns the loads by which a loop reads again what an earlier loop has read, if nothing changed it, and a block could have kept it or needs it once."""
+    """Returns the loads by which a loop reads again what an earlier loop has read, if nothing changed it, and a block could have kept it."""
     found: list[Site] = []
     for sites in evidence.by_function.values():
         counted = (site for site in sites if site.kind == "global load" and site.ideal_sectors)
@@ -97,7 +95,7 @@ def find_later_passes(evidence: Evidence) -> list[Site]:
                 if before.end < loop.start
                 and (again := _again(addresses, loaded, loads))
                 and not _is_stored(addresses, _between(sites, before, loop), again, loop)
-                and (_fits(evidence, before, loop, again) or _both_sum_up(evidence, before, loop))
+                and _fits(evidence, before, loop, again)
             )
             found += next(kept, [])
     return found
@@ -216,20 +214,6 @@ def _bytes_of_block(evidence: Evidence, loads: Iterable[Site], loop: Loop) -> fl
     if entering is None or evidence.shape is None:
         return math.inf
     return sum(one.bytes_asked for one in loads) * evidence.shape.warps_of_block / entering.executed
-
-
-def _both_sum_up(evidence: Evidence, before: Loop, loop: Loop) -> bool:
-    """Returns whether both loops add floats up and write nothing to memory, so that one loop can make both sums.
-
-    A variance comes from running sums of differences, and a sum of exponentials is rescaled when its maximum grows: what the second
-    loop knows from the first corrects the sum, and no element. Of an element that is written, this does not hold; nor does it of
-    those that a search counts, because they depend on what it found before.
-    """
-    return all(
-        any(site.instruction.name in _ADDING for site in sites)
-        and not any(site.kind in _WRITING for site in sites)
-        for sites in (evidence.inside(before), evidence.inside(loop))
-    )
 
 
 def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:

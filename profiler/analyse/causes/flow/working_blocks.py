@@ -1,110 +1,21 @@
-"""Knows which blocks end at once, without work, which warps repeat what others do, and which are missing while others work."""
+"""Knows which blocks end at once, without work, and which warps are missing while others work."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from profiler.analyse.causes.evidence.blocks_of_sm import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import NO_WARP
-from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.reduction_trees import VOTES
-from profiler.analyse.code.registers import opposite_of
 from profiler.analyse.recording.launch_shapes import LaunchShape
-from profiler.catalog.metrics import LANES
 
-_STORES: tuple[Kind, ...] = ("global store", "atomic", "shared atomic")
-_ALWAYS = "PT"
 # By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
 _NEVER_EMPTY, _WHOLE = 0.01, 0.02
-# What an index in the grid, `blockIdx.x * blockDim.x + threadIdx.x`, is made of: the block's size lies at 0x360 since Blackwell.
-_PARTS_OF_INDEX = tuple({"SR_CTAID.X", "SR_TID.X", f"c[0x0][{place}]"} for place in ("0x0", "0x360"))
-# Special registers, and the sizes of the launch. Where a parameter of an older GPU lies at 0x360, no index is known.
-GIVEN_AT_LAUNCH = re.compile(r"SR_\w+\.?\w|c\[0x0\]\[0x(?:3[67])?[0-9a-f]\]")
-# The arithmetic of an index, of 64 bits too, and its comparison by size.
-_INDEXES_AND_COMPARES = re.compile(r"S2U?R|U?LDC|U?MOV|U?IMAD|U?IADD3|SHF\.R\.S32\.HI|ISETP\.[GL][ET]")
-
-
-@kept
-def find_repeating_warps(evidence: Evidence) -> float:
-    """Returns the part of the warps of which the thread's index forbids every store, also those to shared memory, and every vote; the first warps leave all results.
-
-    Triton gives such warps the elements of others, where a row is shorter than the block. Other tests may choose other warps for each store,
-    such as those that fill a buffer and those that use it. Warps that end before they access memory repeat nothing, and do not count.
-    """
-    threads = evidence.shape.threads if evidence.shape else 0
-    if not threads or evidence.shape is None or evidence.shape.block[0] != threads:
-        return 0.0
-    storing = [
-        site
-        for site in evidence.sites
-        if site.stores_in_shared or site.kind in _STORES or site.opcode.startswith(VOTES)
-    ]
-    first = max((_count_first_threads(evidence, site, threads) for site in storing), default=threads)
-    left = math.ceil(first / LANES) / evidence.shape.warps_of_block
-    return max(0.0, 1 - left / _part_going_on(evidence))
-
-
-def _count_first_threads(evidence: Evidence, store: Site, threads: int) -> int:
-    """Returns how many threads of a block, from the first on, may come to a store; all where their index does not decide it."""
-    left = [
-        (one, opposite_of(one.instruction.predicate))
-        for one in _before(evidence, store)
-        if one.instruction.name == "EXIT" and one.instruction.predicate
-    ]
-    tests = [(store, store.instruction.predicate or _ALWAYS), *left]
-    return min(_count_let_pass(evidence, site, predicate, threads) for site, predicate in tests)
-
-
-def _count_let_pass(evidence: Evidence, site: Site, predicate: str, threads: int) -> int:
-    """Returns how many threads, from the first on, a predicate lets pass: those of `ISETP.LT.U32.AND P0, PT, R3, 0x40, !P1`, with R3 the thread's index, are 64 or fewer.
-
-    Its second result, here PT, is the opposite; and a test that has a predicate of its own may leave the result of one before.
-    """
-    is_negated = predicate.startswith("!")
-    before = reversed(_before(evidence, site))
-    test = next((one for one in before if predicate.removeprefix("!") in one.use.predicates_written), None)
-    if test is None or test.instruction.name != "ISETP" or ".AND" not in test.opcode:
-        return threads
-    result, *_, index, bound, besides = test.instruction.operands
-    if result != predicate.removeprefix("!") or test.instruction.predicate:
-        return threads
-    if is_negated and besides != _ALWAYS:
-        return threads
-    ends = test.opcode.startswith("ISETP.GE." if is_negated else "ISETP.LT.")
-    is_bound = ends and bound.startswith("0x") and _is_thread(evidence, test, index, threads)
-    own = int(bound, 16) if is_bound else threads
-    return min(own, threads if besides == _ALWAYS else _count_let_pass(evidence, test, besides, threads))
-
-
-def _before(evidence: Evidence, site: Site) -> Sequence[Site]:
-    sites = evidence.by_function[site.function]
-    return sites[: evidence.place(site, sites)]
-
-
-def _is_thread(evidence: Evidence, site: Site, register: str, threads: int) -> bool:
-    """Returns whether a register holds the index of the thread in its block, which Triton cuts off at the block's size once more."""
-    made_by = sources_of(evidence, site, {register})
-    if [hex(threads - 1) in one.instruction.operands for one in made_by] == [True]:
-        made_by = sources_of(evidence, made_by[0])
-    return [one.instruction.operands[1:] for one in made_by] == [("SR_TID.X",)]
-
-
-def _part_going_on(evidence: Evidence) -> float:
-    """Returns the part of the warps that are left where the first of them access memory; the others have ended."""
-    launched = left = evidence.sites[0].executed
-    for before, site in pairwise(evidence.by_function[evidence.sites[0].function]):
-        if before.kind in ACCESSES:
-            break
-        if before.instruction.name == "EXIT":
-            left = min(left, site.executed)
-    return left / launched
 
 
 def count_waves(evidence: Evidence) -> float:
@@ -133,7 +44,7 @@ def _find_working(evidence: Evidence) -> tuple[float, bool]:
 
     Such a block leaves its place to the next one after a few instructions: it is no part of a round. A test that depends on the
     thread may end some warps of a block, and the block stays; but each block that stays has a warp at least, so that there are no
-    more of them than warps that go on. Where it compares the index in the whole grid, warps that go on are in the first blocks.
+    more of them than warps that go on.
     """
     part, differing = 1.0, set[Site]()
     for site, following in pairwise(evidence.sites):
@@ -151,27 +62,10 @@ def _find_working(evidence: Evidence) -> tuple[float, bool]:
             differing = differing or find_differing_in_block(evidence)
             if site in differing:
                 left = following.executed / evidence.sites[0].executed
-                if _compares_index(evidence, site):
-                    blocks = count_blocks(evidence)
-                    return min(part, math.ceil(left * blocks) / blocks), False
                 left *= _warps_of_block(evidence)
                 return min(part, left), left < part
             part *= following.executed / site.executed
     return part, False
-
-
-def _compares_index(evidence: Evidence, leave: Site) -> bool:
-    """Returns whether a thread leaves by its index in a grid of one dimension: by whether it is greater, or less, than what is alike for all."""
-    shape = evidence.shape
-    if shape is None or shape.grid[0] != shape.blocks or shape.block[0] != shape.threads:
-        return False
-    tests = reach(choosers_of(evidence, leave), lambda one: choosers_of(evidence, one))
-    makers = reach(tests, lambda one: sources_of(evidence, one))
-    return (
-        all(_INDEXES_AND_COMPARES.match(one.opcode) for one in makers)
-        and {part for one in makers for part in GIVEN_AT_LAUNCH.findall(one.instruction.text)}
-        in _PARTS_OF_INDEX
-    )
 
 
 def count_blocks(evidence: Evidence) -> float:

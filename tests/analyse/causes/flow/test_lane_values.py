@@ -111,21 +111,6 @@ def test_other_loops_are_not_shared_out(before, body):
     assert summed(before, body) == {}
 
 
-@pytest.mark.parametrize(
-    ("instruction", "is_shared"),
-    [
-        ("IADD3 R5, R5, R4, RZ", True),
-        ("IMAD.IADD R5, R5, 0x1, R4", True),
-        ("VIMNMX R5, R5, R4, !PT", True),
-        ("IMAD R5, R5, 0x1f, R4", False),  # a hash depends on the order
-        ("IADD3 R5, R5, 0x1, RZ", False),  # a counter
-        ("IADD3 R5, R4, 0x1, RZ", False),  # of which the last one stays
-    ],
-)
-def test_whole_numbers_are_added_up_in_shares_too(instruction, is_shared):
-    assert bool(summed(body=[SUM[0], (instruction, 12800), *SUM[2:]])) == is_shared
-
-
 def test_bounds_do_not_count_what_lanes_could_share_out():
     evidence = evidence_of(BLOCK, "IMAD R2, R1, 0x200, RZ", *SUM)
     own = evidence_of(BLOCK, "S2R R2, SR_TID.X", *SUM)

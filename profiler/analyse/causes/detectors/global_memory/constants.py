@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import CONSTANTS, Effect
-from profiler.analyse.causes.flow.constant_lookups import are_beyond_the_cache
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -30,13 +29,8 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
         return
     yield Candidate(
         "divergent-constants",
-        "The lanes of a warp look at different places in constant memory, which are served one after the other"
-        + (
-            f", and which the cache of constants does not hold: warps spend {whole_percent(waiting)} % of their time waiting for them."
-            if are_beyond_the_cache(evidence)
-            else f": that keeps the cache of constants busy for about {whole_percent(busy)} % of the time, and warps spend {whole_percent(waiting)} % of theirs waiting "
-            "for it."
-        ),
+        "The lanes of a warp look at different places in constant memory, which are served one after the other: warps spend "
+        f"{whole_percent(waiting)} % of their time waiting for them.",
         _TABLE_ELSEWHERE,
         # There are as many lookups as before, and each is less work.
         Effect(

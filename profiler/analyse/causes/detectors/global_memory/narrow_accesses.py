@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
@@ -21,6 +22,7 @@ from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_inde
 from profiler.analyse.causes.flow.dataflow import (
     PARAMETER,
     address_registers,
+    all_makers,
     choosers_of,
     find_address_work,
     find_depending,
@@ -33,13 +35,14 @@ from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.loop_carried import follows_itself, is_carried
 from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.causes.flow.working_blocks import GIVEN_AT_LAUNCH
 from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
 # Arithmetic and atomics, with the fences that order them, are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
+# Special registers, and the sizes of the launch, which lie from 0x360 on since Blackwell.
+_GIVEN_AT_LAUNCH = re.compile(r"SR_\w+\.?\w|c\[0x0\]\[0x(?:3[67])?[0-9a-f]\]")
 # What works for each sector, or for each element, has as much to do as before.
 _AS_MUCH_TO_MOVE = frozenset({"l2"})
 _AS_MUCH_WORK = _AS_MUCH_TO_MOVE | {"fma", "alu", "fp64", "xu", "tensor"}
@@ -90,14 +93,14 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
     """Returns the effect of accesses of 16 bytes: a wider one carries more bytes with as many requests under way.
 
     Without a loop, a thread takes the place of several. So it does in a loop that strides across the grid, if each thread makes one turn of it.
-    In any other loop, a turn takes the place of several, and there are fewer addresses.
+    In any other loop, a turn takes the place of several.
     A block that has a row needs fewer warps for it, and one at least; but there are as many rows, so that as many blocks are launched.
     """
     gain = 1 - _mean_width(sites) / WIDEST_BITS
     launches: dict[str, float] = {}
     has_loops = any(_goes_back(evidence, loop) for loops in evidence.loops.values() for loop in loops)
     if has_loops or _exchanges_elements(evidence) or _fetches_textures(evidence):
-        fewer, kept = [*sites, *_find_addresses_in_loops(evidence, sites)], _AS_MUCH_TO_MOVE
+        fewer, kept = list(sites), _AS_MUCH_TO_MOVE
     else:
         fewer, kept = _made_by_fewer_threads(evidence, bases), _AS_MUCH_WORK
         if not _has_row(evidence):
@@ -185,9 +188,9 @@ def _goes_down_rows(evidence: Evidence, access: Site) -> bool:
 
 def _is_size(evidence: Evidence, site: Site, registers: Set[str]) -> bool:
     """Returns whether what an instruction reads in these registers, or from constants, comes from the parameters, and not from what is given at launch."""
-    makers = reach(sources_of(evidence, site, registers), lambda one: sources_of(evidence, one))
+    makers = all_makers(evidence, sources_of(evidence, site, registers))
     text = " ".join(one.instruction.text for one in (site, *makers))
-    return bool(PARAMETER.search(text)) and not GIVEN_AT_LAUNCH.search(text)
+    return bool(PARAMETER.search(text)) and not _GIVEN_AT_LAUNCH.search(text)
 
 
 def _has_row(evidence: Evidence) -> bool:
@@ -211,18 +214,6 @@ def _has_row(evidence: Evidence) -> bool:
         and alike.issuperset(choosers)
         for site in stores
     )
-
-
-def _find_addresses_in_loops(evidence: Evidence, sites: Sequence[Site]) -> list[Site]:
-    """Returns what computes addresses of these accesses, and of nothing else, in the loops around them."""
-    others = [site for site in evidence.of(*ACCESSES) if site not in set(sites)]
-    loops = evidence.loops_around(sites)
-    shared = find_address_work(evidence, others)
-    return [
-        site
-        for site in find_address_work(evidence, sites)
-        if evidence.innermost_loop(site) in loops and site not in shared
-    ]
 
 
 def _mean_width(sites: Sequence[Site]) -> float:

@@ -11,7 +11,7 @@ from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, 
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_processing,
-    reach,
+    makers_since_access,
     sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
@@ -50,7 +50,7 @@ def finding_place(evidence: Evidence, site: Site) -> Iterable[Site]:
 
 def _updated_by(evidence: Evidence, site: Site) -> Updated:
     finding = finding_place(evidence, site)
-    makers = reach(finding, lambda one: () if one.kind in ACCESSES else sources_of(evidence, one))
+    makers = makers_since_access(evidence, finding)
     # Of an update that is retried, the last lane may be alone, too.
     if site.acting is not None and site.acting <= 1.0 and not is_swap(site):
         return _updated_by_one_lane(evidence, site, makers)

@@ -1,4 +1,4 @@
-"""Detects loops in which all threads of a block do what one of them could, with the same values, or store what others of them store."""
+"""Detects loops in which all threads of a block do what one of them could, with the same values."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, MEETINGS, Kind, Site
+from profiler.analyse.causes.evidence.sites import ARITHMETIC, COPIES_TO_SHARED, LOADS, STORES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
     find_depending,
-    reach,
     sources_of,
     written_by_any,
 )
@@ -24,63 +22,33 @@ from profiler.analyse.code.registers import register_of
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
-_LOADS: tuple[Kind, ...] = ("global load", "shared load")
-_STORES: tuple[Kind, ...] = ("global store", "shared store")
 # Threads meet in these, or take turns.
 _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "local")
-_FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special")
 _ADDING = ("FADD", "DADD")
 _MULTIPLY_ADDS = ("FFMA", "DFMA")
-_OWN_TURNS = (
-    "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block"
-)
 
 
 def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loops of which each thread of a block makes every turn, although one thread for each turn would do."""
     if not evidence.has_costs or evidence.shape is None:
         return
-    threads = evidence.shape.threads
-    same: dict[Site, float] = {}
-    stored: dict[Site, float] = {}
-    most = 1.0
+    repeated: dict[Site, float] = {}
     for inside in evidence.innermost_loops():
-        if (loop := evidence.innermost_loop(inside[0])) is None:
-            continue
-        times = _times_stored(evidence, inside)
-        if _is_same_for_all(evidence, inside):
-            busy = min(threads, evidence.turns(inside[0], loop))
-            same |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
-        elif times > 1:
-            most = max(most, times)
-            stored |= dict.fromkeys(inside, 1 - 1 / times)
-    if any(same.values()):
-        said = "All threads that come to a loop make every turn of it, with the same values."
-        yield _repeated(
-            evidence,
-            same,
-            "idle-lanes",
-            said,
-            f"{_OWN_TURNS}. What is a sum of all turns is then added up over the threads.",
-        )
-    if stored:
-        # No lane is idle there: each of them loads and stores.
-        loads = any(site.kind == "global load" for site in stored)
-        name = "redundant-global-loads" if loads else "redundant-shared-accesses"
-        said = f"In one loop, a block stores {most:.2g} times as many bytes as its shared memory holds: its threads store what others of it store as well."
-        yield _repeated(evidence, stored, name, said, f"{_OWN_TURNS}.")
-
-
-def _repeated(
-    evidence: Evidence, repeated: dict[Site, float], name: str, said: str, advice: str
-) -> Candidate:
-    share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
-    return Candidate(
-        name,
-        f"{said} {whole_percent(share)} % of the executed instructions repeat what another thread does.",
-        advice,
+        if (loop := evidence.innermost_loop(inside[0])) and _is_same_for_all(evidence, inside):
+            busy = min(evidence.shape.threads, evidence.turns(inside[0], loop))
+            repeated |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
+    if not any(repeated.values()):
+        return
+    weights = {site: part * site.executed for site, part in repeated.items()}
+    share = 100 * sum(weights.values()) / evidence.executed
+    yield Candidate(
+        "idle-lanes",
+        "All threads that come to a loop make every turn of it, with the same values. "
+        f"{whole_percent(share)} % of the executed instructions repeat what another thread does.",
+        "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block. What is a sum of all turns is then "
+        "added up over the threads.",
         _shared_out(evidence, repeated),
-        {site: part * site.executed for site, part in repeated.items()},
+        weights,
         {"repeated_instructions_pct": share},
         in_triton="Let the program load, compute and store a block of elements (`tl.arange`; `tl.sum` adds one up) instead of one element in each turn "
         "of a loop: all threads of a program compute alike what has only one element.",
@@ -121,7 +89,7 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
     list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum of which all threads make the
     same. What is neither loaded nor stored elsewhere in each turn is no data of that turn.
     """
-    loads, stores = ([site for site in inside if site.kind in kinds] for kinds in (("global load",), _STORES))
+    loads, stores = ([site for site in inside if site.kind in kinds] for kinds in (("global load",), STORES))
     sums = _find_sums(evidence, inside)
     if not (stores or sums) or all(has_fixed_address(evidence, site) for site in loads or stores):
         return False
@@ -131,16 +99,16 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
     for site in inside:
         if site.kind in _TOGETHER or ".STRONG" in site.opcode or site.instruction.name in COPIES_TO_SHARED:
             return False
-        if site.kind in _STORES:
+        if site.kind in STORES:
             if not differing.isdisjoint(sources_of(evidence, site)):
                 return False
         elif site in differing:
             return False
-        if site.kind in (*_LOADS, *_FLOATS) and site not in sums and is_carried(evidence, site):
+        if site.kind in (*LOADS, *ARITHMETIC) and site not in sums and is_carried(evidence, site):
             return False
     function = inside[0].function
     made = find_depending(evidence.by_function[function], evidence.loops[function], sums) if sums else ()
-    return all(site.kind in _STORES for site in differing.intersection(made))
+    return all(site.kind in STORES for site in differing.intersection(made))
 
 
 def _find_sums(evidence: Evidence, inside: Sequence[Site]) -> set[Site]:
@@ -159,39 +127,14 @@ def _find_sums(evidence: Evidence, inside: Sequence[Site]) -> set[Site]:
     return sums
 
 
-def _times_stored(evidence: Evidence, inside: Sequence[Site]) -> float:
-    """Returns how many times as many bytes a block stores in a loop as it has in shared memory; 1 where a warp alone does not fill that.
-
-    Nothing reads there or meets until the loop ends, so that only what is stored last can count. Each thread then stores what others do, as where
-    the turns begin at its index and go on by one. How often the loop is entered is known for warps: those of a block may come to different copies of it.
-    """
-    shape, last = evidence.shape, inside[-1]
-    loop = evidence.innermost_loop(last)
-    if shape is None or not shape.shared_bytes or loop is None:
-        return 1.0
-    if any(site.kind in (*_TOGETHER, "shared load") or site.instruction.name in MEETINGS for site in inside):
-        return 1.0
-    places = (
-        site for site in inside if site.kind == "shared store" and not has_fixed_address(evidence, site)
-    )
-    stored = sum(site.bytes_of_lanes for site in places)
-    of_warp = stored / last.executed * evidence.turns(last, loop) / shape.shared_bytes
-    return of_warp * shape.warps_of_block if of_warp > 1 else 1.0
-
-
 def _shared_out(evidence: Evidence, repeated: dict[Site, float]) -> Effect:
     """Returns the effect of sharing the turns out among the threads of a block.
 
-    The lanes of a warp then find what lies side by side in the same sectors, but what they look up by loaded values lies apart:
-    each lane needs a sector there, and only the other warps need none. L2 gets the same loads as before, and fuller stores.
+    Loads may lie apart then, so that each lane needs a sector, and only the other warps need none. L2 gets the same loads as before, and fuller stores.
     """
     effect = evidence.without(repeated)
     warps = evidence.shape.warps_of_block if evidence.shape else 1
-    apart = {
-        site: 1 - 1 / warps
-        for site in repeated
-        if site.kind == "global load" and _is_looked_up(evidence, site)
-    }
+    apart = {site: 1 - 1 / warps for site in repeated if site.kind == "global load"}
     stores = {site: part for site, part in repeated.items() if site.kind == "global store"}
     kept = {
         "l1": evidence.part_of_l1(repeated | apart),
@@ -199,13 +142,3 @@ def _shared_out(evidence: Evidence, repeated: dict[Site, float]) -> Effect:
         LAUNCH: 0.0,
     }
     return Effect({**effect.resources, **kept}, effect.waits)
-
-
-def _is_looked_up(evidence: Evidence, load: Site) -> bool:
-    """Returns whether the address of a load depends on a loaded value."""
-    makers = reach(
-        sources_of(evidence, load, address_registers(load.instruction)),
-        lambda one: [] if one.kind in _LOADS else sources_of(evidence, one),
-    )
-    loop = evidence.innermost_loop(load)
-    return any(one.kind in _LOADS and evidence.innermost_loop(one) == loop for one in makers)

@@ -11,12 +11,11 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import (
+    all_makers,
     find_address_work,
     find_depending,
     find_processing,
     makers_of_value,
-    reach,
-    sources_of,
 )
 from profiler.analyse.causes.words_of_triton import LESS_EXCHANGE
 from profiler.catalog.metrics import LANES
@@ -38,14 +37,9 @@ _ONE_ALONE = (
     "Let all lanes take part: give each its share of the elements, and combine what they have by shuffles (`__shfl_down_sync`).",
 )
 _ONE_FOR_ALL = (
-    "One lane works on what all have left in shared memory, and the others wait for it",
-    "Let all lanes take part: combine the values of a warp by shuffles (`__shfl_down_sync`), and pass only one value a warp through shared "
-    "memory. If the turns of its loop do not depend on each other, give each lane one of them.",
-)
-_ONE_LEFT = (
-    "One lane works on what all have left in shared memory, after the others have ended",
-    "Let all lanes take part: share out what does not depend on each other, such as the rows and columns of a transform. Or let each lane of a warp "
-    "do the work of one such block.",
+    "One lane works on what all have left in shared memory",
+    "Let all lanes take part: share out what does not depend on each other, such as the turns of a loop, or combine the values of a warp by "
+    "shuffles (`__shfl_down_sync`), and pass only one value a warp through shared memory.",
 )
 _ONE_FOR_WARP = (
     "One lane of each warp takes part where values pass between warps",
@@ -97,26 +91,13 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
                 site.stores_in_shared and site.lane_executions > ONE_LANE * site.executed
                 for site in evidence.sites
             )
-            if not left_by_all:
-                return _ONE_ALONE
-            return _ONE_FOR_ALL if _is_waited_for(evidence, of_one) else _ONE_LEFT
+            return _ONE_FOR_ALL if left_by_all else _ONE_ALONE
     return _BY_DATA if _are_passed_by(evidence, idle) else _NO_WORK
 
 
 def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, str]:
     """Returns the sentence and the advice for branches that send lanes elsewhere: where data decides, no warp or block can choose."""
     return _BY_DATA if _are_passed_by(evidence, split) else _SIDES
-
-
-def _is_waited_for(evidence: Evidence, work: Set[Site]) -> bool:
-    """Returns whether a barrier follows some of this work, behind it or in the next turn of a loop: the others wait there, and have not ended."""
-    for barrier in evidence.of("barrier"):
-        loops = [loop for loop in evidence.loops[barrier.function] if barrier.instruction in loop]
-        for site in work:
-            in_turns = any(site.instruction in loop for loop in loops)
-            if site.function == barrier.function and (in_turns or site.position < barrier.position):
-                return True
-    return False
 
 
 def _are_passed_by(evidence: Evidence, idle: Mapping[Site, float]) -> bool:
@@ -128,7 +109,7 @@ def _passes_in_steps(evidence: Evidence) -> bool:
     return any(
         one.kind == "shared load"
         for store in evidence.of("shared store")
-        for one in reach(makers_of_value(evidence, store), lambda site: sources_of(evidence, site))
+        for one in all_makers(evidence, makers_of_value(evidence, store))
     )
 
 

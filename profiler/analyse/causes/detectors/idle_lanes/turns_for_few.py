@@ -9,7 +9,7 @@ from typing import NamedTuple
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, STORES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import find_depending, readers_behind
 from profiler.analyse.causes.flow.lane_values import find_differing, is_left_early
@@ -18,7 +18,6 @@ from profiler.catalog.metrics import LANES
 
 _HALF = 1 / 2
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor")
-_STORES: tuple[Kind, ...] = ("global store", "shared store")
 
 
 class _Turns(NamedTuple):
@@ -92,7 +91,7 @@ def _made_of(evidence: Evidence, function: int, loads: Collection[Site]) -> set[
 def _are_only_stored(evidence: Evidence, turns: _Turns) -> bool:
     """Returns whether the results of a turn are stored in it and decide nothing, not even which lanes store: they are for the lanes that do."""
     following = set(find_depending(turns.own, [], turns.results))
-    stores = {site for site in following if site.kind in _STORES}
+    stores = {site for site in following if site.kind in STORES}
     return bool(stores) and not any(
         site.use.predicates_written
         or site.kind in ("control", "mio")

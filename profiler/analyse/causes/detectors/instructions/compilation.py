@@ -11,9 +11,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NOT_SELECTED, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
-from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.dataflow import address_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.opcodes import WORD_BITS, is_move
 from profiler.analyse.code.register_banks import ReadCycles, count_read_cycles
@@ -41,16 +39,6 @@ _LARGE_ARRAY = (
     "Use each element as it is made, without an array, make the arrays no larger than the data needs, or let several threads share the work of one: "
     "a thread reserves {:,} bytes for them, and its registers hold no more than {:,}."
 )
-_BY_TABLE = (
-    "The places come from a table in constant memory, whose numbers the compiler does not know: let it know them (a `constexpr` array, or the numbers "
-    "written out), and unroll the loop, so that the local array fits into registers."
-)
-_BY_PARAMETER = (
-    "The place is a parameter, the same for all threads: choose the element by a branch for each place, or let the compiler know the place. Of an "
-    "array that is a parameter itself, pass only the element."
-)
-_CONSTANTS = "c[0x3]"  # of `__constant__`: .nv.constant3 in the file of machine code
-_PARAMETERS = "c[0x0]"
 
 
 def detect_unoptimised(evidence: Evidence) -> Iterable[Candidate]:
@@ -127,7 +115,7 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
         advice = _WITH_MOST_REGISTERS if (registers or 0.0) >= MOST_REGISTERS else _WITH_MORE_REGISTERS
     else:
         what = ", where the compiler keeps an array that is indexed at run time"
-        advice = _advise_on_arrays(evidence, placed)
+        advice = _advise_on_arrays(evidence)
     yield Candidate(
         "register-spills",
         f"{share:.1f} % of the executed instructions load and store local memory{what}.",
@@ -138,37 +126,13 @@ def detect_spills(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _come_from(memory: str, evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether most of these accesses are at places that a memory of constants says, the same for all threads and whatever they load.
-
-    A parameter says it alone, and not with the counter of a loop. The pointer of the stack is none.
-    """
-    differing = find_differing_in_block(evidence)
-    of_constants = 0.0
-    for site in sites:
-        makers = reach(
-            sources_of(evidence, site, address_registers(site.instruction)),
-            lambda one: sources_of(evidence, one),
-        )
-        known = differing.isdisjoint(makers) and not any(
-            one.kind in ACCESSES or (memory == _PARAMETERS and is_carried(evidence, one)) for one in makers
-        )
-        if known and any(memory in one.instruction.text and {*one.use.written} != _STACK for one in makers):
-            of_constants += site.executed
-    return 2 * of_constants > sum(site.executed for site in sites)
-
-
-def _advise_on_arrays(evidence: Evidence, placed: Sequence[Site]) -> str:
-    """Returns where to keep arrays instead, by what says the places of the accesses that are indexed.
+def _advise_on_arrays(evidence: Evidence) -> str:
+    """Returns where to keep arrays instead.
 
     What is too large for registers seldom fits into shared memory: an SM has no more of it than of registers.
     """
-    if _come_from(_CONSTANTS, evidence, placed):
-        return _BY_TABLE
     reserved, most = _reserved_bytes(evidence), MOST_REGISTERS * WORD_BITS // 8
-    if reserved > most:
-        return _LARGE_ARRAY.format(reserved, most)
-    return _BY_PARAMETER if _come_from(_PARAMETERS, evidence, placed) else _ARRAY
+    return _LARGE_ARRAY.format(reserved, most) if reserved > most else _ARRAY
 
 
 def _reserved_bytes(evidence: Evidence) -> int:

@@ -15,7 +15,13 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     find_dividing_64_bits,
 )
 from profiler.analyse.causes.flow.branch_conditions import compares_data
-from profiler.analyse.causes.flow.dataflow import choosers_of, find_address_work, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import (
+    choosers_of,
+    find_address_work,
+    makers_since_access,
+    reach,
+    sources_of,
+)
 from profiler.analyse.causes.flow.lane_values import ends_turns
 from profiler.text import whole_percent
 
@@ -153,8 +159,7 @@ def _find_hashing(evidence: Evidence) -> Set[Site]:
         and len(operands := site.instruction.operands) > 3
         and operands[1] == operands[3]
     ]
-    # Behind a loaded word begins its address.
-    return reach(rotating, lambda site: () if site.kind in ACCESSES else sources_of(evidence, site))
+    return makers_since_access(evidence, rotating)
 
 
 def _tests(evidence: Evidence) -> list[Site]:

@@ -11,14 +11,10 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
-    choosers_of,
     find_address_work,
-    makers_of_value,
-    reach,
-    sources_of,
+    made_of,
     written_by_any,
 )
-from profiler.analyse.causes.flow.lane_values import ends_turns
 from profiler.analyse.causes.flow.loop_carried import is_carried, steps_on
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.code.registers import predicates_in
@@ -35,7 +31,6 @@ _COMPUTING: tuple[Kind, ...] = (
     "mio",
     "other",
 )
-_FLOATS: tuple[Kind, ...] = ("fp32", "fp64")
 _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "shared atomic")
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _COMBINING = "PLOP3"
@@ -53,18 +48,13 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     keeping = [site for loop in inside for site in _with_addresses(loop, addresses)]
     share = 100 * evidence.share_executed(keeping)
     size, longest = min(map(len, inside)), max(map(len, inside))
-    in_steps = {site for loop in inside if _goes_in_steps(evidence, loop) for site in loop}
-    by_data = {site for loop in inside if _ends_by_floats(evidence, loop) for site in loop}
-    advice = _UNROLL
-    if _are_most(in_steps, sites):
-        advice = _KNOWN_STEPS
-    elif _are_most(by_data, sites):
-        advice = _TESTS_APART
+    in_steps = {site for loop in inside if _goes_in_steps(loop) for site in loop}
+    half = sum(site.executed for site in sites) / 2
     yield Candidate(
         "loop-overhead",
         f"{whole_percent(share)} % of the executed instructions only keep {'a loop' if len(inside) == 1 else f'{len(inside)} loops'} of "
         f"{size if size == longest else f'{size} to {longest}'} instructions going: they count, test, branch, or go on to the next address.",
-        advice,
+        _KNOWN_STEPS if sum(site.executed for site in in_steps) > half else _UNROLL,
         _unrolled(evidence, sites, keeping, in_steps),
         {site: site.executed for site in keeping},
         {"loops": len(inside), "loop_instructions": size, "loop_overhead_pct": share},
@@ -72,49 +62,17 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
 
 
 _UNROLL = "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies."
-_TESTS_APART = (
-    "What a turn computes decides whether it is the last, so that the compiler cannot unroll the loop: make four or eight turns between two "
-    "tests, and where the loop has ended within them, go back to where they began and make these one by one."
-)
 _KNOWN_STEPS = (
     "Let the compiler know the number of steps (a template parameter, or a constant), so that it unrolls the whole loop and needs no "
     "counting and no tests. Unrolling spares instructions and no waiting, because each step needs what the one before stored in shared memory."
 )
 
 
-def _are_most(some: Iterable[Site], sites: Iterable[Site]) -> bool:
-    return 2 * sum(site.executed for site in some) > sum(site.executed for site in sites)
-
-
-def _ends_by_floats(evidence: Evidence, inside: Sequence[Site]) -> bool:
-    """Returns whether floats that a loop computes decide if a turn is the last, as where an iteration converges or leaves a circle."""
-    ends = (
-        site
-        for site in inside
-        if site.instruction.predicate and site.kind == "control" and ends_turns(evidence, site)
-    )
-    tests = reach(
-        (one for branch in ends for one in choosers_of(evidence, branch)),
-        lambda one: choosers_of(evidence, one),
-    )
-    own = written_by_any(site for site in inside if site.kind in _FLOATS)
-    return any(one.kind in _FLOATS and not own.isdisjoint(one.use.inputs) for one in tests)
-
-
-def _goes_in_steps(evidence: Evidence, inside: Sequence[Site]) -> bool:
+def _goes_in_steps(inside: Sequence[Site]) -> bool:
     """Returns whether the threads of a block meet in each turn, and go on from what others stored in shared memory in the turn before, as in a tree."""
-    if not any(site.kind == "barrier" for site in inside):
-        return False
-    within = set(inside)
-    return any(
-        one.kind == "shared load"
-        for store in inside
-        if store.kind == "shared store"
-        for one in reach(
-            within.intersection(makers_of_value(evidence, store)),
-            lambda site: within.intersection(sources_of(evidence, site)),
-        )
-    )
+    loads = {site for site in inside if site.kind == "shared load"}
+    meets = any(site.kind == "barrier" for site in inside)
+    return meets and any(site.kind == "shared store" for site in made_of(inside, loads))
 
 
 def _unrolled(

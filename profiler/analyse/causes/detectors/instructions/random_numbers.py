@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES
-from profiler.analyse.causes.flow.dataflow import reach, sources_of
+from profiler.analyse.causes.flow.dataflow import makers_since_access, sources_of
 from profiler.text import whole_percent
 
 # Philox 4x32-10 multiplies by these two in each of its ten rounds (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011), and
@@ -24,10 +23,7 @@ def detect_unused_numbers(evidence: Evidence) -> Iterable[Candidate]:
     products = [site for site in evidence.of("integer") if not _FACTORS.isdisjoint(site.instruction.operands)]
     if not products:
         return
-    makers = reach(
-        {one for site in products for one in sources_of(evidence, site)},
-        lambda site: () if site.kind in ACCESSES else sources_of(evidence, site),
-    )
+    makers = makers_since_access(evidence, {one for site in products for one in sources_of(evidence, site)})
     halves = sum(site.executed * (2 if ".WIDE" in site.opcode else 1) for site in products)
     # Each number takes one lower half that leads to no other product, by itself or mixed with an upper half.
     used = sum(site.executed for site in products if site not in makers and ".HI" not in site.opcode)

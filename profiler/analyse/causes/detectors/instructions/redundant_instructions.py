@@ -9,11 +9,10 @@ from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.detectors.instructions.powers import find_powers
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import ARITHMETIC, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.repeated_in_blocks import find_repeated_in_blocks
 from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import (
-    ARITHMETIC,
     find_repeated_by_inner_loops,
     find_steady_arithmetic,
 )

@@ -17,7 +17,6 @@ from profiler.analyse.causes.flow.lane_values import is_left_early
 from profiler.analyse.causes.flow.loop_carried import (
     count_chains,
     follows_itself,
-    stores_a_count,
     stores_in_each_turn,
 )
 from profiler.analyse.causes.flow.working_blocks import (
@@ -42,10 +41,6 @@ _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, wha
 _FEWER_TURNS = (
     "No turn of a loop needs what another one has computed: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
     "or in a loop that steps by the whole grid."
-)
-_BY_PREFIX_SUM = (
-    "A loop stores a running count, to which its turns add one after the other: let a {} take what one thread does now, and find the counts by a "
-    "prefix sum{}."
 )
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 _LESS_EACH = (
@@ -103,9 +98,6 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         advice = _LESS_EACH
     elif stores_in_each_turn(evidence):
         advice, in_triton = _FEWER_TURNS.format("blocks"), _FEWER_TURNS.format("programs")
-    elif stores_a_count(evidence):
-        advice = _BY_PREFIX_SUM.format("block", " over its threads")
-        in_triton = _BY_PREFIX_SUM.format("program", " (`tl.cumsum`)")
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
     empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")

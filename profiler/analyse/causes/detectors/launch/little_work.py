@@ -11,8 +11,6 @@ from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
-from profiler.analyse.causes.flow.working_blocks import find_repeating_warps
-from profiler.analyse.causes.words_of_triton import FEWER_WARPS
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.text import whole_percent
 
@@ -29,7 +27,6 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     each = evidence.executed / evidence.shape.warps
     # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
-    idle = find_repeating_warps(evidence)
     in_shared = {site for site in evidence.sites if site.stores_in_shared}
     for index, blocks in _ways_on(evidence.shape).items():
         axis = index.removeprefix(OF_BLOCK).removeprefix(".").lower()
@@ -43,13 +40,10 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             alike += evidence.of("barrier")
         # Blocks can do more each until the GPU is filled twice only.
         left = left_of_blocks(evidence, 1 / blocks)
-        gone = dict.fromkeys(evidence.sites, idle) if idle else {}
-        fewer = evidence.without(gone | dict.fromkeys(alike, 1 - (1 - idle) * left))
+        fewer = evidence.without(dict.fromkeys(alike, 1 - left))
         same = 100 * evidence.share_executed(alike)
         said = f"A warp executes {each:,.0f} instructions and ends; {whole_percent(same)} % of them are the same in every block"
         said += f" along {axis}." if axis else "."
-        if idle:
-            said += f" {whole_percent(100 * idle)} % of the warps store nothing: what they do others do too, or it is lost."
         how = f"along {axis}, in a loop" if axis else "(a grid-stride loop, or four elements at once)"
         yield Candidate(
             "too-little-work-a-thread",
@@ -58,7 +52,6 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, fewer.waits),
             {site: site.executed + evidence.charged[site].total for site in alike},
             {"instructions_per_warp": each, "same_in_every_block_pct": same},
-            in_triton=FEWER_WARPS if idle else "",
         )
 
 

@@ -18,6 +18,7 @@ from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_address_work,
     find_processing,
+    makers_since_access,
     reach,
     sources_of,
 )
@@ -51,6 +52,8 @@ _OF_A_TURN: tuple[Kind, ...] = ("integer", "control", "barrier", "other")
 _FACTORS = 2
 _OF_INTEGERS = "IMAD"  # without a modifier: others move, shift, or find the upper half of an address
 _OF_PACKED = {"IDP.4A": 4, "IDP.2A": 2}
+_LARGER_TILE = "Let each thread compute a larger tile of results in registers"
+_SEVERAL_RESULTS = "Let each thread compute several results in registers from each value that it loads (such as neighbours of a filter, whose windows overlap)"
 
 
 def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
@@ -73,23 +76,24 @@ def detect_too_little_reuse(evidence: Evidence) -> Iterable[Candidate]:
         each = (fmas + paired) / count
         value_bits = _bits_of_values(adding)
         part = _part_of_larger_tile(evidence, loads, fmas + paired, value_bits)
-        is_product = paired > fmas or _is_product(evidence, adding)
+        what, figure = "multiply-adds", "fmas_per_shared_load"
+        if paired > fmas:
+            what, figure = "pairs of values", "pairs_per_shared_load"
+        said, advice = f"Each load from shared memory feeds {each:.1f} {what} a thread", _SEVERAL_RESULTS
+        if paired > fmas or _is_product(evidence, adding):
+            of_tile = _EIGHT**2 / (2 * _wide_loads(value_bits))
+            said, advice = (
+                f"{said}; with a tile of 8 x 8 results a thread, each feeds {of_tile:.0f}",
+                _LARGER_TILE,
+            )
         at_once = ", and load 16 bytes at once" if any(site.width < WIDEST_BITS for site in loads) else ""
         yield Candidate(
             "too-little-reuse",
-            f"Each load from shared memory feeds {each:.1f} {'pairs of values' if paired > fmas else 'multiply-adds'} a thread"
-            + (
-                f"; with a tile of 8 x 8 results a thread, each feeds {_EIGHT**2 / (2 * _wide_loads(value_bits)):.0f}."
-                if is_product
-                else "."
-            ),
-            f"Let each thread compute a larger tile of results in registers{at_once}."
-            if is_product
-            else "Let each thread compute several results in registers from each value that it loads (such as neighbours of a filter, whose "
-            f"windows overlap){at_once}.",
+            f"{said}.",
+            f"{advice}{at_once}.",
             evidence.without(dict.fromkeys([*loads, *_of_any_tile(evidence, loads)], part)),
             {site: site.executed for site in loads},
-            {"pairs_per_shared_load" if paired > fmas else "fmas_per_shared_load": each},
+            {figure: each},
         )
     yield from _find_small_tiles(evidence)
 
@@ -175,7 +179,7 @@ def _find_used(evidence: Evidence, pairs: Iterable[Site]) -> set[Site]:
     Each thread loads as much of everything else, such as bounds or where a tile begins, however large its tile of results is.
     """
     fmas = _find_multiply_adds(evidence)
-    values = reach([*fmas, *pairs], lambda site: () if site.kind in ACCESSES else sources_of(evidence, site))
+    values = makers_since_access(evidence, [*fmas, *pairs])
     return {site for site in values if site.kind == "shared load"}
 
 

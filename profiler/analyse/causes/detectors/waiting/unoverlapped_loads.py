@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import accumulate
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
-from profiler.analyse.causes.evidence.blocks_of_sm import blocks_with
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_when_used, find_loads_beside
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
-from profiler.analyse.causes.flow.dataflow import address_registers, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import address_registers, all_makers, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.repeated_stores import part_overwritten
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 
 # More loads than are enough hide more of the latency, and nothing of the queues. A thread has 64 registers for them where half of the places of an SM
@@ -28,16 +25,12 @@ _REGISTERS_FOR_LOADS = 64
 # How to have more loads under way, by where those are that warps wait for: loads of tiles, which a loop passes on through registers;
 # copies of tiles; loads in another loop; or in none. Branches, slow paths or stores may keep loads apart in these two.
 _AHEAD = {
-    "turns": "Load the next tile while this one is used: into registers, or by asynchronous copies (cp.async) into a second buffer in shared "
-    "memory.",
-    "full turns": "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers "
+    "turns": "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers "
     "hold the next tile instead, an SM may have room for fewer blocks.",
     "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
     "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
     "storing loop": "Load what several turns need before the first of them stores: even in a loop that is unrolled, the compiler moves no load ahead of a "
     "store that may change what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
-    "branches": "A loop over these loads is unrolled already, but branches stand between its copies, so that each load waits until the one before it has "
-    "been used: load all values first, at an index that is always valid or under a condition alone (`x = inside ? p[i] : 0`), and use them after that.",
     "slow paths": "A loop over these loads is unrolled already, but the branches of precise divisions, roots or functions stand between its copies: "
     "write their fast forms, which have no branches, and the loads of all copies are issued together.",
     "stores": "Load all values before the first store: stores stand between these loads, and the compiler moves no load ahead of one that may change "
@@ -47,7 +40,7 @@ _AHEAD = {
 _AHEAD_IN_TRITON = {
     "turns": "Load tiles ahead: with `num_stages` of 3 or more, Triton copies the next ones while this one is multiplied. It does so for loads of "
     "4 bytes a thread or more.",
-    "copies": "Tiles are copied ahead already{stages}: try more `num_stages`, as far as shared memory allows, or more programs and `num_warps`.",
+    "copies": "Tiles are copied ahead already: try more `num_stages`, as far as shared memory allows, or more programs and `num_warps`.",
     "loop": "Load ahead: `tl.range(…, num_stages=3)` for the loop, several independent `tl.load` before the first use (a larger BLOCK for "
     "each turn), or more programs and `num_warps`.",
     "": "Have more loads under way: several independent `tl.load` before the first use, a BLOCK that gives each thread several of them, or "
@@ -56,12 +49,6 @@ _AHEAD_IN_TRITON = {
 _REGISTER_BITS = 32
 _ENDS_RUN = ("BRA", "BRX", "BSYNC", "CALL", "EXIT")
 _MOVED_OR_NEVER = (".CONSTANT", ".STRONG")
-# What limits the blocks that an SM holds.
-_BLOCK_LIMITS = (
-    "blocks_by_registers", "blocks_by_shared", "launch__occupancy_limit_blocks", "launch__occupancy_limit_warps",
-)  # fmt: skip
-_WAIT_FOR_COPIES, _ENDS_GROUP = "DEPBAR", "LDGDEPBAR"
-_LEFT_UNDER_WAY = re.compile(r"SB0, (0x[0-9a-f]+)")
 
 
 def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
@@ -100,7 +87,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "loads-not-overlapped",
         f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory{'; ' if beside else ''}{', and '.join(beside)}.",
-        _AHEAD[_how_to_load_ahead(evidence, where, loads, tiles)],
+        _AHEAD[_how_to_load_ahead(evidence, where, loads)],
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
@@ -112,7 +99,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         {"waiting_for_loads_pct": waiting}
         | ({"loads_under_way": float(few)} if few else {})
         | ({"active_warps": warps} if warps else {}),
-        in_triton=_AHEAD_IN_TRITON[where].format(stages=_stages_text(evidence)),
+        in_triton=_AHEAD_IN_TRITON[where],
     )
 
 
@@ -144,17 +131,16 @@ def _most_waited_for(evidence: Evidence, loads: Sequence[Site], tiles: Collectio
     """Returns where the loads are that warps wait for most, as `_AHEAD_IN_TRITON` names it."""
     waiting = dict.fromkeys(_AHEAD_IN_TRITON, 0.0)
     for site in loads:
-        copied = "copies" if site.instruction.name in COPIES_TO_SHARED else "loop"
-        where = "turns" if site in tiles else copied if evidence.innermost_loop(site) else ""
+        where = ""
+        if site in tiles:
+            where = "turns"
+        elif evidence.innermost_loop(site):
+            where = "copies" if site.instruction.name in COPIES_TO_SHARED else "loop"
         waiting[where] += evidence.charged[site]["long_scoreboard"]
     return max(waiting, key=lambda where: waiting[where])
 
 
-def _how_to_load_ahead(evidence: Evidence, where: str, loads: Sequence[Site], tiles: Collection[Site]) -> str:
-    if where == "turns" and not _fit_in_registers(evidence, tiles):
-        return "full turns"
-    if where in ("loop", "") and _are_copies_apart(evidence, loads):
-        return "branches"
+def _how_to_load_ahead(evidence: Evidence, where: str, loads: Sequence[Site]) -> str:
     apart = find_loads_between_slow_paths(evidence)
     if 2 * evidence.time_of(apart, "long_scoreboard") > evidence.time_of(loads, "long_scoreboard"):
         return "slow paths"
@@ -213,78 +199,7 @@ def _are_behind_stores(evidence: Evidence, loads: Collection[Site]) -> bool:
 def _finds_itself(evidence: Evidence, load: Site, before: Sequence[Site]) -> bool:
     """Returns whether a load's address comes of none of these loads."""
     makers = sources_of(evidence, load, address_registers(load.instruction))
-    return reach(makers, lambda site: sources_of(evidence, site)).isdisjoint(before)
-
-
-def _are_copies_apart(evidence: Evidence, loads: Sequence[Site]) -> bool:
-    """Returns whether warps wait most for copies of one load, as in an unrolled loop, each of which a branch of its own may pass by."""
-    waiting: dict[tuple[int, str, str], float] = {}
-    copies: dict[tuple[int, str, str], list[Site]] = {}
-    for site in loads:
-        if site.instruction.place:
-            line = (site.function, site.instruction.place, site.opcode)
-            copies.setdefault(line, []).append(site)
-            waiting[line] = waiting.get(line, 0.0) + evidence.charged[site]["long_scoreboard"]
-    if not waiting:
-        return False
-    alike = copies[max(waiting, key=lambda line: waiting[line])]
-    return len(alike) > 1 and all(_is_passed_by(evidence, *pair) for pair in pairwise(alike))
-
-
-def _is_passed_by(evidence: Evidence, before: Site, load: Site) -> bool:
-    """Returns whether a branch between two loads leads past the second one."""
-    code = evidence.by_function[load.function]
-    between = code[evidence.place(before, code) : evidence.place(load, code)]
-    return any((one.leads_to or 0) > load.instruction.offset for one in between)
-
-
-def _fit_in_registers(evidence: Evidence, turns: Collection[Site]) -> bool:
-    """Returns whether a thread can hold its part of the next tile, too, and an SM as many blocks as before."""
-    registers, limits = evidence.find("registers"), [evidence.find(name) for name in _BLOCK_LIMITS]
-    if not registers or evidence.shape is None or not any(limits):
-        return True
-    held = most = 0.0
-    for site in evidence.sites:
-        held = 0.0 if site.kind == "barrier" else held + (site.width / _REGISTER_BITS if site in turns else 0)
-        most = max(most, held)
-    return blocks_with(registers + most, evidence.shape) >= min(filter(None, limits))
-
-
-def _stages_text(evidence: Evidence) -> str:
-    stages = _find_stages(evidence)
-    return f", with `num_stages` of {stages}" if stages else ""
-
-
-def _find_stages(evidence: Evidence) -> int | None:
-    """Returns how many tiles shared memory has room for, one that is used and others that are copied; None where the code does not say it twice.
-
-    Before the loop, all of them are copied but one, for which each turn copies the next. A turn waits for a group of copies of its own tile, and
-    leaves under way what belongs to later ones. A wait may be for more than it needs, and says too few tiles by itself.
-    """
-    for site in evidence.sites:
-        if site.instruction.name != _WAIT_FOR_COPIES or not (loop := evidence.innermost_loop(site)):
-            continue
-        groups = _count_groups(one for one in evidence.inside(loop) if evidence.innermost_loop(one) == loop)
-        ahead = _count_groups(_straight_before(evidence, loop))
-        left = _LEFT_UNDER_WAY.search(site.instruction.text)
-        if groups and left and ahead % groups == 0 and ahead - groups <= int(left[1], 16) < ahead:
-            return ahead // groups + 1
-    return None
-
-
-def _count_groups(sites: Iterable[Site]) -> int:
-    return sum(site.instruction.name == _ENDS_GROUP for site in sites)
-
-
-def _straight_before(evidence: Evidence, loop: Loop) -> Iterator[Site]:
-    """Yields what leads to a loop, the last instruction first, as far as another loop or another wait for copies."""
-    first = evidence.inside(loop)[0]
-    code = evidence.by_function[first.function]
-    for site in reversed(code[: evidence.place(first, code)]):
-        around = evidence.innermost_loop(site)
-        if site.instruction.name == _WAIT_FOR_COPIES or (around and first.instruction not in around):
-            return
-        yield site
+    return all_makers(evidence, makers).isdisjoint(before)
 
 
 def _overlapped(evidence: Evidence, site: Site) -> float:

@@ -20,11 +20,10 @@ def step_of(site: Site, register: str) -> int | None:
     is_sum = one.name in SUMS or one.opcode.startswith(CARRY)
     if not is_sum or len(added) == len(one.operands[1:]):
         return None
-    numbers = [
-        0 if part.endswith("RZ") else int(part, 16) if part.startswith("0x") else None for part in added
-    ]
-    known = [number for number in numbers if number is not None and number < NEGATIVE]
-    return sum(known) if len(known) == len(numbers) else None
+    numbers = [int(part, 16) for part in added if part.startswith("0x")]
+    zeros = [part for part in added if part.endswith("RZ")]
+    is_known = len(numbers) + len(zeros) == len(added) and all(number < NEGATIVE for number in numbers)
+    return sum(numbers) if is_known else None
 
 
 def _step_by(evidence: Evidence, site: Site, register: str) -> int | None:

@@ -11,8 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, SIZE_IS_UNKNOWN, Kind, Site
-from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import ARITHMETIC
+from profiler.analyse.causes.evidence.sites import (
+    ARITHMETIC,
+    COPIES_TO_SHARED,
+    LOADS,
+    SIZE_IS_UNKNOWN,
+    Kind,
+    Site,
+)
 from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
@@ -27,7 +33,6 @@ from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
 
 _CONVERSIONS = ("F2F", "F2I", "I2F")
-_LOADS: tuple[Kind, ...] = ("global load", "shared load")
 _UNKNOWN: tuple[Kind, ...] = ("local", "atomic", "shared atomic")  # what others may change
 # Whatever is computed before, these stay.
 _STAYS: tuple[Kind, ...] = (*_UNKNOWN, "barrier", "control", "global store", "tensor")
@@ -88,7 +93,7 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = Tru
     made = reach(repeated, lambda site: [one for one in readers.get(site, ()) if one in alike])
     serving = find_going_with(sites, made, readers, alike)
     results = {site for site in made if _is_read_beside(evidence, site, made, readers)}
-    loads = {site for site in (*made, *serving) if site.kind in _LOADS}
+    loads = {site for site in (*made, *serving) if site.kind in LOADS}
     loaded, needed = (sum(site.executed for site in some) for some in (loads, results))
     # What is loaded now makes room for the results.
     of_loads = max(0.0, 1 - needed / loaded) if loaded else 0.0

@@ -7,23 +7,22 @@ In `for (i …) sum += sinf(angle) * x[i]`, the sine is such arithmetic: its inp
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.dataflow import choosers_of, find_depending, find_going_with, readers_of
+from profiler.analyse.causes.evidence.sites import ARITHMETIC, Kind, Site
+from profiler.analyse.causes.flow.dataflow import find_depending, find_going_with, readers_of
 from profiler.analyse.causes.flow.loop_carried import find_carried, find_sources
 from profiler.analyse.causes.flow.same_in_turns import find_steady, may_change
 from profiler.analyse.code.loops import Loop, loops_within
 
-ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
 _COMPUTED: tuple[Kind, ...] = (*ARITHMETIC, "conversion")
 # A thread has 64 registers where an SM is half full of warps.
 _HELD = 64
 
 
 def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
-    """Returns the arithmetic of loops whose inputs do not change in them, with the branches that pass nothing else by, and the part that is spared.
+    """Returns the arithmetic of loops whose inputs do not change in them, with what serves them alone, and the part that is spared.
 
     That is all but the first of the turns: where warps make one turn on average, nothing repeats.
     """
@@ -42,8 +41,7 @@ def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
             if site in steady or ((read := site.use.inputs) and read.isdisjoint(changed))
         ]
         serving = _find_going_with(evidence, loop, steady, set(alike))
-        deciding = _find_deciding(evidence, inside, steady, set(alike))
-        for site in (*alike, *serving, *deciding):
+        for site in (*alike, *serving):
             repeated[site] = max(repeated.get(site, 0.0), 1 - 1 / turns)
     return repeated
 
@@ -99,29 +97,3 @@ def _find_going_with(evidence: Evidence, loop: Loop, steady: Set[Site], alike: S
             if source:
                 readers.setdefault(source, set()).add(sites.get(one.offset))
     return find_going_with(inside, alike, readers, steady - needed)
-
-
-def _find_deciding(
-    evidence: Evidence, inside: Sequence[Site], steady: Set[Site], alike: Set[Site]
-) -> Iterator[Site]:
-    """Yields the branches that pass by nothing but such arithmetic, with their tests, and the places where threads meet behind them."""
-    for place, branch in enumerate(inside):
-        end = branch.leads_to
-        if branch not in steady or not branch.instruction.predicate or not end:
-            continue
-        passed = [site for site in inside[place + 1 :] if site.instruction.offset < end]
-        if alike.isdisjoint(passed) or not all(site in steady for site in passed):
-            continue
-        yield from (branch, *(site for site in choosers_of(evidence, branch) if site in steady))
-        yield from (site for site in passed if site not in alike)
-        behind = inside[place + 1 + len(passed)]
-        if behind.instruction.name == "BSYNC":
-            opening = next((site for site in reversed(inside[:place]) if _opens(site, behind)), behind)
-            yield from (opening, behind)
-
-
-def _opens(site: Site, meeting: Site) -> bool:
-    """Returns whether a part of the code that threads leave together begins here."""
-    return (
-        site.instruction.name == "BSSY" and site.instruction.operands[:1] == meeting.instruction.operands[:1]
-    )

@@ -9,6 +9,7 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
+    all_makers,
     choosers_of,
     predicates_read,
     reach,
@@ -95,4 +96,4 @@ def _ends_run(site: Site) -> bool:
 def _comes_of(evidence: Evidence, load: Site, loads: list[Site]) -> bool:
     """Returns whether a load's address comes of one of these loads, for which it waits anyway."""
     makers = sources_of(evidence, load, address_registers(load.instruction))
-    return not reach(makers, lambda site: sources_of(evidence, site)).isdisjoint(loads)
+    return not all_makers(evidence, makers).isdisjoint(loads)

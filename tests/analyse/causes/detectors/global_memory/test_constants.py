@@ -69,28 +69,6 @@ def test_lanes_that_are_off_look_nothing_up(lanes, busy):
     assert model.busy["constants"] == pytest.approx(busy)
 
 
-@pytest.mark.parametrize(
-    ("answered", "lanes", "beyond"),
-    [
-        (29.0, 8.0, False),  # nobody waits for another one
-        (
-            129.0,
-            8.0,
-            True,
-        ),  # as long as if the cache were busy for half of the time, and it can be for 16 % of it
-        (129.0, 32.0, False),  # for 64 %
-        (100_000.0, 32.0, False),
-    ],
-)
-def test_lookups_that_take_longer_than_the_cache_could_work_for_them_are_not_in_it(answered, lanes, beyond):
-    figures = FIGURES | {"stall_short_scoreboard": answered / len(LOOKUP)}
-    facts = {2: {"acting": lanes}, 3: {"waits": {"short_scoreboard": 50}}}
-    evidence = add_lookups(evidence_of(*LOOKUP, facts=facts, figures=figures))
-    (candidate,) = detect_divergent_constants(evidence)
-    assert ("which the cache of constants does not hold: warps spend" in candidate.sentence) == beyond
-    assert ("keeps the cache of constants busy for about" in candidate.sentence) == (not beyond)
-
-
 def test_others_in_the_queue_wait_for_lookups_that_take_up_to_64_cycles():
     facts = {1: {"waits": {"mio_throttle": 130}}}
     apart = evidence_of("S2R R0, SR_TID.X", "LDS R3, [R0]", "LDC R5, c[0x3][R0]", facts=facts)

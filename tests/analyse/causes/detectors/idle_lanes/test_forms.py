@@ -26,9 +26,7 @@ LOADED = [("LDG.E R4, [R2.64]", ALL), ("STS [R3], R4", ALL), (BARRIER, ALL)]
 @pytest.mark.parametrize(
     ("lines", "says", "advises"),
     [
-        ([*LOADED, *added_up(ONE), (BARRIER, ALL)], "One lane works on what all have left in shared memory, and the others wait", "combine the values"),
-        ([*LOADED, *added_up(ONE), ("@P0 BRA 0x0", ALL)], "One lane works on what all have left in shared memory, and the others wait", "combine the values"),
-        ([*LOADED, *added_up(ONE)], "One lane works on what all have left in shared memory, after the others have ended", "share out what does not depend"),
+        ([*LOADED, *added_up(ONE)], "One lane works on what all have left in shared memory", "combine the values"),
         ([(line, ONE) for line, _ in LOADED] + added_up(ONE), "One lane of a warp does all of its work", "its share of the elements"),
         ([*LOADED, *added_up(SOME), (BARRIER, ALL), *added_up(ONE)], "Values pass through shared memory in steps", "by shuffles"),
         # Nothing goes on from what is made of it.

@@ -135,43 +135,6 @@ def test_an_array_in_local_memory_is_where_its_elements_are_chosen():
 
 
 @pytest.mark.parametrize(
-    ("index", "by_constants"),
-    [
-        (["LDC R9, c[0x3][0x20]"], True),
-        (["MOV R8, 0x4", "LDC R9, c[0x3][R8]"], True),
-        (["S2R R8, SR_TID.X", "LDC R9, c[0x3][R8]"], False),  # each thread looks up another one
-        (["LDG.E R8, [R2.64]", "LDC R9, c[0x3][R8]"], False),  # data says which
-        (["LDC R9, c[0x0][0x210]"], False),  # a parameter
-    ],
-)
-def test_a_table_of_constants_that_says_the_places_of_an_array_should_be_known_to_the_compiler(
-    index, by_constants
-):
-    evidence = evidence_of(*index, "STL [R9], R4", "LDL R4, [R9]", "EXIT")
-    (candidate,) = compilation.detect_spills(evidence)
-    assert ("`constexpr`" in candidate.advice) is by_constants
-
-
-@pytest.mark.parametrize(
-    ("index", "by_parameter"),
-    [
-        (["LDC R8, c[0x0][0x278]", "LEA R9, R8, R1, 0x3"], True),
-        (["MOV R8, 0x4", "LEA R9, R8, R1, 0x3"], False),  # where the stack is says nothing
-        (["S2R R8, SR_TID.X", "LEA R9, R8, R1, 0x3"], False),
-        (["LDC R8, c[0x0][0x278]", "IADD3 R9, R9, R8, RZ"], False),  # each turn takes another one
-        (
-            ["IADD3 R1, R1, -0x1000, RZ", "LDC R8, c[0x0][0x278]", "LEA R9, R8, R1, 0x3"],
-            False,
-        ),  # of a thousand
-    ],
-)
-def test_an_element_that_a_parameter_chooses_is_to_be_chosen_without_an_array(index, by_parameter):
-    evidence = evidence_of("LDC R1, c[0x0][0x28]", *index, "LDL R4, [R9]", "@P0 BRA 0x10", "EXIT")
-    (candidate,) = compilation.detect_spills(evidence)
-    assert ("choose the element by a branch" in candidate.advice) is by_parameter
-
-
-@pytest.mark.parametrize(
     ("reserving", "is_too_large"),
     [
         ("IADD3 R1, R1, -0x3fc, RZ", False),  # 255 registers of 4 bytes

@@ -46,25 +46,6 @@ def test_a_place_that_data_names_is_computed_in_each_turn_unrolled_or_not(index,
 
 
 @pytest.mark.parametrize(
-    ("ending", "advised"),
-    [
-        (("FSETP.LT.AND P0, PT, R5, 4, PT", "@P0 BRA 0x10"), "two tests"),
-        (("FSETP.LT.AND P1, PT, R5, 4, PT", "ISETP.LT.AND P0, PT, R2, R3, P1", "@P0 BRA 0x10"), "two tests"),
-        (("FSETP.LT.AND P1, PT, R7, 4, PT", "ISETP.LT.AND P0, PT, R2, R3, P1", "@P0 BRA 0x10"), "#pragma unroll"),  # known before
-        (("ISETP.LT.AND P0, PT, R2, R3, PT", "@P0 BRA 0x10"), "#pragma unroll"),
-        (("FSETP.LT.AND P1, PT, R5, 4, PT", "@P1 BRA 0x50", "ISETP.LT.AND P0, PT, R2, R3, PT", "@P0 BRA 0x10"), "#pragma unroll"),  # within the turn
-    ],
-)  # fmt: skip
-def test_a_loop_that_ends_by_what_it_computes_is_tested_every_few_turns(ending, advised):
-    """As the iteration of a point that leaves a circle, where no compiler knows how many turns there are."""
-    body = ("FFMA R5, R5, R5, R6", "IADD3 R2, R2, 0x1, RZ")
-    (candidate,) = loops.detect_loop_overhead(
-        evidence_of(BEFORE, *((line, 100) for line in (*body, *ending)), "EXIT")
-    )
-    assert advised in candidate.advice
-
-
-@pytest.mark.parametrize(
     ("more", "said"),
     [((), "a loop of 4 instructions"), (("FADD R6, R6, R7",), "2 loops of 4 to 5 instructions")],
 )

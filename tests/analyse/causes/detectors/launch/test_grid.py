@@ -114,33 +114,6 @@ def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(l
     assert ("No turn of a loop needs what another one has computed" in candidate.advice) is shared_out
 
 
-def test_a_hash_that_adds_is_no_running_count():
-    mixing = ("LOP3.LUT R8, R7, R4, RZ, 0x3c, !PT", "IADD3 R7, R8, R7, RZ")
-    lines = [FROM, LOADED, ("NOP", 1.0), LOAD, *mixing, STORED, FORWARD, LOOP.replace("0x10", "0x30")]
-    figures = {"waves": 0.5, "sms": 132.0}
-    evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}}, grid=64, figures=figures)
-    (candidate,) = grid.detect_small_grid(evidence)
-    assert "by a prefix sum" not in candidate.advice
-
-
-@pytest.mark.parametrize(
-    ("counting", "by_prefix_sum"),
-    [
-        ("@P1 IADD3 R7, R7, 0x1, RZ", True),  # what it finds
-        ("IADD3 R7, R7, R4, RZ", True),  # a sum of what it loads
-        ("IADD3 R7, R7, 0x1, RZ", False),  # the counter of the loop
-        ("IADD3 R7, R4, 0x1, RZ", False),
-        ("LOP3.LUT R7, R7, R4, RZ, 0x3c, !PT", False),  # no sum
-    ],
-)
-def test_a_running_count_is_found_by_a_prefix_sum(counting, by_prefix_sum):
-    lines = [FROM, LOADED, ("NOP", 1.0), LOAD, counting, STORED, FORWARD, LOOP.replace("0x10", "0x30")]
-    figures = {"waves": 0.5, "sms": 132.0}
-    evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}}, grid=64, figures=figures)
-    (candidate,) = grid.detect_small_grid(evidence)
-    assert ("by a prefix sum" in candidate.advice) is by_prefix_sum
-
-
 @pytest.mark.parametrize(("acting", "shared_out"), [(16.0, False), (16.1, True)])
 def test_turns_in_which_few_lanes_store_may_need_those_before(acting, shared_out):
     lines = [FROM, LOADED, ("NOP", 1.0), LOAD, MADE, "@P1 " + STORED, FORWARD, LOOP.replace("0x10", "0x30")]

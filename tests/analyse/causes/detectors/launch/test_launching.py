@@ -5,7 +5,6 @@ from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.launch import grid, little_work
 from profiler.analyse.causes.evidence.latency import Places
-from profiler.analyse.causes.flow.working_blocks import find_repeating_warps
 
 
 @pytest.mark.parametrize(
@@ -75,49 +74,3 @@ def test_a_thread_goes_on_as_far_as_the_row_goes():
     evidence = evidence_of(*ROW, *COLUMN, grid=(4, 1000, 1), figures={"waves": 1e9})
     launched = [one.effect.resources["launch"] for one in little_work.detect_little_work(evidence)]
     assert launched == pytest.approx([1 - 1 / 4000, 1 - 1 / 4, 1 - 1 / 1000])
-
-
-# Rows of 64 elements in blocks of 128 threads: only the first two warps leave their sum in shared memory, and their result.
-FIRST, OF_LANE = "ISETP.LT.U32.AND P0, PT, R3, 0x40, PT", "LOP3.LUT P2, RZ, R4, 0x1f, RZ, 0xc0, !PT"
-BEYOND, IN_ROW = "ISETP.GE.U32.AND P1, PT, R3, 0x40, PT", "ISETP.LT.AND P1, PT, R9, UR10, !P1"
-INDEX, SUM, SYNC, LEAVE, RESULT = (
-    "LOP3.LUT R3, R4, 0x7f, RZ, 0xc0, !PT",
-    "@P0 STS [R5], R8",
-    "BAR.SYNC 0x0",
-    "@!P1 EXIT",
-    "STG.E [R6.64], R8",
-)
-
-
-@pytest.mark.parametrize(
-    ("changed", "idle"),
-    [
-        ({}, 0.5),
-        ({FIRST: FIRST.removesuffix("PT") + "!P2"}, 0.5),  # and of them one lane each
-        ({INDEX: "MOV R3, R4"}, 0.0),  # the index of something else, as far as is known
-        ({INDEX: "LOP3.LUT R3, R4, 0x3f, RZ, 0xc0, !PT"}, 0.0),  # counted anew every 64 threads
-        ({FIRST: FIRST.replace("0x40", "0x60")}, 0.25),  # a third warp leaves its sum
-        ({FIRST: FIRST.replace("LT", "GE")}, 0.0),  # the others fill the buffer
-        ({FIRST: FIRST.replace("AND", "OR").removesuffix("PT") + "P2"}, 0.0),
-        ({SUM: "STS [R5], R8"}, 0.0),
-        ({SUM: "@P0 ATOMS.ADD [R5], R8"}, 0.5),
-        ({LEAVE: "@P1 EXIT"}, 0.0),  # what goes on may be past the end of the row, or beyond
-        ({LEAVE: "NOP"}, 0.0),
-        ({RESULT: "@P0 STG.E [R6.64], R8", LEAVE: "NOP"}, 0.5),
-        ({FIRST: FIRST.replace("P0, PT,", "P3, P0,")}, 0.0),  # the opposite of the test
-        ({FIRST: "@P3 " + FIRST}, 0.0),  # where P3 does not hold, P0 is as it was
-        ({SYNC: "BAR.RED.OR.DEFER_BLOCKING 0x0, P4"}, 0.0),  # each thread leaves its vote
-        ({FIRST: FIRST.replace("R3", "R4"), BEYOND: BEYOND.replace("R3", "R4")}, 0.5),
-    ],
-)
-def test_warps_that_store_nothing_even_for_their_block_repeat_what_others_do(changed, idle):
-    lines = ("S2R R4, SR_TID.X", INDEX, OF_LANE, FIRST, SUM, SYNC, BEYOND, IN_ROW, LEAVE, RESULT)
-    evidence = evidence_of(
-        *(changed.get(line, line) for line in lines), "EXIT", figures={"waves": 1e9}, block=128
-    )
-    (candidate,) = little_work.detect_little_work(evidence)
-    assert ("50 % of the warps store nothing" in candidate.sentence) == (idle == 0.5)
-    assert ("fewer `num_warps`" in candidate.in_triton) == (idle > 0)
-    assert find_repeating_warps(evidence) == pytest.approx(idle)
-    ended = evidence_of(("@P3 EXIT", 200.0), *(changed.get(line, line) for line in lines), "EXIT", block=128)
-    assert find_repeating_warps(ended) == pytest.approx(0.0)  # half of the warps do nothing at all

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, evidence_of
+from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.flow.working_blocks import count_working_blocks, find_lone_warps
@@ -75,26 +75,6 @@ def test_no_more_blocks_have_work_than_warps_go_on():
     assert candidate.sentence.startswith("At most 200 of 1,000 blocks have work, for 100 SMs")
     assert candidate.saves == pytest.approx(0.8 * evidence.model.exposed * (1 - 200 / 800))
     assert list(grid.detect_last_wave(launched(index="SR_TID.X", going_on=200.0, waves=6.0))) == []
-
-
-ELEMENT = "IMAD R3, R0, R2, R3"  # blockIdx.x * blockDim.x + threadIdx.x
-
-
-@pytest.mark.parametrize(
-    ("made", "test", "working"),
-    [
-        (ELEMENT, TEST, 500),
-        (ELEMENT.replace("R2", "c[0x0][0x360]"), TEST, 500),  # the block's size on Blackwell
-        (ELEMENT.replace("R2", "c[0x0][0x370]"), TEST, 1000),  # the grid's
-        ("IMAD R3, R3, c[0x0][0xc], R0", TEST, 1000),  # a thread in a thousand: each block has some
-        ("LOP3.LUT R3, R3, 0x40, RZ, 0xc0, !PT", TEST, 1000),
-        (ELEMENT, TEST.replace("GE", "NE"), 1000),
-    ],
-)
-def test_where_the_index_in_the_grid_decides_the_first_blocks_have_work(made, test, working):
-    lines = ("S2R R3, SR_TID.X", "S2R R0, SR_CTAID.X", "LDC R2, c[0x0][0x0]", made, test, "@P0 EXIT")
-    evidence = evidence_of(*((line, 4000.0) for line in lines), (LOAD, 1999.0), "EXIT", grid=1000, block=128)
-    assert count_working_blocks(evidence) == working
 
 
 @pytest.mark.parametrize(
