@@ -1,4 +1,4 @@
-"""Detects loops in which all threads of a block do what one of them could, with the same values."""
+"""Detects loops in which all threads of a block do what one of them could, with the same values, or store what others of them store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,15 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ARITHMETIC, COPIES_TO_SHARED, LOADS, STORES, Kind, Site
+from profiler.analyse.causes.evidence.sites import (
+    ARITHMETIC,
+    COPIES_TO_SHARED,
+    LOADS,
+    MEETINGS,
+    STORES,
+    Kind,
+    Site,
+)
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
     sources_of,
@@ -26,29 +34,56 @@ from profiler.text import whole_percent
 _TOGETHER: tuple[Kind, ...] = ("barrier", "tensor", "atomic", "shared atomic", "local")
 _ADDING = ("FADD", "DADD")
 _MULTIPLY_ADDS = ("FFMA", "DFMA")
+_OWN_TURNS = (
+    "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block"
+)
 
 
 def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loops of which each thread of a block makes every turn, although one thread for each turn would do."""
     if not evidence.has_costs or evidence.shape is None:
         return
-    repeated: dict[Site, float] = {}
+    threads = evidence.shape.threads
+    same: dict[Site, float] = {}
+    stored: dict[Site, float] = {}
+    most = 1.0
     for inside in evidence.innermost_loops():
-        if (loop := evidence.innermost_loop(inside[0])) and _is_same_for_all(evidence, inside):
-            busy = min(evidence.shape.threads, evidence.turns(inside[0], loop))
-            repeated |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
-    if not any(repeated.values()):
-        return
-    weights = {site: part * site.executed for site, part in repeated.items()}
-    share = 100 * sum(weights.values()) / evidence.executed
-    yield Candidate(
-        "idle-lanes",
-        "All threads that come to a loop make every turn of it, with the same values. "
-        f"{whole_percent(share)} % of the executed instructions repeat what another thread does.",
-        "Give each thread turns of its own: begin at the thread's index, and go on by the size of the block. What is a sum of all turns is then "
-        "added up over the threads.",
+        if (loop := evidence.innermost_loop(inside[0])) is None:
+            continue
+        times = _times_stored(evidence, inside)
+        if _is_same_for_all(evidence, inside):
+            busy = min(threads, evidence.turns(inside[0], loop))
+            same |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
+        elif times > 1:
+            most = max(most, times)
+            stored |= dict.fromkeys(inside, 1 - 1 / times)
+    if any(same.values()):
+        said = "All threads that come to a loop make every turn of it, with the same values."
+        yield _repeated(
+            evidence,
+            same,
+            "idle-lanes",
+            said,
+            f"{_OWN_TURNS}. What is a sum of all turns is then added up over the threads.",
+        )
+    if stored:
+        # No lane is idle there: each of them loads and stores.
+        loads = any(site.kind == "global load" for site in stored)
+        name = "redundant-global-loads" if loads else "redundant-shared-accesses"
+        said = f"In one loop, a block stores {most:.2g} times as many bytes as its shared memory holds: its threads store what others of it store as well."
+        yield _repeated(evidence, stored, name, said, f"{_OWN_TURNS}.")
+
+
+def _repeated(
+    evidence: Evidence, repeated: dict[Site, float], name: str, said: str, advice: str
+) -> Candidate:
+    share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
+    return Candidate(
+        name,
+        f"{said} {whole_percent(share)} % of the executed instructions repeat what another thread does.",
+        advice,
         _shared_out(evidence, repeated),
-        weights,
+        {site: part * site.executed for site, part in repeated.items()},
         {"repeated_instructions_pct": share},
         in_triton="Let the program load, compute and store a block of elements (`tl.arange`; `tl.sum` adds one up) instead of one element in each turn "
         "of a loop: all threads of a program compute alike what has only one element.",
@@ -125,6 +160,26 @@ def _find_sums(evidence: Evidence, inside: Sequence[Site]) -> set[Site]:
         if not held.isdisjoint(taken):
             return set()
     return sums
+
+
+def _times_stored(evidence: Evidence, inside: Sequence[Site]) -> float:
+    """Returns how many times as many bytes a block stores in a loop as it has in shared memory; 1 where a warp alone does not fill that.
+
+    Nothing reads there or meets until the loop ends, so that only what is stored last can count. Each thread then stores what others do, as where
+    the turns begin at its index and go on by one. How often the loop is entered is known for warps: those of a block may come to different copies of it.
+    """
+    shape, last = evidence.shape, inside[-1]
+    loop = evidence.innermost_loop(last)
+    if shape is None or not shape.shared_bytes or loop is None:
+        return 1.0
+    if any(site.kind in (*_TOGETHER, "shared load") or site.instruction.name in MEETINGS for site in inside):
+        return 1.0
+    places = (
+        site for site in inside if site.kind == "shared store" and not has_fixed_address(evidence, site)
+    )
+    stored = sum(site.bytes_of_lanes for site in places)
+    of_warp = stored / last.executed * evidence.turns(last, loop) / shape.shared_bytes
+    return of_warp * shape.warps_of_block if of_warp > 1 else 1.0
 
 
 def _shared_out(evidence: Evidence, repeated: dict[Site, float]) -> Effect:

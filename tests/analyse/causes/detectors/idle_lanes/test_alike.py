@@ -2,6 +2,7 @@
 
 import pytest
 from made_evidence import evidence_of
+from msgspec.structs import replace
 
 from profiler.analyse.causes.detectors.idle_lanes.alike import (
     detect_picked,
@@ -122,6 +123,88 @@ def test_what_threads_store_of_their_own_none_clears_for_others(replaced):
 
 def test_one_thread_that_makes_all_turns_repeats_none():
     assert parts_in(lanes=1.0) == [0.0] * len(ELEMENT_BY_ELEMENT)
+
+
+PLACE = "LEA R4, R2, R5, 0x2"
+COPY = ("LDG.E R8, [R6.64]", PLACE, "STS [R4], R8", "IADD3 R2, R2, 0x1, RZ", "@P1 BRA 0x20")
+
+
+def copying(*loop, turns, shared_bytes=4096):
+    """Returns a copy to shared memory, which two warps enter 100 times."""
+    evidence = evidence_of(
+        "S2R R2, SR_TID.X",
+        "ISETP.LT.AND P1, PT, R2, R3, PT",
+        *((line, 100 * turns) for line in loop),
+        "EXIT",
+        block=64,
+    )
+    evidence.profile.shapes[0] = replace(evidence.profile.shapes[0], shared_bytes=shared_bytes)
+    return evidence
+
+
+def parts_of_copy(*loop, turns, shared_bytes=4096):
+    """Returns the parts that other threads repeat of a copy to shared memory, and its sentence."""
+    found = list(detect_repeated_by_threads(copying(*loop, turns=turns, shared_bytes=shared_bytes)))
+    return {part / site.executed for one in found for site, part in one.weights.items()}, [
+        one.sentence for one in found
+    ]
+
+
+def test_threads_store_the_same_where_a_warp_stores_more_than_a_block_has_room_for():
+    # 4 bytes of 32 lanes in each of 64 turns are twice what the block has, and its other warp stores as much.
+    parts, (sentence,) = parts_of_copy(*COPY, turns=64)
+    assert parts == {1 - 1 / 4}
+    assert "a block stores 4 times as many bytes as its shared memory holds" in sentence
+    assert "74 % of the executed" in sentence
+
+
+@pytest.mark.parametrize(
+    ("load", "name"), [(COPY[0], "redundant-global-loads"), ("MOV R8, RZ", "redundant-shared-accesses")]
+)
+def test_what_threads_copy_once_more_is_named_by_where_it_comes_from(load, name):
+    """No lane is idle there: all load and store."""
+    evidence = copying(load, *COPY[1:], turns=64)
+    assert [one.name for one in detect_repeated_by_threads(evidence)] == [name]
+
+
+def test_turns_that_all_make_and_stores_that_others_make_are_told_apart():
+    adding = (
+        "FADD R9, R9, R8",
+        "IADD3 R10, R10, 0x4, RZ",
+        "ISETP.LT.AND P2, PT, R10, R3, PT",
+        "@P2 BRA 0x80",
+    )
+    turns = [(line, 6400) for line in ("LDG.E R8, [R10.64]", *adding)]
+    copying = [(line, 6400) for line in COPY]
+    evidence = evidence_of(
+        "S2R R2, SR_TID.X", "ISETP.LT.AND P1, PT, R2, R3, PT", *copying, "MOV R10, R11", *turns, "STG.E [R12.64], R9", "EXIT",
+        block=64,
+    )  # fmt: skip
+    evidence.profile.shapes[0] = replace(evidence.profile.shapes[0], shared_bytes=4096)
+    same, stored = detect_repeated_by_threads(evidence)
+    assert "same values" in same.sentence
+    assert "sum" in same.advice
+    assert "as its shared memory holds" in stored.sentence
+    assert "sum" not in stored.advice
+    assert {site.position for site in same.weights} == {8, 9, 10, 11, 12}
+    assert {site.position for site in stored.weights} == {2, 3, 4, 5, 6}
+
+
+def test_what_each_thread_keeps_in_a_place_of_its_own_is_not_what_others_store():
+    assert parts_of_copy(*(line for line in COPY if line != PLACE), turns=64) == (set(), [])
+
+
+def test_a_warp_may_fill_shared_memory_once():
+    assert parts_of_copy(*COPY, turns=32) == (set(), [])
+
+
+def test_threads_without_shared_memory_that_is_known_are_not_said_to_store_too_much():
+    assert parts_of_copy(*COPY, turns=64, shared_bytes=None) == (set(), [])
+
+
+@pytest.mark.parametrize("meeting", ["BAR.SYNC.DEFER_BLOCKING 0x0", "WARPSYNC R3", "LDS R9, [R4]"])
+def test_what_is_read_before_it_is_stored_anew_counts(meeting):
+    assert parts_of_copy(*COPY[:-1], meeting, COPY[-1], turns=64) == (set(), [])
 
 
 MEET = "BAR.SYNC.DEFER_BLOCKING 0x0"
