@@ -47,6 +47,15 @@ def test_of_two_causes_of_one_kind_the_one_that_saves_more_comes_first(both):
     assert in_order([less, more]) == [more, less]
 
 
+@pytest.mark.parametrize(
+    ("apart", "first"),
+    [(39.9, "redundant-global-loads"), (40.1, "uncoalesced-loads"), (50.1, "uncoalesced-loads")],
+)
+def test_loads_are_put_side_by_side_before_what_they_bring_is_kept_if_that_saves_nearly_as_much(apart, first):
+    both = [cause("redundant-global-loads", 50.0), cause("uncoalesced-loads", apart)]
+    assert names(in_order(both))[0] == first
+
+
 def test_a_ceiling_comes_before_all_causes():
     ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-loads", 5.0)
     assert in_order([fault, ceiling]) == [ceiling, fault]
