@@ -68,15 +68,32 @@ def test_a_rung_is_called_by_its_number_and_its_time_is_the_one_without_the_prof
     assert re.search(r"^k6<.* takes 4\.047 ms under the profiler on", loose, re.M)
 
 
-def test_one_run_has_one_time_whoever_asks(prof_recorded):
-    """The median of all repeats, also where a ratio of means over processes stands beside it: of kernel 5, these means are 3.630 ms."""
-    shown = prof_recorded("show", "5").stdout
-    assert "gemm 5 takes 3.629 ms without the profiler" in shown
-    assert re.search(r"^median +3\.629 ms", shown, re.M)
-    assert "(median 3.629 ms -> 3.179 ms without" in prof_recorded("compare", "5", "6", "--brief").stdout
-    gate = prof_recorded("check", "--baseline", "6", "5").stdout
-    assert "duration_ns 3.179 ms -> 3.629 ms " in gate
-    assert "median 3.179 ms -> 3.629 ms without" in gate
+def test_one_run_has_one_time_whoever_asks_and_it_changes_as_its_ratio_says(made, prof_here):
+    """One process of three found a slow GPU. The median of all repeats rises, and the mean over processes, which is judged, falls."""
+    size = {"m": 4096, "n": 4096, "k": 4096}
+    slow, steady = [1e6] * 6 + [2e6] * 3, [1.1e6] * 9
+    before, after = (
+        made.time("gemm", number, *times, processes=3, workload=size)
+        for number, times in ((5, slow), (6, steady))
+    )
+    runs = ("--runs", made.store.root)
+
+    def asked(*words, format="json"):
+        return prof_here(*runs, *words, "--format", format).stdout
+
+    assert "takes 1.260 ms without the profiler" in json.loads(asked("show", before))["headline"]["what"]
+    assert re.search(r"^median +1\.000 ms", prof_here(*runs, "show", before).stdout, re.M)
+    compared = json.loads(asked("compare", before, after))
+    assert "(1.260 ms -> 1.100 ms without the profiler" in compared["headline"]["what"]
+    (pair,) = json.loads(asked("check", "--baseline", before, after))["pairs"]
+    (judged,) = pair["checks"]
+    assert (judged["before"], judged["after"]) == (pytest.approx(1.26e6, rel=1e-3), pytest.approx(1.1e6))
+    assert judged["change_pct"] == pytest.approx(100 * (judged["after"] / judged["before"] - 1), rel=1e-3)
+    first, second = csv.DictReader(io.StringIO(asked("ladder", "gemm", format="csv")))
+    times = [float(rung["duration_ns"]) for rung in (first, second)]
+    assert times == [pytest.approx(judged["before"]), pytest.approx(judged["after"])]
+    assert float(second["duration_ns_delta"]) == pytest.approx(times[1] - times[0])
+    assert float(second["speedup"]) == pytest.approx(times[0] / times[1])
 
 
 def test_the_bytes_that_a_ladder_declares_are_not_called_what_memory_moved(prof_recorded):
