@@ -9,8 +9,10 @@ import shutil
 from statistics import fmean, stdev
 
 import pytest
+from msgspec.structs import replace
 
 from profiler.catalog.metrics import CATALOGUE, OPCODES
+from profiler.store.runs.manifest import write_manifest
 
 
 def test_a_sheet_says_where_the_recording_comes_from(prof_recorded, recorded):
@@ -130,29 +132,59 @@ def test_show_takes_the_newest_of_several_sizes_and_lists_the_others(prof_here, 
     assert chosen.stderr == "", "it was chosen, so there is nothing to tell"
 
 
-def test_a_run_of_the_same_kernel_that_has_the_evidence_is_named(make_run, dated, tmp_path, prof_here):
-    """Whatever is newer, or of another kernel, size or GPU."""
+@pytest.fixture
+def beside(make_run, shipped_runs, dated, tmp_path):
+    """Stores runs of rung 5 that do the same work: `beside.lacking(...)` has no evidence, `beside.full(...)` all of it."""
+    source = shipped_runs.find("gemm-5-source", "gemm")
+    manifest = source.manifest
+    same_work = {"ladder": "gemm", "kernel": 5, "workload": manifest.workload, "gpus": manifest.gpus}
 
-    def store(name, second, **facts):
-        facts = {"ladder": "gemm", "kernel": 5, "workload": {"m": 64}, "gpus": ["H200"], **facts}
-        run = make_run({"kernel": "k", "instructions": [("FFMA", 7)]}, name=name, root=tmp_path, **facts)
-        return dated(run.path, second)
+    class Beside:
+        root = tmp_path
 
-    def named_run():
-        (sheet,) = json.loads(prof_here("--runs", tmp_path, "show", "5", "--format", "json").stdout)[
-            "kernels"
-        ]
-        assert sheet["causes_unseen"]
-        return sheet["fuller_run"] and sheet["fuller_run"]["name"]
+        def lacking(self, name, second, **facts):
+            launch = {"kernel": manifest.kernels[0].name, "instructions": [("FFMA", 7)]}
+            return dated(make_run(launch, name=name, root=tmp_path, **{**same_work, **facts}).path, second)
 
-    sampled = {"sections": ["SourceCounters"]}
-    store("gemm-5", 9)
-    store("gemm-5-memory", 3)
-    store("gemm-5-older", 2, gpus=["A100"], **sampled)
-    store("gemm-51-source", 2, kernel=51, **sampled)
-    assert named_run() is None
-    store("gemm-5-source", 2, **sampled)
-    assert named_run() == "gemm-5-source"
+        def full(self, name, second, **facts):
+            copy = shutil.copytree(source.path, tmp_path / f"{second}-{name}")
+            run_id = manifest.run_id.replace(manifest.name, name)
+            write_manifest(replace(manifest, run_id=run_id, name=name, **facts), copy)
+            return dated(copy, second)
+
+    return Beside()
+
+
+def fuller_run_of(reference, prof_here, root):
+    shown = prof_here("--runs", root, "show", reference, "--format", "json")
+    (sheet,) = json.loads(shown.stdout)["kernels"]
+    assert sheet["causes_unseen"]
+    return sheet["fuller_run"] and sheet["fuller_run"]["name"]
+
+
+def test_a_run_of_the_same_kernel_that_has_the_evidence_is_named(beside, prof_here):
+    """Whatever is newer, or of another kernel, size or GPU, or has a part of the evidence alone."""
+    beside.lacking("gemm-5", 9)
+    beside.lacking("gemm-5-memory", 3)
+    beside.lacking("gemm-5-full", 4, sections=["SourceCounters"])
+    beside.full("gemm-51-source", 2, kernel=51)
+    beside.full("gemm-5-source", 7, gpus=["NVIDIA A100"])
+    beside.full("gemm-5-source", 6, workload={"m": 64, "n": 64, "k": 64})
+    assert fuller_run_of("5", prof_here, beside.root) is None
+    older = beside.full("gemm-5-source", 5)
+    assert fuller_run_of("5", prof_here, beside.root) == older, "the name means others, too"
+
+
+def test_the_only_run_of_its_name_is_named_by_it(beside, prof_here):
+    beside.lacking("gemm-5", 9)
+    beside.full("gemm-5-source", 2)
+    assert fuller_run_of("5", prof_here, beside.root) == "gemm-5-source"
+
+
+def test_a_run_that_has_the_samples_itself_is_sent_to_no_other_for_the_rest(beside, prof_here):
+    beside.lacking("gemm-5", 9, sections=["SourceCounters"])
+    beside.full("gemm-5-source", 2)
+    assert fuller_run_of("5", prof_here, beside.root) is None
 
 
 def test_with_one_size_no_hint_is_printed_even_if_a_run_beside_it_is_damaged(prof_here, sized, tmp_path):
