@@ -112,14 +112,18 @@ def find_meaning(
 
 
 def recordings_in(text: str, settings: Settings) -> list[str]:
-    """Returns the reports in a folder; of any other text itself."""
+    """Returns the reports in a folder, by names that whoever wrote the text may use; of any other text itself."""
     match find_meaning(text, settings):
         case ReportFolder(_, reports) if reports:
-            return list(reports)
-        case ReportPath(path):
-            return [path]
+            return [_name_of(report, settings) for report in reports]
+        case ReportPath(path) if path.endswith(REPORT_SUFFIXES) and not text.endswith(REPORT_SUFFIXES):
+            return [_name_of(path, settings)]
         case _:
             return [text]
+
+
+def _name_of(report: str, settings: Settings) -> str:
+    return report if settings.reach is None else settings.reach.name_of(Path(report))
 
 
 def _reports_in(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
