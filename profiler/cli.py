@@ -144,12 +144,19 @@ def _told_as_any_error() -> Iterator[None]:
         yield
     except Exception as raised:
         error: Any = raised  # of a class that Typer keeps to itself
-        text = error.format_message() if getattr(error, "exit_code", 0) == _USAGE else ""
+        if not hasattr(error, "format_message") or error.exit_code != _USAGE:
+            raise
+        text: str = error.format_message()
         if not text or "\n" in text:  # several lines are the help that `prof` alone prints
             raise
         verb = error.ctx.command_path if error.ctx else "prof"
         remedy = None if isinstance(error, Misuse) else f"`{verb} --help` shows what it takes."
-        raise WrongTurn(text[:1].lower() + text[1:], remedy) from None
+        raise WrongTurn(_without_capital(text), remedy) from None
+
+
+def _without_capital(sentence: str) -> str:
+    """Returns a sentence as it stands after `prof:`. A name that it begins with, such as SQL, keeps its capitals."""
+    return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
 
 
 app = typer.Typer(
