@@ -102,12 +102,8 @@ def brief(finding: Finding, wanted: Collection[str] = (), limit: int = LIMIT_BYT
         cut = cut_at(inf, {})
         if cut.size <= limit:
             break
-    fails, fits = 0.0, HIGHEST
-    highest = cut_at(HIGHEST, {})
-    if (
-        highest.size > limit
-    ):  # nor does any that is lower, and each holds thousands of entries where this one does
-        fails = HIGHEST
+    # Where the highest level does not fit, no lower one does, and each would hold as many thousands of entries.
+    fails, fits = HIGHEST if cut_at(HIGHEST, {}).size > limit else 0.0, HIGHEST
     while fits - fails > 1:
         level = (fails + fits) / 2
         lower = cut_at(level, {})
