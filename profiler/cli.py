@@ -29,7 +29,7 @@ from profiler.commands.shared.wrong_turns import WrongTurn, hint_for
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError
 from profiler.machine import find_shortage, require_memory
 from profiler.store.tables.arrow_alone import import_arrow_alone
-from profiler.text import shortened
+from profiler.text import shortened, without_capital
 
 _USAGE = 2
 _INTERRUPTED = 130
@@ -151,12 +151,7 @@ def _told_as_any_error() -> Iterator[None]:
             raise
         verb = error.ctx.command_path if error.ctx else "prof"
         remedy = None if isinstance(error, Misuse) else f"`{verb} --help` shows what it takes."
-        raise WrongTurn(_without_capital(text), remedy) from None
-
-
-def _without_capital(sentence: str) -> str:
-    """Returns a sentence as it stands after `prof:`. A name that it begins with, such as SQL, keeps its capitals."""
-    return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
+        raise WrongTurn(without_capital(text), remedy) from None
 
 
 app = typer.Typer(

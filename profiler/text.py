@@ -156,6 +156,11 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
+def without_capital(sentence: str) -> str:
+    """Returns a sentence as it goes on after a colon. A name that it begins with, such as SQL, keeps its capitals."""
+    return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
+
+
 def date_of(moment: str) -> str:
     """Returns the day of a moment as it is stored, such as 2026-01-31T12:00:00Z."""
     return moment[: len("2026-01-31")]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import profiler
-from profiler.cli import _without_capital
 from profiler.errors import ReportNotFound
 from profiler.store.runs.run_folder import holds_run
 
@@ -386,8 +385,3 @@ def test_a_report_named_without_its_ending_is_found_and_not_read(prof_here, repo
 def test_what_to_type_is_quoted_as_a_shell_needs_it(prof_here, tmp_path, monkeypatch, typed, told):
     monkeypatch.chdir(tmp_path)
     assert prof_here(*typed).stderr.endswith(told)
-
-
-def test_a_name_that_an_error_begins_with_keeps_its_capitals():
-    assert _without_capital("No such option: --x") == "no such option: --x"
-    assert _without_capital("SQL is missing") == "SQL is missing"
