@@ -29,7 +29,7 @@ from profiler.commands.shared.wrong_turns import WrongTurn, hint_for
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError
 from profiler.machine import find_shortage, require_memory
 from profiler.store.tables.arrow_alone import import_arrow_alone
-from profiler.text import shortened
+from profiler.text import shortened, without_capital
 
 _USAGE = 2
 _INTERRUPTED = 130
@@ -144,12 +144,14 @@ def _told_as_any_error() -> Iterator[None]:
         yield
     except Exception as raised:
         error: Any = raised  # of a class that Typer keeps to itself
-        text = error.format_message() if getattr(error, "exit_code", 0) == _USAGE else ""
+        if not hasattr(error, "format_message") or error.exit_code != _USAGE:
+            raise
+        text: str = error.format_message()
         if not text or "\n" in text:  # several lines are the help that `prof` alone prints
             raise
         verb = error.ctx.command_path if error.ctx else "prof"
         remedy = None if isinstance(error, Misuse) else f"`{verb} --help` shows what it takes."
-        raise WrongTurn(text[:1].lower() + text[1:], remedy) from None
+        raise WrongTurn(without_capital(text), remedy) from None
 
 
 app = typer.Typer(

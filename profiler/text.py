@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from operator import eq
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 # Control characters, line and paragraph separators, and everything that changes the direction or the visibility
 # of the text around it.
@@ -156,6 +156,16 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
+def without_capital(sentence: str) -> str:
+    """Returns a sentence as it goes on after a colon. A name that it begins with, such as SQL, keeps its capitals."""
+    return sentence[:1].lower() + sentence[1:] if sentence[1:2].islower() else sentence
+
+
+def date_of(moment: str) -> str:
+    """Returns the day of a moment as it is stored, such as 2026-01-31T12:00:00Z."""
+    return moment[: len("2026-01-31")]
+
+
 def counted(count: int, one: str, many: str = "") -> str:
     """Returns the count with the word for one thing or for `many`, which adds an s unless it is given."""
     return f"{count} {one if count == 1 else many or f'{one}s'}"
@@ -166,10 +176,10 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def first_of(texts: Sequence[str], most: int, between: str = ", ") -> str:
+def first_of(texts: Sequence[str], most: int, between: Literal[", ", "; "] = ", ") -> str:
     """Returns the first texts, and how many more there are: `a, b and 3 more`, or `a; b; and 3 more`."""
-    before = "" if between == ", " else between.rstrip()
-    more = f"{before} and {len(texts) - most} more" if len(texts) > most else ""
+    conjunction = {", ": " and", "; ": "; and"}[between]
+    more = f"{conjunction} {len(texts) - most} more" if len(texts) > most else ""
     return f"{between.join(texts[:most])}{more}"
 
 

@@ -12,6 +12,7 @@ from profiler.present.style import readable_unit
 from profiler.text import (
     change_text,
     common_start,
+    date_of,
     duration,
     ends_of_range,
     first_of,
@@ -32,6 +33,7 @@ from profiler.text import (
     times,
     unit_for_people,
     whole_percent,
+    without_capital,
 )
 
 
@@ -323,3 +325,12 @@ def test_no_module_looks_for_names_by_itself():
     """So that one place decides what is near enough to be suggested."""
     modules = Path(profiler.__file__).parent.rglob("*.py")
     assert [path.name for path in modules if "get_close_matches" in path.read_text()] == ["text.py"]
+
+
+def test_a_name_that_a_sentence_begins_with_keeps_its_capitals():
+    assert without_capital("No such option: --x") == "no such option: --x"
+    assert without_capital("SQL is missing") == "SQL is missing"
+
+
+def test_the_day_of_a_stored_moment_is_its_date():
+    assert date_of("2026-01-31T12:00:00Z") == date_of("2026-01-31") == "2026-01-31"

@@ -127,6 +127,6 @@ def _names(first: KernelFindings, last: KernelFindings) -> tuple[str, str]:
 
 def _time_ns(found: KernelFindings, basis: Basis) -> float | None:
     if basis == "unprofiled" and found.timing is not None:
-        return found.timing.timing.median_ns
+        return found.timing.timing.typical_ns
     metrics = found.sheet.metrics if found.sheet else []
     return next((one.mean for one in metrics if one.name == DURATION), None)

@@ -31,10 +31,9 @@ from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import no_such_name
 from profiler.store.runs.run_id import RunId, rung_name, sweep_name, timed_name
 from profiler.store.runs.run_store import RunStore
-from profiler.text import natural_order, short_gpu
+from profiler.text import date_of, natural_order, short_gpu
 
 _Cell = str | int
-_DATE_CHARACTERS = len("2026-01-31")
 _ADDS_ONE = "`prof ingest REPORT` adds one, and so does `prof collect -- PROGRAM`"
 
 
@@ -43,7 +42,8 @@ def list_stored(
 ) -> Listing:
     """Returns every run of a name; without a name, the newest run of each name, and the ladder's kernels if asked for.
 
-    What was recorded last comes first.     A name that no run has is an error, as in every other question. An agent also gets the reports within its reach.
+    What was recorded last comes first. A name that no run has is an error, as in every other question. An agent also gets the
+    reports within its reach.
     """
     store = store or settings.open_store()
     require_ladder(settings, lambda: store)
@@ -149,7 +149,7 @@ def derive_overview(store: RunStore, settings: Settings, longer_than: int) -> St
             name,
             len({manifest.kernel for _, manifest in found}),
             sum(runs for runs, _ in found),
-            max(manifest.recorded for _, manifest in found)[:_DATE_CHARACTERS],
+            date_of(max(manifest.recorded for _, manifest in found)),
             ", ".join(sorted({short_gpu(gpu) for _, manifest in found for gpu in manifest.gpus})),
             _title(name, settings),
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import msgspec
+from msgspec.structs import replace as with_fields
 
 from profiler.analyse.causes.cause import FullerRun
 from profiler.analyse.ladder.climb import derive_stalls
@@ -183,7 +184,7 @@ def _show_run(run: Run, settings: Settings, kernel_name: str | None, *, full: bo
     settings.progress("")
     if any(one.causes_unseen for one in sheets):
         fuller = find_fuller_run(run, settings)
-        sheets = [msgspec.structs.replace(one, fuller_run=fuller) for one in sheets]
+        sheets = [with_fields(one, fuller_run=fuller) if one.causes_unseen else one for one in sheets]
     sheets.sort(key=lambda one: -(one.total_ns or 0.0))
     return RecordingOverview(run, sheets, timing_of(run, settings) if run.table("timings").num_rows else None)
 
@@ -212,26 +213,37 @@ def find_lines(run: Run, kernel_name: str | None) -> SourceLines | None:
 
 
 def find_fuller_run(run: Run, settings: Settings) -> FullerRun | None:
-    """Returns the newest run of the same rung, workload and GPU that holds all evidence for a diagnosis; None if there is none.
+    """Returns the newest run of the same rung, workload and GPU whose diagnosis lacks nothing; None if there is none.
 
-    It looks only among the runs of the rung with other presets: their names say what they are, so that few are opened.
+    It looks only among the runs of the rung with other presets: their names say what they are, so that few are opened. If this run
+    is of a preset for a diagnosis itself, and lacks something all the same, so will the others.
     """
     manifest = run.manifest
-    if not run.stored or manifest.ladder is None or manifest.kernel is None:
+    if not run.stored or manifest.ladder is None or manifest.kernel is None or _SAMPLED in manifest.sections:
         return None
     store = settings.open_store()
     ids = store.ids()
     names = set(names_of_kernel(manifest.kernel, manifest.ladder, {one.name for one in ids}))
-    others = [one for one in ids if one.name in names - {manifest.name}][-_MOST_ALIKE:]
-    store.read_ahead(others)
-    seen: set[str] = set()  # an older run of a name goes by its id
-    for run_id in reversed(others):
+    others = [one for one in ids if one.name in names - {manifest.name}]
+    runs_of_name = Counter(one.name for one in others)
+    newest = others[-_MOST_ALIKE:]
+    store.read_ahead(newest)
+    for run_id in reversed(newest):
         with suppress(RunUnusable):  # as it was not asked for, its damage is not reported
-            other = store.open(run_id).manifest
-            if _SAMPLED in other.sections and _same_work(other, manifest):
-                return FullerRun(run_id.name if run_id.name not in seen else str(run_id), other.recorded)
-        seen.add(run_id.name)
+            other = store.open(run_id)
+            if _same_work(other.manifest, manifest) and _lacks_nothing(other, settings):
+                # One of several runs of a name may not be the one that the name means, so it goes by its id.
+                name = run_id.name if runs_of_name[run_id.name] == 1 else str(run_id)
+                return FullerRun(name, other.manifest.recorded)
     return None
+
+
+def _lacks_nothing(run: Run, settings: Settings) -> bool:
+    """Returns whether the diagnosis of each kernel has all evidence; a run without samples is not even read."""
+    if _SAMPLED not in run.manifest.sections:
+        return False
+    kernels = [kernel.name for kernel in run.manifest.kernels]
+    return not any(diagnose_once(profile_run(run, kernel, settings)).unseen for kernel in kernels)
 
 
 def _same_work(one: Manifest, other: Manifest) -> bool:

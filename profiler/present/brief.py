@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeVar
 from msgspec import UNSET, Struct
 from msgspec.structs import fields, replace
 
-from profiler.analyse.importance import ALWAYS, Importance, importances_of
+from profiler.analyse.importance import ALWAYS, HIGHEST, Importance, importances_of
 from profiler.present.render.json import to_json
 
 LIMIT_BYTES = 8000
@@ -87,7 +87,6 @@ ListPlace = tuple[str | int, ...]  # the names and numbers that lead to a list
 _SENTENCES = {"sentence", "what", "why", "next", "try_", "message", "warnings", "cautions", "refused"}
 _FIGURES = {"evidence", "metrics", "delta"}  # what sentences speak of
 _NO_PARTS: Mapping[str, Importance] = {}
-_HIGHEST_LEVEL = 100.0
 _SMALLEST_ENTRY = 8
 
 
@@ -97,12 +96,14 @@ def brief(finding: Finding, wanted: Collection[str] = (), limit: int = LIMIT_BYT
     All lists are cut at the lowest level of importance at which the finding fits. Then each goes on as far as there is room,
     the most important entry first.
     """
+    ranking = _Ranking(frozenset(wanted))
     for widths in _WIDTHS:
-        cut_at = partial(_Cut, finding, widths, frozenset(wanted))
+        cut_at = partial(_Cut, finding, widths, ranking)
         cut = cut_at(inf, {})
         if cut.size <= limit:
             break
-    fails, fits = 0.0, _HIGHEST_LEVEL
+    # Where the highest level does not fit, no lower one does, and each would hold as many thousands of entries.
+    fails, fits = HIGHEST if cut_at(HIGHEST, {}).size > limit else 0.0, HIGHEST
     while fits - fails > 1:
         level = (fails + fits) / 2
         lower = cut_at(level, {})
@@ -126,6 +127,36 @@ class _Next(NamedTuple):
     more_important: int
 
 
+class _Ranked(NamedTuple):
+    """The entries of a list, and their places from the most important on."""
+
+    entries: list[Any]
+    places: list[int]
+
+
+class _Ranking:
+    """Ranks every list once, for all the cuts of a finding: how important an entry is does not depend on what else is kept."""
+
+    def __init__(self, wanted: Collection[str]) -> None:
+        self._wanted = wanted
+        # By the holder's identity, which is its own as long as the holder is kept beside it.
+        self._known: dict[tuple[int, str], tuple[Struct, _Ranked]] = {}
+
+    def of_member(self, holder: Struct, name: str, importance: Importance) -> _Ranked:
+        key = (id(holder), name)
+        if key not in self._known:
+            entries = _members(getattr(holder, name))
+            self._known[key] = (holder, self.of_entries(entries, holder, importance))
+        return self._known[key][1]
+
+    def of_entries(self, entries: list[Any], holder: Struct, importance: Importance) -> _Ranked:
+        by = importance.by or (lambda *_: 0)
+        ranks = [by(one, holder, self._wanted) for one in entries]
+        places = [at for at, rank in enumerate(ranks) if rank is not None]
+        places.sort(key=ranks.__getitem__, reverse=importance.largest_first)
+        return _Ranked(entries, places)
+
+
 class _Cut:
     """A finding as it will be printed, without the entries below a level of importance; a list may have so many or `more`."""
 
@@ -133,11 +164,11 @@ class _Cut:
         self,
         finding: Struct,
         widths: Widths,
-        wanted: Collection[str],
+        ranking: _Ranking,
         level: float,
         more: Mapping[ListPlace, int],
     ) -> None:
-        self._widths, self._wanted, self.level, self.more = widths, wanted, level, more
+        self._widths, self._ranking, self.level, self.more = widths, ranking, level, more
         self.next_entries: dict[ListPlace, _Next] = {}
         self._left_out: Counter[str] = Counter()
         small: Any = self._struct(finding, ALWAYS, _NO_PARTS, ())
@@ -191,37 +222,41 @@ class _Cut:
                 inner = importance.parts if importance else _NO_PARTS
                 members[name] = self._of(member, name, at_most, inner, inside)
                 continue
-            entries = _members(member)
-            kept = self._kept([*entries, *named.get(name, [])], whole, importance, at_most, inside)
-            missing = [one for at, one in enumerate(entries) if at not in kept]
-            self._left_out.update(_counted_as(name, importance, one) for one in missing)
+            ranked = self._ranking.of_member(whole, name, importance)
+            entries = ranked.entries
+            if name in named:
+                ranked = self._ranking.of_entries([*entries, *named[name]], whole, importance)
+            kept = self._kept(ranked, importance, at_most, inside)
+            missing = len(entries) - sum(at < len(entries) for at in kept)
+            counted_as = importance.counted_as or name
+            if importance.instead or callable(
+                counted_as
+            ):  # else nobody asks which they are, and they may be thousands
+                lost = [one for at, one in enumerate(entries) if at not in kept]
             if importance.instead:
                 where, shown_as = importance.instead
-                named[where] = list(map(shown_as, missing))
+                named[where] = list(map(shown_as, lost))
+            self._left_out.update(map(counted_as, lost) if callable(counted_as) else {counted_as: missing})
             if (beside := f"{name}_left_out") in whole.__struct_fields__:
-                counts[beside] = getattr(whole, beside) + len(missing)
+                counts[beside] = getattr(whole, beside) + missing
             # Empty, it would say that there is none.
             is_absent = bool(entries) and not kept and name not in stay
             members[name] = UNSET if is_absent else _like(member, list(kept.values()))
         return replace(whole, **(members | counts))
 
     def _kept(
-        self, entries: list[Any], holder: Struct, importance: Importance, at_most: float, place: ListPlace
+        self, ranked: _Ranked, importance: Importance, at_most: float, place: ListPlace
     ) -> dict[int, Any]:
         """Returns the entries that are important enough, by their places, in the order in which they are shown."""
-        by = importance.by or (lambda *_: 0)
-        ranks = [by(one, holder, self._wanted) for one in entries]
-        ranked = [at for at, rank in enumerate(ranks) if rank is not None]
-        ranked.sort(key=ranks.__getitem__, reverse=importance.largest_first)
         kept: dict[Any, tuple[int, Any]] = {}
-        for index, at in enumerate(ranked):
+        for index, at in enumerate(ranked.places):
             important = min(at_most, importance.first - importance.each * index)
             if important <= 0:
                 break
             if important < self.level and index >= self.more.get(place, 0):
                 self.next_entries[place] = _Next(important, index)
                 break
-            one = self._of(entries[at], str(place[-1]), important, importance.parts, (*place, at))
+            one = self._of(ranked.entries[at], str(place[-1]), important, importance.parts, (*place, at))
             # Of an object's names, another is the same when both are short.
             kept.setdefault(one[0] if isinstance(one, tuple) else at, (at, one))
         shown = sorted(kept.values(), key=itemgetter(0)) if importance.keeps_order else kept.values()
@@ -248,8 +283,3 @@ def _members(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value.copy()
     return [] if value is None else [value]
-
-
-def _counted_as(name: str, importance: Importance, entry: Any) -> str:
-    counted_as = importance.counted_as or name
-    return counted_as if isinstance(counted_as, str) else counted_as(entry)

@@ -215,6 +215,12 @@ def test_the_next_command_names_this_gpu_when_the_project_means_another(here):
     assert done.stderr.splitlines()[-1] == "next: prof show mine --gpu H200"
 
 
+def test_a_kernel_is_chosen_as_users_of_ncu_write_it_too(here):
+    here.collect("--name", "mine", "-k", "regex:gemm", "--processes", 1, "--", "./mine")
+    here.collect("--name", "mine", "-k", "scale", "--processes", 1, "--", "./mine")
+    assert [after(call, "--kernel-name") for call in here.calls] == ["regex:gemm", "regex:scale"]
+
+
 def test_any_program_gets_its_words_as_they_are(here):
     words = ["./mine", "$HOME; touch x", "a  b", "*", "`id`", "'\"", "", "-v", "--name", "--", "ü"]
     done = here.collect("--name", "Mine, all", "--kernel-name", "ge|mm $x", "--launch-skip", 3, "--launches", 2,

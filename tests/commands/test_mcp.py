@@ -292,6 +292,18 @@ def test_one_launch_of_a_report_is_chosen_by_its_number(ask, reports, prof_here)
             assert f"{text_of(result)}\n" == prof_here(*command, cwd=reports).stdout
 
 
+def test_recordings_are_called_what_the_agent_calls_them_and_not_by_the_servers_paths(ask, reports, tmp_path):
+    for folder, report in (("one", "gemm_5.ncu-rep"), ("two", "gemm_6.ncu-rep")):
+        (tmp_path / folder).mkdir()
+        shutil.copy(reports / report, tmp_path / folder)
+    (result,) = ask(("show", {"source": ["one/gemm_5.ncu-rep", "two"]}), runs=tmp_path, reports=[tmp_path])
+    assert not result.is_error, text_of(result)
+    named = {one["source"] for one in result.structured_content["index"]}
+    assert named == {"one/gemm_5.ncu-rep", "two/gemm_6.ncu-rep"}, "the second is the report in its folder"
+    assert str(tmp_path) not in result.structured_content["headline"]["what"]
+    assert str(tmp_path) not in result.structured_content["headline"]["next"]
+
+
 def test_reports_may_be_given_by_their_paths_also_relative_ones(ask, reports, tmp_path):
     sides = {"before": "range.ncu-rep", "after": str(reports / "range.ncu-rep")}
     (result,) = ask(("compare", {**sides, "kernel_name": "."}), runs=tmp_path, cwd=reports, apart=True)

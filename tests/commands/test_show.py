@@ -9,8 +9,10 @@ import shutil
 from statistics import fmean, stdev
 
 import pytest
+from msgspec.structs import replace
 
 from profiler.catalog.metrics import CATALOGUE, OPCODES
+from profiler.store.runs.manifest import write_manifest
 
 
 def test_a_sheet_says_where_the_recording_comes_from(prof_recorded, recorded):
@@ -68,15 +70,32 @@ def test_a_rung_is_called_by_its_number_and_its_time_is_the_one_without_the_prof
     assert re.search(r"^k6<.* takes 4\.047 ms under the profiler on", loose, re.M)
 
 
-def test_one_run_has_one_time_whoever_asks(prof_recorded):
-    """The median of all repeats, also where a ratio of means over processes stands beside it: of kernel 5, these means are 3.630 ms."""
-    shown = prof_recorded("show", "5").stdout
-    assert "gemm 5 takes 3.629 ms without the profiler" in shown
-    assert re.search(r"^median +3\.629 ms", shown, re.M)
-    assert "(median 3.629 ms -> 3.179 ms without" in prof_recorded("compare", "5", "6", "--brief").stdout
-    gate = prof_recorded("check", "--baseline", "6", "5").stdout
-    assert "duration_ns 3.179 ms -> 3.629 ms " in gate
-    assert "median 3.179 ms -> 3.629 ms without" in gate
+def test_one_run_has_one_time_whoever_asks_and_it_changes_as_its_ratio_says(made, prof_here):
+    """One process of three found a slow GPU. The median of all repeats rises, and the mean over processes, which is judged, falls."""
+    size = {"m": 4096, "n": 4096, "k": 4096}
+    slow, steady = [1e6] * 6 + [2e6] * 3, [1.1e6] * 9
+    before, after = (
+        made.time("gemm", number, *times, processes=3, workload=size)
+        for number, times in ((5, slow), (6, steady))
+    )
+    runs = ("--runs", made.store.root)
+
+    def asked(*words, format="json"):
+        return prof_here(*runs, *words, "--format", format).stdout
+
+    assert "takes 1.260 ms without the profiler" in json.loads(asked("show", before))["headline"]["what"]
+    assert re.search(r"^median +1\.000 ms", prof_here(*runs, "show", before).stdout, re.M)
+    compared = json.loads(asked("compare", before, after))
+    assert "(1.260 ms -> 1.100 ms without the profiler" in compared["headline"]["what"]
+    (pair,) = json.loads(asked("check", "--baseline", before, after))["pairs"]
+    (judged,) = pair["checks"]
+    assert (judged["before"], judged["after"]) == (pytest.approx(1.26e6, rel=1e-3), pytest.approx(1.1e6))
+    assert judged["change_pct"] == pytest.approx(100 * (judged["after"] / judged["before"] - 1), rel=1e-3)
+    first, second = csv.DictReader(io.StringIO(asked("ladder", "gemm", format="csv")))
+    times = [float(rung["duration_ns"]) for rung in (first, second)]
+    assert times == [pytest.approx(judged["before"]), pytest.approx(judged["after"])]
+    assert float(second["duration_ns_delta"]) == pytest.approx(times[1] - times[0])
+    assert float(second["speedup"]) == pytest.approx(times[0] / times[1])
 
 
 def test_the_bytes_that_a_ladder_declares_are_not_called_what_memory_moved(prof_recorded):
@@ -113,29 +132,59 @@ def test_show_takes_the_newest_of_several_sizes_and_lists_the_others(prof_here, 
     assert chosen.stderr == "", "it was chosen, so there is nothing to tell"
 
 
-def test_a_run_of_the_same_kernel_that_has_the_evidence_is_named(make_run, dated, tmp_path, prof_here):
-    """Whatever is newer, or of another kernel, size or GPU."""
+@pytest.fixture
+def beside(make_run, shipped_runs, dated, tmp_path):
+    """Stores runs of rung 5 that do the same work: `beside.lacking(...)` has no evidence, `beside.full(...)` all of it."""
+    source = shipped_runs.find("gemm-5-source", "gemm")
+    manifest = source.manifest
+    same_work = {"ladder": "gemm", "kernel": 5, "workload": manifest.workload, "gpus": manifest.gpus}
 
-    def store(name, second, **facts):
-        facts = {"ladder": "gemm", "kernel": 5, "workload": {"m": 64}, "gpus": ["H200"], **facts}
-        run = make_run({"kernel": "k", "instructions": [("FFMA", 7)]}, name=name, root=tmp_path, **facts)
-        return dated(run.path, second)
+    class Beside:
+        root = tmp_path
 
-    def named_run():
-        (sheet,) = json.loads(prof_here("--runs", tmp_path, "show", "5", "--format", "json").stdout)[
-            "kernels"
-        ]
-        assert sheet["causes_unseen"]
-        return sheet["fuller_run"] and sheet["fuller_run"]["name"]
+        def lacking(self, name, second, **facts):
+            launch = {"kernel": manifest.kernels[0].name, "instructions": [("FFMA", 7)]}
+            return dated(make_run(launch, name=name, root=tmp_path, **{**same_work, **facts}).path, second)
 
-    sampled = {"sections": ["SourceCounters"]}
-    store("gemm-5", 9)
-    store("gemm-5-memory", 3)
-    store("gemm-5-older", 2, gpus=["A100"], **sampled)
-    store("gemm-51-source", 2, kernel=51, **sampled)
-    assert named_run() is None
-    store("gemm-5-source", 2, **sampled)
-    assert named_run() == "gemm-5-source"
+        def full(self, name, second, **facts):
+            copy = shutil.copytree(source.path, tmp_path / f"{second}-{name}")
+            run_id = manifest.run_id.replace(manifest.name, name)
+            write_manifest(replace(manifest, run_id=run_id, name=name, **facts), copy)
+            return dated(copy, second)
+
+    return Beside()
+
+
+def fuller_run_of(reference, prof_here, root):
+    shown = prof_here("--runs", root, "show", reference, "--format", "json")
+    (sheet,) = json.loads(shown.stdout)["kernels"]
+    assert sheet["causes_unseen"]
+    return sheet["fuller_run"] and sheet["fuller_run"]["name"]
+
+
+def test_a_run_of_the_same_kernel_that_has_the_evidence_is_named(beside, prof_here):
+    """Whatever is newer, or of another kernel, size or GPU, or has a part of the evidence alone."""
+    beside.lacking("gemm-5", 9)
+    beside.lacking("gemm-5-memory", 3)
+    beside.lacking("gemm-5-full", 4, sections=["SourceCounters"])
+    beside.full("gemm-51-source", 2, kernel=51)
+    beside.full("gemm-5-source", 7, gpus=["NVIDIA A100"])
+    beside.full("gemm-5-source", 6, workload={"m": 64, "n": 64, "k": 64})
+    assert fuller_run_of("5", prof_here, beside.root) is None
+    older = beside.full("gemm-5-source", 5)
+    assert fuller_run_of("5", prof_here, beside.root) == older, "the name means others, too"
+
+
+def test_the_only_run_of_its_name_is_named_by_it(beside, prof_here):
+    beside.lacking("gemm-5", 9)
+    beside.full("gemm-5-source", 2)
+    assert fuller_run_of("5", prof_here, beside.root) == "gemm-5-source"
+
+
+def test_a_run_that_has_the_samples_itself_is_sent_to_no_other_for_the_rest(beside, prof_here):
+    beside.lacking("gemm-5", 9, sections=["SourceCounters"])
+    beside.full("gemm-5-source", 2)
+    assert fuller_run_of("5", prof_here, beside.root) is None
 
 
 def test_with_one_size_no_hint_is_printed_even_if_a_run_beside_it_is_damaged(prof_here, sized, tmp_path):

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+from collections import Counter
 from itertools import combinations_with_replacement
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.several import sum_up
 from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import ComparisonFinding
-from profiler.analyse.importance import Importance
+from profiler.analyse.importance import ALWAYS, HIGHEST, Importance
 from profiler.analyse.ladder.ladder import MissingRung
 from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
 from profiler.analyse.recording.overview import RecordingOverview, Sheets, derive_sheet, derive_timing_sheet
@@ -301,6 +302,31 @@ def test_the_most_important_is_there_first_and_the_rest_is_counted(limit):
     assert list(small.prices) == [f"book {99 - rank}" for rank in range(len(small.prices))]
     assert small.left_out.get("books", 0) == 16 - len(small.books)
     assert small.left_out.get("prices", 0) == 100 - len(small.prices)
+
+
+def test_entries_are_ranked_once_however_many_cuts_are_tried():
+    """Else an answer about thousands of kernels takes seconds."""
+    ranked = Counter()
+
+    def count_and_rank(number, *_):
+        ranked[number] += 1
+        return number
+
+    class Numbers(Struct, frozen=True):
+        numbers: Annotated[list[int], Importance(100, each=0.01, by=count_and_rank)]
+        left_out: dict[str, int] = {}
+
+    small = brief(Numbers(list(range(4000))))
+    assert 100 < len(small.numbers) < 4000
+    assert set(ranked.values()) == {1}
+
+
+def test_an_importance_above_the_highest_is_refused():
+    """Only the most that is looked for could keep it, if room is left."""
+    Importance(HIGHEST)
+    Importance(ALWAYS)
+    with pytest.raises(AssertionError):
+        Importance(HIGHEST + 1)
 
 
 def test_an_entry_that_does_not_fit_is_no_reason_to_stop():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from statistics import median
 
 from msgspec.structs import replace
 
@@ -13,6 +12,7 @@ from profiler.analyse.recording.doubts import PYTORCH, is_part_of_step
 from profiler.analyse.recording.kernel_names import short_name
 from profiler.analyse.recording.languages import Language, language_of
 from profiler.analyse.recording.profile import Profile
+from profiler.analyse.statistics.timings import typical_time
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import ANY_PROGRAM, record_source
@@ -139,7 +139,7 @@ def _part(profile: Profile) -> str:
 def _time(profile: Profile, diagnosis: Diagnosis, launches: int) -> str:
     """Returns the time without the profiler, where it was measured, and otherwise the time of the launches that were diagnosed."""
     if profile.timings_ns:
-        return f"{duration(median(profile.timings_ns))} without the profiler"
+        return f"{duration(typical_time(profile.timings_ns))} without the profiler"
     took = duration(diagnosis.duration_ns or profile.series[DURATION].mean)
     some = 0 < diagnosis.launches < launches
     which = "that one" if diagnosis.launches == 1 else f"those {diagnosis.launches}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 from msgspec import structs
 
@@ -33,6 +32,7 @@ from profiler.analyse.recording.kernel_names import called_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.profile import Profile, Series, as_catalogued, require_metrics
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
+from profiler.analyse.statistics.timings import has_several_processes, logarithms
 from profiler.analyse.statistics.verdicts import judge_metrics
 from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, TIMED_ALONE, Metric
 from profiler.errors import MetricNotFound
@@ -174,21 +174,17 @@ def derive_speedup(before: Profile, after: Profile) -> findings.Speedup | None:
 def typical_ns(before: Profile, after: Profile, basis: findings.Basis) -> tuple[float, float]:
     """Returns the geometric mean of each side, so that swapping the sides inverts the ratio exactly.
 
-    Without the profiler, and where both sides have several processes, it is the mean of their medians, which
-    a few interrupted repeats do not move.
+    Without the profiler, and where both sides have several processes, it is the `typical_time` of each.
     """
     left, right = _logarithms(before, after, basis)
     return math.exp(left.mean), math.exp(right.mean)
 
 
 def measured_ns(before: Profile, after: Profile, basis: findings.Basis) -> tuple[float, float]:
-    """Returns the time of each side as every other answer says it: without the profiler, the median of all repeats.
-
-    The ratio is of the sides' `typical_ns`, and allows for another runtime, so that its last digit may differ.
-    """
-    if basis == "unprofiled":
-        return median(before.timings_ns), median(after.timings_ns)
-    return typical_ns(before, after, basis)
+    """Returns the `typical_ns` of each side as it was measured, also where the ratio allows for another runtime."""
+    left, right = typical_ns(before, after, basis)
+    shift = reference_shift(before, after) if basis == "unprofiled" else 0.0
+    return left, right * math.exp(shift)
 
 
 def durations_of(profile: Profile, basis: findings.Basis) -> Readings:
@@ -200,10 +196,10 @@ def durations_of(profile: Profile, basis: findings.Basis) -> Readings:
 
 def _logarithms(before: Profile, after: Profile, basis: findings.Basis) -> list[Readings]:
     durations = [durations_of(profile, basis) for profile in (before, after)]
-    sides = [Readings(map(math.log, side), side.processes) for side in durations]
+    sides = [logarithms(side) for side in durations]
     if basis == "unprofiled" and (shift := reference_shift(before, after)):
         sides[1] = Readings((value - shift for value in sides[1]), sides[1].processes)
-    if basis == "unprofiled" and all(len(set(side.processes)) > 1 for side in sides):
+    if basis == "unprofiled" and all(map(has_several_processes, sides)):
         return [side.around_medians() for side in sides]
     return sides
 

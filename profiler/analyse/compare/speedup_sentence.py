@@ -46,9 +46,8 @@ def ratio_sentence(
     if (one, other) == BY_ORDER:
         one, other = "before", report_name(labels[1])
         same, undecided = f"{other} takes the same time as before", f"Whether {other} is faster than before"
-    times = " -> ".join(map(duration, times_ns))
-    is_timed = speedup.basis == "unprofiled"
-    times = f"median {times} without the profiler" if is_timed else f"{times} under the profiler"
+    where = "without" if speedup.basis == "unprofiled" else "under"
+    times = f"{' -> '.join(map(duration, times_ns))} {where} the profiler"
     lowest, highest = 1 - SMALLEST_RELATIVE_EFFECT, 1 + SMALLEST_RELATIVE_EFFECT
     if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
         if speedup.ci[0] < lowest or speedup.ci[1] > highest:

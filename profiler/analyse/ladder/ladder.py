@@ -56,8 +56,8 @@ class RungFinding(WithAgreedNames, Struct, frozen=True):
 
     `delta`, `speedup` and `refused` are against rung `before`: the change of each metric, how many times as fast it is, or why
     the two may not be compared; `warnings` qualify it, or the rung itself. `binding` is the cause that would save most, null
-    where none would save 3 %. A `duration_ns` is the median of all repeats; its `delta` comes from the same figures as the
-    speedup, so that they never contradict each other.
+    where none would save 3 %. A `duration_ns`, its `delta` and the speedup are of the same figures, the means over processes of
+    their medians, so that they never contradict each other. Work per second and percentages are of medians of all repeats.
     """
 
     kernel: int
@@ -258,7 +258,7 @@ def _finding(
     return RungFinding(
         kernel=number,
         name=rung.kernel.name,
-        duration_ns=summary.median_ns if summary else None,
+        duration_ns=summary.typical_ns if summary else None,
         basis=_basis(rung),
         gflops=summary.gflops if summary else None,
         gbytes_per_s=summary.gbytes_per_s if summary else None,

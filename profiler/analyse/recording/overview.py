@@ -26,7 +26,7 @@ from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import Profile, Series, gpus_text
 from profiler.analyse.recording.rules import SheetRule, find_rules
 from profiler.analyse.recording.work import declared_work
-from profiler.analyse.statistics.differences import standard_deviation
+from profiler.analyse.statistics.differences import Readings, standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.ladders.ladder import Kernel
@@ -245,7 +245,7 @@ def _headline_of_timing(
     if of and timing.best_pct is not None:
         of += f" and {timing.best_pct:.1f} % of its best"
     gpus = gpus_text(run.manifest.gpus)
-    what = f"{run.label} takes {duration(timing.median_ns)} without the profiler on {gpus}{of}."
+    what = f"{run.label} takes {duration(timing.typical_ns)} without the profiler on {gpus}{of}."
     if kernel is not None and not kernel.is_profiled:
         ladder = f"`prof ladder {run.manifest.ladder}`"
         why = "It launches no kernel of its own, so there are no counters to say why."
@@ -254,9 +254,12 @@ def _headline_of_timing(
     return Headline(what, why, f"Record its counters with `{how_to_profile}`, then ask again.")
 
 
-def times_of(timings: pa.Table) -> list[list[float]]:
+def times_of(timings: pa.Table) -> tuple[Readings, list[float | None], list[float | None]]:
     """Returns the times of the kernel, of its reference, and of the reference's fastest algorithm."""
-    return [timings.column(name).to_pylist() for name in ("kernel_ns", "reference_ns", "best_ns")]
+    kernel, process, *others = (
+        timings.column(name).to_pylist() for name in ("kernel_ns", "process", "reference_ns", "best_ns")
+    )
+    return Readings(kernel, process), others[0], others[1]
 
 
 def summarise_rung(

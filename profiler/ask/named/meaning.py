@@ -83,17 +83,13 @@ def find_meaning(
     A folder's name means a run of this name, if one is `stored`. Machine code is meant only where `code` may be. What an
     agent wrote is a path below the folders that it may read, or an error.
     """
-    is_path = not ("\0" in text or text.isdecimal() or text.endswith(REPORT_SUFFIXES) or is_url(text))
-    folder, reports = _reports_in(text, settings) if is_path else (text, ())
-    if reports and "/" not in text:
-        store = (stored or settings.open_store)()
-        reports = () if any(run_id.name == text for run_id in store.ids()) else reports
-    if len(reports) == 1:
-        return ReportPath(reports[0])
+    folder = _folder_meaning(text, settings, stored)
+    if isinstance(folder, ReportPath):
+        return folder
     if code and settings.reach is None and is_code_path(text):
         return CodePath(text)
-    if reports:
-        return ReportFolder(folder, reports)
+    if folder is not None:
+        return folder
     if settings.reach is not None:
         text = settings.reach.locate(text)
         settings.reach.check(text)
@@ -105,21 +101,41 @@ def find_meaning(
         return ReportPath(text)
     if place := _run_at_path(text, settings):
         return place
-    is_path = "/" in text or text in (".", "..")
-    if is_path and settings.reach is None and os.path.isdir(text):
+    looks_like_path = "/" in text or text in (".", "..")
+    if looks_like_path and settings.reach is None and os.path.isdir(text):
         return ReportFolder(text, ())
-    return ReportPath(text) if is_path or (os.path.isfile(text) and not is_code_path(text)) else RunName(text)
+    is_path = looks_like_path or (os.path.isfile(text) and not is_code_path(text))
+    return ReportPath(text) if is_path else RunName(text)
+
+
+def _folder_meaning(
+    text: str, settings: Settings, stored: Callable[[], RunStore] | None
+) -> ReportPath | ReportFolder | None:
+    """Returns the one report in a folder, or the folder if it holds several; None of any other text, and of a run that is `stored`."""
+    may_be_folder = not ("\0" in text or text.isdecimal() or text.endswith(REPORT_SUFFIXES) or is_url(text))
+    folder, reports = _reports_in(text, settings) if may_be_folder else (text, ())
+    if reports and "/" not in text:
+        store = (stored or settings.open_store)()
+        if any(run_id.name == text for run_id in store.ids()):
+            return None
+    if len(reports) == 1:
+        return ReportPath(reports[0])
+    return ReportFolder(folder, reports) if reports else None
 
 
 def recordings_in(text: str, settings: Settings) -> list[str]:
-    """Returns the reports in a folder; of any other text itself."""
+    """Returns the reports in a folder, by names that whoever wrote the text may use; of any other text itself."""
     match find_meaning(text, settings):
         case ReportFolder(_, reports) if reports:
-            return list(reports)
-        case ReportPath(path):
-            return [path]
+            return [_name_of(report, settings) for report in reports]
+        case ReportPath(path) if path.endswith(REPORT_SUFFIXES) and not text.endswith(REPORT_SUFFIXES):
+            return [_name_of(path, settings)]
         case _:
             return [text]
+
+
+def _name_of(report: str, settings: Settings) -> str:
+    return report if settings.reach is None else settings.reach.name_of(Path(report))
 
 
 def _reports_in(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:

@@ -75,7 +75,7 @@ def collect(
             "--kernel-name",
             "-k",
             metavar="REGEX",
-            help="Profile only the program's kernels whose names match; case counts.",
+            help="Profile only the program's kernels whose names match this regular expression of ncu; case counts.",
         ),
     ] = None,
     launch_skip: Annotated[

@@ -58,8 +58,12 @@ def program_target(
 ) -> Target:
     """Returns a program as a target; without a `recording` it is not profiled, and all its launches are timed.
 
+    Its kernels are chosen by ncu's regular expression; users of ncu write `regex:` before it.
+
     Nobody knows how many launches it makes: without --launches, up to five are profiled and one is enough.
     """
+    if regex is not None:
+        regex = regex.removeprefix("regex:")
     limit = launches if launches is not None or recording is None or recording.of_ranges else LAUNCHES
     return Target(
         name=name or name_of_program(program),

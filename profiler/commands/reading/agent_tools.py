@@ -39,7 +39,7 @@ share of the time, or by its change. Ask for one with its `kernel_name`. Each of
 Where the first would save less than 40 %, weigh the first three: it is often not the one to change.
 Duration decides: a utilisation that went up is `changed`, neither better nor worse. `unclear` means that the launches \
 cannot decide it, and `reason` says why. Quote figures with their interval.
-Answers hold the most important 8 KB with numbers of six digits, and `left_out` counts the rest: an absent list was cut, and is not empty; `full` gives all of it, \
+Answers hold the most important 8 KB, with numbers of six digits. `left_out` counts what was cut: a list that it names is not all, even where it is absent or empty. `full` gives everything, \
 which may be a hundred times as much, and `brief` only the headline with what to doubt. The remedy of an error may name an option of the command line: `--kernel-name` is \
 the argument `kernel_name`."""
 

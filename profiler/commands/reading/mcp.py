@@ -214,7 +214,7 @@ Repeat this loop. Change one thing at a time, so that each difference has one re
    `ncu --set full --import-source yes --nvtx --launch-count 5 -o before PROGRAM` for any program. Compile with
    `-lineinfo`. One launch decides nothing: if the program launches the kernel once, record it in several processes with
    `prof collect --processes 5 --name before -- PROGRAM`, which stores the run `before`. If several kernels are launched,
-   choose the one to work on with `--kernel-name regex:NAME` (`--kernel-name NAME` of `prof collect`).
+   choose the one to work on with `--kernel-name regex:NAME`, which both take.
 2. **Read the cause.** `prof show before.ncu-rep --format json`. Read `headline` first: `what`, `why` and `next`. Of several
    kernels, `index` lists all by their share of the time: work on the first, and choose it with `-k NAME`. Each of its
    `causes` has `where` (file and line), `try` (what to change) and `saves_pct` (`expected` and `at_most`, in percent of

@@ -273,7 +273,9 @@ class Collection:
             extracted = outcome(future, request.report)
         except (MetricsMissing, ReportDamaged) as error:
             self.pending.discard()  # the next call would fail with these reports too
-            command = typed_command(self.target, self.plan.device.ncu, self.plan.recording)
+            command = typed_command(
+                self.target, self.plan.device.ncu, self.plan.recording, self.target.report_name()
+            )
             raise error.changed(details=[*error.details, *command_details(command)]) from None
         assert isinstance(extracted, Manifest)  # the request names no hash that is stored already
         staging.commit(request.folder, extracted.run_id)

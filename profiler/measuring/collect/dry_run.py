@@ -52,7 +52,8 @@ def dry_run_lines(plan: CollectPlan, targets: Sequence[Target]) -> Iterator[str]
         steps, key=lambda one: (one[1].what != "verify", one[1].process, order[one[1].what])
     ):
         reports[target.name] += step.what == "profile"
-        yield _folded(_words(plan, target, step, reports[target.name]))
+        report = target.report_name(reports[target.name])  # of any size, and of any process
+        yield _folded(_words(plan, target, step, report))
 
 
 def _folded(command: Iterable[str]) -> str:
@@ -78,7 +79,7 @@ def _pieces(command: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield from (("", other) for other in others)
 
 
-def _words(plan: CollectPlan, target: Target, step: CollectStep, report: int) -> list[str]:
+def _words(plan: CollectPlan, target: Target, step: CollectStep, report: str) -> list[str]:
     job = target.job
     if job is None or step.what == "profile":
         return typed_command(target, plan.device.ncu, plan.recording, report)

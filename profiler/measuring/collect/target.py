@@ -61,6 +61,10 @@ class Target:
         """Returns the program's words as text: bytes that are not valid text become escapes."""
         return tuple(os.fsencode(word).decode(errors="backslashreplace") for word in self.program)
 
+    def report_name(self, number: int = 1) -> str:
+        """Returns what its report is called; from the second on they are numbered, so that none replaces another."""
+        return f"{self.name}.ncu-rep" if number == 1 else f"{self.name}.{number}.ncu-rep"
+
     @property
     def is_profiled(self) -> bool:
         return self.job is None or self.job.kernel.is_profiled
@@ -121,13 +125,9 @@ def _moved(job: RungJob, scratch: Path) -> RungJob | None:
     return relocate_job(job, files, scratch)
 
 
-def typed_command(target: Target, ncu: Ncu, recording: NcuOptions, number: int = 1) -> list[str]:
-    """Returns the same command as a user would type it in the program's own folder.
-
-    Reports of one name are numbered, so that the second does not replace the first.
-    """
+def typed_command(target: Target, ncu: Ncu, recording: NcuOptions, export: str) -> list[str]:
+    """Returns the same command as a user would type it in the program's own folder, which writes the report `export` there."""
     program = program_command(target.job, "profile") if target.job is not None else list(target.program)
-    export = f"{target.name}.ncu-rep" if number == 1 else f"{target.name}.{number}.ncu-rep"
     return ncu_command(ncu.path, recording, target.selection, export, program)
 
 

@@ -80,6 +80,13 @@ def collect_on_fleet(
 
 
 @dataclass(frozen=True)
+class _Lost:
+    """What a driver says of its worker. A `WorkerLost` that anybody else reports ends the collection like any error."""
+
+    error: WorkerLost
+
+
+@dataclass(frozen=True)
 class _Shared:
     """What the caller's thread and all others share: each part may be used by several threads at once."""
 
@@ -91,8 +98,8 @@ class _Shared:
     staging: Staging
     sandbox: Sandbox
     finishing: ThreadPoolExecutor
-    # An outcome; a worker that is lost; or any other error, which ends the whole collection.
-    results: SimpleQueue[CollectOutcome | BaseException] = field(default_factory=SimpleQueue)
+    # An outcome; a worker that is lost; or an error, which ends the whole collection.
+    results: SimpleQueue[CollectOutcome | _Lost | BaseException] = field(default_factory=SimpleQueue)
     _unfit: set[str] = field(default_factory=set)  # hosts that cannot measure
     _lock: Lock = field(default_factory=Lock)
 
@@ -126,8 +133,8 @@ class _FleetCollection:
                     alone_since = None
             with suppress(Empty):
                 match self._shared.results.get(timeout=_LOOK_S):
-                    case WorkerLost() as loss:
-                        self._last_loss = loss
+                    case _Lost(error):
+                        self._last_loss = error
                     case BaseException() as error:
                         raise error
                     case outcome:
@@ -171,7 +178,7 @@ class _Driver(Thread):
         try:
             self._measure_groups()
         except WorkerLost as error:
-            shared.results.put(error)
+            shared.results.put(_Lost(error))
             if not shared.groups.is_closed:
                 wait = f"its unfinished kernels wait {RETURN_S:g} s for its GPU to come back"
                 shared.observer.note(f"lost        {error.message}; {wait}")

@@ -87,7 +87,7 @@ class LocalDevice:
         target, report = order.target, scratch / REPORT_FILE
         words, folder = prepare(target, self.ncu, order.recording, scratch, order.cwd)
         # Errors show this command: the scratch folder no longer exists when somebody tries it by hand.
-        typed = tuple(typed_command(target, self.ncu, order.recording))
+        typed = tuple(typed_command(target, self.ncu, order.recording, target.report_name()))
         transcript = Transcript()
 
         def hear(piece: str) -> None:

@@ -16,7 +16,7 @@ from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
 from profiler.present.documents.parts.causes import headline_blocks
 from profiler.present.documents.parts.memory import width_text
-from profiler.present.documents.parts.recording import WHICH_MEDIAN
+from profiler.present.documents.parts.recording import WHICH_TIME
 from profiler.text import first_of
 
 _WORK_STAYS = 100  # stays longer than any counter in a narrow window
@@ -162,7 +162,7 @@ def _ladder_notes(finding: ladder.LadderFinding, reference: int | None) -> list[
             "time: without the profiler; * marks a time under the profiler, where no other is stored"
         )
     if any(rung.speedup and rung.speedup.basis == "unprofiled" for rung in rungs):
-        notes.append(f"time: {WHICH_MEDIAN}")
+        notes.append(f"time: {WHICH_TIME}")
     notes += _reference_notes(finding, reference)
     has_work = any((rung.gflops, rung.gbytes_per_s) != (None, None) for rung in rungs)
     if not has_work and not finding.workload:

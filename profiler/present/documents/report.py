@@ -29,7 +29,7 @@ from profiler.present.documents.comparison import claim_text, comparison_documen
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.documents.parts.causes import headline_blocks, why_and_next
 from profiler.present.documents.parts.code_rows import LoopSource, source_code
-from profiler.present.documents.parts.recording import WHICH_MEDIAN, timing_facts
+from profiler.present.documents.parts.recording import WHICH_MEDIAN, WHICH_TIME, timing_facts
 from profiler.present.documents.recording import (
     origin_section,
     parts_of_kernel,
@@ -118,7 +118,7 @@ def _notes_on(
     elif unrelated:
         yield _ALL_UNRELATED.format(first_of([" and ".join(two) for two in unrelated], _MOST_UNRELATED, "; "))
     if any(map(_is_timed_alone, pairs)):
-        yield f"time: {WHICH_MEDIAN}"
+        yield f"time: {WHICH_TIME}"
     names = {one.anchor: one.name for one in kernels}
     for pair in pairs:
         if pair.refused:
@@ -179,7 +179,7 @@ class _Recordings:
             entry.share_pct if entry else None,
             sheet.total_ns if sheet and self.are_repeated else None,
             likely_saves_ns(sheet) if sheet else None,
-            (found.timing.timing.median_ns if found.timing else alone) or None,
+            (found.timing.timing.typical_ns if found.timing else alone) or None,
             took if has_counters else None,
             step,
             sheet.causes[0].cause if sheet and sheet.causes else "",

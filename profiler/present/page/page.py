@@ -28,7 +28,7 @@ from profiler.present.documents.report import (
 )
 from profiler.present.render.html import Picture, document_html, facts_html
 from profiler.store.runs.manifest import Manifest
-from profiler.text import printable, shortened
+from profiler.text import date_of, printable, shortened
 
 if TYPE_CHECKING:
     from profiler.present.page.drawing import Drawing, Look
@@ -37,7 +37,6 @@ SIGNATURE = '<meta name="generator" content="prof">'  # at the start of each pag
 _TEMPLATES = Path(__file__).parent / "templates"
 _NAME_WIDTH = 160
 _NAVIGATED_WIDTH, _MOST_NAMED = 20, 24
-_DAY = len("2026-01-31")
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def _names(kernels: Iterable[KernelFindings]) -> Iterator[View]:
 
 def _facts(manifests: Sequence[Manifest]) -> Facts:
     """Returns the facts that hold for the whole page."""
-    days = sorted({one.recorded[:_DAY] for one in manifests})
+    days = sorted({date_of(one.recorded) for one in manifests})
     facts = [
         ("ladder", _shared([one.ladder or "" for one in manifests])),
         ("GPU", _shared([", ".join(one.gpus) for one in manifests])),

@@ -142,7 +142,7 @@ def test_a_script_that_names_all_its_files_is_profiled_from_a_neutral_folder(tmp
         "made/step.py": "step.py",
         "common/step_base.py": "../common/step_base.py",
     }
-    typed = typed_command(target, NCU, DEFAULT)
+    typed = typed_command(target, NCU, DEFAULT, target.report_name())
     assert typed[typed.index("python3") + 1] == str(tmp_path / "home/jane/kernels/made/07_eager.py")
 
 
@@ -191,7 +191,7 @@ def test_any_program_keeps_its_folder_and_its_words(tmp_path, monkeypatch):
 
 
 def test_the_command_to_type_names_no_scratch_folder(rung):
-    words = typed_command(rung, NCU, DEFAULT)
+    words = typed_command(rung, NCU, DEFAULT, rung.report_name())
     assert words[words.index("--export") + 1 :][:2] == ["made-6.ncu-rep", str(rung.job.binary)]
 
 

@@ -253,6 +253,19 @@ class Successors(HostFleet):
 
 
 @pytest.mark.slow
+def test_what_a_commit_reports_as_lost_ends_the_collection_instead_of_waiting_for_its_outcome(
+    collecting, spread, fleet, monkeypatch
+):
+    """Only the driver of a worker gives the kernels back that are unfinished."""
+
+    def fail(*_):
+        raise WorkerLost("lost while it was committed")
+
+    monkeypatch.setattr(assign.Turns, "finish", fail)
+    with pytest.raises(WorkerLost, match="while it was committed"):
+        spread(fleet(1), groups_of([collecting.rung(1)]))
+
+
 def test_the_unfinished_kernels_of_a_lost_worker_start_over_on_another_gpu(collecting, spread, fleet):
     """Kernels that are compared with each other still stay on one GPU."""
     group = [collecting.rung(1), collecting.rung(2)]

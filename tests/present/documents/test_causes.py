@@ -435,13 +435,13 @@ def test_how_sure_the_first_cause_is_stands_below_the_causes():
 def test_where_it_is_not_known_how_sure_the_first_cause_is_the_reason_is_said():
     first = CAUSES_FOUND[0]
     reasons = {
-        first.cause: "only with recordings that hold what is missing here",
-        "at-memory-bandwidth": "with too few kernels that have nothing to gain",
-        "unoptimised-code": "with too few kernels that were compiled for debugging",
+        first.cause: "the tests used only recordings that hold what this one lacks",
+        "at-memory-bandwidth": "too few kernels with nothing to gain were tested",
+        "unoptimised-code": "too few kernels that were compiled for debugging were tested",
     }
     for cause, reason in reasons.items():
         said = flat_text(sureness_blocks([replace(first, cause=cause)], None))
-        assert said == f"How sure: not known. Tests were made {reason}."
+        assert said == f"How sure: not known, because {reason}."
     assert sureness_blocks([], None) == []
 
 

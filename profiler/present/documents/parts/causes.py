@@ -24,7 +24,7 @@ from profiler.catalog.causes import GENERAL, UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
-from profiler.text import is_cupy_source, listed, saving, whole_percent
+from profiler.text import date_of, is_cupy_source, listed, saving, whole_percent
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
@@ -120,7 +120,7 @@ def sureness_blocks(causes: Sequence[Cause], sureness: Sureness | None) -> Secti
     if not causes:
         return []
     if sureness is None:
-        return [Text(f"How sure: not known. Tests were made {_only_with(causes[0])}.")]
+        return [Text(f"How sure: not known, because {_why_not_known(causes[0])}.")]
     first, three = sureness.right_first_pct, sureness.among_three_pct
     advice = " Look at the first three before you change anything." if first < _SURE_PCT else ""
     named = f"answers like this one named the right cause first in {_in_words(first)} of 100"
@@ -128,12 +128,12 @@ def sureness_blocks(causes: Sequence[Cause], sureness: Sureness | None) -> Secti
     return [Text(f"How sure: in tests with kernels that prof had not seen, {named}, {among}{advice}")]
 
 
-def _only_with(first: Cause) -> str:
+def _why_not_known(first: Cause) -> str:
     if first.is_ceiling:
-        return "with too few kernels that have nothing to gain"
+        return "too few kernels with nothing to gain were tested"
     if first.cause == UNOPTIMISED:
-        return "with too few kernels that were compiled for debugging"
-    return "only with recordings that hold what is missing here"
+        return "too few kernels that were compiled for debugging were tested"
+    return "the tests used only recordings that hold what this one lacks"
 
 
 def _in_words(percent: float) -> str:
@@ -205,7 +205,7 @@ def _not_recorded(
     if unseen:
         how = "" if said and said.tells_how_to_record else f". {what_records_source()}."
         if fuller is not None:
-            how = f". `prof show {fuller.name}`, recorded {fuller.recorded[: len('YYYY-MM-DD')]}, has it."
+            how = f". `prof show {fuller.name}`, recorded {date_of(fuller.recorded)}, has it."
         blocks.append(Caution(f"not recorded: {'; '.join(unseen)}{how}"))
     return blocks
 

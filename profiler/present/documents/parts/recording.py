@@ -187,10 +187,9 @@ def metrics_table(
     return Table(columns, rows)
 
 
-# Says beside the times of a headline what a time without the profiler is.
-WHICH_MEDIAN = (
-    "the median of all repeats; a ratio is of means over processes, so that its last digit may differ"
-)
+# What a time without the profiler is, in a headline or beside a ratio, and in a table of medians.
+WHICH_TIME = "the mean over processes of the medians of their repeats"
+WHICH_MEDIAN = f"of all repeats; the headline compares {WHICH_TIME}"
 USEFUL_BYTES = "counting only the bytes that the task has to move"  # as its ladder or its user declares them
 _STEADY_MHZ = 15.0  # one step of the clock
 
