@@ -7,7 +7,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
-from profiler.analyse.causes.cause import Cause, Savings
+from profiler.analyse.causes.cause import Cause, CodePlace, Savings
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.ceilings import detect_ceilings
 from profiler.analyse.causes.order import in_order
@@ -47,13 +47,28 @@ def test_of_two_causes_of_one_kind_the_one_that_saves_more_comes_first(both):
     assert in_order([less, more]) == [more, less]
 
 
+def loads(name, saves, line):
+    return Cause(name, "Why.", "Try.", Savings(saves, 100.0), [CodePlace("LDG", 16, 100.0, "a.cu", line)], {})
+
+
 @pytest.mark.parametrize(
-    ("apart", "first"),
-    [(39.9, "redundant-global-loads"), (40.1, "uncoalesced-loads"), (50.1, "uncoalesced-loads")],
+    ("apart", "line", "is_first"),
+    [(40.0, 7, True), (39.9, 7, False), (40.0, 8, False), (50.1, 8, True)],
 )
-def test_loads_are_put_side_by_side_before_what_they_bring_is_kept_if_that_saves_nearly_as_much(apart, first):
-    both = [cause("redundant-global-loads", 50.0), cause("uncoalesced-loads", apart)]
-    assert names(in_order(both))[0] == first
+def test_loads_are_put_side_by_side_before_they_are_kept_if_that_saves_nearly_as_much(apart, line, is_first):
+    causes = in_order([loads("redundant-global-loads", 50.0, 7), loads("uncoalesced-loads", apart, line)])
+    assert (names(causes)[0] == "uncoalesced-loads") == is_first
+    said = "uncoalesced-loads comes before redundant-global-loads, which saves more"
+    assert (said in str(cause_blocks(causes, []))) == (is_first and apart < 50)
+
+
+def test_what_saves_more_than_loads_that_lie_apart_stays_before_them():
+    both = [loads("redundant-global-loads", 50.0, 7), loads("uncoalesced-loads", 40.0, 7)]
+    assert names(in_order([*both, cause("bank-conflicts", 45.0)])) == [
+        "redundant-global-loads",
+        "bank-conflicts",
+        "uncoalesced-loads",
+    ]
 
 
 def test_a_ceiling_comes_before_all_causes():

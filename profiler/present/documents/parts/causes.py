@@ -6,6 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 
 from profiler.analyse.causes.cause import Cause, FullerRun, Headline
@@ -19,6 +20,7 @@ from profiler.analyse.causes.headline import (
     name_and_place,
     place_text,
 )
+from profiler.analyse.causes.order import is_first_step
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import GENERAL, UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness
@@ -30,6 +32,7 @@ _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
 _ORDER = "{} {} below causes that save less: what holds for most kernels was less often the right cause."
+_FIRST_STEP = "{} comes before {}, which saves more: a block has to load side by side what it keeps."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
@@ -176,7 +179,7 @@ def _least_saved(causes: Iterable[Cause]) -> float:
 
 
 def _why_later(causes: Sequence[Cause]) -> list[str]:
-    """Returns why a general cause that saves more stands behind a specific one, where one does."""
+    """Returns why a cause that saves more stands behind another, where one does."""
     least, later = math.inf, []
     for one in causes:
         saves = round(one.saves_pct.expected)
@@ -184,7 +187,14 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
             later.append(one.cause)
         elif one.cause not in GENERAL and not one.is_ceiling:
             least = min(least, saves)
-    return [_ORDER.format(listed(later), "is listed" if len(later) == 1 else "are listed")] if later else []
+    said = [
+        _FIRST_STEP.format(one.cause, other.cause)
+        for one, other in pairwise(causes)
+        if is_first_step(one, other)
+    ]
+    if later:
+        said.append(_ORDER.format(listed(later), "is listed" if len(later) == 1 else "are listed"))
+    return said
 
 
 def _not_recorded(
