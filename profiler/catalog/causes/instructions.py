@@ -51,7 +51,7 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         what="Counting, comparing and branching take a large part of a loop.",
         detected=(
             "The part of the instructions of hot loops that only keep them going, from an eighth on: the branch back, its test, counters, and "
-            "the next addresses."
+            "the next addresses; or turns in which a branch passes the body by, where nothing is left that could change that."
         ),
         example="A loop of one multiply-add with `#pragma unroll 1`.",
         remedy="Unroll the loop, so that one test and branch serve several elements.",

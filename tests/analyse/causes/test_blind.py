@@ -34,6 +34,8 @@ def test_the_first_cause_that_the_label_has_is_scored():
         (idle_lanes(42), "yes"),
         (idle_lanes(43), "no"),
         (idle_lanes(40, "/usr/include/walk.cuh"), "no"),
+        (idle_lanes(41, "<CuPy source>"), "yes"),  # of the string that the file has
+        (idle_lanes(43, "<CuPy source>"), "no"),
         (FIRST, "no"),
     ],
 )

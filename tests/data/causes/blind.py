@@ -4,8 +4,8 @@
 A blind test holds kernels of other people that nobody who works on the diagnosis has seen. FOLDER has
 
     pairs.toml       the pairs, labelled before anything ran: [[pair]] with `name`, `file`, `cause` (the answers that are right),
-                     `lines` (of the file, that a right answer points at; none where the cause is one of the whole kernel), `source`
-                     (who wrote it), and `two_versions_of_authors` (whether they wrote both versions)
+                     `lines` (of the file, or of a string that CuPy compiles, that a right answer points at; none where the cause is
+                     one of the whole kernel), `source` (who wrote it), and `two_versions_of_authors` (whether they wrote both)
     times.csv        what each version takes without the profiler: pair,before_us,after_us,verified
     reports/         NAME.ncu-rep, of the version before the change
 
@@ -29,6 +29,7 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2]))
 from profiler.catalog.causes.sureness import COLUMNS as COUNTED, RECORD, Answers, band_of  # noqa: E402
+from profiler.text import is_cupy_source  # noqa: E402
 
 SCORED = HERE / "blind_pairs.csv"
 WORTH_A_PAIR = 10.0  # percent that the change saves
@@ -102,7 +103,7 @@ def judge(pair: dict[str, Any], causes: list[dict[str, Any]]) -> dict[str, Any]:
         at = [
             place["line"]
             for place in (found or {}).get("where", ())
-            if place.get("line") and Path(place.get("file") or "").name == Path(pair["file"]).name
+            if place.get("line") and _is_in(place.get("file") or "", pair["file"])
         ]
         row["line_is_right"] = _word(any(abs(line - right) <= NEAR for line in at for right in pair["lines"]))
     return (
@@ -110,6 +111,11 @@ def judge(pair: dict[str, Any], causes: list[dict[str, Any]]) -> dict[str, Any]:
         | {"rank": rank}
         | ({key: found["saves_pct"][key] for key in ("expected", "at_most")} if found else {})
     )
+
+
+def _is_in(place: str, file: str) -> bool:
+    """Returns whether a place is in a pair's file; code that CuPy compiles is a string in it."""
+    return Path(place).name == Path(file).name or is_cupy_source(place)
 
 
 def _word(is_so: bool) -> str:

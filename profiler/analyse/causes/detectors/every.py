@@ -21,6 +21,7 @@ from profiler.analyse.causes.detectors.idle_lanes import (
 )
 from profiler.analyse.causes.detectors.instructions import (
     compilation,
+    empty_turns,
     idioms,
     integer_overhead,
     loops,
@@ -68,6 +69,7 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_instructions.detect_computed_by_all,
     random_numbers.detect_unused_numbers,
     loops.detect_loop_overhead,
+    empty_turns.detect_empty_turns,
     sums_across_threads.detect_sums_across_threads,
     number_types.detect_conversions,
     number_types.detect_fp64,

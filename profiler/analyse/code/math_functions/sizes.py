@@ -100,7 +100,7 @@ _WITH_TERMS = frozenset({"FFMA", "FMUL"})
 
 def size_of(instruction: Instruction) -> Size | None:
     """Returns what an instruction adds to the size of the function that it belongs to; None for most."""
-    if instruction.name in _SCALES and _OF_A_NORM in instruction.operands:
+    if scales_norm(instruction):
         return _SCALED
     if instruction.name in _ADDS:
         return _size_of_tested(instruction)
@@ -109,6 +109,11 @@ def size_of(instruction: Instruction) -> Size | None:
     if instruction.name == "MUFU":
         return _BY_UNIT.get(".".join(instruction.opcode.split(".")[:2]))
     return _BY_UNIT.get(instruction.name)
+
+
+def scales_norm(instruction: Instruction) -> bool:
+    """Returns whether an instruction scales the numbers whose squares hypotf or norm3df adds up, for one instruction of each evaluation."""
+    return instruction.name in _SCALES and _OF_A_NORM in instruction.operands
 
 
 def is_tested(instruction: Instruction) -> bool:

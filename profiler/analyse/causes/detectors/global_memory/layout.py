@@ -82,16 +82,19 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             }
             | ({"bytes_apart": apart} if apart else {}),
             at_most=at_most,
-            regrouped=_spared_on_the_way(evidence),
+            regrouped=_spared_on_the_way(evidence, mended),
             includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
             in_triton=_advice_in_triton(evidence, name, sites, by_data[kind]),
         )
 
 
-def _spared_on_the_way(evidence: Evidence) -> Mapping[str, float]:
-    """Returns the part of each unit's work that may go where the lanes take other elements: their idle places, and the sums over lanes, if each adds up a result of its own."""
+def _spared_on_the_way(evidence: Evidence, sites: Sequence[Site]) -> Mapping[str, float]:
+    """Returns the part of each unit's work that may go where the lanes take other elements: their idle places, the addresses of these accesses,
+    which are others then, and the sums over lanes, if each adds up a result of its own."""
     idle = Effect(evidence.without_idle_lanes())
-    return combine([idle, evidence.without(dict.fromkeys(find_in_trees(evidence), 1.0))]).resources
+    addresses = {site for site in find_address_work(evidence, sites) if site.kind == "integer"}
+    spared = dict.fromkeys(addresses | find_in_trees(evidence), 1.0)
+    return combine([idle, evidence.without(spared)]).resources
 
 
 def _unused(sites: Iterable[Site]) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.math_functions.lasting import lasting_function
-from profiler.analyse.code.math_functions.sizes import FAST_DIVISION, FAST_POWER, Size, size_of
+from profiler.analyse.code.math_functions.sizes import FAST_DIVISION, FAST_POWER, Size, scales_norm, size_of
 
 _WITH_FAST_FORM = (
     "Use the fast forms (`__expf`, `__logf`, `__sinf`, `__fdividef`, `rsqrtf`, or `-use_fast_math`), multiply instead of dividing and of "
@@ -16,7 +16,7 @@ WITHOUT_FAST_FORM = (
     "Evaluate a polynomial of your own with as many terms as the result needs (half of the terms give half of the digits), evaluate it less "
     "often, or look values up."
 )
-
+_WITHOUT_SCALES = " Where no square overflows, write hypot as `sqrt(x * x + y * y)`, and norm3d alike."
 
 _TRITON_SAYS = {
     ", or `-use_fast_math`": "",
@@ -46,6 +46,8 @@ def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Siz
         return names, WITHOUT_FAST_FORM, WITHOUT_FAST_FORM
     formulas = sorted({f"{one.name} as `{one.formula}`" for one in lasting if one.formula})
     written = f" Where it is precise enough, write {' and '.join(formulas)}." if formulas else ""
+    if any(part and scales_norm(site.instruction) for site, part in spared.items()):
+        written += _WITHOUT_SCALES
     forms = _find_forms(spared, dropped)
     advice = in_triton = _with_fast_forms(forms)
     for in_cuda, instead in _TRITON_SAYS.items():

@@ -15,7 +15,7 @@ from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loads whose address does not change in the loop: of the thread's own value, or of one that never changes.
+    """Names loads whose address does not change in the loop: of the thread's own value, which others may load too, or of one that never changes.
 
     Those of a tree go with its barriers.
     """
@@ -44,10 +44,12 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
         unseen = {site: has_fixed_address(evidence, site) for site in stores if site in owned}
         yield Candidate(
             "redundant-shared-accesses",
-            "In every iteration, a loop loads what the same thread stored in shared memory in the iteration before."
+            "In every iteration, a loop loads from shared memory what the same thread stored there."
             if own
             else "A loop loads the same place in shared memory in every iteration.",
-            "Keep the value in a register while the loop runs.",
+            "Keep the value in a register while the loop runs, and store it in each turn only if other threads load it."
+            if own
+            else "Keep the value in a register while the loop runs.",
             evidence.without(loads | unseen if own else loads),
             {site: site.executed for site in loads},
         )

@@ -124,27 +124,36 @@ def _held(evidence: Evidence, site: Site, register: str, steps: int) -> Between:
 
 
 def find_owned(evidence: Evidence, loop: Loop) -> list[Site]:
-    """Returns the loads and stores of a loop at a place that stays, and to which only the same thread comes in this loop, barriers or not."""
+    """Returns the accesses of a loop at a place that stays for which a register would do, barriers or not.
+
+    They are loads from a place where only the same thread stores in this loop, whoever else loads from there; and the stores there, if
+    nobody else does.
+    """
     accesses = [site for site in evidence.inside(loop) if site.kind == "shared load" or site.stores_in_shared]
     together: dict[frozenset[str], list[Site]] = {}
     for site in accesses:
         together.setdefault(address_registers(site.instruction), []).append(site)
     found: list[Site] = []
     for some in together.values():
-        loaded, stored = (
-            {address_of(site) for site in some if site.kind == kind}
-            for kind in ("shared load", "shared store")
-        )
-        others = [site for site in accesses if site not in some]
-        if (
-            loaded & stored
-            and all(site.kind in ("shared load", "shared store") for site in some)
-            and all(has_fixed_address(evidence, site) > 0 for site in some)
-            and _are_apart_in_threads(evidence, some)
-            and all(is_apart(evidence, site, others) for site in some)
+        if any(
+            site.kind not in ("shared load", "shared store") or not has_fixed_address(evidence, site)
+            for site in some
         ):
-            found += (site for site in some if address_of(site) in loaded & stored)
+            continue
+        stores = [site for site in some if site.stores_in_shared]
+        stored = {address_of(site) for site in stores}
+        own = [site for site in some if not site.stores_in_shared and address_of(site) in stored]
+        others = [site for site in accesses if site not in some]
+        if own and _are_its_own(evidence, [*own, *stores], [one for one in others if one.stores_in_shared]):
+            found += own
+            if _are_its_own(evidence, some, others):
+                found += (site for site in stores if address_of(site) in set(map(address_of, own)))
     return found
+
+
+def _are_its_own(evidence: Evidence, some: Sequence[Site], others: Sequence[Site]) -> bool:
+    """Returns whether only one thread comes to each of the places of some accesses from the same registers on, by these or by others."""
+    return _are_apart_in_threads(evidence, some) and all(is_apart(evidence, one, others) for one in some)
 
 
 def _are_apart_in_threads(evidence: Evidence, some: Sequence[Site]) -> bool:

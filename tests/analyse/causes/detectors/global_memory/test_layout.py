@@ -41,6 +41,15 @@ def test_sectors_that_l1_holds_are_no_traffic_to_l2_and_nothing_that_warps_wait_
     assert effect.resources["l1"] == pytest.approx(11 / 12)  # which looks up twelve lines instead of one
 
 
+@pytest.mark.parametrize(("made", "spared"), [("R2", 1 / 4), ("R8", 0.0)])
+def test_no_bound_counts_the_addresses_of_accesses_that_will_have_others(made, spared):
+    """What is computed for the results stays."""
+    lines = (f"IMAD {made}, R6, R7, R2", LOAD, "FADD R5, R5, R4", "EXIT")
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts={1: APART}, busy={"issue": 0.4}))
+    assert candidate.regrouped.get("issue", 0.0) == pytest.approx(spared)
+    assert "issue" not in candidate.effect.resources  # which may also need as many addresses
+
+
 def test_stores_that_lie_apart_are_named_apart_from_loads():
     facts = {"sectors": 3200.0, "ideal_sectors": 400.0}
     evidence = evidence_of("STG.E [R2.64], R4", "EXIT", facts={0: facts})

@@ -188,3 +188,11 @@ def test_a_division_by_what_its_loop_does_not_change_is_a_product_with_the_recip
     lines = (*DIVISION, *turn)
     candidate = found_in(*lines, of_function=len(DIVISION))
     assert candidate.effect.resources["issue"] * len(lines) == pytest.approx(spared)
+
+
+@pytest.mark.parametrize(("scaling", "said"), [("0x7e800000", True), ("0x7f800000", False)])
+def test_a_norm_whose_squares_do_not_overflow_is_the_root_of_a_sum(scaling, said):
+    """hypotf scales its numbers first, which `-use_fast_math` leaves as it is."""
+    norm = (f"IADD3 R14, -R16, {scaling}, RZ", *ROOT, "FMUL R9, R16, R8", "STG.E [R10.64], R9")
+    candidate = found_in(*norm, of_function=len(norm))
+    assert ("write hypot as `sqrt(x * x + y * y)`" in candidate.advice) == said

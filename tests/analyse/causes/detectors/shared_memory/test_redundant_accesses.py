@@ -1,5 +1,6 @@
 """Values in shared memory that could stay in registers."""
 
+import pytest
 from made_evidence import LOOP, evidence_of, names
 
 from profiler.analyse.causes.detectors.shared_memory import redundant_accesses
@@ -27,3 +28,15 @@ def test_a_place_in_shared_memory_that_other_threads_store_in_too_is_no_register
     assert names(redundant_accesses.detect_redundant_shared, evidence_of(*lines[:3], lines[4])) == [
         "redundant-shared-accesses"
     ]
+
+
+@pytest.mark.parametrize(("others", "named"), [("LDS R10, [R23+-0x4]", True), ("STS [R23+-0x4], R10", False)])
+def test_a_thread_need_not_load_what_it_stores_for_its_neighbour(others, named):
+    """The neighbour's store would change the value."""
+    before = ("S2R R5, SR_TID.X", "UMOV UR4, 0x400", "LEA R23, R5, UR4, 0x2")
+    inside = ("LDS R8, [R23]", "FADD R8, R8, R10", "BAR.SYNC 0x0", "STS [R23], R8", others, "BAR.SYNC 0x0", "@P0 BRA 0x30")  # fmt: skip
+    lines = [*((one, 100.0) for one in before), *((one, 800.0) for one in inside)]
+    found = list(redundant_accesses.detect_redundant_shared(evidence_of(*lines, "EXIT", block=64)))
+    assert [(one.name, [site.instruction.text for site in one.weights]) for one in found] == (
+        [("redundant-shared-accesses", ["LDS R8, [R23]"])] if named else []
+    )

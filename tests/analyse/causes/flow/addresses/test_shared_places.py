@@ -130,8 +130,14 @@ def test_several_members_of_one_thread_lie_between_those_of_others(step, found):
     [
         "ATOMS.ADD RZ, [R23], R9",
         "IADD3 R23, R23, 0x100, RZ",  # another place in the next turn
-        "LDS R10, [R23+0x4]",  # what the neighbour has
+        "STS [R23+0x4], R9",  # what the neighbour has
+        "@P1 STS [R23+-0x4], R9",
     ],
 )
-def test_a_place_that_others_need_is_not_owned(other):
+def test_a_place_where_others_store_is_not_owned(other):
     assert owned(*MEETING, *SUM, other) == []
+
+
+@pytest.mark.parametrize("load", ["LDS R10, [R23+0x4]", "@P1 LDS R10, [R23+-0x4]", "LDS R10, [UR4+0xfc]"])
+def test_where_others_only_load_a_thread_need_not_load_its_own_but_must_store_it(load):
+    assert owned(*MEETING, *SUM, load) == ["LDS R8, [R23]"]
