@@ -111,10 +111,14 @@ def _find_costly(evidence: Evidence) -> list[Site]:
 
     How long warps wait for them does not tell: a reduction keeps L2 busy, and no warp waits for it.
     """
-    sites = evidence.of("atomic", "shared atomic")
-    costly = max((evidence.of(kind) for kind in _MEMORY), key=lambda alike: _cost(evidence, alike))
-    added = _cost(evidence, sites) - _cost(evidence, costly) if len(costly) < len(sites) else 0.0
-    return costly if added < WORTH_A_CHANGE else sites
+    sites = evidence.of(*_MEMORY)
+    by_memory = [alike for kind in _MEMORY if (alike := evidence.of(kind))]
+    if len(by_memory) < 2:
+        return sites  # so it is in nearly all kernels, and costs take long to find
+    costs = [_cost(evidence, alike) for alike in by_memory]
+    most = max(costs)
+    added = _cost(evidence, sites) - most
+    return by_memory[costs.index(most)] if added < WORTH_A_CHANGE else sites
 
 
 def _cost(evidence: Evidence, sites: Sequence[Site]) -> float:
