@@ -106,7 +106,7 @@ def find_candidates(evidence: Evidence) -> dict[Candidate, float]:
     ranked = sorted(expected, key=lambda one: -expected[one])
     best = _first_of_each_cause(one for one in ranked if expected[one] >= WORTH_A_CHANGE or one.is_ceiling)
     hidden = find_hidden(evidence.model, best, expected, among=ranked)
-    return {one: expected[one] for one in _first_of_each_cause([*best, *hidden])}
+    return {one: expected[one] for one in (*best, *hidden)}
 
 
 def _first_of_each_cause(candidates: Iterable[Candidate]) -> list[Candidate]:

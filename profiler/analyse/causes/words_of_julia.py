@@ -27,7 +27,8 @@ JULIA_SAYS = {
     "at once, in up to 16 bytes (a vector type)": "as one wider element (`NTuple{4, VecElement{Float32}}`, by `reinterpret`)",
     "at once (up to 16 bytes, a vector type)": "as one wider element (`NTuple{4, VecElement{Float32}}`, by `reinterpret`)",
     "`gridDim.x * blockDim.x`": "`gridDim().x * blockDim().x`",
-    "(`__constant__`, up to 64 KB)": "(up to 64 KB)",
+    # CUDA.jl cannot declare it.
+    " Constant memory (`__constant__`, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a filter.": "",
     "exchange the roles of the indices": "let `threadIdx().x` count along the first dimension of the array, whose elements are neighbours in memory",
     "(such as a warp for each row, instead of a thread)": "(such as a warp for each column, instead of a thread)",
     "pass a tile through shared memory": "pass a tile through shared memory (`CuStaticSharedArray`)",

@@ -33,7 +33,7 @@ _KINDS = {
     _CONVERSIONS: re.compile(r"U?([FI]2[FI]P?|FRND)(\.|$)"),
 }
 _TENSOR = re.compile(r"[A-Z]*MMA\.(?:\w+\.)*?(?:(\d+)x(\d+)x(\d+)|(16|8)(8)(\d+))\b")
-_SCALAR_FMAS = {"FFMA": 1, "DFMA": 1, "FFMA2": 2, "HFMA2": 2}
+SCALAR_FMAS = {"FFMA": 1, "DFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _WARPS_OF_A_GROUP = 4
 WORD_BITS = 32
 INSTRUCTION_BYTES = 16
@@ -90,7 +90,7 @@ def is_of_group(opcode: str) -> bool:
 def family_of(opcode: str) -> str:
     """Returns one name for all opcodes that do the same job."""
     name = opcode.partition(".")[0]
-    if name in _SCALAR_FMAS or is_matrix(opcode):
+    if name in SCALAR_FMAS or is_matrix(opcode):
         return _MULTIPLY_ADDS
     return _FAMILIES.get(name, name)
 
@@ -104,7 +104,7 @@ def _fmas_in(opcode: str, text: str) -> float:
     instruction = Instruction(0, opcode, text)
     if is_matrix(opcode) and (product := tensor_product(opcode)):
         return product.multiply_adds / LANES
-    fmas = _SCALAR_FMAS.get(instruction.name, 0)
+    fmas = SCALAR_FMAS.get(instruction.name, 0)
     if not fmas or instruction.never_acts:
         return 0.0
     factors = [operand.lstrip("-|") for operand in instruction.operands[1:3]]

@@ -111,7 +111,7 @@ def use_of(text: str) -> RegisterUse:
     )
 
 
-def uses_of(code: Sequence[Instruction]) -> list[RegisterUse]:
+def uses_in(code: Sequence[Instruction]) -> list[RegisterUse]:
     """Returns what instructions that follow each other say of registers and predicates.
 
     Where a predicate may keep a load of a half or a byte from acting, compilers make zero what it gives then: `PRMT R4, RZ, 0x7610, R4`

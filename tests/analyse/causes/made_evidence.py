@@ -8,7 +8,7 @@ from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.code.code import Code, Instruction
-from profiler.analyse.code.registers import uses_of
+from profiler.analyse.code.registers import uses_in
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.profile import Profile
 from profiler.store.tables.instruction_text import opcode_of
@@ -42,7 +42,7 @@ def sites_of(code, facts=None):
     """`facts` are those of an instruction by its place in the code: `{1: {"waits": {"long_scoreboard": 9}}}`."""
     sites = []
     function = code.functions[0]
-    for place, (instruction, use) in enumerate(zip(function, uses_of(function), strict=True)):
+    for place, (instruction, use) in enumerate(zip(function, uses_in(function), strict=True)):
         sites.append(Site(instruction, 0, place, use))
         for name, value in (facts or {}).get(place, {}).items():
             setattr(sites[-1], name, value)

@@ -152,6 +152,22 @@ def test_what_is_full_of_launching_blocks_hides_what_else_is_nearly_full(launchi
 
 
 @pytest.mark.parametrize(
+    ("second", "hidden"),
+    [("narrow-accesses", "narrow-accesses"), ("too-little-work-a-thread", "bank-conflicts")],
+)
+def test_only_what_is_named_takes_from_what_another_change_would_add(second, hidden):
+    """Both spare as much of L1, so that either adds nothing to the other. Of a cause that is named already, the second is not named."""
+    fewer_blocks = Candidate("too-little-work-a-thread", "Why.", "Change.", Effect({"launch": 0.8}))
+    other = Candidate(second, "Why.", "Change.", Effect({"l1": 0.8}))
+    wide = Candidate("bank-conflicts", "Why.", "Change.", Effect({"l1": 0.8}))
+    places = Places(empty=0.3, launching=0.99)
+    evidence = evidence_of("EXIT", busy={"l1": 0.97}, waits={"lg_throttle": 1.0}, places=places)
+    each = saved_by(evidence.model, fewer_blocks, other, wide)
+    found = find_hidden(evidence.model, [fewer_blocks], each, [other, wide])
+    assert [one.name for one in found] == [hidden]
+
+
+@pytest.mark.parametrize(
     ("names", "places", "is_one"),
     [
         (("redundant-instructions", "too-little-work-a-thread"), (0, 1, 2), True),

@@ -8,7 +8,7 @@ from profiler.analyse.code.registers import (
     read_registers,
     register_of,
     use_of,
-    uses_of,
+    uses_in,
     written_registers,
 )
 from profiler.store.tables.instruction_text import opcode_of
@@ -153,7 +153,7 @@ def test_the_registers_that_an_instruction_reads_or_names_and_those_that_it_only
 )  # fmt: skip
 def test_what_is_cleared_before_a_load_of_a_half_is_not_read(follows, is_read):
     code = [instruction(text) for text in ("PRMT R4, RZ, 0x7610, R4", *follows.split("; "))]
-    clearing, *_ = uses_of(code)
+    clearing, *_ = uses_in(code)
     assert clearing.written == ("R4",)
     assert ("R4" in clearing.inputs) == is_read
 
@@ -161,7 +161,7 @@ def test_what_is_cleared_before_a_load_of_a_half_is_not_read(follows, is_read):
 @pytest.mark.parametrize("clearing", ["@P1 PRMT R4, RZ, 0x7610, R4", "PRMT R4, RZ, 0x7610, R5"])
 def test_a_half_that_is_kept_at_times_or_comes_from_elsewhere_is_read(clearing):
     code = [instruction(text) for text in (clearing, "@P0 LDG.E.U16 R4, desc[UR4][R2.64]")]
-    assert uses_of(code)[0] == use_of(clearing)
+    assert uses_in(code)[0] == use_of(clearing)
 
 
 @pytest.mark.parametrize(

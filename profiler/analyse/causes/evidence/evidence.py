@@ -129,7 +129,7 @@ class Evidence:
 
     @cached_property
     def executed_with_lanes(self) -> dict[int, dict[float, dict[Loop | None, float]]]:
-        """Holds how often instructions were executed at most, for each function by the average number of lanes with which they were, and by their innermost loop.
+        """Holds by function, average number of lanes and innermost loop how often that instruction ran which ran most.
 
         Where the sides of a branch meet, in BSYNC, is none of them: each part of a split warp executes it, also the part that a branch
         sends right there.

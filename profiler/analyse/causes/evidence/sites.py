@@ -15,7 +15,7 @@ from typing import Literal
 
 from profiler.analyse.code.code import NEVER, Instruction, read_instructions
 from profiler.analyse.code.opcodes import width_bits
-from profiler.analyse.code.registers import RegisterUse, predicates_in, use_of, uses_of
+from profiler.analyse.code.registers import RegisterUse, predicates_in, use_of, uses_in
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES, READY, SECTOR_BYTES, STALLS_AS_SAMPLED
 from profiler.store.runs.run_store import Run
@@ -265,7 +265,7 @@ def read_sites(profile: Profile) -> list[Site]:
     sites = [
         Site(instruction, number, position, use, *described.get((number, instruction.offset), ()))
         for number, function in enumerate(code.functions)
-        for position, (instruction, use) in enumerate(zip(function, uses_of(function), strict=True))
+        for position, (instruction, use) in enumerate(zip(function, uses_in(function), strict=True))
         if instruction.executed
     ]
     if counted := _counts(run, launches):

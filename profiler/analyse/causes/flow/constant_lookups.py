@@ -6,7 +6,7 @@ follows from how long the lookups take. Requests of all kinds wait behind them i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.evidence.blame import Waits
@@ -37,7 +37,8 @@ def add_lookups(evidence: Evidence) -> Evidence:
     charged = {site: Waits(waits) for site, waits in evidence.charged.items()}
     share_queue(charged, "mio_throttle", {site: cost for site, cost in costs.items() if cost})
     evidence = replace(evidence, charged=charged, lookups_apart=tuple(apart))
-    busy = {**evidence.model.busy, **_load(evidence, apart)}
+    load = _find_load(evidence, apart)
+    busy = evidence.model.busy if load is None else {**evidence.model.busy, CONSTANTS: load}
     return replace(evidence, model=replace(evidence.model, busy=busy))
 
 
@@ -71,20 +72,15 @@ def _most_cycles(site: Site) -> float:
     return site.lane_executions * _CYCLES_AN_ADDRESS
 
 
-def _load(evidence: Evidence, apart: Sequence[Site]) -> Mapping[str, float]:
-    busy = _find_load(evidence, apart)
-    return {CONSTANTS: min(1.0, *busy)} if busy else {}
-
-
-def _find_load(evidence: Evidence, apart: Sequence[Site]) -> tuple[float, float] | None:
-    """Returns for which share of the time the cache of constants is busy with these lookups, and the most that it can be, if no two lanes agree.
+def _find_load(evidence: Evidence, apart: Sequence[Site]) -> float | None:
+    """Returns for which share of the time the cache of constants is busy with these lookups: at most all of it, and as long as if no two lanes agreed.
 
     Lanes may agree, so that a lookup takes fewer cycles than there are lanes. A warp that comes to the cache at random finds as
     many lookups of others before it as arrive while one of them waits and is served (Little's law). From how long a lookup takes
     until it is answered follows how long the cache works for it alone.
     """
     cycles = evidence.find("sm_cycles")
-    if not cycles or not apart:
+    if not cycles:
         return None
     lookups = sum(site.executed for site in apart)
     parts = evidence.waiting_for(dict.fromkeys(apart, 1.0), *_QUEUED)
@@ -94,4 +90,4 @@ def _find_load(evidence: Evidence, apart: Sequence[Site]) -> tuple[float, float]
     )
     answered = max(0.0, waited / lookups - _UNLOADED_CYCLES)
     before = lookups / cycles * answered
-    return before / (1.0 + before), sum(map(_most_cycles, apart)) / cycles
+    return min(1.0, before / (1.0 + before), sum(map(_most_cycles, apart)) / cycles)

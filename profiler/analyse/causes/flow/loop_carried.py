@@ -19,7 +19,7 @@ from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import opposite_of, predicates_in, uses_of
+from profiler.analyse.code.registers import opposite_of, predicates_in, uses_in
 
 _RESULTS = ("fp32", "fp64")
 _Positions = frozenset[int]
@@ -169,7 +169,7 @@ def find_sources(loop: Loop) -> tuple[_Positions, ...]:
     """
     body, held = loop.body, _Held()
     passed_by = _branches_around(body)
-    uses = uses_of(body)
+    uses = uses_in(body)
     chosen_by = [
         predicates_in(one.text) if one.name == "BRA" else use.predicates_read
         for one, use in zip(body, uses, strict=True)

@@ -29,7 +29,7 @@ from profiler.catalog.metrics import LANES
 _HALF = 1 / 2
 _BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
 _TURNS_AT_ONCE = 8  # assumed, as for loops that are unrolled: the values of eight turns find room in registers and in shared memory
-VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found
+_VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found
 _FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
 # By the number of an element, and not by how large its value is.
 _CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
@@ -100,7 +100,7 @@ def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site
     is_left_by_few = all(_part_acting(evidence, meeting, site) <= _HALF for site in stores)
     if not (stores and shuffles and is_left_by_few):
         return set()
-    if any(site.opcode.startswith(VOTES) or site.kind == "shared atomic" for site in inside):
+    if any(site.opcode.startswith(_VOTES) or site.kind == "shared atomic" for site in inside):
         return set()
     loads = {site for site in inside if site.kind == "shared load" and not is_apart(evidence, site, stores)}
     if not loads:
@@ -162,7 +162,7 @@ def _exchanging_in_tree(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, S
     parts = {site: _part_acting(evidence, meeting, site) for site in (*loads, *stores)}
     leaves = [site for site in stores if parts[site] > _HALF]
     steps = [site for site in stores if parts[site] <= _HALF]
-    if not (leaves and steps) or any(site.opcode.startswith(VOTES) for site in inside):
+    if not (leaves and steps) or any(site.opcode.startswith(_VOTES) for site in inside):
         return set()
     given = {site for site in loads if parts[site] > _HALF and is_apart(evidence, site, stores)}
     loading = {site: parts[site] for site in loads if site not in given}

@@ -35,14 +35,13 @@ _WORD = 1 << WORD_BITS
 _PARAMETER = re.compile(r"(c\[\w+\])\[(0x[0-9a-f]+)\]")
 # Loads that begin so few bytes apart read the same array: the turns of an unrolled loop, and the parts of a thread.
 _APART = 2**16
+_OFTEN = 2.0  # turns on average, so that at least half of what is read was read before
 _NEARLY_ALIKE = 1.1  # counts of loops over the same data, the last turn of which may do less
 # Of a block, to read it once: half of the 256 KiB of registers of an SM (CUDA C++ Programming Guide, "Technical Specifications per
 # Compute Capability").
 _MOST_KEPT_BYTES = 128 * 1024
 _LOOKING_UP = ("LDC", "ULDC", "CS2R")  # parameters, constants and special registers
 _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
-# What a turn finds there may be other data, or another place, than the turn before found.
-_UNKNOWN_TO_A_LOOP = ("global load", *CHANGED_BY_OTHERS)
 _CHANGING: tuple[Kind, ...] = ("global store", "atomic")
 
 
@@ -111,8 +110,8 @@ def find_same_in_outer_turns(evidence: Evidence) -> dict[Site, float]:
         for outer in loops:
             if loops_within(outer, loops):
                 turns = evidence.turns(evidence.inside(outer)[0], outer)
-                same = _same_in_turns(evidence, outer)
-                if turns > 1 and _bytes_of_block(evidence, same, outer) / turns <= _MOST_KEPT_BYTES:
+                same = _same_in_turns(evidence, outer) if turns >= _OFTEN else []
+                if same and _bytes_of_block(evidence, same, outer) / turns <= _MOST_KEPT_BYTES:
                     found |= {site: max(found.get(site, 0.0), 1 - 1 / turns) for site in same}
     return found
 
@@ -120,6 +119,7 @@ def find_same_in_outer_turns(evidence: Evidence) -> dict[Site, float]:
 def _same_in_turns(evidence: Evidence, outer: Loop) -> list[Site]:
     """Returns the loads in a loop's inner loops whose addresses depend on nothing that the loop carries, or that it loads outside of these.
 
+    Nor do they depend on what others may change, wherever it is read: a turn may stage another tile of indices in shared memory than the turn before.
     How far an inner loop comes depends on what decides whether it goes on.
     """
     inside = evidence.inside(outer)
@@ -128,7 +128,9 @@ def _same_in_turns(evidence: Evidence, outer: Loop) -> list[Site]:
     first = {
         site
         for site in inside
-        if is_carried_by(outer, site) or (site not in inner and site.kind in _UNKNOWN_TO_A_LOOP)
+        if is_carried_by(outer, site)
+        or site.kind in CHANGED_BY_OTHERS
+        or (site not in inner and site.kind == "global load")
     }
     depending = set(find_depending(inside, [outer, *loops], first))
     for loop in loops:

@@ -303,3 +303,42 @@ def test_what_an_outer_turn_decides_is_read_for_the_first_time(changed):
 @pytest.mark.parametrize(("kibibytes", "is_kept"), [(4 * 127, True), (4 * 129, False)])
 def test_a_block_keeps_what_one_of_the_outer_turns_reads(kibibytes, is_kept):
     assert bool(searched(kibibytes)) == is_kept
+
+
+@pytest.mark.parametrize(("index", "found"), [("LDS R9, [R8]", {}), ("MOV R9, R8", {"LDG": 3 / 4})])
+def test_what_stands_where_the_turn_has_staged_in_shared_memory_is_read_for_the_first_time(index, found):
+    """Each of four turns stages a tile of indices; an inner loop loads where these say, or where its own count says."""
+    staging = (
+        "IMAD R2, R12, 0x1000, R0",
+        "LDG.E R3, [R2.64]",
+        "STS [R0], R3",
+        "BAR.SYNC 0x0",
+        "MOV R8, RZ",
+    )
+    gathering = (
+        index,
+        "IMAD.WIDE R10, R9, 0x4, R4",
+        "LDG.E R20, [R10.64]",
+        "FADD R22, R22, R20",
+        "IADD3 R8, R8, 0x4, RZ",
+        "ISETP.LT.AND P1, PT, R8, 0x28, PT",
+        "@P1 BRA 0x70",
+    )
+    going_on = ("IADD3 R12, R12, 0x1, RZ", "ISETP.LT.AND P0, PT, R12, 0x4, PT", "@P0 BRA 0x20")
+    evidence = evidence_of(
+        *((one, 100.0) for one in ("S2R R0, SR_TID.X", "MOV R12, RZ")),
+        *((one, 400.0) for one in staging),
+        *((one, 4000.0) for one in gathering),
+        *((one, 400.0) for one in going_on),
+        ("STG.E [R4.64], R22", 100.0),
+        grid=25,
+        block=128,
+    )
+    assert {site.instruction.name: part for site, part in find_same_in_outer_turns(evidence).items()} == found
+
+
+@pytest.mark.parametrize(("turns", "found"), [(1.9, {}), (2.0, {"LDG": 1 / 2})])
+def test_what_is_read_anew_is_at_least_half_of_all_that_is_read(turns, found):
+    """100 warps enter the outer loop."""
+    fewer = {name: (text, 100 * turns) for name, (text, count) in SEARCH.items() if count == 400.0}
+    assert searched(**fewer) == found

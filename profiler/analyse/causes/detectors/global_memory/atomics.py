@@ -65,9 +65,9 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         weights[site] for site in evidence.of(most)
     ):
         advice, in_triton = advice + _IN_ORDER, IN_TRITON[ATOMIC_CONTENTION] + _IN_ORDER
-    sentence = (
-        f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics in {_MEMORY[most]} memory"
-    )
+    # What follows is of all of them: where both memories have some, neither is named.
+    memory = f" in {_MEMORY[most]} memory" if len(kinds) == 1 else ""
+    sentence = f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics{memory}"
     is_retried = 2 * sum(weights[site] for site in {*repeated}) > sum(weights.values())
     if is_retried:
         sentence += ", which are retried in a loop"
@@ -81,11 +81,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     if 100 * busy[busiest] > waiting:
         keep = f"keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
         # For those that return nothing, warps need not wait.
-        sentence = (
-            f"{sentence}; the atomics {keep}"
-            if round(waiting)
-            else f"Atomics in {_MEMORY[most]} memory {keep}"
-        )
+        sentence = f"{sentence}; the atomics {keep}" if round(waiting) else f"Atomics{memory} {keep}"
     if evidence.atomics_are_contended and 2 * _sampled(evidence, fractions) < waiting:
         sentence += "; the samples at other instructions are of accesses that queue behind these atomics"
     # Where atomics cost nothing, larger blocks are another cause's remedy.
@@ -111,10 +107,14 @@ def _find_costly(evidence: Evidence) -> list[Site]:
 
     How long warps wait for them does not tell: a reduction keeps L2 busy, and no warp waits for it.
     """
-    sites = evidence.of("atomic", "shared atomic")
-    costly = max((evidence.of(kind) for kind in _MEMORY), key=lambda alike: _cost(evidence, alike))
-    added = _cost(evidence, sites) - _cost(evidence, costly) if len(costly) < len(sites) else 0.0
-    return costly if added < WORTH_A_CHANGE else sites
+    sites = evidence.of(*_MEMORY)
+    by_memory = [alike for kind in _MEMORY if (alike := evidence.of(kind))]
+    if len(by_memory) < 2:
+        return sites  # so it is in nearly all kernels, and costs take long to find
+    costs = [_cost(evidence, alike) for alike in by_memory]
+    most = max(costs)
+    added = _cost(evidence, sites) - most
+    return by_memory[costs.index(most)] if added < WORTH_A_CHANGE else sites
 
 
 def _cost(evidence: Evidence, sites: Sequence[Site]) -> float:
@@ -171,10 +171,16 @@ def _advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, fl
     advice = _for_type(evidence, _ADVICE[where][updated], evidence.of("atomic", "shared atomic"))
     repeating = sum(weights[site] for site in sites if _repeats_its_place(evidence, site))
     is_repeated = 2 * repeating > sum(weights[site] for site in sites)
-    in_triton = _AFTER_THE_LOOP if is_repeated else ""
+    in_a_register, in_triton = (
+        _AFTER_THE_LOOP.format(place) if is_repeated else "" for place in ("register", "variable")
+    )
+    if is_repeated and updated in ("places of warps", "places of lanes"):
+        return in_a_register, in_triton  # nothing is left to add up with others
+    if is_repeated:
+        in_triton = f"{in_triton} {IN_TRITON[ATOMIC_CONTENTION]}"
     if updated == "one place" and (is_repeated or all(_stays_in_a_loop(evidence, site) for site in sites)):
         return advice.replace(_WARPS_FIRST, _THREADS_FIRST), in_triton
-    return _BEHIND_THE_LOOP if is_repeated else advice, in_triton
+    return f"{in_a_register} {advice}" if is_repeated else advice, in_triton
 
 
 def _is_store(_: Evidence, site: Site) -> bool:
@@ -287,14 +293,9 @@ _COPIES_OF_LANES = (
 )
 _WARPS_FIRST = "Add up inside the warp first"
 _THREADS_FIRST = (
-    "Let each thread add up in a register over its loop, and behind the loop add up inside the warp"
+    "Let each thread add up in a register over its loop, and after the loop add up inside the warp"
 )
-_BEHIND_THE_LOOP = (
-    "The turns of a loop update one place: add up in a register, and update once, behind the loop."
-)
-_AFTER_THE_LOOP = (
-    "The turns of a loop update one place: add up in a variable, and update once, after the loop."
-)
+_AFTER_THE_LOOP = "The turns of a loop update one place: add up in a {}, and update once, after the loop."
 _IN_REGISTER = (
     "The lanes of a warp update places of their own, so that they cannot add up for each other: let each thread take several elements for its place, "
     "add them up in a register, and update once"

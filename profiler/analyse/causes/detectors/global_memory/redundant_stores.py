@@ -68,6 +68,8 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
 
 def detect_stored_again(evidence: Evidence) -> Iterable[Candidate]:
     """Names loops whose turns store again, at the places of other turns or of other threads, what nothing in the kernel reads: all but one of them are in vain."""
+    if count_stored_again(evidence, evidence.of("global store")) < _OFTEN:
+        return  # nor do some of them, whose arrays and loops take longer to find
     read = [find_pointers(evidence, load) for load in evidence.of("global load")]
     if not all(read):
         return  # any array may be read

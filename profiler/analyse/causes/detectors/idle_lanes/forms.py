@@ -38,7 +38,7 @@ _ONE_ALONE = (
 )
 _ONE_FOR_ALL = (
     "One lane works on what all have left in shared memory",
-    "Let all lanes take part: share out what does not depend on each other, such as the turns of a loop, or combine the values of a warp by "
+    "Let all lanes take part: share out steps that do not depend on each other, such as the turns of a loop, or combine the values of a warp by "
     "shuffles (`__shfl_down_sync`), and pass only one value a warp through shared memory.",
 )
 _ONE_FOR_WARP = (

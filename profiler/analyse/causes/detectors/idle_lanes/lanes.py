@@ -314,6 +314,8 @@ def _coming_to(
     evidence: Evidence, function: int, loop: Loop | None, executed: float, beside: Loop | None
 ) -> float:
     """Returns how often warps come to code of a loop: as often as to the outermost loop around it that is not around the code beside it, too."""
+    if loop is beside:
+        return executed  # whatever is around one is around the other
     alone = [
         one
         for one in evidence.loops.get(function, ())

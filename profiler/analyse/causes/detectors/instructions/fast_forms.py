@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from profiler.analyse.causes.evidence.sites import Site
@@ -17,7 +18,7 @@ WITHOUT_FAST_FORM = (
     "often, or look values up."
 )
 _WITHOUT_SCALES = " Where no square overflows, write hypot as `sqrt(x * x + y * y)`, and norm3d alike."
-
+# What Triton calls the same.
 _TRITON_SAYS = {
     ", or `-use_fast_math`": "",
     "`__expf`": "`libdevice.fast_expf`",
@@ -29,6 +30,7 @@ _TRITON_SAYS = {
     "`rsqrtf`": "`tl.rsqrt`",
     "of powf": "of `libdevice.pow`",
 }
+_TRITON_WRITES = {r"\b(exp|log|sin|sqrt)\(": r"tl.\1(", r"\b(rint|trunc)\(": r"libdevice.\1("}  # in formulas
 
 
 def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> tuple[str, str, str]:
@@ -52,7 +54,10 @@ def advise_on_functions(spared: Mapping[Site, float], dropped: Mapping[Site, Siz
     advice = in_triton = _with_fast_forms(forms)
     for in_cuda, instead in _TRITON_SAYS.items():
         in_triton = in_triton.replace(in_cuda, instead)
-    return names, advice + written, in_triton if forms else ""
+    written_in_triton = written
+    for in_cuda, instead in _TRITON_WRITES.items():
+        written_in_triton = re.sub(in_cuda, instead, written_in_triton)
+    return names, advice + written, in_triton + written_in_triton if forms or written else ""
 
 
 def _with_fast_forms(forms: Sequence[str]) -> str:

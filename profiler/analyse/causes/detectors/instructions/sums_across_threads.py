@@ -51,7 +51,7 @@ def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
         fractions = dict.fromkeys([*exchanging, *exchange.updates], 1 - 1 / turns)
         said = known_turns(evidence, loop, turns)
         if exchange.updates and not all(has_fixed_address(evidence, site) for site in exchange.updates):
-            # A thread updates for itself, and a warp with all of its lanes.
+            # Each lane then updates a place of its own: a warp makes one request for 32 updates.
             fractions |= dict.fromkeys(exchange.updates, 1 - 1 / LANES)
             if turns >= LANES and not any(site.kind == "global load" for site in inside):
                 yield _with_roles_exchanged(evidence, exchange, fractions, said)

@@ -13,7 +13,7 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.arithmetic.pairs_taken_in import FMAS, count_pairs
+from profiler.analyse.causes.flow.arithmetic.pairs_taken_in import count_pairs
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
     find_address_work,
@@ -25,7 +25,7 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.working_blocks import count_working_blocks
-from profiler.analyse.code.opcodes import WORD_BITS
+from profiler.analyse.code.opcodes import SCALAR_FMAS, WORD_BITS
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -159,7 +159,7 @@ def _count_products(site: Site) -> int:
         return int(site.instruction.operands[-1] != "RZ")
     return next(
         (count for start, count in _OF_PACKED.items() if site.opcode.startswith(start)),
-        FMAS.get(site.instruction.name, 0),
+        SCALAR_FMAS.get(site.instruction.name, 0),
     )
 
 

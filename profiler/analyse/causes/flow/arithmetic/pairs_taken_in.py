@@ -10,8 +10,8 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import find_address_work, reach, sources_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.code.opcodes import SCALAR_FMAS
 
-FMAS = {"FFMA": 1, "DFMA": 1, "FFMA2": 2, "HFMA2": 2}
 _ARITHMETIC: tuple[Kind, ...] = ("fp32", "integer")
 # These join two values by one operation and take the result in by another. IADD3 adds three values, which may as well be a plain sum.
 _BOTH_AT_ONCE = ("IMAD", "IDP", "VIADDMNMX")
@@ -35,7 +35,7 @@ def count_pairs(evidence: Evidence) -> dict[Site, int]:
         for site in evidence.of(*_ARITHMETIC)
         if evidence.innermost_loop(site) in loops
         and site not in no_results
-        and site.instruction.name not in FMAS
+        and site.instruction.name not in SCALAR_FMAS
         and not site.instruction.name.endswith(_COMPARES)
         and _adds_to_itself(evidence, site)
         and (pairs := _pairs_of(evidence, site))
@@ -84,4 +84,4 @@ def _is_pair(evidence: Evidence, makers: Iterable[Site]) -> bool:
     """Returns whether these are made of two values from shared memory, and no FMA has multiplied them."""
     made_of = reach(makers, lambda one: () if one.kind in ACCESSES else _within(evidence, one))
     loaded = [one for one in made_of if one.kind == "shared load"]
-    return len(loaded) >= _PAIR and not any(one.instruction.name in FMAS for one in made_of)
+    return len(loaded) >= _PAIR and not any(one.instruction.name in SCALAR_FMAS for one in made_of)

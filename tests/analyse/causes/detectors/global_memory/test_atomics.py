@@ -67,6 +67,16 @@ def test_reductions_that_keep_l2_busy_are_named_before_atomics_that_warps_wait_f
     assert {site.instruction.name for site in candidate.weights} == named
     if named == {"REDG"}:
         assert candidate.sentence.startswith("Atomics in global memory keep L2 busy for")
+    else:
+        assert "waiting for atomics." in candidate.sentence  # of both memories
+
+
+def test_atomics_of_both_memories_that_keep_a_unit_busy_are_of_neither():
+    """Nobody waits for them; of both, those in shared memory run more often, and L2 is the busier unit."""
+    facts = {0: {"sectors": 3200.0}, 1: {"passes": 32_000.0}, 2: {"waits": {"lg_throttle": 9}}}
+    evidence = evidence_of(REDUCTION, (IN_SHARED, 1000.0), "FADD R6, R6, R7", "EXIT", facts=facts, busy={"l2": 0.9, "l1": 0.8})  # fmt: skip
+    (candidate,) = atomics.detect_atomics(evidence)
+    assert candidate.sentence == "Atomics keep L2 busy for 90 % of the time."
 
 
 @pytest.mark.parametrize(("channel", "stays"), [("R6", True), ("R5", False)])
@@ -445,6 +455,37 @@ def test_whoever_updates_one_place_in_each_turn_of_a_loop_adds_up_first(update, 
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, grid=10))
     for advice in (candidate.advice, candidate.in_triton):
         assert advice.startswith("The turns of a loop update one place") == once
+
+
+PLACE_OF_DATA, PLACE_OF_BLOCK, PLACE_OF_LANE = (
+    ("LDG.E R0, [R20.64]", "IMAD.WIDE R6, R0, 0x4, R8"),
+    ("S2R R0, SR_CTAID.X", "IMAD.WIDE R6, R0, 0x4, R8"),
+    ("S2R R0, SR_TID.X", "IMAD.WIDE R6, R0, 0x4, R8"),
+)
+
+
+@pytest.mark.parametrize(
+    ("finding", "acting", "then", "then_in_triton"),
+    [
+        (PLACE_OF_DATA, 32.0, "Let each block update a copy of its own", "Add up inside the program first"),
+        (PLACE_OF_BLOCK, 1.0, "One lane of each warp updates already", "Add up inside the program first"),
+        (PLACE_OF_LANE, 32.0, "", ""),  # nobody else has something for its place
+    ],
+)
+def test_after_its_loop_a_thread_adds_up_with_others_that_have_something_for_its_place(
+    finding, acting, then, then_in_triton
+):
+    turn = ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "@P1 BRA 0x20")
+    lines = (*finding, *((line, 400.0) for line in turn), "EXIT")
+    facts = {2: {"acting": acting, "sectors": 1600.0}}
+    (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, grid=10))
+    for advice, place, more in (
+        (candidate.advice, "register", then),
+        (candidate.in_triton, "variable", then_in_triton),
+    ):
+        first = f"The turns of a loop update one place: add up in a {place}, and update once, after the loop."
+        assert advice.startswith(f"{first} {more}" if more else first)
+        assert (advice == first) == (not more)
 
 
 def test_a_place_that_data_says_in_each_turn_is_another_one_although_its_registers_were_used_before():
