@@ -81,14 +81,14 @@ def collect_on_fleet(
 
 @dataclass(frozen=True)
 class _Lost:
-    """What a driver says of its worker. A `WorkerLost` that anybody else reports ends the collection like any error."""
+    """A driver reports this when its worker is lost: the others go on. A `WorkerLost` by itself ends the collection, as any error does."""
 
     error: WorkerLost
 
 
 @dataclass(frozen=True)
 class _Shared:
-    """What the caller's thread and all others share: each part may be used by several threads at once."""
+    """Everything that several threads use at once: the caller's, and one for each worker."""
 
     plan: CollectPlan
     groups: GroupQueue

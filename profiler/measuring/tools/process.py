@@ -204,7 +204,7 @@ def command_details(command: Iterable[str], *texts: str) -> list[str]:
 
 
 class _Output:
-    """What a program has printed, as far as it has been read; `hear` is told standard output meanwhile."""
+    """Reads what a program prints, and holds it; it calls `hear` with each piece of standard output as it comes."""
 
     def __init__(self, process: subprocess.Popen[bytes], hear: Callable[[str], None] | None) -> None:
         assert process.stdout is not None

@@ -171,7 +171,7 @@ class _Texts:
 
 
 class _Concession(NamedTuple):
-    """What a table gives up in a narrow window: a column gets as narrow as its floor or, without one, is left out."""
+    """One step by which a table gets narrower: a column shrinks to `floor`, or is left out if that is None."""
 
     place: int
     floor: int | None = None

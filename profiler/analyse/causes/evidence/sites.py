@@ -255,6 +255,11 @@ _CLEARS_PAIRS, _CLEARS_ON_ALU_SINCE = "CS2R", 9.0
 _ON_ALU = ("issue", "alu")
 
 
+def executed_parts(parts: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns how many executions of each instruction are in its part."""
+    return {site: part * site.executed for site, part in parts.items()}
+
+
 def read_sites(profile: Profile) -> list[Site]:
     """Returns the instructions that ran, in the order of the code; none where the recording counts none."""
     code, run = profile.code, profile.run

@@ -90,7 +90,7 @@ class TimeModel:
 
     @property
     def l2_is_full(self) -> bool:
-        """Whether L2 is as fast as it can be by itself, and does more than pass on what device memory delivers."""
+        """Returns whether L2 is at its peak, and busier than device memory: else it may only pass on what that delivers."""
         l2 = self.busy.get("l2", 0.0)
         return l2 >= AT_MEMORY and l2 > self.busy.get("dram", 0.0)
 

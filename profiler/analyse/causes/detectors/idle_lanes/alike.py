@@ -16,6 +16,7 @@ from profiler.analyse.causes.evidence.sites import (
     STORES,
     Kind,
     Site,
+    executed_parts,
 )
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
@@ -77,13 +78,14 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
 def _repeated(
     evidence: Evidence, repeated: dict[Site, float], name: str, said: str, advice: str
 ) -> Candidate:
-    share = 100 * sum(part * site.executed for site, part in repeated.items()) / evidence.executed
+    repeating = executed_parts(repeated)
+    share = 100 * sum(repeating.values()) / evidence.executed
     return Candidate(
         name,
         f"{said} {whole_percent(share)} % of the executed instructions repeat what another thread does.",
         advice,
         _shared_out(evidence, repeated),
-        {site: part * site.executed for site, part in repeated.items()},
+        repeating,
         {"repeated_instructions_pct": share},
         in_triton="Let the program load, compute and store a block of elements (`tl.arange`; `tl.sum` adds one up) instead of one element in each turn "
         "of a loop: all threads of a program compute alike what has only one element.",
@@ -110,7 +112,7 @@ def detect_picked(evidence: Evidence) -> Iterable[Candidate]:
         "Let each thread compute with what it holds, all at once instead of one in each turn. What threads need of each other, they can read from "
         "a table in shared memory that they fill once, before the loop.",
         evidence.without(parts),
-        {site: part * site.executed for site, part in parts.items()},
+        executed_parts(parts),
         as_figure(most_turns(turns)),
         in_triton="Compute with whole blocks instead of one element in each turn: `tl.sum(tl.where(index == k, x, 0))` only picks one of `x`. Or load that "
         "one (`tl.load(pointer + k)`), which the caches serve.",

@@ -17,7 +17,7 @@ from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turn
 from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS, say_few_threads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site, executed_parts
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
@@ -113,7 +113,7 @@ def _wasting(
 ) -> Candidate:
     """Returns the cause of which these parts of the instructions' lanes do nothing."""
     wasted = 100 * _wasted(fractions) / evidence.executed
-    weights = {site: part * site.executed for site, part in _without_serving(evidence, fractions).items()}
+    weights = executed_parts(_without_serving(evidence, fractions))
     worst = find_heaviest(evidence, weights)
     lanes = LANES * (1 - sum(weights[site] for site in worst) / sum(site.executed for site in worst))
     return Candidate(
@@ -289,7 +289,7 @@ def _lanes_of_block(evidence: Evidence) -> float:
 
 
 def _wasted(fractions: Mapping[Site, float]) -> float:
-    return sum(part * site.executed for site, part in fractions.items())
+    return sum(executed_parts(fractions).values())
 
 
 def _goes_both_ways(evidence: Evidence, site: Site) -> bool:

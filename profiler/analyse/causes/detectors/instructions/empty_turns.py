@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import Kind, Site, executed_parts
 from profiler.analyse.causes.flow.dataflow import readers_of
 from profiler.analyse.code.opcodes import is_move
 from profiler.text import whole_percent
@@ -30,7 +30,7 @@ def detect_empty_turns(evidence: Evidence) -> Iterable[Candidate]:
         f"In {whole_percent(most)} % of its turns, a loop has no work left: a branch passes its body by, and will in each turn that follows.",
         "Leave the loop when its work is done (`break`), or make only as many turns as the sizes ask for.",
         evidence.without(empty),
-        {site: part * site.executed for site, part in empty.items()},
+        executed_parts(empty),
         {"empty_turns_pct": most},
         in_triton="Go on only while there is work (`while lo < hi:`), or make only as many turns as the sizes ask for, such as the "
         "logarithm of a length.",

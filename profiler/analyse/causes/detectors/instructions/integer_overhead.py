@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Set
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
 from profiler.analyse.causes.flow.arithmetic.divisions import (
     OF_A_DIVISION,
@@ -36,7 +36,7 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     fractions = find_spare_addresses(evidence) | dict.fromkeys(dividing, _DIVISION_SPARED)
     if max(fractions.values(), default=0.0) <= 0:
         return
-    spared = {site: part * site.executed for site, part in fractions.items() if part}
+    spared = {site: executed for site, executed in executed_parts(fractions).items() if executed}
     share = 100 * evidence.share_executed(fractions)
     figures, each = {"address_instructions_pct": share}, ""
     if accesses := sum(site.executed for site in evidence.of(*ACCESSES)):

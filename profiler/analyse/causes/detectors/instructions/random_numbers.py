@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import executed_parts
 from profiler.analyse.causes.flow.dataflow import makers_since_access, sources_of
 from profiler.text import whole_percent
 
@@ -41,7 +42,7 @@ def detect_unused_numbers(evidence: Evidence) -> Iterable[Candidate]:
         "Use all four numbers of an evaluation (`curand_uniform4`): let each thread draw them for four elements, or for "
         "several uses of one.",
         evidence.without(spared),
-        {site: part * site.executed for site, part in spared.items()},
+        executed_parts(spared),
         {"numbers_used": float(numbers), "philox_pct": share},
         in_triton=f"Draw four numbers at once, by `{drawn_by}4x` in place of `{drawn_by}`: for four parts of the block, or for several uses of "
         "one element.",

@@ -22,7 +22,7 @@ from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import (
     CompilerFunction,
     find_compiler_functions,
@@ -92,7 +92,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     # Conversions from and to double precision keep the unit busy as well, and are no part of this.
     of_these = evidence.without(dict.fromkeys(fractions, 1.0)).resources.get(_UNIT, 0.0)
     busy = 100 * evidence.model.busy.get(_UNIT, 0.0) * of_these
-    spared = {site: part * site.executed for site, part in fractions.items()}
+    spared = executed_parts(fractions)
     places = {site.instruction.place for site in compared}
     of_powers = sum(one.whole.precise * site.executed for site, one in powers.items())
     of_doubles = sum(spared[site] for site in _find_of_doubles(evidence))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
@@ -32,13 +33,18 @@ _EXPONENTIAL = "MUFU.EX2"
 _MOVES = ("MOV", "IMAD.MOV")
 
 
-def detect_sums_across_threads(evidence: Evidence) -> Iterable[Candidate]:
+@kept
+def detect_sums_across_threads(evidence: Evidence) -> list[Candidate]:
     """Names loops that add up what the threads of a warp or a block hold in each turn, only to add that to a sum, in a register or in memory.
 
     Each thread can add up its own values instead, and the threads exchange their sums once, after the loop. The same holds for a
     maximum. Where each turn has a sum of its own, each thread can make that of a turn alone. Where one thread gives all, `idle-lanes`
     names the loop.
     """
+    return list(_find_sums(evidence))
+
+
+def _find_sums(evidence: Evidence) -> Iterable[Candidate]:
     picking = {tree.loop for tree in find_picking(evidence)}
     shuffles = [site for site in evidence.of("mio") if site.opcode.startswith(SUMMING)]
     for loop in sorted(evidence.loops_around(shuffles), key=lambda one: one.start):
