@@ -20,7 +20,8 @@ _NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 OF_A_DIVISION = 20
 _EITHER = "0xfc"  # the table of LOP3 by which it says whether one of two words has a bit
-_DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special")
+# Two or three of these are moves: a zero that is added to a product, or the quotient with another sign.
+_DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special", "other")
 
 
 def find_dividing(evidence: Evidence) -> list[Site]:
