@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain, pairwise
+from math import inf
 from typing import NamedTuple
 
 from profiler.analyse.code.code import KEPT, NEVER, Instruction, parse_text
@@ -117,13 +119,59 @@ def uses_in(code: Sequence[Instruction]) -> list[RegisterUse]:
     Where a predicate may keep a load of a half or a byte from acting, compilers make zero what it gives then: `PRMT R4, RZ, 0x7610, R4`
     before `@P0 LDG.E.U16 R4, [R2]`. That keeps the upper half of R4, but as the load replaces it, nothing needs what was there. Where
     R4 has two values, the same instruction reads one of them.
+
+    A call takes what the function that it leads to reads before writing it, and gives all that is written there, if that computes in
+    registers alone, as `pow` does. For a call on the slow path of a function, which jumps past the fast one, that would hide where the
+    registers of the fast path come from.
     """
     uses = [use_of(one.text) for one in code]
     for place, one in enumerate(code):
         clears = _CLEARS_LOWER_HALF.fullmatch(one.text)
         if clears and _is_half_loaded_next(clears[1], code[place + 1 :]):
             uses[place] = use_of(f"MOV {clears[1]}, RZ")
+    called = _uses_of_called(code)
+    for place, one in enumerate(code):
+        if one.called in called and not _jumps_on(code[place + 1 :]):
+            uses[place] = called[one.called]
     return uses
+
+
+def _jumps_on(code: Sequence[Instruction]) -> bool:
+    """Returns whether a jump without a predicate comes before other ways do, or where ways meet, which is BSYNC."""
+    first = next((one for one in code if one.name in JUMPS or one.name == "BSYNC"), None)
+    return first is not None and first.name == "BRA" and first.predicate is None
+
+
+def _uses_of_called(code: Sequence[Instruction]) -> dict[int, RegisterUse]:
+    """Returns by its place what a function that computes in registers alone takes and gives, as one instruction in its place would."""
+    starts = sorted({one.called for one in code if one.called is not None})
+    found: dict[int, RegisterUse] = {}
+    for start, end in pairwise([*starts, inf]):
+        body = [one for one in code if start <= one.offset < end]
+        if not any(width_bits(one.opcode) for one in body):
+            found[int(start)] = _joined([use_of(one.text) for one in body])
+    return found
+
+
+def _joined(uses: Sequence[RegisterUse]) -> RegisterUse:
+    """Returns what instructions that follow each other take from those before them, and give to those behind."""
+    taken: set[str] = set()
+    results: set[str] = set()
+    for use in uses:
+        taken |= use.taken - results
+        results |= use.results
+    written = tuple(dict.fromkeys(chain.from_iterable(use.written for use in uses)))
+    registers, given = frozenset(filter(REGISTER.fullmatch, taken)), frozenset(written)
+    return RegisterUse(
+        written=written,
+        named=registers | given,
+        only_written=given - registers,
+        inputs=registers,
+        predicates_read=frozenset(taken) - registers,
+        predicates_written=frozenset(results) - given,
+        taken=frozenset(taken),
+        results=frozenset(results),
+    )
 
 
 def _is_half_loaded_next(register: str, code: Sequence[Instruction]) -> bool:

@@ -1,6 +1,7 @@
 """Finds what an instruction writes, and what registers hold while a loop runs."""
 
 import pytest
+from made_evidence import code_of
 
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.registers import (
@@ -156,6 +157,29 @@ def test_what_is_cleared_before_a_load_of_a_half_is_not_read(follows, is_read):
     clearing, *_ = uses_in(code)
     assert clearing.written == ("R4",)
     assert ("R4" in clearing.inputs) == is_read
+
+
+def test_a_call_takes_and_gives_what_the_function_does_that_it_leads_to():
+    """The function writes R4 before it reads that, and reads R2 of its caller."""
+    code = code_of("CALL.REL.NOINC 0x20", "EXIT", "FADD R4, R2, R2", "@P1 FMUL R5, R4, R4").functions[0]
+    call = uses_in(code)[0]
+    assert (call.inputs, call.written, call.predicates_read) == ({"R2"}, ("R4", "R5"), {"P1"})
+
+
+@pytest.mark.parametrize(
+    ("behind", "is_slow"), [("BRA 0x30", True), ("@P0 BRA 0x30", False), ("BSYNC B0", False)]
+)
+def test_a_call_on_the_slow_path_hides_nothing_from_the_fast_one(behind, is_slow):
+    """There, the call stands between the registers that the fast path reads and what wrote these."""
+    code = code_of("CALL.REL.NOINC 0x40", "MOV R7, R4", behind, "EXIT", "FADD R4, R2, R2").functions[0]
+    assert (uses_in(code)[0] == use_of("CALL.REL.NOINC 0x40")) == is_slow
+
+
+@pytest.mark.parametrize("line", ["LDG.E R4, [R2.64]", "STS [R2], R5"])
+def test_of_a_function_that_accesses_memory_a_call_says_nothing(line):
+    """What it gives does not follow from registers."""
+    code = code_of("CALL.REL.NOINC 0x20", "EXIT", line).functions[0]
+    assert uses_in(code)[0] == use_of("CALL.REL.NOINC 0x20")
 
 
 @pytest.mark.parametrize("clearing", ["@P1 PRMT R4, RZ, 0x7610, R4", "PRMT R4, RZ, 0x7610, R5"])

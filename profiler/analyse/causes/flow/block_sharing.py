@@ -187,7 +187,7 @@ def find_lookups_alike(evidence: Evidence) -> Set[Site]:
 def _find_independent(evidence: Evidence, first: Callable[[Sequence[Site]], set[Site]]) -> list[Site]:
     """Returns the code that depends on none of the `first` instructions of its function. A loop with an instruction that does is no part of it.
 
-    Nor is a function of the compiler, such as pow: which arguments it is called with is not followed.
+    Nor is a function of the compiler, such as pow: some of its calls may be of what depends on them.
     """
     alike: list[Site] = []
     called = find_calls(evidence)

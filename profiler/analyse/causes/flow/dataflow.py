@@ -111,15 +111,13 @@ def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None
 
 @kept
 def _sources_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
-    """Returns the sources of each instruction of a function, found in one walk through it."""
+    """Returns the sources of each instruction of a function."""
     sites = evidence.by_function[function]
-    last = {name: place for place, site in enumerate(sites) for name in site.use.written}
+    last_writer = _writers_in(evidence, function)
     found = {}
     for here, site in enumerate(sites):
-        use = site.use
-        found[site] = _nearest_first(sites, here, [last[name] for name in use.inputs if name in last])
-        for name in use.written:
-            last[name] = here
+        writers = (last_writer(here, name) for name in site.use.inputs)
+        found[site] = _nearest_first(sites, here, [writer for writer in writers if writer is not None])
     return found
 
 
@@ -367,17 +365,26 @@ def predicates_read(site: Site) -> frozenset[str]:
 
 @kept
 def _writers_in(evidence: Evidence, function: int) -> Callable[[int, str], int | None]:
-    """Returns what finds the instruction of a function that last wrote a register before a position, or else after it in a loop."""
+    """Returns what finds the instruction of a function that last wrote a register before a position, or else after it in a loop around both."""
     positions: dict[str, list[int]] = {}
-    for index, site in enumerate(evidence.by_function[function]):
+    sites = evidence.by_function[function]
+    for index, site in enumerate(sites):
         for register in site.use.written:
             positions.setdefault(register, []).append(index)
+    ends = [0] * len(sites)  # by position, where the outermost loop around it ends
+    for loop in evidence.loops.get(function, ()):
+        if inside := evidence.inside(loop):
+            start = evidence.place(inside[0], sites)
+            for index in range(start, start + len(inside)):
+                ends[index] = max(ends[index], start + len(inside))
 
     def find(index: int, register: str) -> int | None:
         written = positions.get(register)
         if not written:
             return None
-        before = bisect_left(written, index)
-        return written[before - 1]  # the last one of all, where there is none before
+        if before := bisect_left(written, index):
+            return written[before - 1]
+        behind = bisect_left(written, ends[index])
+        return written[behind - 1] if behind else None
 
     return find

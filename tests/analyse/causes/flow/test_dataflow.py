@@ -9,6 +9,7 @@ from profiler.analyse.causes.flow.dataflow import (
     find_depending,
     find_pointers,
     find_processing,
+    sources_of,
 )
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
@@ -136,3 +137,18 @@ def test_both_halves_of_an_address_may_take_a_pointer_each_its_half():
     )
     evidence = evidence_of(*halves, "LDG.E R10, desc[UR6][R4.64]")
     assert find_pointers(evidence, evidence.sites[-1]) == {"c[0x0][0x210]"}
+
+
+@pytest.mark.parametrize(
+    ("end", "sources"),
+    [
+        ("@P0 BRA 0x0", ["FADD R4, R5, R5"]),  # of the turn before
+        ("@P0 BRA 0x10", []),  # the loop begins behind the reader
+        ("NOP", []),
+    ],
+)
+def test_what_comes_later_is_a_source_only_in_a_loop_around_both(end, sources):
+    evidence = evidence_of("FMUL R6, R4, R4", "FADD R4, R5, R5", end, "EXIT")
+    reader = evidence.sites[0]
+    assert [one.instruction.text for one in sources_of(evidence, reader)] == sources
+    assert [one.instruction.text for one in sources_of(evidence, reader, {"R4"})] == sources

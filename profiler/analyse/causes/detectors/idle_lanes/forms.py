@@ -9,9 +9,11 @@ from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned,
 from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import count_computing, find_turns_for_few
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
+from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import (
     all_makers,
+    choosers_of,
     find_address_work,
     find_depending,
     find_processing,
@@ -53,6 +55,12 @@ _STEPS = (
     "thread is idle from the first step on, launch half as many, and let each combine two elements before it.",
     LESS_EXCHANGE,
 )
+_STEPS_APART = (
+    _STEPS[0],
+    "Let the threads that take part in a step be neighbours (`if (thread < width)`, with half the width in the next step), which needs no "
+    "remainder; or exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory.",
+    LESS_EXCHANGE,
+)
 _BY_DATA = (
     "A test of data sends lanes past what others of their warp do",
     "Find out first for which elements the test holds, such as the neighbours within reach, and let the lanes of a warp take one of these each; or "
@@ -83,7 +91,7 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
         of_one = {site for site in exchanging if LANES * (1 - idle[site]) <= ONE_LANE}
         by_few = any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one)
         if by_few and _passes_in_steps(evidence):
-            return _STEPS
+            return _STEPS_APART if _are_chosen_by_remainders(evidence, exchanging) else _STEPS
         if _are_most(work, of_one):
             if any(site.instruction.name == "SHFL" for site in evidence.of("mio")):
                 return _ONE_FOR_WARP
@@ -111,6 +119,12 @@ def _passes_in_steps(evidence: Evidence) -> bool:
         for store in evidence.of("shared store")
         for one in all_makers(evidence, makers_of_value(evidence, store))
     )
+
+
+def _are_chosen_by_remainders(evidence: Evidence, sites: Set[Site]) -> bool:
+    """Returns whether a division of integers decides which lanes act, as in `thread % (2 * width) == 0`: they lie ever farther apart."""
+    tests = {test for site in sites for test in choosers_of(evidence, site)}
+    return not all_makers(evidence, tests).isdisjoint(find_dividing(evidence))
 
 
 def _are_most(idle: Mapping[Site, float], some: Set[Site]) -> bool:

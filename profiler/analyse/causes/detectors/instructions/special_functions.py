@@ -23,11 +23,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_wi
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site, executed_parts
-from profiler.analyse.causes.flow.arithmetic.compiler_functions import (
-    CompilerFunction,
-    find_compiler_functions,
-)
-from profiler.analyse.causes.flow.arithmetic.divisions import divides_integers
+from profiler.analyse.causes.flow.arithmetic.divisions import find_evaluating
 from profiler.analyse.causes.flow.arithmetic.only_compared import (
     Root,
     find_only_compared,
@@ -79,7 +75,7 @@ _DIGITS = 9
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
-    fractions = dict.fromkeys((site for one in _find_called(evidence) for site in one.sites), 1.0)
+    fractions = dict.fromkeys((site for one in find_evaluating(evidence) for site in one.sites), 1.0)
     roots = {root: part_root_only_compared(evidence, root) for root in find_roots(evidence)}
     compared = find_only_compared(evidence)
     powers = find_constant_powers(evidence)
@@ -152,21 +148,17 @@ _OF_DOUBLES = (
 )
 
 
-def _find_called(evidence: Evidence) -> list[CompilerFunction]:
-    """Returns the called functions that evaluate something: all but those that divide integers."""
-    return [one for one in find_compiler_functions(evidence) if not divides_integers(one.sites)]
-
-
 def _find_of_doubles(evidence: Evidence) -> list[Site]:
     """Returns the called functions that compute in double precision."""
-    called = _find_called(evidence)
+    called = find_evaluating(evidence)
     return [site for one in called if any(two.kind == "fp64" for two in one.sites) for site in one.sites]
 
 
 def _more_warps(evidence: Evidence) -> float:
     """Returns how many times as many warps fit without the registers that only called functions use."""
-    called = {site for one in _find_called(evidence) for site in one.sites}
-    of_kernel = {name for site in evidence.sites if site not in called for name in _registers_of(site)}
+    called = {site for one in find_evaluating(evidence) for site in one.sites}
+    kernel = (site for site in evidence.sites if site not in called and site.instruction.called is None)
+    of_kernel = {name for site in kernel for name in _registers_of(site)}
     return warps_without(evidence, len({name for site in called for name in _registers_of(site)} - of_kernel))
 
 

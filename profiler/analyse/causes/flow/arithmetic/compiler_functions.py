@@ -57,3 +57,12 @@ def _is_of_compiler(body: Sequence[Site], last_exit: Instruction) -> bool:
 def find_calls(evidence: Evidence) -> dict[Site, Mapping[Site, float]]:
     """Returns for each instruction of the functions of the compiler the calls of its function, each with its part of them."""
     return {site: one.calls for one in find_compiler_functions(evidence) for site in one.sites}
+
+
+def with_called(evidence: Evidence, parts: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns these parts of instructions, and what goes of the functions of the compiler with the calls among them."""
+    found = dict(parts)
+    for one in find_compiler_functions(evidence):
+        if part := sum(of_calls * parts.get(call, 0.0) for call, of_calls in one.calls.items()):
+            found |= dict.fromkeys(one.sites, part)
+    return found

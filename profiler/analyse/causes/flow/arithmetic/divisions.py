@@ -7,7 +7,10 @@ from collections.abc import Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import (
+    CompilerFunction,
+    find_compiler_functions,
+)
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 
 # The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
@@ -17,7 +20,8 @@ _NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 OF_A_DIVISION = 20
 _EITHER = "0xfc"  # the table of LOP3 by which it says whether one of two words has a bit
-_DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special")
+# Two or three of these are moves: a zero that is added to a product, or the quotient with another sign.
+_DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special", "other")
 
 
 def find_dividing(evidence: Evidence) -> list[Site]:
@@ -52,6 +56,11 @@ def divides_integers(function: Sequence[Site]) -> bool:
     return any(_DIVISION.match(site.opcode) for site in function) or all(
         any(site.opcode.startswith(part) for site in function) for part in _NARROW_DIVISION
     )
+
+
+def find_evaluating(evidence: Evidence) -> list[CompilerFunction]:
+    """Returns the called functions that evaluate something: all but those that divide integers."""
+    return [one for one in find_compiler_functions(evidence) if not divides_integers(one.sites)]
 
 
 def find_dividing_64_bits(evidence: Evidence) -> list[Site]:

@@ -19,6 +19,8 @@ from profiler.analyse.causes.evidence.sites import (
     Kind,
     Site,
 )
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls, with_called
+from profiler.analyse.causes.flow.arithmetic.divisions import find_evaluating
 from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     find_depending,
@@ -63,8 +65,10 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = Tru
     """
     if not evidence.sites:
         return _NOTHING
-    function = evidence.sites[0].function  # the kernel: of what calls are given, nothing is known
-    sites = evidence.by_function[function]
+    function = evidence.sites[0].function  # the kernel
+    calls = {call for one in find_evaluating(evidence) for call in one.calls}
+    called = find_calls(evidence)  # what stands behind the kernel, with nothing of its own
+    sites = [site for site in evidence.by_function[function] if site not in called]
     loops = evidence.loops.get(function, [])
     of_all = set() if in_loops else set(find_grid_independent(evidence))
     arithmetic = [
@@ -72,7 +76,7 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = Tru
         for site in sites
         if bool(evidence.innermost_loop(site)) == in_loops
         and site not in of_all
-        and (_computes(evidence, site) or _decodes(evidence, site))
+        and (site in calls or _computes(evidence, site) or _decodes(evidence, site))
     ]
     if not arithmetic:
         return _NOTHING
@@ -84,7 +88,9 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = Tru
         for inside in areas
         if not depending.isdisjoint(inside)
         for site in inside
-        if site not in depending and site.kind not in _STAYS and site.instruction.name not in COPIES_TO_SHARED
+        if site not in depending
+        and (site in calls or site.kind not in _STAYS)
+        and site.instruction.name not in COPIES_TO_SHARED
     }
     repeated = [site for site in arithmetic if site in alike]
     if not repeated:
@@ -100,7 +106,9 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = Tru
     of_results = min(1.0, loaded / needed) if needed else 1.0
     parts = {site: of_results if site in results else 1.0 for site in (*made, *serving)}
     parts |= dict.fromkeys(loads, of_loads)
-    spared = {site: part for site in sites if (part := parts.get(site, 0.0)) > 0}
+    # What is called goes whole, also where a load takes the place of the call.
+    parts = with_called(evidence, dict.fromkeys(calls & parts.keys(), 1.0)) | parts
+    spared = {site: part for site in evidence.by_function[function] if (part := parts.get(site, 0.0)) > 0}
     return Repeated(spared, frozenset(parts) if needed > loaded > 0 else frozenset())
 
 
@@ -135,7 +143,9 @@ def _is_read_beside(
 
 def _find_readers(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, set[Site]]:
     """Returns by instruction those that read its result, also where it is stored in shared memory and loaded from there."""
-    readers = {site: set(some) for site, some in readers_in(evidence, sites[0].function).items()}
+    among = set(sites)
+    found = readers_in(evidence, sites[0].function).items()
+    readers = {site: among.intersection(some) for site, some in found if site in among}
     setting: dict[str, Site] = {}
     for site in sites:
         read = predicates_in(site.instruction.text) if site.kind == "control" else site.use.predicates_read

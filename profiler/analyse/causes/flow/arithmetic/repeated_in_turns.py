@@ -11,6 +11,8 @@ from collections.abc import Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ARITHMETIC, Kind, Site
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import with_called
+from profiler.analyse.causes.flow.arithmetic.divisions import find_evaluating
 from profiler.analyse.causes.flow.dataflow import find_depending, find_going_with, readers_of
 from profiler.analyse.causes.flow.loop_carried import find_carried, find_sources
 from profiler.analyse.causes.flow.same_in_turns import find_steady, may_change
@@ -27,6 +29,7 @@ def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
     That is all but the first of the turns: where warps make one turn on average, nothing repeats.
     """
     repeated: dict[Site, float] = {}
+    calls = {call for one in find_evaluating(evidence) for call in one.calls}
     for loop in (loop for loops in evidence.loops.values() for loop in loops):
         inside = evidence.inside(loop)
         if (turns := _turns_of(evidence, loop)) <= 1:
@@ -37,13 +40,13 @@ def find_steady_arithmetic(evidence: Evidence) -> dict[Site, float]:
             site
             for site in inside
             # Nothing keeps the result of a test: compilers have few predicates, and make it again.
-            if site.kind in ARITHMETIC and site.use.written
+            if (site in calls or site.kind in ARITHMETIC) and site.use.written
             if site in steady or ((read := site.use.inputs) and read.isdisjoint(changed))
         ]
         serving = _find_going_with(evidence, loop, steady, set(alike))
         for site in (*alike, *serving):
             repeated[site] = max(repeated.get(site, 0.0), 1 - 1 / turns)
-    return repeated
+    return with_called(evidence, repeated)
 
 
 def find_repeated_by_inner_loops(evidence: Evidence) -> dict[Site, float]:

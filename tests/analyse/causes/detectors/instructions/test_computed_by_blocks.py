@@ -196,3 +196,31 @@ def test_a_logarithm_that_all_threads_make_is_one_for_the_host_alone(temperature
 )
 def test_what_is_a_block_s_own_is_no_repetition(changed):
     assert along_y(**changed) == []
+
+
+CALL = "CALL.REL.NOINC 0xb0"  # a function behind the kernel, which gives in R9 what it makes of R8
+FUNCTION = ("MUFU.LG2 R20, R8", "MUFU.EX2 R9, R20", "RET.REL.NODEC R30, 0x0")
+
+
+@pytest.mark.parametrize(
+    ("again", "argument", "goes"),
+    [
+        ("NOP", "NOP", 1.0),
+        (CALL, "NOP", 1.0),
+        (
+            CALL,
+            "MOV R8, R1",
+            0.5,
+        ),  # once of a value that all blocks along y have, and once of the block's own
+    ],
+)
+def test_a_function_goes_with_the_calls_that_all_blocks_make_alike(again, argument, goes):
+    """No line shows the arguments of a function such as `pow`: they are followed to where it is called."""
+    lines = RATE | {"logarithm": CALL, "store": f"STG.E [R6], R12; {argument}; {again}; STG.E [R6], R9"}
+    kernel = [line for text in lines.values() for line in text.split("; ")]
+    times = 200.0 if again == CALL else 100.0
+    evidence = evidence_of(
+        *kernel, "EXIT", *((line, times) for line in FUNCTION), grid=(8, 100, 1), line=7, busy={"xu": 0.5}
+    )
+    one = next(one for one in detect_computed_by_blocks(evidence) if "blocks along y" in one.sentence)
+    assert one.effect.resources["xu"] == pytest.approx(goes * 0.99)

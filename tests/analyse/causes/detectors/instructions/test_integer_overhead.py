@@ -32,6 +32,13 @@ def test_without_lines_a_division_is_what_follows_its_first_conversion():
     assert len(candidate.weights) == 20
 
 
+@pytest.mark.parametrize(("line", "part"), [("IMAD.MOV R7, RZ, RZ, -R5", True), ("FADD R7, R20, R21", False)])
+def test_the_moves_of_a_division_are_a_part_of_it_and_arithmetic_on_floats_is_none(line, part):
+    """The quotient is moved with another sign, for the product that is taken from the number."""
+    evidence = evidence_of(*DIVISION, line, "LDG.E R4, [R30]", line=1)
+    assert (evidence.sites[4] in find_dividing(evidence)) == part
+
+
 @pytest.mark.parametrize(("executed", "part"), [(100.0, True), (101.0, False)])
 def test_an_instruction_that_runs_more_often_than_the_division_on_its_line_is_no_part_of_it(executed, part):
     """`for (int s = n / 2; s; s >>= 1)` divides once, and tests in every turn."""
@@ -67,7 +74,7 @@ def test_quotients_are_blamed_where_most_of_the_saving_is_theirs_and_named_where
         ("ULOP3.LUT UR4, UR7, UR5, URZ, 0xfc, !UPT", "CALL.REL.NOINC 0x100", True),
         ("LOP3.LUT R4, R7, R5, RZ, 0xfc, !PT", "CALL.REL.NOINC 0x100", True),
         ("LOP3.LUT R4, R7, R5, RZ, 0xc0, !PT", "CALL.REL.NOINC 0x100", False),  # bits that both have
-        ("LOP3.LUT R4, R7, R5, RZ, 0xfc, !PT", "MOV R6, R8", False),  # the program's own `if (a | b)`
+        ("LOP3.LUT R4, R7, R5, RZ, 0xfc, !PT", "STG.E [R6], R8", False),  # the program's own `if (a | b)`
     ],
 )
 def test_a_division_that_tests_the_upper_words_is_of_64_bits(either, passed_by, is_wide):

@@ -14,6 +14,17 @@ def test_an_instruction_whose_inputs_do_not_change_in_a_loop_is_redundant():
     assert names(redundant_instructions.detect_redundant_instructions, evidence_of(*lines)) == []
 
 
+@pytest.mark.parametrize(("argument", "found"), [("MOV R8, R5", True), ("MOV R8, R6", False)])
+def test_a_function_that_is_called_with_what_does_not_change_is_redundant(argument, found):
+    """The function stands behind the kernel, and gives in R9 what it makes of R8: no line shows its arguments."""
+    turn = (argument, "CALL.REL.NOINC 0x60", "FADD R6, R6, R9", "@P0 BRA 0x10")
+    lines = [("MOV R6, RZ", 1), *((line, 100) for line in turn), "EXIT"]
+    function = [(line, 100) for line in ("MUFU.LG2 R20, R8", "FMUL R9, R20, R20", "RET.REL.NODEC R30, 0x0")]
+    evidence = evidence_of(*lines, *function, line=7)
+    weights = [one.weights for one in redundant_instructions.detect_redundant_instructions(evidence)]
+    assert any(evidence.sites[-2] in some for some in weights) == found
+
+
 BRANCH = {
     "test": "ISETP.NE.AND P5, PT, R8, RZ, PT",
     "open": "BSSY B2, 0x80",
