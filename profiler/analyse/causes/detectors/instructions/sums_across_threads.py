@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
+from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import with_turns_overlapped
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import SHARED, Site
@@ -67,9 +68,10 @@ def _find_sums(evidence: Evidence) -> Iterable[Candidate]:
             f"In {each_turn(said)}, threads exchange values {exchange.way()} to add them up, and only add the result to what they have.",
             "Let each thread add up its own values in the loop, and add up over the threads once, after it"
             + (", where each scales its sum to the greatest maximum." if exchange.has_maximum() else "."),
-            evidence.without(fractions),
+            with_turns_overlapped(evidence, evidence.without(fractions), inside),
             evidence.weigh(exchanging),
             as_figure(said),
+            includes="loads-not-overlapped",
             in_triton="Exchange less often: let a turn take more elements a thread (a larger BLOCK, fewer `num_warps`), or keep a maximum and a sum "
             "for each element of the block, and call `tl.max` and `tl.sum` once, after the loop."
             if exchange.has_maximum()

@@ -22,11 +22,11 @@ TURN = {
 IN_A_WARP = {"store": "", "meet": "", "fetch": "", "sum": "FADD R4, R10, R4"}
 
 
-def found(turns=64, line=None, **changed):
+def found(turns=64, line=None, facts=None, **changed):
     """The causes that are named in a loop of which some instructions were changed, or left out."""
     turn = [one for each in {**TURN, **changed}.values() if each for one in each.split("; ")]
     executed = [(one, 100.0 * turns) for one in turn]
-    evidence = evidence_of("MOV R4, RZ", *executed, "EXIT", line=line)
+    evidence = evidence_of("MOV R4, RZ", *executed, "EXIT", line=line, facts=facts)
     return list(sums_across_threads.detect_sums_across_threads(evidence))
 
 
@@ -49,6 +49,18 @@ def test_threads_could_add_up_their_own_values_and_exchange_sums_once():
     assert one.effect.resources["lsu"] == pytest.approx(
         (1 - 1 / 64) * 3 / 4
     )  # the shuffle, and all accesses but the load
+
+
+FOUR_LOADS = "; ".join(f"LDG.E R{register}, [R2]" for register in (20, 21, 22, 8))
+
+
+@pytest.mark.parametrize(("load", "use", "overlapped"), [(TURN["load"], 2, 7 / 8), (FOUR_LOADS, 5, 1 / 4)])
+def test_loads_of_several_turns_are_under_way_at_once_where_no_barrier_keeps_them_apart(
+    load, use, overlapped
+):
+    """Four of them are in each turn already."""
+    (one,) = found(load=load, facts={use: {"waits": {"long_scoreboard": 10}}})
+    assert one.effect.waits["long_scoreboard"] == pytest.approx(overlapped)
 
 
 @pytest.mark.parametrize(
