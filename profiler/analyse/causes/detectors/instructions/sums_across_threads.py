@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
@@ -10,6 +10,7 @@ from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import with_tu
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     made_of,
@@ -77,6 +78,19 @@ def _find_sums(evidence: Evidence) -> Iterable[Candidate]:
             if exchange.has_maximum()
             else "Add up whole blocks in the loop (`acc += x`, with `acc` of the shape of the block), and call `tl.sum` once, after it.",
         )
+
+
+def find_sums_of_blocks_alike(evidence: Evidence, loads: Collection[Site]) -> dict[Site, float]:
+    """Returns the exchanges of sums in loops of which blocks make some of these loads alike, as in a product, where each loads a row and all columns.
+
+    A block that computes several results, such as a tile, gives each thread some of its own, so that nothing is left to exchange.
+    """
+    spared: dict[Site, float] = {}
+    for one in detect_sums_across_threads(evidence):
+        inside = [site for loop in evidence.loops_around(one.weights) for site in evidence.inside(loop)]
+        if any(site in loads and count_blocks_alike(evidence, site) > 1 for site in inside):
+            spared |= dict.fromkeys(one.weights, 1.0)
+    return spared
 
 
 def _with_roles_exchanged(

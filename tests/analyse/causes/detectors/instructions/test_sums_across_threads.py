@@ -3,6 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import detect_redundant_loads
 from profiler.analyse.causes.detectors.instructions import sums_across_threads
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
@@ -110,6 +111,21 @@ def test_an_exchange_that_a_turn_needs_stays(changed):
 
 def test_the_greatest_of_the_greatest_is_found_after_the_loop_too():
     assert found(add="FMNMX R10, R8, R10, !PT", sum="FMNMX R4, R12, R4, !PT")
+
+
+@pytest.mark.parametrize(("column", "gone"), [("SR_CTAID.Y", True), ("SR_CTAID.X", False)])
+def test_a_tile_of_results_needs_no_sums_across_threads_where_blocks_load_alike(column, gone):
+    """A thousand blocks load the same, unless each has a column of its own."""
+    loop = [line.replace("0x10", "0x20") if "BRA" in line else line for line in TURN.values()]
+    lines = [(f"S2R R2, {column}", 100.0), ("MOV R4, RZ", 100.0), *((line, 6400.0) for line in loop), "EXIT"]
+    evidence = evidence_of(*lines, figures={"l1_hit_pct": 0.0, "dram_bytes_read": 6400.0})
+    found_alike = sums_across_threads.find_sums_of_blocks_alike(evidence, evidence.of("global load"))
+    assert [site.instruction.name for site in found_alike] == ["SHFL", "FADD", "STS", "BAR", "LDS"] * gone
+    (tile,) = detect_redundant_loads(evidence)
+    assert tile.effect.resources["lsu"] == pytest.approx(
+        3 / 4 * gone
+    )  # L1 holds none of the loads themselves
+    assert tile.includes == "redundant-shared-accesses" * gone
 
 
 ADDED = "@!P2 REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR4][R16.64], R10"
