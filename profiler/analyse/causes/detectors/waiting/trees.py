@@ -107,7 +107,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
             "between the same barriers.",
             at_once,
             evidence.weigh(loads),
-            figures | {"waiting_for_loads_pct": 100 * waiting},
+            figures | {"waiting_for_loads_pct": 100 * waiting, "exchanging_pct": 100 * exchanging},
             includes="barriers",
             in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
             "that their loads are under way together, and one exchange serves them all.",
