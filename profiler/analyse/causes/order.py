@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING
+from profiler.analyse.causes.detectors.turns import TURNS_AT_ONCE
 from profiler.catalog.causes import GENERAL, LAST_WAVE
 
 # How much surer a specific cause is, fitted to four blind tests: the next version of a kernel changed the cause that would save most in
@@ -56,10 +57,11 @@ def _lines_of(cause: Cause) -> set[tuple[str | None, int]]:
 def _weighed(cause: Cause) -> float:
     """Returns what a cause is likely to save, of which less counts as far as it is general.
 
-    SMs without any block are a fact about this launch, and not what is true of most kernels.
+    SMs without any block are a fact about this launch, and a loop in which a block exchanges values turn by turn is one about this code: neither is true
+    of most kernels.
     """
     saves = cause.saves_pct.expected
-    if cause.cause not in GENERAL:
+    if cause.cause not in GENERAL or TURNS_AT_ONCE in cause.evidence:
         return saves
     sure = min(saves, cause.evidence.get("idle_sms_pct", 0.0))
     return sure + _WEIGHT_OF_GENERAL * (saves - sure)

@@ -41,6 +41,14 @@ def test_what_sms_without_a_block_cost_counts_in_full(without_a_block, first):
     assert names(in_order([cause("bank-conflicts", 83.9), grid]))[0] == first
 
 
+@pytest.mark.parametrize(
+    ("turns_at_once", "first"), [({}, "grid-too-small"), ({"turns_at_once": 8.0}, "barriers")]
+)
+def test_a_loop_whose_turns_could_exchange_values_together_counts_in_full(turns_at_once, first):
+    in_turns = cause("barriers", 80.0, **turns_at_once)
+    assert names(in_order([in_turns, cause("grid-too-small", 90.0)]))[0] == first
+
+
 @pytest.mark.parametrize("both", [("bank-conflicts", "idle-lanes"), ("grid-too-small", "dependent-chain")])
 def test_of_two_causes_of_one_kind_the_one_that_saves_more_comes_first(both):
     less, more = cause(both[0], 20.0), cause(both[1], 20.1)

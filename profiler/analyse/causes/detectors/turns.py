@@ -12,6 +12,8 @@ from profiler.analyse.code.loops import Loop
 # Copies of other instructions may be one: what turns compute alike, or load alike from a tile.
 _AS_OFTEN_AS_WRITTEN: tuple[Kind, ...] = ("barrier", "global load", "global store", "shared store")
 
+TURNS_AT_ONCE = "turns_at_once"  # the figure of a cause that says how many are assumed to be taken together
+
 
 def known_turns(evidence: Evidence, loop: Loop, turns: float) -> float | None:
     """Returns the turns of a loop; None where it may be unrolled, so that each turn of the machine code is several of the source.

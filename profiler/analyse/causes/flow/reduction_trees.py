@@ -28,7 +28,7 @@ from profiler.catalog.metrics import LANES
 # Each step of a tree joins two halves of what is left.
 _HALF = 1 / 2
 _BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
-_TURNS_AT_ONCE = 8  # assumed, as for loops that are unrolled: the values of eight turns find room in registers and in shared memory
+ASSUMED_TURNS = 8  # at once, as for loops that are unrolled: the values of eight turns find room in registers and in shared memory
 _VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found
 _FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
 # By the number of an element, and not by how large its value is.
@@ -65,7 +65,7 @@ def find_sums_for_all(evidence: Evidence) -> list[Tree]:
         if loop in trees or turns < TURNS_WORTH_IT:
             continue
         if exchanging := _exchanging_sums(evidence, loop, meeting):
-            spared = 1 - 1 / min(turns, _TURNS_AT_ONCE)
+            spared = 1 - 1 / min(turns, ASSUMED_TURNS)
             found.append(
                 Tree(loop, turns, {site: spared for site in evidence.inside(loop) if site in exchanging})
             )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.instructions.sums_across_threads import find_sums_of_blocks_alike
 from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -34,6 +35,7 @@ from profiler.analyse.causes.flow.repeated_loads import (
 from profiler.analyse.causes.flow.repeated_stores import is_read_past_barrier, part_overwritten
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
+from profiler.analyse.causes.together import combine
 from profiler.catalog.metrics import SECTOR_BYTES
 from profiler.text import whole_percent
 
@@ -85,6 +87,8 @@ def _name_tile(
     loop needs a register and no tile: that is another change, with an estimate of its own.
     """
     # Tensor cores multiply halves, and a thread that computes its own results adds nothing up with others.
+    repeated = _without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed)
+    exchanged = find_sums_of_blocks_alike(evidence, loads)
     on_the_way = find_products_of_halves(evidence) | find_in_trees(evidence)
     return Candidate(
         "redundant-global-loads",
@@ -97,10 +101,11 @@ def _name_tile(
             else ""
         )
         + (_IN_CONSTANT_MEMORY if _is_a_table(evidence, loads) else ""),
-        _without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed),
+        combine([repeated, evidence.without(exchanged)]),
         {site: (site.sectors or 0.0) for site in loads},
         {"requested_per_delivered": times},
         regrouped=evidence.without(dict.fromkeys(on_the_way, 1.0)).resources,
+        includes="redundant-shared-accesses" if exchanged else "",
         in_triton=_LARGER_BLOCKS,
     )
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.turns import as_figure, each_turn, known_turns
+from profiler.analyse.causes.detectors.waiting.unoverlapped_loads import with_turns_overlapped
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import SHARED, Site
+from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     made_of,
@@ -67,14 +69,28 @@ def _find_sums(evidence: Evidence) -> Iterable[Candidate]:
             f"In {each_turn(said)}, threads exchange values {exchange.way()} to add them up, and only add the result to what they have.",
             "Let each thread add up its own values in the loop, and add up over the threads once, after it"
             + (", where each scales its sum to the greatest maximum." if exchange.has_maximum() else "."),
-            evidence.without(fractions),
+            with_turns_overlapped(evidence, evidence.without(fractions), inside),
             evidence.weigh(exchanging),
             as_figure(said),
+            includes="loads-not-overlapped",
             in_triton="Exchange less often: let a turn take more elements a thread (a larger BLOCK, fewer `num_warps`), or keep a maximum and a sum "
             "for each element of the block, and call `tl.max` and `tl.sum` once, after the loop."
             if exchange.has_maximum()
             else "Add up whole blocks in the loop (`acc += x`, with `acc` of the shape of the block), and call `tl.sum` once, after it.",
         )
+
+
+def find_sums_of_blocks_alike(evidence: Evidence, loads: Collection[Site]) -> dict[Site, float]:
+    """Returns the exchanges of sums in loops of which blocks make some of these loads alike, as in a product, where each loads a row and all columns.
+
+    A block that computes several results, such as a tile, gives each thread some of its own, so that nothing is left to exchange.
+    """
+    spared: dict[Site, float] = {}
+    for one in detect_sums_across_threads(evidence):
+        inside = [site for loop in evidence.loops_around(one.weights) for site in evidence.inside(loop)]
+        if any(site in loads and count_blocks_alike(evidence, site) > 1 for site in inside):
+            spared |= dict.fromkeys(one.weights, 1.0)
+    return spared
 
 
 def _with_roles_exchanged(

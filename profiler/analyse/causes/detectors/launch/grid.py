@@ -84,6 +84,7 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting.
 
+    Where most of the blocks that are launched end at once, it is not their number that is wrong, but how the work is shared out.
     Where each turn of a loop starts from the one before, more blocks have work only if a thread makes several chains of such turns.
     What it waits for in each turn stays then, except for its arithmetic on the others.
     """
@@ -96,18 +97,20 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         of_others *= 1 - evidence.model.life_share("long_scoreboard")
     if not of_others:
         return
+    launched = count_blocks(evidence)
     advice, in_triton = _MORE_BLOCKS, ""
     if chains < math.inf:
         advice, in_triton = _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
-    elif blocks < count_blocks(evidence):
+    elif blocks < launched:
         advice = _LESS_EACH
     elif stores_in_each_turn(evidence):
         advice, in_triton = _FEWER_TURNS.format("blocks"), _FEWER_TURNS.format("programs")
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
+    is_for_few = chains == math.inf and 2 * blocks < launched
     empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")
     yield Candidate(
-        "grid-too-small",
+        "load-imbalance" if is_for_few else "grid-too-small",
         f"{_named_blocks(evidence)} for {sms:.0f} SMs, which hold {blocks / waves:,.0f} at once: {whole_percent(100 * empty[0])} % of {empty[1]}.",
         advice,
         weights=_busiest_code(evidence),
@@ -121,8 +124,9 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         },
         # This part of the time depends on the grid: starting and ending a launch takes as long with any grid.
         saves=(1 - evidence.model.starting)
-        * min(max(idle, latency), of_others)
+        * min(max(idle, latency), of_others, 1 - blocks / launched if is_for_few else 1.0)
         * (1 - _served_alone(evidence)),
+        blames_lines=is_for_few,
         in_triton=in_triton,
     )
 

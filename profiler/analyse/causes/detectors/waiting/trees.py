@@ -7,14 +7,30 @@ removes: they are named together, as barriers, and other detectors leave them ou
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.instructions.sums_across_threads import detect_sums_across_threads
-from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
+from profiler.analyse.causes.detectors.turns import (
+    TURNS_AT_ONCE,
+    as_figure,
+    known_turns,
+    most_turns,
+    named_turns,
+)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.flow.reduction_trees import find_picking, find_sums_for_all, find_trees
+from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.reduction_trees import (
+    ASSUMED_TURNS,
+    find_picking,
+    find_sums_for_all,
+    find_trees,
+)
 from profiler.text import whole_percent
+
+# The latencies of a turn, which those of turns beside it overlap. Queues are as long for as many requests.
+_ONE_AFTER_ANOTHER = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving")
 
 
 def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
@@ -48,8 +64,9 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
 def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     """Names sums, or other values of all threads, that a block makes in each turn of a loop, where one exchange could serve several turns.
 
-    Sums that are only added up need no exchange in a turn at all: `redundant-shared-accesses` names these. And `idle-lanes` names those to which
-    one thread gives all.
+    The block then waits once for all that these turns wait for one after the other, their loads among it: the change is named by what it spares
+    most of. Sums that are only added up need no exchange in a turn at all: `redundant-shared-accesses` names these. And `idle-lanes` names
+    those to which one thread gives all.
     """
     only_added = {site for one in detect_sums_across_threads(evidence) for site in one.weights}
     picking = find_picking(evidence)
@@ -59,16 +76,39 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     if not sums:
         return
     parts = {site: part for one in sums for site, part in one.parts.items()}
+    inside = {site: max(one.parts.values()) for one in sums for site in evidence.inside(one.loop)}
+    loads = [site for site in inside if site.kind == "global load" and not is_carried(evidence, site)]
+    exchange = evidence.without(parts)
+    going = {site: part for site, part in inside.items() if site.kind != "global load" or site in loads}
+    at_once = replace(exchange, waits={**exchange.waits, **evidence.waiting_for(going, *_ONE_AFTER_ANOTHER)})
     turns = [known_turns(evidence, one.loop, one.turns) for one in sums]
+    figures = {**as_figure(most_turns(turns)), TURNS_AT_ONCE: float(ASSUMED_TURNS)}
+    waiting, exchanging = evidence.time_of(loads, "long_scoreboard"), evidence.time_of(parts)
+    is_for_loads = waiting > exchanging
     yield Candidate(
         "barriers",
         f"In {named_turns(turns)}, a block makes one value of what its threads hold, by shuffles and through shared memory: "
         f"{whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions.",
         "Take several turns at once, such as eight rows: their values pass through shared memory between the same barriers. Or let a warp take "
         "each turn, whose lanes exchange values without barriers.",
-        evidence.without(parts),
+        exchange if is_for_loads else at_once,
         evidence.weigh(parts),
-        as_figure(most_turns(turns)),
+        figures,
+        includes="" if is_for_loads else "loads-not-overlapped",
         in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
         "that one exchange serves them all. Or use `num_warps=1`, which needs no barriers.",
     )
+    if is_for_loads:
+        yield Candidate(
+            "loads-not-overlapped",
+            f"In {named_turns(turns)}, a block waits for what it loads, and makes one value of it before the next turn loads: warps spend "
+            f"{whole_percent(100 * waiting)} % of their time waiting for these loads, and {whole_percent(100 * exchanging)} % for that exchange.",
+            "Take several turns at once, such as eight rows: their loads are under way together, and their values pass through shared memory "
+            "between the same barriers.",
+            at_once,
+            evidence.weigh(loads),
+            figures | {"waiting_for_loads_pct": 100 * waiting, "exchanging_pct": 100 * exchanging},
+            includes="barriers",
+            in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
+            "that their loads are under way together, and one exchange serves them all.",
+        )

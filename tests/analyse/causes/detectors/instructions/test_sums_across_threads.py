@@ -3,6 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import detect_redundant_loads
 from profiler.analyse.causes.detectors.instructions import sums_across_threads
 
 BARRIER = "BAR.SYNC.DEFER_BLOCKING 0x0"
@@ -22,11 +23,11 @@ TURN = {
 IN_A_WARP = {"store": "", "meet": "", "fetch": "", "sum": "FADD R4, R10, R4"}
 
 
-def found(turns=64, line=None, **changed):
+def found(turns=64, line=None, facts=None, **changed):
     """The causes that are named in a loop of which some instructions were changed, or left out."""
     turn = [one for each in {**TURN, **changed}.values() if each for one in each.split("; ")]
     executed = [(one, 100.0 * turns) for one in turn]
-    evidence = evidence_of("MOV R4, RZ", *executed, "EXIT", line=line)
+    evidence = evidence_of("MOV R4, RZ", *executed, "EXIT", line=line, facts=facts)
     return list(sums_across_threads.detect_sums_across_threads(evidence))
 
 
@@ -49,6 +50,18 @@ def test_threads_could_add_up_their_own_values_and_exchange_sums_once():
     assert one.effect.resources["lsu"] == pytest.approx(
         (1 - 1 / 64) * 3 / 4
     )  # the shuffle, and all accesses but the load
+
+
+FOUR_LOADS = "; ".join(f"LDG.E R{register}, [R2]" for register in (20, 21, 22, 8))
+
+
+@pytest.mark.parametrize(("load", "use", "overlapped"), [(TURN["load"], 2, 7 / 8), (FOUR_LOADS, 5, 1 / 4)])
+def test_loads_of_several_turns_are_under_way_at_once_where_no_barrier_keeps_them_apart(
+    load, use, overlapped
+):
+    """Four of them are in each turn already."""
+    (one,) = found(load=load, facts={use: {"waits": {"long_scoreboard": 10}}})
+    assert one.effect.waits["long_scoreboard"] == pytest.approx(overlapped)
 
 
 @pytest.mark.parametrize(
@@ -98,6 +111,21 @@ def test_an_exchange_that_a_turn_needs_stays(changed):
 
 def test_the_greatest_of_the_greatest_is_found_after_the_loop_too():
     assert found(add="FMNMX R10, R8, R10, !PT", sum="FMNMX R4, R12, R4, !PT")
+
+
+@pytest.mark.parametrize(("column", "gone"), [("SR_CTAID.Y", True), ("SR_CTAID.X", False)])
+def test_a_tile_of_results_needs_no_sums_across_threads_where_blocks_load_alike(column, gone):
+    """A thousand blocks load the same, unless each has a column of its own."""
+    loop = [line.replace("0x10", "0x20") if "BRA" in line else line for line in TURN.values()]
+    lines = [(f"S2R R2, {column}", 100.0), ("MOV R4, RZ", 100.0), *((line, 6400.0) for line in loop), "EXIT"]
+    evidence = evidence_of(*lines, figures={"l1_hit_pct": 0.0, "dram_bytes_read": 6400.0})
+    found_alike = sums_across_threads.find_sums_of_blocks_alike(evidence, evidence.of("global load"))
+    assert [site.instruction.name for site in found_alike] == ["SHFL", "FADD", "STS", "BAR", "LDS"] * gone
+    (tile,) = detect_redundant_loads(evidence)
+    assert tile.effect.resources["lsu"] == pytest.approx(
+        3 / 4 * gone
+    )  # L1 holds none of the loads themselves
+    assert tile.includes == "redundant-shared-accesses" * gone
 
 
 ADDED = "@!P2 REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR4][R16.64], R10"

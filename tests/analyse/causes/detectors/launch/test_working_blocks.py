@@ -42,6 +42,20 @@ def test_only_blocks_that_go_on_fill_the_gpu():
 
 
 @pytest.mark.parametrize(
+    ("going_on", "name"), [(1996.0, "load-imbalance"), (2000.0, "grid-too-small"), (2004.0, "grid-too-small")]
+)
+def test_where_most_blocks_end_at_once_the_work_is_not_shared_out(going_on, name):
+    (candidate,) = grid.detect_small_grid(launched(going_on=going_on))
+    assert candidate.name == name
+
+
+def test_sharing_work_out_saves_no_more_than_there_are_blocks_for_it():
+    evidence = launched(going_on=1900.0, waves=0.1)
+    (candidate,) = grid.detect_small_grid(evidence)
+    assert candidate.saves == pytest.approx(1 - 475 / 1000)
+
+
+@pytest.mark.parametrize(
     "evidence",
     [
         launched(going_on=4000.0),  # no block ends there

@@ -27,9 +27,14 @@ TURN = {
 }
 
 
-def made(turns=64, **changed):
-    lines = [line for line in (TURN | changed).values() if line]
-    facts = {place: {"acting": acting, "lanes": 32.0} for place, (_, acting) in enumerate(lines, 1)}
+def made(turns=64, waits=None, **changed):
+    """`waits` are those of instructions by their name in `TURN`."""
+    turn = {name: line for name, line in (TURN | changed).items() if line}
+    lines = list(turn.values())
+    facts = {
+        place: {"acting": acting, "lanes": 32.0, "waits": (waits or {}).get(name, {})}
+        for place, (name, (_, acting)) in enumerate(turn.items(), 1)
+    }
     executed = [(line, 100.0 * turns) for line, _ in lines]
     return evidence_of("MOV R4, RZ", *executed, "EXIT", facts=facts, block=128)
 
@@ -46,6 +51,25 @@ def test_several_turns_can_share_the_barriers_of_one():
     )
     assert [site.instruction.name for site in one.weights] == ["SHFL", "FADD", "STS", "BAR", "LDS", "BAR"]
     assert one.effect.resources["fma"] == pytest.approx(7 / 8 * 1 / 3, abs=0.01)
+
+
+@pytest.mark.parametrize(("loads", "name"), [(51, "loads-not-overlapped"), (49, "barriers")])
+def test_turns_at_once_spare_all_latencies_of_a_turn_and_are_named_by_the_longest(loads, name):
+    waits = {"product": {"long_scoreboard": loads}, "add": {"short_scoreboard": 50}, "end": {"wait": 10}}
+    both = {one.name: one for one in found(waits=waits)}
+    assert both[name].effect.waits == pytest.approx(dict.fromkeys(both[name].effect.waits, 7 / 8))
+    assert both[name].effect.waits.keys() == {"long_scoreboard", "short_scoreboard", "wait"}
+    if name != "barriers":  # which then has the exchange alone
+        assert both["barriers"].effect.waits["short_scoreboard"] == pytest.approx(7 / 8)
+        assert not both["barriers"].effect.waits["long_scoreboard"]
+
+
+@pytest.mark.parametrize(("next_row", "spared"), [(TURN["next"], 7 / 8), (("MOV R2, R8", ALL), 0.0)])
+def test_a_row_whose_place_the_row_before_says_is_not_loaded_with_it(next_row, spared):
+    candidates = found(
+        next=next_row, waits={"product": {"long_scoreboard": 40}, "add": {"short_scoreboard": 50}}
+    )
+    assert candidates[-1].effect.waits["long_scoreboard"] == pytest.approx(spared)
 
 
 @pytest.mark.parametrize(
