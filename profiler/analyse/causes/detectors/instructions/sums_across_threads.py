@@ -13,9 +13,8 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     made_of,
     makers_of_value,
-    predicates_read,
 )
-from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
+from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_picking
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
@@ -25,12 +24,7 @@ from profiler.catalog.metrics import LANES
 
 # Their results do not depend on the order of what they add up, except for rounding.
 _ADDING = ("FADD", "DADD", "HADD2", "IADD3", "FMNMX", "VIMNMX", "IMNMX")
-_GREATEST = ("FMNMX",)
 _MULTIPLY_ADDS = ("FFMA",)
-# What makes an exponent of a value and a maximum, scales it and tests its range, and the exponential itself.
-_OF_EXPONENT = ("FADD", "FMUL", "FFMA", "FSETP", "FSEL")
-_EXPONENTIAL = "MUFU.EX2"
-_MOVES = ("MOV", "IMAD.MOV")
 
 
 @kept
@@ -65,15 +59,11 @@ def _find_sums(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             "redundant-shared-accesses",
             f"In {each_turn(said)}, threads exchange values {exchange.way()} to add them up, and only add the result to what they have.",
-            "Let each thread add up its own values in the loop, and add up over the threads once, after it"
-            + (", where each scales its sum to the greatest maximum." if exchange.has_maximum() else "."),
+            "Let each thread add up its own values in the loop, and add up over the threads once, after it.",
             evidence.without(fractions),
             evidence.weigh(exchanging),
             as_figure(said),
-            in_triton="Exchange less often: let a turn take more elements a thread (a larger BLOCK, fewer `num_warps`), or keep a maximum and a sum "
-            "for each element of the block, and call `tl.max` and `tl.sum` once, after the loop."
-            if exchange.has_maximum()
-            else "Add up whole blocks in the loop (`acc += x`, with `acc` of the shape of the block), and call `tl.sum` once, after it.",
+            in_triton="Add up whole blocks in the loop (`acc += x`, with `acc` of the shape of the block), and call `tl.sum` once, after it.",
         )
 
 
@@ -97,9 +87,9 @@ def _with_roles_exchanged(
 class _Exchange:
     """Follows through one turn of a loop what its threads exchange, to sums of all turns.
 
-    `of_others` holds the registers with what other threads had, and by which operation their values became one. `scaled` holds those that
-    depend on a maximum of all turns, and `updates` the atomics that add to memory what was added up. Shared memory and its barriers are part of the exchange if what is stored there was added up over
-    lanes: where each thread stores what it has, they serve something else.
+    `of_others` holds the registers with what other threads had, and by which operation their values became one, and `updates` the
+    atomics that add to memory what was added up. Shared memory and its barriers are part of the exchange if what is stored there was
+    added up over lanes: where each thread stores what it has, they serve something else.
     """
 
     def __init__(self, evidence: Evidence, inside: Sequence[Site]) -> None:
@@ -108,9 +98,6 @@ class _Exchange:
         self.sums: list[Site] = []
         self.updates: list[Site] = []
         self.of_others: dict[str, str] = {}
-        self.scaled: set[str] = set()
-        self.of_exponents: set[Site] = set()
-        self._tested: set[str] = set()  # predicates
         self._stored_by = ""
         sums = made_of(inside, {site for site in inside if site.opcode.startswith(SUMMING)})
         stores = [site for site in inside if site.kind == "shared store"]
@@ -121,50 +108,33 @@ class _Exchange:
     def way(self) -> str:
         return "through shared memory and meet at barriers" if self._goes_through_memory else "by shuffles"
 
-    def has_maximum(self) -> bool:
-        return bool(self.of_exponents)
-
     def only_adds(self) -> bool:
-        """Returns whether values are only exchanged to be added up, and added to sums that nothing else in the loop reads, or to memory.
-
-        A maximum may be subtracted from exponents. Sums of exponentials that are rescaled as it grows are as right if each thread
-        rescales its own by a maximum of its own, and those of all threads are rescaled to the greatest when they are added up.
-        """
+        """Returns whether values are only exchanged to be added up, and added to sums that nothing else in the loop reads, or to memory."""
         if self._goes_through_memory and self._stores_else:
             return False
         if not all(self._goes_on(site) for site in self.inside):
             return False
-        known = {*self.sums, *self.of_exponents}
         return bool(
-            (self.sums or self.updates)
-            and not _are_read_next_turn(self.of_others.keys(), self.inside)
-            and not _are_read_next_turn(self.scaled, self.inside, known)
+            (self.sums or self.updates) and not _are_read_next_turn(self.of_others.keys(), self.inside)
         )
 
     def _goes_on(self, site: Site) -> bool:
         """Takes in the next instruction; returns whether it is one of such an exchange, or none of it."""
-        one = site.instruction
-        read, written = site.use.inputs, set(site.use.written)
-        ways = {self.of_others[name] for name in read if name in self.of_others}
-        if site.kind == "control" and not self._tested.isdisjoint(predicates_read(site)):
-            return False
-        if one.name == "SHFL" or (self._goes_through_memory and site.kind in (*SHARED, "barrier")):
-            return self._moves(site, ways)
+        ways = {self.of_others[name] for name in site.use.inputs if name in self.of_others}
+        if site.instruction.name == "SHFL" or (
+            self._goes_through_memory and site.kind in (*SHARED, "barrier")
+        ):
+            self._moves(site, ways)
+            return True
         if ways:
             return self._takes_in(site, ways - {""})
-        if not self.scaled.isdisjoint(read):
-            return self._scales(site)
-        self._forget(written)
-        self._tested -= site.use.predicates_written
+        self._forget(site.use.written)
         return True
 
-    def _moves(self, site: Site, ways: Set[str]) -> bool:
-        if not self.scaled.isdisjoint(site.use.inputs):
-            return False
+    def _moves(self, site: Site, ways: Set[str]) -> None:
         if site.kind == "shared store":
             self._stored_by = "".join(ways)
         self._exchange(site, self._stored_by if site.kind == "shared load" else "".join(ways))
-        return True
 
     def _takes_in(self, site: Site, ways: Set[str]) -> bool:
         """Adds what others had to a sum, or to what the thread has."""
@@ -172,23 +142,15 @@ class _Exchange:
         if site.kind == "atomic":
             return self._updates_memory(site)
         written = set(site.use.written)
-        is_scaled = one.name in _MULTIPLY_ADDS and self.of_others.keys().isdisjoint(
+        is_product = one.name in _MULTIPLY_ADDS and self.of_others.keys().isdisjoint(
             REGISTER.findall(", ".join(one.operands[1:3]))
         )
         # What goes on from no turn before adds a product of the thread's own, the last of those that it adds up in a turn.
-        way = "FADD" if is_scaled and not is_carried(self.evidence, site) else one.name
-        # A factor of each thread's own gives each its own sum of what all have, as in a recurrence with a state for each thread.
-        rescales = is_scaled and way == one.name and site not in find_differing_in_block(self.evidence)
-        if not rescales and (way not in _ADDING or ways - {way}):
+        way = "FADD" if is_product and not is_carried(self.evidence, site) else one.name
+        if way not in _ADDING or ways - {way}:
             return False
         if written <= site.use.inputs - self.of_others.keys() and _is_a_sum(self.inside, site):
             self.sums.append(site)
-        elif one.name in _GREATEST and is_carried(self.evidence, site):
-            self.sums.append(site)
-            self._forget(written)
-            self.scaled |= written
-        elif rescales:
-            return False
         else:
             self._exchange(site, way)
         return True
@@ -199,19 +161,6 @@ class _Exchange:
         is_sum = ".ADD" in site.opcode and not site.use.written and site.acting_lanes <= 1.0
         return is_sum and self.of_others.keys().isdisjoint(address_registers(site.instruction))
 
-    def _scales(self, site: Site) -> bool:
-        """Makes an exponent of a maximum, or its exponential, which is the thread's own."""
-        one, written = site.instruction, set(site.use.written)
-        self.of_exponents.add(site)
-        self._forget(written)
-        if one.opcode.startswith(_EXPONENTIAL):
-            return True
-        self.scaled |= written
-        self._tested |= site.use.predicates_written
-        return one.opcode.startswith(_MOVES) or (
-            one.name in _OF_EXPONENT and not is_carried(self.evidence, site)
-        )
-
     def _exchange(self, site: Site, way: str) -> None:
         written = site.use.written
         self.exchanging.append(site)
@@ -220,15 +169,14 @@ class _Exchange:
 
     def _forget(self, written: Iterable[str]) -> None:
         for name in written:
-            self.scaled.discard(name)
             self.of_others.pop(name, None)
 
 
-def _are_read_next_turn(registers: Set[str], inside: Sequence[Site], known: Set[Site] = frozenset()) -> bool:
-    """Returns whether the next turn of a loop reads what a turn leaves in one of these registers, by others than the known instructions."""
+def _are_read_next_turn(registers: Iterable[str], inside: Sequence[Site]) -> bool:
+    """Returns whether the next turn of a loop reads what a turn leaves in one of these registers."""
     left = set(registers)
     for site in inside:
-        if site not in known and left & site.use.inputs:
+        if left & site.use.inputs:
             return True
         left -= set(site.use.written)
     return False
