@@ -29,7 +29,6 @@ from profiler.analyse.causes.detectors.instructions import (
     random_numbers,
     redundant_instructions,
     special_functions,
-    sums_across_threads,
 )
 from profiler.analyse.causes.detectors.launch import grid, little_work, occupancy
 from profiler.analyse.causes.detectors.shared_memory import (
@@ -70,7 +69,6 @@ DETECTORS: tuple[Detector, ...] = (
     random_numbers.detect_unused_numbers,
     loops.detect_loop_overhead,
     empty_turns.detect_empty_turns,
-    sums_across_threads.detect_sums_across_threads,
     number_types.detect_conversions,
     number_types.detect_fp64,
     special_functions.detect_special_functions,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.instructions.sums_across_threads import detect_sums_across_threads
 from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
@@ -48,14 +47,10 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
 def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     """Names sums, or other values of all threads, that a block makes in each turn of a loop, where one exchange could serve several turns.
 
-    Sums that are only added up need no exchange in a turn at all: `redundant-shared-accesses` names these. And `idle-lanes` names those to which
-    one thread gives all.
+    `idle-lanes` names those to which one thread gives all.
     """
-    only_added = {site for one in detect_sums_across_threads(evidence) for site in one.weights}
     picking = find_picking(evidence)
-    sums = [
-        one for one in find_sums_for_all(evidence) if one not in picking and only_added.isdisjoint(one.parts)
-    ]
+    sums = [one for one in find_sums_for_all(evidence) if one not in picking]
     if not sums:
         return
     parts = {site: part for one in sums for site, part in one.parts.items()}
@@ -65,10 +60,12 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
         f"In {named_turns(turns)}, a block makes one value of what its threads hold, by shuffles and through shared memory: "
         f"{whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions.",
         "Take several turns at once, such as eight rows: their values pass through shared memory between the same barriers. Or let a warp take "
-        "each turn, whose lanes exchange values without barriers.",
+        "each turn, whose lanes exchange values without barriers. If a turn only adds to a sum, let each thread add up its own values, and add up over the "
+        "threads once, after the loop.",
         evidence.without(parts),
         evidence.weigh(parts),
         as_figure(most_turns(turns)),
         in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
-        "that one exchange serves them all. Or use `num_warps=1`, which needs no barriers.",
+        "that one exchange serves them all. Or use `num_warps=1`, which needs no barriers. If a turn only adds to a sum, add up whole blocks (`acc += x`), "
+        "and call `tl.sum` once, after the loop.",
     )
