@@ -7,7 +7,6 @@ from profiler.analyse.causes.detectors.candidate import Detector
 from profiler.analyse.causes.detectors.global_memory import (
     atomics,
     constants,
-    in_place,
     layout,
     narrow_accesses,
     redundant_loads,
@@ -51,7 +50,6 @@ DETECTORS: tuple[Detector, ...] = (
     layout.detect_misaligned,
     narrow_accesses.detect_narrow,
     redundant_loads.detect_redundant_loads,
-    in_place.detect_in_place,
     redundant_stores.detect_redundant_stores,
     redundant_stores.detect_stored_again,
     compilation.detect_spills,
