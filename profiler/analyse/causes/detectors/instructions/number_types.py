@@ -171,9 +171,6 @@ def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
 
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     """Names double-precision arithmetic, with the conversions and moves that serve it."""
-    if not evidence.sites:
-        yield from _busiest_with_doubles(evidence)
-        return
     of_angles = _find_reductions(evidence)
     sites = [site for site in evidence.of("fp64") if site not in of_angles]
     if not sites:
@@ -207,7 +204,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "fp64-arithmetic",
         said,
-        _advice_on_doubles(evidence, widened),
+        _FIND_DOUBLES if widened else _IN_FLOAT,
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
@@ -216,6 +213,13 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
+
+
+_FIND_DOUBLES = (
+    "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
+    "or a typedef."
+)
+_IN_FLOAT = "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
 
 
 def _busy_converting(evidence: Evidence, converting: Sequence[Site]) -> float:
@@ -233,49 +237,6 @@ def _is_of_double(evidence: Evidence, site: Site) -> bool:
         )
 
     return any(one.opcode.startswith(_FROM_DOUBLE) for one in reach([site], makers))
-
-
-def _advice_on_doubles(evidence: Evidence, widened: Sequence[Site]) -> str:
-    if widened:
-        advice = (
-            "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
-            "or a typedef."
-        )
-    else:
-        advice = "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
-    if _divides_by_root(evidence):
-        advice += " Where double precision has to stay and a divisor is `sqrt(x)` or a power of it, multiply by `rsqrt(x)` instead, which saves less."
-    return advice
-
-
-def _divides_by_root(evidence: Evidence) -> bool:
-    """Returns whether most quotients in double precision have a divisor that is a root, or a product with it.
-
-    A sum with it is none, but looks alike where it is a multiply-add, as the root itself ends in one.
-    """
-
-    def factors(site: Site) -> list[Site]:
-        return [
-            one for one in sources_of(evidence, site) if one.kind == "fp64" and one.instruction.name != "DADD"
-        ]
-
-    quotients = [site for site in evidence.of("fp64") if site.opcode == _QUOTIENT]
-    by_roots = [one for one in quotients if any(site.opcode == _ROOT for site in reach([one], factors))]
-    return 2 * sum(one.executed for one in by_roots) > sum(one.executed for one in quotients)
-
-
-def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
-    """Names double precision where its pipe, which is recorded alone, is busier than all else and works for most of the time."""
-    units = evidence.model.busy
-    busy = units.get("fp64", 0.0)
-    if busy > _MOST and busy == max(units.values()):
-        yield Candidate(
-            "fp64-arithmetic",
-            f"Double precision keeps the units for doubles busy for {whole_percent(100 * busy)} % of the time.",
-            "Look for doubles, such as literals without an f (0.5), and compute in float instead, if single precision is enough.",
-            Effect({"fp64": 1.0}),
-            evidence={"fp64_busy_pct": 100 * busy},
-        )
 
 
 def _find_reductions(evidence: Evidence) -> set[Site]:
