@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
@@ -14,6 +14,8 @@ from profiler.analyse.causes.flow.dataflow import (
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.analyse.code.registers import REGISTER, is_predicate
@@ -29,15 +31,22 @@ def is_gathered(evidence: Evidence, site: Site) -> bool:
 
     Then a loaded value is multiplied by the width of an element to become the address, and by nothing else. A structure that fits
     into a sector is such an element, too: however its members lie, each lane needs a sector of its own.
+
+    A loaded index from which a loop walks on says where a row begins. The elements of a row are neighbours, and so may be the lanes that
+    take them.
     """
-    for writer in sources_of(evidence, site, address_registers(site.instruction)):
+    of_address = address_registers(site.instruction)
+    loaded: list[tuple[Site, set[str]]] = []
+    for writer in sources_of(evidence, site, of_address):
         if writer.position >= site.position or (scaled := scaled_index(writer)) is None:
             continue
         index, width = scaled
         is_of_element = not width % max(1, site.width // 8) and 0 < width <= SECTOR_BYTES
         if is_of_element and _is_loaded_index(evidence, writer, index, width):
-            return True
-    return False
+            loaded.append((writer, index))
+    if not loaded or _walks(evidence, site, of_address):
+        return False
+    return any(not _walks(evidence, writer, index) for writer, index in loaded)
 
 
 def _is_loaded_index(evidence: Evidence, site: Site, registers: Set[str], width: int = 1) -> bool:
@@ -67,6 +76,28 @@ def _before_wrapping(evidence: Evidence, site: Site) -> Site:
         lambda one: () if one.kind in ACCESSES else (*sources_of(evidence, one), *choosers_of(evidence, one)),
     )
     return index[0] if index and index == [one for one in made_of if one.kind in ACCESSES] else site
+
+
+def _walks(evidence: Evidence, site: Site, registers: Iterable[str]) -> bool:
+    """Returns whether an instruction of a loop reads what each turn computes from the turn before, as a counter or a pointer that moves on.
+
+    What is computed from a place that the turn before has loaded, as along a list, does not move on to a neighbour.
+    """
+    return any(
+        is_carried(evidence, one)
+        and one
+        in reach(
+            _computed_from(evidence, one, one.use.inputs),
+            lambda other: _computed_from(evidence, other, other.use.inputs),
+        )
+        for one in _computed_from(evidence, site, registers)
+    )
+
+
+def _computed_from(evidence: Evidence, site: Site, registers: Iterable[str]) -> list[Site]:
+    """Returns the instructions of a loop, other than loads, whose results these registers may hold."""
+    writers = {writer for name in registers for writer in writers_before(evidence, site, name)}
+    return [one for one in writers if one.kind not in ACCESSES and evidence.innermost_loop(one)]
 
 
 def scaled_index(site: Site) -> tuple[set[str], int] | None:
