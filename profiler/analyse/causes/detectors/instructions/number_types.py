@@ -38,7 +38,6 @@ _OF_A_ROOT = frozenset({"0xfcb00000", "-0x3500000"})
 _ARITHMETIC_OF_FUNCTION = 4.0  # a guess, and what refines it
 _RECIPROCAL_ROOT = 4.0  # with what scales a denormal number, in single precision
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
-_MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
@@ -204,7 +203,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "fp64-arithmetic",
         said,
-        _FIND_DOUBLES if widened else _IN_FLOAT,
+        _advise_on_doubles(bool(widened)),
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
@@ -215,11 +214,13 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-_FIND_DOUBLES = (
-    "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
-    "or a typedef."
-)
-_IN_FLOAT = "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
+def _advise_on_doubles(are_widened: bool) -> str:
+    if are_widened:
+        return (
+            "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
+            "or a typedef."
+        )
+    return "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
 
 
 def _busy_converting(evidence: Evidence, converting: Sequence[Site]) -> float:
