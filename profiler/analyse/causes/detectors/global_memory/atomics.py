@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
@@ -73,7 +73,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         sentence += "; the samples at other instructions are of accesses that queue behind these atomics"
     # Where atomics cost nothing, larger blocks are another cause's remedy.
     cost_something = round(max(waiting, 100 * busy[busiest])) > 0
-    spared = _spared(evidence, fractions)
+    spared = evidence.without(fractions)
     yield Candidate(
         ATOMIC_CONTENTION,
         f"{sentence}.",
@@ -107,7 +107,7 @@ def _find_costly(evidence: Evidence) -> list[Site]:
 def _cost(evidence: Evidence, sites: Sequence[Site]) -> float:
     """Returns which part of the time would be saved if one of these atomics updated for all lanes."""
     repeated, evidence = _find_repeated(evidence, sites), replace(evidence, retried=frozenset())
-    return evidence.model.saved(_spared(evidence, dict.fromkeys([*sites, *repeated], 1 - 1 / LANES)))
+    return evidence.model.saved(evidence.without(dict.fromkeys([*sites, *repeated], 1 - 1 / LANES)))
 
 
 def _find_repeated(evidence: Evidence, sites: Iterable[Site]) -> list[Site]:
@@ -129,20 +129,6 @@ def _sampled(evidence: Evidence, sites: Iterable[Site]) -> float:
     """Returns the part of the samples that show warps waiting at these instructions, in percent."""
     total = sum(sum(site.waits.values()) for site in evidence.sites)
     return 100 * sum(sum(site.waits.values()) for site in sites) / total if total else 100.0
-
-
-def _spared(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
-    """Returns the effect of fewer updates, with what device memory reads for them.
-
-    L2 adds to what is there, so it fetches each sector that it does not hold. What others add up first may be stored without that.
-    """
-    fewer = evidence.without(fractions)
-    read, written = (evidence.find(f"dram_bytes_{way}") or 0.0 for way in ("read", "written"))
-    updated = [site for site in fractions if site.kind == "atomic"]
-    fetched = max(0.0, evidence.delivered_to(updated)) if updated and read else 0.0
-    if not fetched:
-        return fewer
-    return replace(fewer, resources={**fewer.resources, "dram": (1 - 1 / LANES) * fetched / (read + written)})
 
 
 def _with_larger_blocks(evidence: Evidence, spared: Effect) -> Effect:
