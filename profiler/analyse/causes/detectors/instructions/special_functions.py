@@ -18,7 +18,6 @@ from profiler.analyse.causes.detectors.instructions.fast_forms import (
     WITHOUT_FAST_FORM,
     advise_on_functions,
 )
-from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -44,7 +43,6 @@ from profiler.analyse.code.math_functions.sizes import (
     TESTED_RECIPROCAL,
     TESTED_ROOT,
     Size,
-    has_branches,
     is_tested,
     moves_constant,
     rounds_exponent,
@@ -70,7 +68,6 @@ _COEFFICIENT = re.compile(r"-?\d+\.\d")
 _OF_A_REMAINDER = Size(inf, 7)
 # Of a fast division (see FCHK in sizes.py), all but one multiplication, if the reciprocal of the divisor is there.
 _BY_RECIPROCAL = Size(0, 4, 1)
-_COPIES = 3 / 4  # of what an unrolled loop of four copies needs only once
 _UNIT, _LOADS = "xu", "long_scoreboard"
 _DIGITS = 9
 
@@ -219,30 +216,11 @@ def _find_spare_of_floats(lines: Sequence[_Line]) -> dict[Site, float]:
 
 
 def _effect_of(evidence: Evidence, fractions: dict[Site, float]) -> Effect:
-    """Returns the effect of fast forms, which have no branches: without these, loops are unrolled, and loads are issued together."""
-    fewer = evidence.without(fractions | _find_shared_by_copies(evidence, fractions))
+    """Returns the effect of fast forms, which have no branches: without these, loads are issued together."""
+    fewer = evidence.without(fractions)
     apart = find_loads_between_slow_paths(evidence)
     waiting = fewer.waits.get(_LOADS, 0.0) + evidence.waiting_for(apart, _LOADS).get(_LOADS, 0.0)
     return replace(fewer, waits={**fewer.waits, _LOADS: waiting})
-
-
-def _find_shared_by_copies(evidence: Evidence, fractions: Mapping[Site, float]) -> dict[Site, float]:
-    """Returns the part of what keeps loops going that goes where these are unrolled, as compilers do without the branches of a function.
-
-    nvcc 13.0 unrolls loops around fast forms by four or sixteen. A loop with copies of a function on one line is unrolled already.
-    """
-    branching = [
-        site
-        for site in fractions
-        if fractions[site] and has_branches(site.instruction) and site.instruction.place
-    ]
-    found: dict[Site, float] = {}
-    for loop in evidence.loops_around(branching):
-        places = [site.instruction.place for site in branching if evidence.innermost_loop(site) == loop]
-        if len(places) == len(set(places)):
-            amortised = find_amortised(evidence, evidence.inside(loop))
-            found |= {site: max(_COPIES, fractions.get(site, 0.0)) for site in amortised}
-    return found
 
 
 def _keep_special(
