@@ -37,6 +37,7 @@ _QUOTIENT, _ROOT = "MUFU.RCP64H", "MUFU.RSQ64H"
 _OF_A_ROOT = frozenset({"0xfcb00000", "-0x3500000"})
 _ARITHMETIC_OF_FUNCTION = 4.0  # a guess, and what refines it
 _RECIPROCAL_ROOT = 4.0  # with what scales a denormal number, in single precision
+_MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
 
 
@@ -170,6 +171,9 @@ def _is_of_round_trip(evidence: Evidence, site: Site) -> bool:
 
 def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     """Names double-precision arithmetic, with the conversions and moves that serve it."""
+    if not evidence.sites:
+        yield from _busiest_with_doubles(evidence)
+        return
     of_angles = _find_reductions(evidence)
     sites = [site for site in evidence.of("fp64") if site not in of_angles]
     if not sites:
@@ -238,6 +242,20 @@ def _is_of_double(evidence: Evidence, site: Site) -> bool:
         )
 
     return any(one.opcode.startswith(_FROM_DOUBLE) for one in reach([site], makers))
+
+
+def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
+    """Names double precision where its pipe, which is recorded alone, is busier than all else and works for most of the time."""
+    units = evidence.model.busy
+    busy = units.get("fp64", 0.0)
+    if busy > _MOST and busy == max(units.values()):
+        yield Candidate(
+            "fp64-arithmetic",
+            f"Double precision keeps the units for doubles busy for {whole_percent(100 * busy)} % of the time.",
+            "Look for doubles, such as literals without an f (0.5), and compute in float instead, if single precision is enough.",
+            Effect({"fp64": 1.0}),
+            evidence={"fp64_busy_pct": 100 * busy},
+        )
 
 
 def _find_reductions(evidence: Evidence) -> set[Site]:
