@@ -11,7 +11,8 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, STORES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.dataflow import find_depending, readers_behind
+from profiler.analyse.causes.flow.dataflow import readers_behind
+from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.lane_values import find_differing, is_left_early
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.catalog.metrics import LANES

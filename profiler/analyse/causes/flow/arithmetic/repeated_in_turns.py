@@ -11,7 +11,8 @@ from collections.abc import Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ARITHMETIC, Kind, Site
-from profiler.analyse.causes.flow.dataflow import find_depending, find_going_with, readers_of
+from profiler.analyse.causes.flow.dataflow import find_going_with, readers_of
+from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.loop_carried import find_carried, find_sources
 from profiler.analyse.causes.flow.same_in_turns import find_steady, may_change
 from profiler.analyse.code.loops import Loop, loops_within
