@@ -34,7 +34,6 @@ from profiler.text import whole_percent
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
 _PASSED_BY = 1 - 1 / LANES
 _HALF_A_LANE = 2 / 3  # of a lane in each warp: nearer to one in every second warp than to one in each
-_AT_AN_EDGE = 1 / 200  # so that they are less than one percent
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
 _TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
@@ -57,7 +56,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     )  # smaller blocks, as warps without work advise, would lack even more
     if not is_for_threads and 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
         yield _wasting_warps(evidence, idle, warps)
-    elif idle and not _are_of_an_edge(evidence, idle):
+    elif idle:
         said = say_few_threads(evidence) if is_for_threads else say_what_idles(evidence, idle)
         yield _wasting("idle-lanes", evidence, idle, *said)
 
@@ -92,15 +91,6 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
     passing = (site for site in of_few if is_whole(site))
     serving = find_idle_while_serving(evidence) | {site: of_few[site] for site in passing}
     return split, {site: part for site, part in serving.items() if site not in trees} | idle
-
-
-def _are_of_an_edge(evidence: Evidence, idle: Mapping[Site, float]) -> bool:
-    """Returns whether a predicate alone keeps lanes from less than one of 200 places that are issued, such as those past the end of a picture.
-
-    The lanes take part in all else, so that nothing could stand in their places.
-    """
-    under_predicate = all(is_whole(site) and site.instruction.predicate for site in idle)
-    return under_predicate and _wasted(idle) < _AT_AN_EDGE * evidence.executed
 
 
 def _wasting(
@@ -251,11 +241,10 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     stored = {site: part for site, part in walking.items() if site.kind == "global store"}
     kept = {"l2": evidence.part_of_l2(stored), "l1": evidence.part_of_l1(alone_in_a_pass | walking)}
     waits = evidence.waiting_for(waiting)
-    alone = _waited_for_at_barriers(evidence, fractions)
     ended = sum(part for site, part in find_lone_warps(evidence).items() if site in fractions)
     return Effect(
         {**effect.resources, **kept, LAUNCH: _not_launched(evidence, effect)},
-        {**waits, "barrier": max(alone, waits.get("barrier", 0.0)), NO_WARP: ended},
+        {**waits, NO_WARP: ended},
     )
 
 
@@ -264,24 +253,6 @@ def _not_launched(evidence: Evidence, effect: Effect) -> float:
     threads = evidence.shape.threads if evidence.shape else LANES
     of_small_blocks = 1 - threads / ENOUGH_THREADS if threads % LANES else 0.0
     return max(effect.resources.get(ISSUE, 0.0), of_small_blocks)
-
-
-def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
-    """Returns the part of the waiting at barriers in which a few lanes work while the rest of the block waits."""
-    waited, total = 0.0, evidence.waits_by_reason["barrier"]
-    since: list[Site] = []
-    for site in evidence.sites:
-        if site.kind != "barrier":
-            since.append(site)
-            continue
-        working = (one for one in since if one in fractions)
-        lonely = [one for one in working if one.executed * (1.0 - one.idle_share) < site.executed / 2]
-        if lonely:
-            alone = sum(one.executed + evidence.charged[one].total for one in lonely)
-            everything = sum(one.executed + evidence.charged[one].total for one in since)
-            waited += evidence.charged[site]["barrier"] * alone / everything
-        since = []
-    return waited / total if total else 0.0
 
 
 def _lanes_of_block(evidence: Evidence) -> float:
