@@ -11,7 +11,7 @@ from profiler.analyse.causes.detectors.global_memory.redundant_loads import OFTE
 from profiler.analyse.causes.evidence.addresses import base_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, TEXTURE_FETCHES, Kind, Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.addresses.apart import (
     find_side_by_side,
@@ -99,7 +99,7 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
     gain = 1 - _mean_width(sites) / WIDEST_BITS
     launches: dict[str, float] = {}
     has_loops = any(_goes_back(evidence, loop) for loops in evidence.loops.values() for loop in loops)
-    if has_loops or _exchanges_elements(evidence):
+    if has_loops or _exchanges_elements(evidence) or _fetches_textures(evidence):
         fewer, kept = list(sites), _AS_MUCH_TO_MOVE
     else:
         fewer, kept = _made_by_fewer_threads(evidence, bases), _AS_MUCH_WORK
@@ -232,6 +232,11 @@ def _exchanges_elements(evidence: Evidence) -> bool:
         for site in evidence.of(*SHARED)
         if site.kind == "shared atomic" or site.stores_in_shared
     )
+
+
+def _fetches_textures(evidence: Evidence) -> bool:
+    """Returns whether texture units fetch an element for each lane, of which none is wider than another."""
+    return any(site.instruction.name in TEXTURE_FETCHES for site in evidence.of("global load"))
 
 
 def _widths_text(widths: Sequence[int]) -> str:

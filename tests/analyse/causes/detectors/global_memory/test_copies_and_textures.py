@@ -3,6 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
+from profiler.analyse.causes.detectors.global_memory import narrow_accesses
 from profiler.analyse.causes.detectors.shared_memory import redundant_accesses
 from profiler.analyse.causes.evidence.charging import count_waits
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
@@ -33,6 +34,18 @@ def test_the_coordinates_of_a_texture_may_depend_on_any_block():
     assert count_blocks_alike(evidence, evidence.sites[1]) == 1
     load = evidence_of("S2R R8, SR_CTAID.Y", "LDG.E R9, [R8]", "FADD R5, R5, R9", grid=100)
     assert count_blocks_alike(load, load.sites[1]) == 100
+
+
+@pytest.mark.parametrize(
+    ("fetched", "fewer_blocks"), [("TLD.LZ RZ, R7, R7, UR4, 0x0.1D, 0x1", False), ("LDG.E R7, [R6.64]", True)]
+)
+def test_a_fetch_of_a_texture_is_made_for_each_element_however_wide_the_stores_are(fetched, fewer_blocks):
+    contiguous = {"sectors": 400.0, "ideal_sectors": 400.0}
+    lines = ("IADD3 R6, R6, 0x1, RZ", fetched, "STG.E [R2.64], R7", "EXIT")
+    known = {1: contiguous, 2: contiguous} if fewer_blocks else {2: contiguous}
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=known))
+    assert ("launch" in candidate.effect.resources) == fewer_blocks
+    assert candidate.effect.resources["lsu"] == pytest.approx(3 / 4 if fewer_blocks else 3 / 8)
 
 
 def test_warps_wait_for_copies_to_shared_memory_where_they_say_so():
