@@ -241,10 +241,11 @@ def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Ef
     stored = {site: part for site, part in walking.items() if site.kind == "global store"}
     kept = {"l2": evidence.part_of_l2(stored), "l1": evidence.part_of_l1(alone_in_a_pass | walking)}
     waits = evidence.waiting_for(waiting)
+    alone = _waited_for_at_barriers(evidence, fractions)
     ended = sum(part for site, part in find_lone_warps(evidence).items() if site in fractions)
     return Effect(
         {**effect.resources, **kept, LAUNCH: _not_launched(evidence, effect)},
-        {**waits, NO_WARP: ended},
+        {**waits, "barrier": max(alone, waits.get("barrier", 0.0)), NO_WARP: ended},
     )
 
 
@@ -253,6 +254,24 @@ def _not_launched(evidence: Evidence, effect: Effect) -> float:
     threads = evidence.shape.threads if evidence.shape else LANES
     of_small_blocks = 1 - threads / ENOUGH_THREADS if threads % LANES else 0.0
     return max(effect.resources.get(ISSUE, 0.0), of_small_blocks)
+
+
+def _waited_for_at_barriers(evidence: Evidence, fractions: Mapping[Site, float]) -> float:
+    """Returns the part of the waiting at barriers in which a few lanes work while the rest of the block waits."""
+    waited, total = 0.0, evidence.waits_by_reason["barrier"]
+    since: list[Site] = []
+    for site in evidence.sites:
+        if site.kind != "barrier":
+            since.append(site)
+            continue
+        working = (one for one in since if one in fractions)
+        lonely = [one for one in working if one.executed * (1.0 - one.idle_share) < site.executed / 2]
+        if lonely:
+            alone = sum(one.executed + evidence.charged[one].total for one in lonely)
+            everything = sum(one.executed + evidence.charged[one].total for one in since)
+            waited += evidence.charged[site]["barrier"] * alone / everything
+        since = []
+    return waited / total if total else 0.0
 
 
 def _lanes_of_block(evidence: Evidence) -> float:

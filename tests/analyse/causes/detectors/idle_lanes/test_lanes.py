@@ -132,6 +132,17 @@ def test_code_that_half_as_many_come_to_is_another_side_and_rarer_code_with_the_
     assert found.name == name
 
 
+@pytest.mark.parametrize(("acting", "saved"), [(1.0, True), (24.0, False)])
+def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_even_if_predicates_chose_them(
+    acting, saved
+):
+    lines = ("@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")
+    whole = {"lanes": 32.0, "acting": 32.0}
+    facts = {0: {"lanes": 32.0, "acting": acting}, 1: whole, 2: whole | {"waits": {"barrier": 10}}}
+    (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, facts=facts))
+    assert (candidate.effect.waits["barrier"] > 0) == saved
+
+
 TREE_STEP = ("ISETP.GT.AND P0, PT, R0, 0x7, PT", "@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0")
 
 
