@@ -30,7 +30,7 @@ SHARED_MEMORY: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="redundant-shared-accesses",
-        what="Values go through shared memory or from lane to lane again and again, where a register could keep them, or a shuffle carry them.",
+        what="Values go through shared memory again and again, where a register could keep them, or a shuffle carry them.",
         detected="Accesses whose address does not change in the loop that repeats them.",
         example="An accumulator in shared memory: s[t] += x in a loop.",
         remedy="Keep the value in a register, or exchange it with `__shfl_sync`.",
