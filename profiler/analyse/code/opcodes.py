@@ -150,8 +150,11 @@ def words_of_product(opcode: str) -> tuple[int, int, int, int] | None:
     if product is None:
         return None
     rows, columns, depth, warps = product
-    bits = factor_bits(opcode)
-    of_result = 64 if bits == 64 else _OF_A_HALF if opcode.endswith(".F16") else WORD_BITS
+    bits, of_result = factor_bits(opcode), WORD_BITS
+    if opcode.endswith(".F16"):
+        of_result = _OF_A_HALF
+    elif bits > WORD_BITS:
+        of_result = bits
     sizes = ((rows * columns, of_result), (rows * depth, bits), (columns * depth, bits))
     result, left, right = (max(1, count * each // (WORD_BITS * LANES * warps)) for count, each in sizes)
     return result, left, right, result

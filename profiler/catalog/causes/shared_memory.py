@@ -30,13 +30,10 @@ SHARED_MEMORY: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="redundant-shared-accesses",
-        what="Values go through shared memory or from lane to lane again and again, where a register could keep them, or a shuffle carry them.",
-        detected=(
-            "Accesses whose address does not change in the loop that repeats them; or a loop that adds up "
-            "over the threads in each turn, only to add to a sum."
-        ),
+        what="Values go through shared memory again and again, where a register could keep them, or a shuffle carry them.",
+        detected="Accesses whose address does not change in the loop that repeats them.",
         example="An accumulator in shared memory: s[t] += x in a loop.",
-        remedy="Keep the value in a register, exchange it with `__shfl_sync`, or only once, after the loop.",
+        remedy="Keep the value in a register, or exchange it with `__shfl_sync`.",
         leaves=("dram", "fma", "tensor", "fp64"),
     ),
 )

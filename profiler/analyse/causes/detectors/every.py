@@ -7,7 +7,6 @@ from profiler.analyse.causes.detectors.candidate import Detector
 from profiler.analyse.causes.detectors.global_memory import (
     atomics,
     constants,
-    in_place,
     layout,
     narrow_accesses,
     redundant_loads,
@@ -29,7 +28,6 @@ from profiler.analyse.causes.detectors.instructions import (
     random_numbers,
     redundant_instructions,
     special_functions,
-    sums_across_threads,
 )
 from profiler.analyse.causes.detectors.launch import grid, little_work, occupancy
 from profiler.analyse.causes.detectors.shared_memory import (
@@ -52,7 +50,6 @@ DETECTORS: tuple[Detector, ...] = (
     layout.detect_misaligned,
     narrow_accesses.detect_narrow,
     redundant_loads.detect_redundant_loads,
-    in_place.detect_in_place,
     redundant_stores.detect_redundant_stores,
     redundant_stores.detect_stored_again,
     compilation.detect_spills,
@@ -70,7 +67,6 @@ DETECTORS: tuple[Detector, ...] = (
     random_numbers.detect_unused_numbers,
     loops.detect_loop_overhead,
     empty_turns.detect_empty_turns,
-    sums_across_threads.detect_sums_across_threads,
     number_types.detect_conversions,
     number_types.detect_fp64,
     special_functions.detect_special_functions,

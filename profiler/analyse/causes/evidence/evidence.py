@@ -7,7 +7,7 @@ a mean over large and small launches describes neither.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,6 @@ from profiler.analyse.causes.evidence.measured_time import (
 )
 from profiler.analyse.causes.evidence.sites import (
     GLOBAL,
-    SIZE_IS_UNKNOWN,
     TEXTURE_FETCHES,
     Kind,
     Site,
@@ -313,17 +312,6 @@ class Evidence:
     @cached_property
     def excess_sectors(self) -> float:
         return sum(site.excess_sectors for site in self.sites)
-
-    def delivered_to(self, accesses: Collection[Site]) -> float:
-        """Returns the bytes that device memory delivers for these accesses, if all others cause as much of its traffic as they may.
-
-        None are certain where others copy any size.
-        """
-        others = [site for site in self.of(*GLOBAL) if site not in accesses and site.kind != "global store"]
-        if any(site.instruction.name in SIZE_IS_UNKNOWN for site in others):
-            return 0.0
-        read = self.find("dram_bytes_read") or 0.0
-        return read - sum(site.sectors or 0.0 for site in others) * SECTOR_BYTES
 
     @cached_property
     def _passes(self) -> float:

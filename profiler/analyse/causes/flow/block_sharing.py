@@ -21,8 +21,8 @@ from profiler.analyse.causes.flow.dataflow import (
     CHANGED_BY_OTHERS,
     COMPUTED,
     address_registers,
-    find_depending,
 )
+from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.possible_writers import writers_before
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")

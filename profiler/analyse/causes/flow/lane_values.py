@@ -11,7 +11,8 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
-from profiler.analyse.causes.flow.dataflow import find_depending, makers_since_access, sources_of
+from profiler.analyse.causes.flow.dataflow import makers_since_access, sources_of
+from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in

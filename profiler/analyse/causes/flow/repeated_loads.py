@@ -21,11 +21,11 @@ from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     address_registers,
     find_address_work,
-    find_depending,
     readers_in,
     sources_of,
     uses_of,
 )
+from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.loop_carried import is_carried_by
 from profiler.analyse.code.loops import Loop, loops_within
 from profiler.analyse.code.opcodes import WORD_BITS

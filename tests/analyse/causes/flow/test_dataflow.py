@@ -6,11 +6,11 @@ from made_evidence import evidence_of
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
-    find_depending,
     find_pointers,
     find_processing,
     sources_of,
 )
+from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 

@@ -25,12 +25,12 @@ from profiler.analyse.causes.flow.dataflow import (
     all_makers,
     choosers_of,
     find_address_work,
-    find_depending,
     find_processing,
     makers_of_value,
     reach,
     sources_of,
 )
+from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.loop_carried import follows_itself, is_carried
 from profiler.analyse.causes.flow.possible_writers import writers_before

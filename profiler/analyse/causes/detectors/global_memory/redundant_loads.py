@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.detectors.instructions.sums_across_threads import find_sums_of_blocks_alike
-from profiler.analyse.causes.evidence.addresses import address_of, base_of, offset_of
+from profiler.analyse.causes.detectors.global_memory.fewer_loads import (
+    without_hits,
+    without_loads,
+    without_repeated,
+)
+from profiler.analyse.causes.evidence.addresses import address_of, base_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
-from profiler.analyse.causes.evidence.measured_time import SOME_WAVES, latency_of_hits
+from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.evidence.synchronisation import find_own_part
 from profiler.analyse.causes.flow.arithmetic.products_of_halves import find_products_of_halves
 from profiler.analyse.causes.flow.block_sharing import (
     count_blocks_alike,
@@ -25,9 +26,8 @@ from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
     find_address_work,
 )
-from profiler.analyse.causes.flow.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees, find_sums_for_all
 from profiler.analyse.causes.flow.repeated_loads import (
-    find_addresses_gone,
     find_later_passes,
     find_repeated_loads,
     find_same_in_outer_turns,
@@ -36,7 +36,6 @@ from profiler.analyse.causes.flow.repeated_stores import is_read_past_barrier, p
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.causes.together import combine
-from profiler.catalog.metrics import SECTOR_BYTES
 from profiler.text import whole_percent
 
 OFTEN = 2.0  # each byte is loaded at least twice
@@ -87,8 +86,8 @@ def _name_tile(
     loop needs a register and no tile: that is another change, with an estimate of its own.
     """
     # Tensor cores multiply halves, and a thread that computes its own results adds nothing up with others.
-    repeated = _without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed)
-    exchanged = find_sums_of_blocks_alike(evidence, loads)
+    repeated = without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed)
+    exchanged = _sums_of_blocks_alike(evidence, loads)
     on_the_way = find_products_of_halves(evidence) | find_in_trees(evidence)
     return Candidate(
         "redundant-global-loads",
@@ -105,9 +104,23 @@ def _name_tile(
         {site: (site.sectors or 0.0) for site in loads},
         {"requested_per_delivered": times},
         regrouped=evidence.without(dict.fromkeys(on_the_way, 1.0)).resources,
-        includes="redundant-shared-accesses" if exchanged else "",
+        includes="barriers" if exchanged else "",
         in_triton=_LARGER_BLOCKS,
     )
+
+
+def _sums_of_blocks_alike(evidence: Evidence, loads: Collection[Site]) -> dict[Site, float]:
+    """Returns the exchanges of sums in loops of which blocks make some of these loads alike, as in a product, where each loads a row and all columns.
+
+    A block that computes several results, such as a tile, gives each thread some of its own, so that nothing is left to exchange.
+    """
+    spared: dict[Site, float] = {}
+    for one in find_sums_for_all(evidence):
+        if any(
+            site in loads and count_blocks_alike(evidence, site) > 1 for site in evidence.inside(one.loop)
+        ):
+            spared |= dict.fromkeys(one.parts, 1.0)
+    return spared
 
 
 def _is_a_table(evidence: Evidence, loads: Iterable[Site]) -> bool:
@@ -136,7 +149,7 @@ def _find_shared_by_blocks(evidence: Evidence, loads: Iterable[Site]) -> Iterabl
             f"Up to {max(alike.values()):,} blocks load the same data, and L2, which delivers it to each of them, is as fast as it can be.",
             "Let a block take the work of several that load the same, such as more rows, and use what it loads for all of them, from registers or "
             "shared memory.",
-            _without_repeated(
+            without_repeated(
                 evidence, {site: 1 - 1 / min(count, MOST_REUSE) for site, count in alike.items()}
             ),
             {site: (site.sectors or 0.0) for site in alike},
@@ -295,91 +308,6 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
             weights,
             {"rows_alike": float(rows), "same_in_every_row_pct": share},
         )
-
-
-def without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
-    """Returns the effect of no longer executing these parts of the loads.
-
-    Loads that are issued together are waited for once. While others of them stay, so does the latency, and only queues get shorter.
-    """
-    fewer = evidence.without({**find_addresses_gone(evidence, fractions), **fractions})
-    alone = {
-        site: part
-        for site, part in fractions.items()
-        if all(one in fractions for one in find_loads_beside(evidence, site))
-    }
-    return Effect(
-        fewer.resources,
-        {**fewer.waits, **evidence.waiting_for(alone, "long_scoreboard")},
-        evidence.waiting_for(fractions, "long_scoreboard"),
-    )
-
-
-def _without_hits(
-    evidence: Evidence, loads: Sequence[Site], part: float, fixed: Mapping[Site, float]
-) -> Effect:
-    """Returns the effect of no longer executing this part of the loads that hit L1; the hits of `fixed` loads are not theirs.
-
-    Loads that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
-    warps apart, so that fewer of them bring warps to a barrier closer together.
-    """
-    looked_up = sum(site.sectors or 0.0 for site in evidence.of("global load")) or 1.0
-    held = _held_for_neighbours(evidence)
-    held += sum(again * (site.sectors or 0.0) for site, again in fixed.items()) / looked_up
-    hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - held) / (1 - held) if held < 1 else 0.0
-    fewer = _without_repeated(evidence, dict.fromkeys(loads, hits * part))
-    queued = fewer.waits.get("long_scoreboard", 0.0)
-    latency = queued * latency_of_hits(evidence.figures) / hits if hits else 0.0
-    apart = {barrier: hits * part * (1 - own) for barrier, own in find_own_part(evidence).items()}
-    return replace(
-        fewer,
-        waits={
-            **fewer.waits,
-            "long_scoreboard": latency,
-            "barrier": evidence.waiting_for(apart, "barrier").get("barrier", 0.0),
-        },
-        lighter={"long_scoreboard": queued},
-    )
-
-
-def _held_for_neighbours(evidence: Evidence) -> float:
-    """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, such as a member of a struct.
-
-    That shows nothing of the sectors to which a thread comes anew. Where lanes are neighbours, what one of them loads next may be what another has loaded.
-    """
-    loads = evidence.of("global load")
-    apart: dict[object, list[Site]] = {}
-    for site in loads:
-        if site.excess_sectors > site.executed:  # neighbours touch one sector too many at most
-            place = base_of(site), evidence.innermost_loop(site), site.executed
-            apart.setdefault(place, []).append(site)
-    held = 0.0
-    for words in apart.values():
-        different = len({offset_of(site) // SECTOR_BYTES for site in words})
-        touched = sum(site.sectors or 0.0 for site in words)
-        unused = sum(site.excess_sectors for site in words)
-        held += min(unused, (1 - different / len(words)) * touched)
-    looked_up = sum(site.sectors or 0.0 for site in loads)
-    return held / looked_up if looked_up else 0.0
-
-
-def _without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
-    """Returns the effect of no longer executing these parts of the loads, which then touch no sectors.
-
-    Only the waiting for the sectors that the data fills counts. The rest also goes when lanes come to lie together, which is the
-    smaller change, and a cause of its own. The same holds for sectors that were not counted, but estimated from the time that L1
-    was busy.
-    """
-    filled = {
-        site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part
-        for site, part in fractions.items()
-    }
-    addresses = find_addresses_gone(evidence, fractions)
-    fewer, of_filled = evidence.without({**addresses, **fractions}), evidence.without(addresses | filled)
-    looked_up = fewer if evidence.has_costs else of_filled
-    return Effect(
-        {**fewer.resources, **{unit: looked_up.resources[unit] for unit in ("l1", "l2")}}, of_filled.waits
-    )
 
 
 def count_times_requested(evidence: Evidence, together: bool = False) -> float:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.turns import as_figure, known_turns
-from profiler.analyse.causes.evidence.addresses import offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
@@ -39,17 +37,14 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
         and not _is_read_meanwhile(evidence, site)
     }
     if repeated:
-        turns = _count_turns(evidence, repeated)
-        often = "again and again" if turns is None or turns < 2 else f"{turns:,.0f} times"
         fewer = evidence.without(repeated)
         together = evidence.waiting_for(_loads_held_apart(evidence, repeated), "long_scoreboard")
         yield Candidate(
             "redundant-global-stores",
-            f"A loop stores {often} to the same address: only what it stores last remains.",
+            "A loop stores again and again to the same address: only what it stores last remains.",
             "Store once, after the loop, and keep the value in a register until then.",
             Effect(fewer.resources, {**fewer.waits, **together}),
             {site: site.executed for site in repeated},
-            as_figure(turns),
         )
     if alike := find_stores_alike(evidence):
         fewer = evidence.without(dict.fromkeys(alike, 1.0))
@@ -98,27 +93,6 @@ def detect_stored_again(evidence: Evidence) -> Iterable[Candidate]:
         {"stored_per_place": times},
         in_triton="Let each program come to places of its own: a loop that shares blocks out among all programs goes on by `tl.num_programs(0)`.",
     )
-
-
-def _count_turns(evidence: Evidence, repeated: Mapping[Site, float]) -> float | None:
-    """Returns in how many turns of its loop the store acts that runs most, with all copies of it: others may pass it by.
-
-    Of a loop that the compiler unrolls, each turn has several copies, and a loop behind it makes those turns that are left. Without source
-    lines, copies are not told from other stores.
-    """
-    groups: dict[object, list[Site]] = {}
-    for site in repeated:
-        place = site.instruction.place
-        copied = (site.function, place, site.opcode, offset_of(site)) if place else site
-        groups.setdefault(copied, []).append(site)
-    most = max(groups.values(), key=lambda group: sum(site.executed for site in group))
-    # Copies in a row count in the part that each of them overwrites.
-    in_a_row = {site: count_copies(evidence, site) for site in most}
-    entered = max((1 - repeated[site]) * site.executed * in_a_row[site] for site in most)
-    stored = sum(site.executed * in_a_row[site] / min(in_a_row[site], len(most)) for site in most)
-    loop = evidence.innermost_loop(most[0])
-    has_line = most[0].instruction.place is not None
-    return stored / entered if has_line or loop is None else known_turns(evidence, loop, stored / entered)
 
 
 def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site, float]:

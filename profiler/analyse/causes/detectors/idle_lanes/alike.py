@@ -19,10 +19,10 @@ from profiler.analyse.causes.evidence.sites import (
     executed_parts,
 )
 from profiler.analyse.causes.flow.dataflow import (
-    find_depending,
     sources_of,
     written_by_any,
 )
+from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_picking

@@ -15,10 +15,10 @@ from profiler.analyse.causes.flow.dataflow import (
     all_makers,
     choosers_of,
     find_address_work,
-    find_depending,
     find_processing,
     makers_of_value,
 )
+from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.words_of_triton import LESS_EXCHANGE
 from profiler.catalog.metrics import LANES
 

@@ -34,7 +34,6 @@ from profiler.text import whole_percent
 # Arithmetic that not one lane of a warp takes on average corrects rare values, such as denormal ones: whole warps pass it by.
 _PASSED_BY = 1 - 1 / LANES
 _HALF_A_LANE = 2 / 3  # of a lane in each warp: nearer to one in every second warp than to one in each
-_AT_AN_EDGE = 1 / 200  # so that they are less than one percent
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
 _TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
@@ -57,7 +56,7 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     )  # smaller blocks, as warps without work advise, would lack even more
     if not is_for_threads and 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
         yield _wasting_warps(evidence, idle, warps)
-    elif idle and not _are_of_an_edge(evidence, idle):
+    elif idle:
         said = say_few_threads(evidence) if is_for_threads else say_what_idles(evidence, idle)
         yield _wasting("idle-lanes", evidence, idle, *said)
 
@@ -92,15 +91,6 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
     passing = (site for site in of_few if is_whole(site))
     serving = find_idle_while_serving(evidence) | {site: of_few[site] for site in passing}
     return split, {site: part for site, part in serving.items() if site not in trees} | idle
-
-
-def _are_of_an_edge(evidence: Evidence, idle: Mapping[Site, float]) -> bool:
-    """Returns whether a predicate alone keeps lanes from less than one of 200 places that are issued, such as those past the end of a picture.
-
-    The lanes take part in all else, so that nothing could stand in their places.
-    """
-    under_predicate = all(is_whole(site) and site.instruction.predicate for site in idle)
-    return under_predicate and _wasted(idle) < _AT_AN_EDGE * evidence.executed
 
 
 def _wasting(

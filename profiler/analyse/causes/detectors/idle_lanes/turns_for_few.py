@@ -9,11 +9,10 @@ from typing import NamedTuple
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, STORES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.dataflow import find_depending, readers_behind
+from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.lane_values import find_differing, is_left_early
-from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.catalog.metrics import LANES
 
 _HALF = 1 / 2
@@ -39,8 +38,8 @@ def count_computing(turns: Iterable[Site]) -> float:
 def find_turns_for_few(evidence: Evidence) -> dict[Site, float]:
     """Returns the instructions of these loops, and the part of them that is for lanes without an element.
 
-    No access of a turn acts for more lanes, and all results are made of what these load, or only stored by these lanes: what a lane makes
-    of its own index, or of a value that it keeps, may be work that needs no access. Warps whose lanes all have an element make as many
+    No access of a turn acts for more lanes, and all results are made of what these load: what a lane makes of its own index, or of a value
+    that it keeps, may be work that needs no access. Warps whose lanes all have an element make as many
     turns fewer.
     """
     if not evidence.has_costs:
@@ -50,7 +49,7 @@ def find_turns_for_few(evidence: Evidence) -> dict[Site, float]:
     made = {function: _made_of(evidence, function, loads) for function in {load.function for load in loads}}
     found: dict[Site, float] = {}
     for turns in some:
-        if turns.results <= made[turns.own[0].function] or _are_only_stored(evidence, turns):
+        if turns.results <= made[turns.own[0].function]:
             # What a branch passes by in some turns is executed in others only.
             needed = turns.part * turns.iterations
             found |= {site: max(0.0, 1 - needed / site.executed) for site in turns.own}
@@ -86,17 +85,3 @@ def _made_of(evidence: Evidence, function: int, loads: Collection[Site]) -> set[
     sites = evidence.by_function[function]
     fed = find_depending(sites, evidence.loops[function], set(loads))
     return set(fed) - set(find_differing(evidence, set(loads), takes=attrgetter("use.inputs")))
-
-
-def _are_only_stored(evidence: Evidence, turns: _Turns) -> bool:
-    """Returns whether the results of a turn are stored in it and decide nothing, not even which lanes store: they are for the lanes that do."""
-    following = set(find_depending(turns.own, [], turns.results))
-    stores = {site for site in following if site.kind in STORES}
-    return bool(stores) and not any(
-        site.use.predicates_written
-        or site.kind in ("control", "mio")
-        or (site.kind in ACCESSES and site not in stores)
-        or is_carried(evidence, site)
-        or any(reader not in following for reader in readers_behind(evidence, site))
-        for site in following
-    )

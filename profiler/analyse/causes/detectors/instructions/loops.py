@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence, Set
 from itertools import chain
 
@@ -35,7 +34,6 @@ _LOADING: tuple[Kind, ...] = ("global load", "shared load", "local", "atomic", "
 _COUNTING = ("IADD3", "UIADD3", "VIADD", "IMAD.IADD")  # and not a product with a number, which is arithmetic
 _COMBINING = "PLOP3"
 _TESTS = ("ISETP", "UISETP", _COMBINING)
-_LOOKED_UP = re.compile(r"\bc\[[^]]+\]\[U?R\d")  # a constant by an index that is computed
 
 
 def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
@@ -143,16 +141,6 @@ def _with_addresses(inside: Sequence[Site], addresses: Set[Site]) -> list[Site]:
     passed_by = _of_data(inside).union(keeping)
     steps = (site for site in inside if site.kind == "integer" and site in addresses)
     return [*keeping, *(site for site in steps if site not in passed_by)]
-
-
-def find_amortised(evidence: Evidence, inside: Sequence[Site]) -> list[Site]:
-    """Returns what the copies of an unrolled loop share: what keeps it going, and constants that are looked up for that."""
-    fixed = [
-        site
-        for site in inside
-        if "LDC" in site.instruction.name and not _LOOKED_UP.search(site.instruction.text)
-    ]
-    return [*_with_addresses(inside, find_address_work(evidence)), *fixed]
 
 
 def _of_data(inside: Sequence[Site]) -> set[Site]:

@@ -37,8 +37,8 @@ _QUOTIENT, _ROOT = "MUFU.RCP64H", "MUFU.RSQ64H"
 _OF_A_ROOT = frozenset({"0xfcb00000", "-0x3500000"})
 _ARITHMETIC_OF_FUNCTION = 4.0  # a guess, and what refines it
 _RECIPROCAL_ROOT = 4.0  # with what scales a denormal number, in single precision
-_ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
+_ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
@@ -207,7 +207,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         "fp64-arithmetic",
         said,
-        _advice_on_doubles(evidence, widened),
+        _advise_on_doubles(bool(widened)),
         Effect(
             {**fewer.resources, "fp64": 1.0},
             evidence.waiting_for(fractions | dict.fromkeys(sites, 1.0)),
@@ -216,6 +216,15 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
     )
+
+
+def _advise_on_doubles(are_widened: bool) -> str:
+    if are_widened:
+        return (
+            "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
+            "or a typedef."
+        )
+    return "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
 
 
 def _busy_converting(evidence: Evidence, converting: Sequence[Site]) -> float:
@@ -233,35 +242,6 @@ def _is_of_double(evidence: Evidence, site: Site) -> bool:
         )
 
     return any(one.opcode.startswith(_FROM_DOUBLE) for one in reach([site], makers))
-
-
-def _advice_on_doubles(evidence: Evidence, widened: Sequence[Site]) -> str:
-    if widened:
-        advice = (
-            "If single precision is enough, find what is double here: literals (write 0.5f), functions (sqrtf, expf), or a type, such as a template argument "
-            "or a typedef."
-        )
-    else:
-        advice = "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
-    if _divides_by_root(evidence):
-        advice += " Where double precision has to stay and a divisor is `sqrt(x)` or a power of it, multiply by `rsqrt(x)` instead, which saves less."
-    return advice
-
-
-def _divides_by_root(evidence: Evidence) -> bool:
-    """Returns whether most quotients in double precision have a divisor that is a root, or a product with it.
-
-    A sum with it is none, but looks alike where it is a multiply-add, as the root itself ends in one.
-    """
-
-    def factors(site: Site) -> list[Site]:
-        return [
-            one for one in sources_of(evidence, site) if one.kind == "fp64" and one.instruction.name != "DADD"
-        ]
-
-    quotients = [site for site in evidence.of("fp64") if site.opcode == _QUOTIENT]
-    by_roots = [one for one in quotients if any(site.opcode == _ROOT for site in reach([one], factors))]
-    return 2 * sum(one.executed for one in by_roots) > sum(one.executed for one in quotients)
 
 
 def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:

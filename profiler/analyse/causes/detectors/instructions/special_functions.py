@@ -18,7 +18,6 @@ from profiler.analyse.causes.detectors.instructions.fast_forms import (
     WITHOUT_FAST_FORM,
     advise_on_functions,
 )
-from profiler.analyse.causes.detectors.instructions.loops import find_amortised
 from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -26,7 +25,6 @@ from profiler.analyse.causes.evidence.sites import Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.divisions import find_evaluating
 from profiler.analyse.causes.flow.arithmetic.only_compared import (
     Root,
-    find_only_compared,
     find_roots,
     is_reciprocal_of,
     part_root_only_compared,
@@ -34,7 +32,6 @@ from profiler.analyse.causes.flow.arithmetic.only_compared import (
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
 from profiler.analyse.causes.flow.dataflow import changed_in
 from profiler.analyse.code.libraries import is_of_library
-from profiler.analyse.code.math_functions.compared import compared_function
 from profiler.analyse.code.math_functions.lasting import is_of_remainder, lasting_function
 from profiler.analyse.code.math_functions.sizes import (
     NONE,
@@ -42,7 +39,6 @@ from profiler.analyse.code.math_functions.sizes import (
     TESTED_RECIPROCAL,
     TESTED_ROOT,
     Size,
-    has_branches,
     is_tested,
     moves_constant,
     rounds_exponent,
@@ -68,7 +64,6 @@ _COEFFICIENT = re.compile(r"-?\d+\.\d")
 _OF_A_REMAINDER = Size(inf, 7)
 # Of a fast division (see FCHK in sizes.py), all but one multiplication, if the reciprocal of the divisor is there.
 _BY_RECIPROCAL = Size(0, 4, 1)
-_COPIES = 3 / 4  # of what an unrolled loop of four copies needs only once
 _UNIT, _LOADS = "xu", "long_scoreboard"
 _DIGITS = 9
 
@@ -77,10 +72,13 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     fractions = dict.fromkeys((site for one in find_evaluating(evidence) for site in one.sites), 1.0)
     roots = {root: part_root_only_compared(evidence, root) for root in find_roots(evidence)}
-    compared = find_only_compared(evidence)
     powers = find_constant_powers(evidence)
-    dropped = _find_dropped(evidence, roots, compared) | {site: one.spared for site, one in powers.items()}
-    lines = _find_lines(evidence, dropped, compared)
+    dropped = _find_dropped(evidence, roots) | {site: one.spared for site, one in powers.items()}
+    lines = [
+        line
+        for group in find_around(evidence, _evaluates, EVALUATING)
+        if (line := _measure_line(group, dropped))
+    ]
     fractions = _find_spare_of_floats(lines) | fractions
     if not any(fractions.values()):
         return
@@ -89,11 +87,9 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_these = evidence.without(dict.fromkeys(fractions, 1.0)).resources.get(_UNIT, 0.0)
     busy = 100 * evidence.model.busy.get(_UNIT, 0.0) * of_these
     spared = executed_parts(fractions)
-    places = {site.instruction.place for site in compared}
     of_powers = sum(one.whole.precise * site.executed for site, one in powers.items())
     of_doubles = sum(spared[site] for site in _find_of_doubles(evidence))
     of_roots = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in roots.items())
-    of_compared = sum(part for site, part in spared.items() if site.instruction.place in places)
     of_library = sum(part for site, part in spared.items() if is_of_library(site.instruction.file or ""))
     most = sum(spared.values()) / 2
     names, advice, in_triton = advise_on_functions(spared, dropped)
@@ -108,8 +104,6 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         advice = in_triton = _OF_DOUBLES
     elif of_roots > most:
         advice = in_triton = _BY_SQUARES
-    elif of_compared > most:
-        advice = in_triton = _BY_ARGUMENTS
     effect = _keep_special(evidence, _effect_of(evidence, fractions), lines, fractions)
     # Nobody changes for its registers alone what hardly ever runs, as the slow path of a division.
     warps = _more_warps(evidence) if evidence.model.saved(effect) >= WORTH_A_CHANGE else 1.0
@@ -133,10 +127,6 @@ _OWN_REGISTERS = (
     " The functions need registers of their own: without these, an SM would hold {:.2g} times as many warps."
 )
 _BY_SQUARES = "Compare the squares instead of the roots (`x * x + y * y < r * r`). If only the nearest is wanted, take the root of that one, at the end."
-_BY_ARGUMENTS = (
-    "Compare the arguments instead of the values: `acosf(x) < a` where `x > cosf(a)`, which is computed once; two angles by a cross "
-    "product. If only the least is wanted, evaluate the function for that one, at the end."
-)
 # As `tl.randn` does, for each normal number. An option of nvcc changes such code as well.
 _OF_LIBRARY = (
     "The functions are in code of a library that the kernel calls: call it less often, for several results at once if it can give them "
@@ -199,13 +189,6 @@ class _Line:
     spare: float
 
 
-def _find_lines(
-    evidence: Evidence, dropped: Mapping[Site, Size], compared: Mapping[Site, float]
-) -> list[_Line]:
-    groups = find_around(evidence, _evaluates, EVALUATING)
-    return [line for group in groups if (line := _measure_line(group, dropped, compared))]
-
-
 def _find_spare_of_floats(lines: Sequence[_Line]) -> dict[Site, float]:
     """Returns the part of the instructions for functions of single precision that the fast forms would save."""
     # A line may do more than evaluate functions. An instruction that two lines share counts for one: what a function lacks on its own line
@@ -225,30 +208,11 @@ def _find_spare_of_floats(lines: Sequence[_Line]) -> dict[Site, float]:
 
 
 def _effect_of(evidence: Evidence, fractions: dict[Site, float]) -> Effect:
-    """Returns the effect of fast forms, which have no branches: without these, loops are unrolled, and loads are issued together."""
-    fewer = evidence.without(fractions | _find_shared_by_copies(evidence, fractions))
+    """Returns the effect of fast forms, which have no branches: without these, loads are issued together."""
+    fewer = evidence.without(fractions)
     apart = find_loads_between_slow_paths(evidence)
     waiting = fewer.waits.get(_LOADS, 0.0) + evidence.waiting_for(apart, _LOADS).get(_LOADS, 0.0)
     return replace(fewer, waits={**fewer.waits, _LOADS: waiting})
-
-
-def _find_shared_by_copies(evidence: Evidence, fractions: Mapping[Site, float]) -> dict[Site, float]:
-    """Returns the part of what keeps loops going that goes where these are unrolled, as compilers do without the branches of a function.
-
-    nvcc 13.0 unrolls loops around fast forms by four or sixteen. A loop with copies of a function on one line is unrolled already.
-    """
-    branching = [
-        site
-        for site in fractions
-        if fractions[site] and has_branches(site.instruction) and site.instruction.place
-    ]
-    found: dict[Site, float] = {}
-    for loop in evidence.loops_around(branching):
-        places = [site.instruction.place for site in branching if evidence.innermost_loop(site) == loop]
-        if len(places) == len(set(places)):
-            amortised = find_amortised(evidence, evidence.inside(loop))
-            found |= {site: max(_COPIES, fractions.get(site, 0.0)) for site in amortised}
-    return found
 
 
 def _keep_special(
@@ -266,18 +230,13 @@ def _keep_special(
     return replace(effect, resources={**effect.resources, _UNIT: removed})
 
 
-def _find_dropped(
-    evidence: Evidence, roots: Mapping[Root, float], compared: Mapping[Site, float]
-) -> dict[Site, Size]:
+def _find_dropped(evidence: Evidence, roots: Mapping[Root, float]) -> dict[Site, Size]:
     """Returns by the instruction that tests the argument how much of a fast form is not needed either.
 
     A root goes whole as far as it is only compared, and a reciprocal of a root is one function, which is as long as the root. A
     division by what its loop does not change is a product with the reciprocal, which is taken once.
     """
     dropped = {root.test: TESTED_ROOT * part for root, part in roots.items()}
-    for site, part in compared.items():
-        if function := compared_function(site.instruction):
-            dropped[site] = function.size * part
     dropped |= {site: _BY_RECIPROCAL for site in evidence.of("fp32") if _has_lasting_divisor(evidence, site)}
     if roots:
         results = {root.result for root in roots}
@@ -292,12 +251,10 @@ def _has_lasting_divisor(evidence: Evidence, site: Site) -> bool:
     return loop is not None and changed_in(loop).isdisjoint(REGISTER.findall(site.instruction.operands[-1]))
 
 
-def _measure_line(
-    group: Sequence[Site], dropped: Mapping[Site, Size], compared: Mapping[Site, float]
-) -> _Line | None:
+def _measure_line(group: Sequence[Site], dropped: Mapping[Site, Size]) -> _Line | None:
     """Returns None for a line that evaluates nothing."""
     whole = sum(site.executed for site in group)
-    lasting = _find_lasting(group, compared)
+    lasting = _find_lasting(group)
     evaluating = whole - lasting.instructions
     sizes = [(site.executed, size) for site in group if evaluating and (size := _size_of(site))]
     known = sum((size * times for times, size in sizes), _tests_of_exponents(group))
@@ -331,7 +288,7 @@ def _size_of(site: Site) -> Size | None:
 class _Lasting:
     """Counts what the functions without a fast form execute on one source line.
 
-    `instructions` are all of them, `spare` those that shorter polynomials or comparisons of the arguments save, and `inner` those
+    `instructions` are all of them, `spare` those that shorter polynomials save, and `inner` those
     that look like functions with a fast form.
     """
 
@@ -340,7 +297,7 @@ class _Lasting:
     spare: float = 0.0
 
 
-def _find_lasting(group: Sequence[Site], compared: Mapping[Site, float]) -> _Lasting:
+def _find_lasting(group: Sequence[Site]) -> _Lasting:
     found = ((site, lasting_function(site.instruction)) for site in group)
     known = [(site, one) for site, one in found if one and not one.formula]
     if not known:
@@ -350,11 +307,9 @@ def _find_lasting(group: Sequence[Site], compared: Mapping[Site, float]) -> _Las
     if any(one.instructions is None for _, one in known):
         # How many instructions run depends on its branches, and what looks like other functions is its own.
         return _Lasting(whole, spare=terms)
-    sizes = {site: site.executed * (one.instructions or 0) for site, one in known}
-    own = min(whole, sum(sizes.values()))
-    part = sum(compared.get(site, 0.0) * size for site, size in sizes.items()) / sum(sizes.values())
+    own = min(whole, sum(site.executed * (one.instructions or 0) for site, one in known))
     inner = sum((one.inner * site.executed for site, one in known), NONE)
-    return _Lasting(own, inner, part * own + (1 - part) * terms * own / whole)
+    return _Lasting(own, inner, terms * own / whole)
 
 
 def _adds_term(site: Site) -> bool:

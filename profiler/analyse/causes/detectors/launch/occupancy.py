@@ -18,10 +18,8 @@ from profiler.analyse.causes.evidence.blocks_of_sm import (
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
-from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.words_of_triton import SEVERAL_ROWS
 from profiler.analyse.code.loops import Loop
-from profiler.catalog.metrics import LANES
 from profiler.text import counted, whole_percent
 
 # How many blocks their size allows, two limits say, and another size changes both.
@@ -60,7 +58,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         (share_out(evidence) if is_small else "") or _LIMITS[name].advice,
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], _LIMITS[name].figure: value},
-        in_triton=SEVERAL_ROWS if is_small and _adds_up_alone(evidence) else "",
+        in_triton=SEVERAL_ROWS if is_small else "",
         # Blocks of a few threads become warps whose lanes are all there.
         regrouped=evidence.without_idle_lanes() if is_small else {},
     )
@@ -169,12 +167,6 @@ _LIMITS = {
         "Choose a block size that divides the warps of an SM, such as 256 threads.",
     ),
 }
-
-
-def _adds_up_alone(evidence: Evidence) -> bool:
-    """Returns whether the one warp of a block makes one value of those of its lanes, such as the sum of a row: the row is the block's piece of work."""
-    is_alone = evidence.shape is not None and evidence.shape.threads <= LANES
-    return is_alone and any(site.opcode.startswith(SUMMING) for site in evidence.of("mio"))
 
 
 def _limit_figure(evidence: Evidence, name: str) -> float:

@@ -10,7 +10,7 @@ from profiler.analyse.causes.detectors.shared_memory.narrow_loads import find_sp
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, COPIES_TO_SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import count_uses
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.arithmetic.pairs_taken_in import count_pairs
@@ -26,7 +26,6 @@ from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.causes.flow.working_blocks import count_working_blocks
 from profiler.analyse.code.opcodes import SCALAR_FMAS, WORD_BITS
-from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
 # Multiply-adds of a thread for each of its loads. The next step from one result a thread is a column of eight: of one value and eight others,
@@ -190,7 +189,7 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         return
     all_staged = [site for site in evidence.of("global load") if feeds_shared_memory(evidence, site)]
     staged = [site for site in all_staged if evidence.innermost_loop(site)]
-    if not staged or _has_few_rows(evidence):
+    if not staged:
         return
     stores = [site for site in evidence.of("shared store") if evidence.innermost_loop(site)]
     # Copies before the loop are those of its first turns, and its last ones copy nothing. Where no sectors are counted, each turn seems to copy a tile,
@@ -222,22 +221,6 @@ def _find_small_tiles(evidence: Evidence) -> Iterable[Candidate]:
         evidence.weigh([*staged, *stores]),
         {"tensor_pct": busy} | ({"uses_per_staged_value": uses} if uses else {}),
     )
-
-
-def _has_few_rows(evidence: Evidence) -> bool:
-    """Returns whether of most of a tile that stays for the whole loop, half is there at most: no more rows exist for what the loop loads.
-
-    So where a few queries are padded to the 16 rows that tensor cores take. Copies before a loop may be those of its first turns.
-    """
-    staying = [
-        site
-        for site in evidence.of("global load")
-        if site.instruction.name not in COPIES_TO_SHARED
-        and not evidence.innermost_loop(site)
-        and feeds_shared_memory(evidence, site)
-    ]
-    few = [site for site in staying if site.instruction.predicate and 1 <= site.acting_lanes <= LANES / 2]
-    return 2 * sum(site.executed for site in few) > sum(site.executed for site in staying)
 
 
 def _most_growth(evidence: Evidence) -> float:

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.instructions.sums_across_threads import detect_sums_across_threads
 from profiler.analyse.causes.detectors.turns import (
     TURNS_AT_ONCE,
     as_figure,
@@ -31,6 +30,11 @@ from profiler.text import whole_percent
 
 # The latencies of a turn, which those of turns beside it overlap. Queues are as long for as many requests.
 _ONE_AFTER_ANOTHER = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving")
+
+_ONLY_ADDED_UP = " If a turn only adds to a sum, let each thread add up its own values, and add up over the threads once, after the loop."
+_ONLY_ADDED_UP_IN_TRITON = (
+    " If a turn only adds to a sum, add up whole blocks (`acc += x`), and call `tl.sum` once, after the loop."
+)
 
 
 def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
@@ -65,14 +69,10 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     """Names sums, or other values of all threads, that a block makes in each turn of a loop, where one exchange could serve several turns.
 
     The block then waits once for all that these turns wait for one after the other, their loads among it: the change is named by what it spares
-    most of. Sums that are only added up need no exchange in a turn at all: `redundant-shared-accesses` names these. And `idle-lanes` names
-    those to which one thread gives all.
+    most of. `idle-lanes` names those to which one thread gives all.
     """
-    only_added = {site for one in detect_sums_across_threads(evidence) for site in one.weights}
     picking = find_picking(evidence)
-    sums = [
-        one for one in find_sums_for_all(evidence) if one not in picking and only_added.isdisjoint(one.parts)
-    ]
+    sums = [one for one in find_sums_for_all(evidence) if one not in picking]
     if not sums:
         return
     parts = {site: part for one in sums for site, part in one.parts.items()}
@@ -90,13 +90,14 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
         f"In {named_turns(turns)}, a block makes one value of what its threads hold, by shuffles and through shared memory: "
         f"{whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions.",
         "Take several turns at once, such as eight rows: their values pass through shared memory between the same barriers. Or let a warp take "
-        "each turn, whose lanes exchange values without barriers.",
+        "each turn, whose lanes exchange values without barriers." + _ONLY_ADDED_UP,
         exchange if is_for_loads else at_once,
         evidence.weigh(parts),
         figures,
         includes="" if is_for_loads else "loads-not-overlapped",
         in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
-        "that one exchange serves them all. Or use `num_warps=1`, which needs no barriers.",
+        "that one exchange serves them all. Or use `num_warps=1`, which needs no barriers."
+        + _ONLY_ADDED_UP_IN_TRITON,
     )
     if is_for_loads:
         yield Candidate(
@@ -104,11 +105,12 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
             f"In {named_turns(turns)}, a block waits for what it loads, and makes one value of it before the next turn loads: warps spend "
             f"{whole_percent(100 * waiting)} % of their time waiting for these loads, and {whole_percent(100 * exchanging)} % for that exchange.",
             "Take several turns at once, such as eight rows: their loads are under way together, and their values pass through shared memory "
-            "between the same barriers.",
+            "between the same barriers." + _ONLY_ADDED_UP,
             at_once,
             evidence.weigh(loads),
             figures | {"waiting_for_loads_pct": 100 * waiting, "exchanging_pct": 100 * exchanging},
             includes="barriers",
             in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
-            "that their loads are under way together, and one exchange serves them all.",
+            "that their loads are under way together, and one exchange serves them all."
+            + _ONLY_ADDED_UP_IN_TRITON,
         )

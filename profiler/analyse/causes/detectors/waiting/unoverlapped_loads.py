@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import accumulate
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
@@ -59,7 +57,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     waiting = 100 * evidence.time_of(loads, "long_scoreboard")
     if not loads or not waiting:
         return
-    useful = {site: _useful_part(site) for site in loads}
+    useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
     # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass. Sectors that lie
     # apart are looked up one by one for either.
     staged = {
@@ -103,21 +101,6 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         | ({"active_warps": warps} if warps else {}),
         in_triton=_AHEAD_IN_TRITON[where],
     )
-
-
-def with_turns_overlapped(evidence: Evidence, effect: Effect, inside: Iterable[Site]) -> Effect:
-    """Returns the effect of a loop in which threads no longer exchange values, so that the loads of several turns are under way at once.
-
-    No load is moved ahead of the barrier of a turn before it, nor of what waits for a shuffle.
-    """
-    loads = [site for site in inside if site.kind == "global load" and not is_carried(evidence, site)]
-    overlapped = {site: _useful_part(site) * _overlapped(evidence, site) for site in loads}
-    waits = Counter(effect.waits) + Counter(evidence.waiting_for(overlapped, "long_scoreboard"))
-    return replace(effect, waits=waits)
-
-
-def _useful_part(load: Site) -> float:
-    return 1 - load.excess_sectors / load.sectors if load.sectors else 1.0
 
 
 def _usual_count(evidence: Evidence, waits: Mapping[Site, float]) -> int:

@@ -66,25 +66,12 @@ def find_evaluating(evidence: Evidence) -> list[CompilerFunction]:
 def find_dividing_64_bits(evidence: Evidence) -> list[Site]:
     """Returns the instructions that divide integers on lines where a branch tests whether the upper words of both numbers are zero.
 
-    The branch passes by the call of the function that divides 64 bits, and leads to the division of the lower words. Without the call, the
-    program itself may ask whether one of two numbers has a bit.
+    The branch passes by the call of the function that divides 64 bits, and leads to the division of the lower words.
     """
     testing = {
         branch.instruction.place
         for branch in evidence.of("control")
-        if _passes_by_a_call(evidence, branch)
         for test in choosers_of(evidence, branch)
         if any(_EITHER in one.instruction.operands for one in sources_of(evidence, test))
     } - {None}
     return [site for site in find_dividing(evidence) if site.instruction.place in testing]
-
-
-def _passes_by_a_call(evidence: Evidence, branch: Site) -> bool:
-    """Returns whether a branch leads past the call of a function, which need not have run."""
-    code = evidence.profile.code
-    if branch.leads_to is None or code is None:
-        return False
-    return any(
-        one.name == "CALL" and branch.instruction.offset < one.offset < branch.leads_to
-        for one in code.functions[branch.function]
-    )

@@ -23,13 +23,13 @@ from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_call
 from profiler.analyse.causes.flow.arithmetic.divisions import find_evaluating
 from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
-    find_depending,
     find_going_with,
     find_processing,
     reach,
     readers_in,
     sources_of,
 )
+from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES

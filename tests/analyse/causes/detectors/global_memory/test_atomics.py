@@ -370,23 +370,6 @@ def test_what_atomics_keep_busy_is_said_where_it_is_more_than_warps_wait_for(bus
     assert ("; the atomics keep L2 busy for 62 % of the time." in candidate.sentence) == said
 
 
-@pytest.mark.parametrize(
-    ("read", "fetched"),
-    [
-        (400 * 32.0, 0.0),  # what the load may have needed
-        (1_000 * 32.0, 600.0),  # L2 had to fetch what it adds to
-    ],
-)
-def test_what_device_memory_delivers_to_atomics_goes_with_them(read, fetched):
-    """The load touches 400 sectors, and 800 are written, before and after."""
-    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in (0, 1)}
-    figures = {"dram_bytes_read": read, "dram_bytes_written": 800 * 32.0}
-    evidence = evidence_of("LDG.E R5, [R8.64]", ONE_PLACE, "EXIT", facts=facts, figures=figures)
-    (candidate,) = atomics.detect_atomics(evidence)
-    part = 31 / 32 * fetched / (read / 32 + 800)
-    assert candidate.effect.resources.get("dram", 0.0) == pytest.approx(part)
-
-
 def test_atomics_that_warps_wait_for_are_named():
     evidence = evidence_of("RED.E.ADD [R2.64], R4", "EXIT", facts={0: {"waits": {"lg_throttle": 9}}})
     assert names(atomics.detect_atomics, evidence) == ["atomic-contention"]

@@ -139,13 +139,6 @@ def test_what_whole_warps_do_for_a_few_lanes_is_not_the_place():
     assert found.effect.resources["alu"] == pytest.approx(1 / 2)  # with full warps, half of the tests go
 
 
-@pytest.mark.parametrize(("around", "is_named"), [(30, True), (300, False)])
-def test_the_few_lanes_at_an_edge_have_no_other_work(around, is_named):
-    lines = ["@P0 LDG.E R4, [R2.64]", *["FADD R5, R5, R6"] * around]
-    facts = {0: ALL | {"acting": 26.0}} | dict.fromkeys(range(1, around + 1), ALL)
-    assert bool(list(lanes.detect_idle_lanes(evidence_of(*lines, facts=facts)))) == is_named
-
-
 @pytest.mark.parametrize("add", ["IADD3 R4, R5, R4, RZ", "FADD R4, R5, R4"])
 def test_a_sum_of_what_all_warps_hold_is_for_all_lanes_whatever_its_type(add):
     """Only the store of the warp's sum is for one lane."""

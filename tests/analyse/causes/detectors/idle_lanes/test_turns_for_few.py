@@ -25,17 +25,15 @@ def made(**changed):
     return made_of({**LOOP, **changed})
 
 
-def made_of(loop, first=(), behind=()):
-    """A loop that begins at 0x20, or behind what comes first."""
-    before = (*START[:1], *first, *START[1:])
-    lines = [(line.replace("0x20", f"{16 * len(before):#x}"), acting) for line, acting in loop.values()]
-    facts = {place: {"lanes": ALL, "acting": ALL} for place in range(len(before))}
+def made_of(loop):
+    """A loop that begins at 0x20."""
+    lines = list(loop.values())
+    facts = {place: {"lanes": ALL, "acting": ALL} for place in range(len(START))}
     facts |= {
         place: {"lanes": ALL, "acting": acting, "sectors": 1600.0, "ideal_sectors": 1600.0}
-        for place, (_, acting) in enumerate(lines, len(before))
+        for place, (_, acting) in enumerate(lines, len(START))
     }
-    after = ((line, 100.0) for line in (*behind, "EXIT"))
-    return evidence_of(*before, *((line, 800.0) for line, _ in lines), *after, facts=facts)
+    return evidence_of(*START, *((line, 800.0) for line, _ in lines), "EXIT", facts=facts)
 
 
 def parts(evidence):
@@ -83,32 +81,6 @@ def test_lanes_may_have_work_that_needs_no_load(changed):
     assert not parts(made(**changed))
 
 
-# What all threads have made before is multiplied with an element for half of the lanes.
-STORED = {
-    "load": ("@P0 LDG.E R4, [R2]", HALF),
-    "scale": ("FMUL R6, R4, R21", ALL),
-    "store": ("@P0 STG.E [R2+0x1000], R6", HALF),
-    "next": ("IADD3 R2, R2, 0x40, RZ", ALL),
-    "end": ("@P2 BRA 0x20", ALL),
-}
-
-
-@pytest.mark.parametrize(
-    ("changed", "behind", "found"),
-    [
-        ({}, (), True),
-        ({}, ("FADD R7, R7, R6",), False),  # the last product of each lane is needed
-        ({"scale": ("FFMA R6, R4, R21, R6", ALL)}, (), False),  # a sum that goes on
-        ({"next": ("FSETP.GT.AND P0, PT, R6, R7, PT", ALL)}, (), False),  # it decides which lanes store
-        ({"next": ("SHFL.BFLY PT, R8, R6, 0x1, 0x1f", ALL)}, (), False),  # another lane may need it
-        ({"store": ("@P0 STG.E [R2+0x1000], R9", HALF)}, (), False),
-    ],
-)
-def test_what_is_only_stored_is_for_the_lanes_that_store(changed, behind, found):
-    first = ("I2FP.F32.S32 R21, R20",)  # of its own index, so that it is not made of what is loaded
-    assert bool(parts(made_of({**STORED, **changed}, first, behind))) == found
-
-
 @pytest.mark.parametrize(("executed", "part"), [(800.0, 1 / 2), (600.0, 1 / 3), (400.0, 0.0)])
 def test_what_a_branch_passes_by_in_some_turns_serves_the_lanes_with_an_element_in_the_others(executed, part):
     evidence = made()
@@ -121,7 +93,7 @@ def test_what_a_branch_passes_by_in_some_turns_serves_the_lanes_with_an_element_
 def test_the_loops_in_a_turn_access_for_lanes_with_an_element_too(lanes_inside, found):
     """An access of the turn itself is for the elements that its loop leaves over."""
     inner = {"inner": ("LDG.E R8, [R2]", lanes_inside), "again": ("@P3 BRA 0x20", ALL)}
-    evidence = made_of({**inner, **STORED}, ("I2FP.F32.S32 R21, R20",))
+    evidence = made_of({**inner, **LOOP})
     assert bool(parts(evidence)) == found
 
 

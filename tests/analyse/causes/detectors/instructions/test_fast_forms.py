@@ -104,29 +104,6 @@ def test_what_is_left_as_it_was_is_not_spared_by_a_rounding(executed):
 
 
 @pytest.mark.parametrize(
-    ("function", "copies", "shared"),
-    [
-        (
-            SINE,
-            1,
-            3 * 3 / 4,
-        ),  # its slow path has a loop, so that the compiler left the loop around it as it was
-        (POWER, 1, 3 * 3 / 4),
-        (LOG, 1, 0),  # has no branches
-        (SINE, 2, 0),  # unrolled already
-    ],
-)
-def test_without_the_branches_of_a_function_a_loop_around_it_is_unrolled(function, copies, shared):
-    """Four copies need one counter, one test and one branch."""
-    lines = function * copies
-    alone = found_in(*lines, of_function=len(lines)).effect.resources["issue"] * len(lines)
-    in_loop = found_in(*lines, *COUNTING, of_function=len(lines)).effect.resources["issue"]
-    assert in_loop * (len(lines) + len(COUNTING)) - alone == pytest.approx(shared)
-    without_loop = found_in(*lines, *COUNTING[:-1], of_function=len(lines)).effect.resources["issue"]
-    assert without_loop * (len(lines) + len(COUNTING) - 1) == pytest.approx(alone)
-
-
-@pytest.mark.parametrize(
     ("move", "belongs"),
     [
         ("MOV R16, 0x391fcb8e", True),

@@ -180,18 +180,3 @@ def test_the_unit_that_converts_is_named_where_it_is_busier_than_that_of_doubles
     (candidate,) = number_types.detect_fp64(evidence_of(*lines, busy={"xu": special, "fp64": 0.15}))
     assert ("which keeps the special-function units busy for 91 %." in candidate.sentence) == said
     assert "Values are converted from float for it" in candidate.sentence
-
-
-@pytest.mark.parametrize(
-    ("divisor", "advised"),
-    [
-        ("DMUL R6, R4, R4", True),  # as in 1 / (r * r)
-        ("DADD R6, R4, 1", False),  # as in 1 / (1 + r)
-    ],
-)
-def test_a_quotient_by_a_root_is_a_reciprocal_root_and_by_a_sum_with_it_is_none(divisor, advised):
-    evidence = evidence_of(
-        "MUFU.RSQ64H R5, R9", "DFMA R4, R4, R8, R4", divisor, "MUFU.RCP64H R11, R7", "EXIT"
-    )
-    (candidate,) = number_types.detect_fp64(evidence)
-    assert ("rsqrt(x)" in candidate.advice) == advised

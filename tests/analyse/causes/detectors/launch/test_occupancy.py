@@ -123,20 +123,9 @@ def test_another_size_of_blocks_changes_both_limits_that_it_sets():
     )  # of blocks of 256 threads, an eighth is launched
 
 
-@pytest.mark.parametrize(
-    ("shuffle", "block", "several_rows"),
-    [
-        ("SHFL.BFLY PT, R5, R4, 0x10, 0x1f", 32, True),
-        ("SHFL.DOWN PT, R5, R4, 0x10, 0x1f", 32, True),
-        ("SHFL.IDX PT, R5, R4, 0x0, 0x1f", 32, False),  # a value of one lane for all
-        ("SHFL.BFLY PT, R5, R4, 0x10, 0x1f", 64, False),  # two warps exchange their sums already
-    ],
-)
-def test_the_one_warp_of_a_block_that_adds_up_a_row_should_take_several_rows_in_triton(
-    shuffle, block, several_rows
-):
+def test_a_small_program_should_take_several_rows_in_triton():
     """More warps for the same row would have to exchange their sums."""
     figures = {"launch__occupancy_limit_blocks": 32.0, "launch__occupancy_limit_warps": 64.0, "occupancy_limit_pct": 50.0}  # fmt: skip
-    (found,) = occupancy.detect_occupancy(evidence_of(LOAD, shuffle, block=block, figures=figures))
+    (found,) = occupancy.detect_occupancy(evidence_of(LOAD, block=32, figures=figures))
     assert "A block that has one piece of work now (a row, a tile) then takes several" in found.advice
-    assert found.in_triton.startswith("Let a program take several rows at once") == several_rows
+    assert found.in_triton.startswith("Let a program take several rows at once")

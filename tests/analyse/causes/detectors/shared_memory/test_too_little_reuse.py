@@ -179,29 +179,6 @@ def test_what_multiply_adds_have_taken_is_not_counted_again():
 
 
 @pytest.mark.parametrize(
-    ("before", "acting", "named"),
-    [
-        ("@P1 LDG.E.128 R12, [R2.64]", 32.0, True),
-        ("@P1 LDG.E.128 R12, [R2.64]", 24.0, True),  # the end of the last tile, on average
-        ("@P1 LDG.E.128 R12, [R2.64]", 16.0, False),  # four queries, padded to sixteen
-        ("@P1 LDGSTS.E.128 [R8], [R2.64]", 16.0, True),  # what the first turn multiplies, if there is one
-    ],
-)
-def test_what_is_multiplied_with_rows_that_are_padded_has_no_larger_tile(before, acting, named):
-    """Keys and values are copied in each turn, and multiplied with queries that stay for the whole loop."""
-    turn = (
-        "LDGSTS.E.BYPASS.128 [R8], [R10.64]",
-        "LDSM.16.M88.4 R16, [R9]",
-        "HMMA.16816.F32 R20, R4, R16, R20",
-        "@P0 BRA 0x20",
-    )
-    facts = {0: {"acting": acting, "lanes": 32.0, "sectors": 1e3, "ideal_sectors": 1e3}}
-    facts[2] = {"acting": 32.0, "lanes": 32.0, "sectors": 16e3, "ideal_sectors": 16e3}
-    lines = [(before, 100.0), ("STS.128 [R7], R12", 100.0), *((line, 1e3) for line in turn), ("EXIT", 100.0)]
-    assert bool(list(detect_too_little_reuse(evidence_of(*lines, facts=facts)))) == named
-
-
-@pytest.mark.parametrize(
     ("taking", "each"),
     [
         (("IMAD R6, R4, 0x3, R6", "IMAD R6, R5, 0x9, R6"), 1.0),

@@ -84,7 +84,6 @@ def test_a_row_whose_place_the_row_before_says_is_not_loaded_with_it(next_row, s
         {"meet": ("BAR.RED.POPC.DEFER_BLOCKING 0x0, P3", ALL)},
         {"leave": ("@P1 ATOMS.ADD RZ, [R12], R9", ONE_OF_A_WARP)},
         {"other": ("STG.E [R2], R14", ALL)},  # the next turn may load it
-        {"weight": None, "other": None, "use": ("FADD R16, R13, R16", ALL)},  # sums that are only added up
         {"turns": 1},
     ],
 )
@@ -108,3 +107,8 @@ def test_no_bound_counts_sums_over_lanes_where_each_lane_could_add_up_a_result_o
     (one,) = detect_uncoalesced(evidence)
     address = 1 / 13
     assert one.regrouped["issue"] == pytest.approx(exchanging + address, abs=0.01)
+
+
+def test_sums_that_are_only_added_up_can_share_their_barriers_too():
+    (one,) = found(weight=None, other=None, use=("FADD R16, R13, R16", ALL))
+    assert "add up over the threads once, after the loop" in one.advice

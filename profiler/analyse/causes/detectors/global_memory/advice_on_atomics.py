@@ -1,0 +1,227 @@
+"""Says what to do about atomics: who can add up what they update, and how to do without most of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from profiler.analyse.causes.detectors.global_memory.updated_places import (
+    Updated,
+    find_updated,
+    finding_place,
+    is_swap,
+)
+from profiler.analyse.causes.evidence.addresses import address_of
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.flow.dataflow import makers_of_value, reach, sources_of
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
+from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.same_in_turns import find_steady
+from profiler.analyse.causes.words_of_triton import IN_TRITON
+from profiler.analyse.recording.launch_shapes import LaunchShape
+from profiler.catalog.metrics import SECTOR_BYTES
+
+ATOMIC_CONTENTION = "atomic-contention"
+MEMORY: Mapping[Kind, str] = {"atomic": "global", "shared atomic": "shared"}
+_QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
+_SIGN = "0x1f"  # a shift by 31 bits makes the upper half of an index of 64 bits, beside the lower one
+_CHOOSING, _CHOICES = re.compile(r"\.(?:AND|OR|MIN|MAX)\b"), ("SEL", "FSEL", "FMNMX", "IMNMX", "VIMNMX")
+_WHERE_IT_CHANGES = (
+    "Read the place first, and update it only if that changes it, as to a minimum if the new value is less; let one lane update for all lanes of its "
+    "warp that have the same place."
+)
+_WHERE_IT_CHANGES_IN_TRITON = (
+    "Load the places first, and let the `mask` of the atomic take only the elements that change theirs, as to a minimum those that are less; where a "
+    "program has several elements for one place, reduce them first (`tl.min`, `tl.max`, `tl.reduce`)."
+)
+_STORE = "Nothing reads the old value: store instead of exchanging."
+_STORE_IN_TRITON = "Nothing reads the old value: call `tl.store` instead of `tl.atomic_xchg`."
+_COPIES_OF_LANES = (
+    "Let each warp, or every few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
+    "place before it updates."
+)
+_WARPS_FIRST = "Add up inside the warp first"
+_THREADS_FIRST = (
+    "Let each thread add up in a register over its loop, and after the loop add up inside the warp"
+)
+_AFTER_THE_LOOP = "The turns of a loop update one place: add up in a {}, and update once, after the loop."
+_IN_REGISTER = (
+    "The lanes of a warp update places of their own, so that they cannot add up for each other: let each thread take several elements for its place, "
+    "add them up in a register, and update once"
+)
+_IN_WARP = (
+    "One lane of each warp updates already, and each warp a place of its own: let each warp take several elements for its place, add them up in a "
+    "register, and update once."
+)
+_ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
+    "global": {
+        "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
+        "a block.",
+        "by one lane": "One lane of each warp updates already (the compiler sees to it where lanes add to one place): add up inside the block in shared "
+        "memory as well, and update global memory once a block.",
+        "places of warps": _IN_WARP,
+        "places of lanes": f"{_IN_REGISTER}; or, where other warps of its block update the same places, add up in shared memory first.",
+        "places of data": "Let each block update a copy of its own in shared memory, and add the copies to global memory at the end; where the places "
+        "are too many for a copy, sort the updates by their place, and add up those of one place first.",
+    },
+    "shared": {
+        "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
+        "by one lane": "One lane of each warp updates already: let it store what the warp has in a place of its own, and let one warp add these up.",
+        "places of warps": _IN_WARP,
+        "places of lanes": f"{_IN_REGISTER}.",
+        "places of data": _COPIES_OF_LANES,
+    },
+}  # fmt: skip
+OF_FLOATS = re.compile(r"\.B?F\d")
+_NOT_REDUCED = re.compile(rf"{OF_FLOATS.pattern}|\.64")  # `__reduce_add_sync` takes integers of 32 bits
+_IN_LARGER_BLOCKS = (
+    "There is one update a block already: let each block take more elements before it (a grid-stride loop), or let it store its result, and "
+    "combine the results of all blocks in a second launch."
+)
+_WITH_LARGER_COPIES = (
+    "Each block updates a copy of its own in shared memory already: let it take more elements before it adds its copy to the others' in global "
+    "memory (a grid-stride loop, and fewer blocks)."
+)
+_IN_LARGER_PROGRAMS = (
+    "There is one update a program already: let each program take more elements before it (a larger BLOCK, or a loop over several), or let it "
+    "store its result, and combine the results of all programs in a second kernel."
+)
+_IN_ONE_THREAD = (
+    "The threads of a block update places of their own, so that none of them can add to what another one has: let each thread take several "
+    "elements for its place, in a loop (where data says the place, in its order), add them up in a register, and update once."
+)
+_IN_ONE_PROGRAM = (
+    "The elements of a program go to places of their own: let each program take several rows for the same places, in a loop (where data says "
+    "the places, in its order), add them up (`tl.sum`), and update once."
+)
+
+
+def advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, float]) -> tuple[str, str]:
+    """Returns who can add up what these atomics of one memory update, by the places that they update; or how to do without most of them.
+
+    Words of Triton come with it where it has its own.
+    """
+    # An exchange after a loop of others may release a lock.
+    releases = any(".CAS" in one.opcode for one in evidence.of("atomic", "shared atomic"))
+    ways = (
+        (_is_store, (_STORE, _STORE_IN_TRITON)),
+        (_chooses, (_WHERE_IT_CHANGES, _WHERE_IT_CHANGES_IN_TRITON)),
+    )
+    for is_alike, instead in ways[1:] if releases else ways:
+        alike = sum(weights[site] for site in sites if is_alike(evidence, site))
+        if 2 * alike > sum(weights[site] for site in sites):
+            return instead
+    updated, where = find_updated(evidence, {site: weights[site] for site in sites}), MEMORY[sites[0].kind]
+    # A block of one warp has nothing left to add up when its warp has.
+    if updated == "one place" and evidence.shape is not None and evidence.shape.warps_of_block == 1:
+        where = "shared"
+    advice = _for_type(evidence, _ADVICE[where][updated], evidence.of("atomic", "shared atomic"))
+    repeating = sum(weights[site] for site in sites if _repeats_its_place(evidence, site))
+    is_repeated = 2 * repeating > sum(weights[site] for site in sites)
+    in_a_register, in_triton = (
+        _AFTER_THE_LOOP.format(place) if is_repeated else "" for place in ("register", "variable")
+    )
+    if is_repeated and updated in ("places of warps", "places of lanes"):
+        return in_a_register, in_triton  # nothing is left to add up with others
+    if is_repeated:
+        in_triton = f"{in_triton} {IN_TRITON[ATOMIC_CONTENTION]}"
+    if updated == "one place" and (is_repeated or all(_stays_in_a_loop(evidence, site) for site in sites)):
+        return advice.replace(_WARPS_FIRST, _THREADS_FIRST), in_triton
+    return f"{in_a_register} {advice}" if is_repeated else advice, in_triton
+
+
+def advise_larger_blocks(evidence: Evidence) -> tuple[str, str] | None:
+    """Returns the advice where blocks have to take more elements, so that updates become fewer, also for Triton; None elsewhere."""
+    sites = evidence.of("atomic", "shared atomic")
+    blocks = evidence.shape.blocks if evidence.shape else 0
+    if sum(site.lane_executions for site in evidence.of("atomic")) <= blocks:
+        return _IN_LARGER_BLOCKS, _IN_LARGER_PROGRAMS
+    if _adds_copies_of_blocks(evidence, sites):
+        return _WITH_LARGER_COPIES, _IN_ONE_PROGRAM
+    return (_IN_ONE_THREAD, _IN_ONE_PROGRAM) if _has_place_for_each_thread(evidence, sites) else None
+
+
+def _is_store(_: Evidence, site: Site) -> bool:
+    return ".EXCH" in site.opcode and not site.use.written
+
+
+def _chooses(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an update may leave what is there, as one by the least does: also one that swaps in what it has chosen."""
+    if _CHOOSING.search(site.opcode):
+        return True
+    return ".CAS" in site.opcode and any(
+        one.instruction.name in _CHOICES for one in makers_of_value(evidence, site)
+    )
+
+
+def _adds_copies_of_blocks(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether each block counts in a copy of its own in shared memory already, and adds this to the others' in global memory."""
+    updating = [site for site in sites if site.kind == "atomic"]
+    return any(site.kind == "shared atomic" for site in sites) and all(
+        any(one.kind == "shared load" for one in makers_of_value(evidence, site)) for site in updating
+    )
+
+
+def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether a thread adds at places of its own in the block, once, so that no other of its block could add to what it has.
+
+    So it is where a block adds a row to another one: neighbours update neighbouring words, and what data says of the place is the same for all of
+    them.
+    """
+    if not evidence.has_costs or evidence.shape is None or evidence.shape.block[0] < evidence.shape.threads:
+        return False
+    updating = [site for site in sites if site.kind == "atomic" and site.acting_lanes > 1]
+    differing = find_differing_in_block(evidence)
+    return bool(updating) and not any(
+        evidence.innermost_loop(site)
+        or _is_store(evidence, site)
+        or _chooses(evidence, site)
+        or site.bytes_of_lanes > SECTOR_BYTES * (site.sectors or 0.0)
+        or any(
+            one in differing and _drops_part_of_index(evidence.shape, one)
+            for one in reach(finding_place(evidence, site), lambda one: sources_of(evidence, one))
+        )
+        for site in updating
+    )
+
+
+def _drops_part_of_index(shape: LaunchShape, site: Site) -> bool:
+    """Returns whether an instruction may give two threads of a block the same value: what is read from memory, quotients, and remainders."""
+    if site.opcode.startswith("SHF.R.S32") and site.instruction.operands[2] == _SIGN:
+        return False
+    if site.kind in (*ACCESSES, "special", "conversion") or site.opcode.startswith(_QUOTIENTS):
+        return True
+    masks = [int(one, 16) for one in site.instruction.operands[1:4] if one.startswith("0x")]
+    return site.instruction.name == "LOP3" and any((shape.threads - 1) & ~mask for mask in masks)
+
+
+def _for_type(evidence: Evidence, advice: str, sites: Iterable[Site]) -> str:
+    others = any(_NOT_REDUCED.search(site.opcode) or _swaps_in_float(evidence, site) for site in sites)
+    return advice.replace("(`__reduce_add_sync`, shuffles)", "(`__shfl_down_sync`)") if others else advice
+
+
+def _swaps_in_float(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a loop adds to a float in shared memory, which has no instruction for that: it swaps the sum in."""
+    return is_swap(site) and any(one.kind in ("fp32", "fp64") for one in makers_of_value(evidence, site))
+
+
+def _repeats_its_place(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a loop updates one place several times, in its turns or in copies of a turn, and does not ask what was there."""
+    loop = evidence.innermost_loop(site)
+    before = evidence.last_before(site.function, loop) if loop else None
+    if loop is None or before is None or is_swap(site) or site.use.written:
+        return False
+    steady = find_steady(evidence, loop).accesses
+    copies = [one for one in steady if one.opcode == site.opcode and address_of(one) == address_of(site)]
+    return site in steady and len(copies) * loop.iterations > before.executed
+
+
+def _stays_in_a_loop(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the turns of a loop update one place, beside the loop that repeats an update until it succeeds."""
+    around = [loop for loop in evidence.loops.get(site.function, ()) if site.instruction in loop]
+    makers = reach(finding_place(evidence, site), lambda one: sources_of(evidence, one))
+    moves = any(one.kind in ACCESSES or is_carried(evidence, one) for one in makers)
+    loop = None if is_swap(site) else evidence.innermost_loop(site)
+    stays = loop is None or site in find_steady(evidence, loop).accesses
+    return len(around) > int(is_swap(site)) and stays and not moves

@@ -1,0 +1,101 @@
+"""Estimates what fewer loads from global memory save: none of a place that was loaded before, or fewer of those that L1 serves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from profiler.analyse.causes.evidence.addresses import base_of, offset_of
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.loads_under_way import find_loads_beside
+from profiler.analyse.causes.evidence.measured_time import latency_of_hits
+from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.synchronisation import find_own_part
+from profiler.analyse.causes.flow.repeated_loads import find_addresses_gone
+from profiler.catalog.metrics import SECTOR_BYTES
+
+
+def without_loads(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
+    """Returns the effect of no longer executing these parts of the loads.
+
+    Loads that are issued together are waited for once. While others of them stay, so does the latency, and only queues get shorter.
+    """
+    fewer = evidence.without({**find_addresses_gone(evidence, fractions), **fractions})
+    alone = {
+        site: part
+        for site, part in fractions.items()
+        if all(one in fractions for one in find_loads_beside(evidence, site))
+    }
+    return Effect(
+        fewer.resources,
+        {**fewer.waits, **evidence.waiting_for(alone, "long_scoreboard")},
+        evidence.waiting_for(fractions, "long_scoreboard"),
+    )
+
+
+def without_hits(
+    evidence: Evidence, loads: Sequence[Site], part: float, fixed: Mapping[Site, float]
+) -> Effect:
+    """Returns the effect of no longer executing this part of the loads that hit L1; the hits of `fixed` loads are not theirs.
+
+    Loads that miss take much longer, and keep their latency: a warp that asks for both at once waits no less. But each load moves
+    warps apart, so that fewer of them bring warps to a barrier closer together.
+    """
+    looked_up = sum(site.sectors or 0.0 for site in evidence.of("global load")) or 1.0
+    held = _held_for_neighbours(evidence)
+    held += sum(again * (site.sectors or 0.0) for site, again in fixed.items()) / looked_up
+    hits = max(0.0, (evidence.find("l1_hit_pct") or 0.0) / 100 - held) / (1 - held) if held < 1 else 0.0
+    fewer = without_repeated(evidence, dict.fromkeys(loads, hits * part))
+    queued = fewer.waits.get("long_scoreboard", 0.0)
+    latency = queued * latency_of_hits(evidence.figures) / hits if hits else 0.0
+    apart = {barrier: hits * part * (1 - own) for barrier, own in find_own_part(evidence).items()}
+    return replace(
+        fewer,
+        waits={
+            **fewer.waits,
+            "long_scoreboard": latency,
+            "barrier": evidence.waiting_for(apart, "barrier").get("barrier", 0.0),
+        },
+        lighter={"long_scoreboard": queued},
+    )
+
+
+def _held_for_neighbours(evidence: Evidence) -> float:
+    """Returns the part of what L1 looks up that it has because a thread loaded another word of the same sector before, such as a member of a struct.
+
+    That shows nothing of the sectors to which a thread comes anew. Where lanes are neighbours, what one of them loads next may be what another has loaded.
+    """
+    loads = evidence.of("global load")
+    apart: dict[object, list[Site]] = {}
+    for site in loads:
+        if site.excess_sectors > site.executed:  # neighbours touch one sector too many at most
+            place = base_of(site), evidence.innermost_loop(site), site.executed
+            apart.setdefault(place, []).append(site)
+    held = 0.0
+    for words in apart.values():
+        different = len({offset_of(site) // SECTOR_BYTES for site in words})
+        touched = sum(site.sectors or 0.0 for site in words)
+        unused = sum(site.excess_sectors for site in words)
+        held += min(unused, (1 - different / len(words)) * touched)
+    looked_up = sum(site.sectors or 0.0 for site in loads)
+    return held / looked_up if looked_up else 0.0
+
+
+def without_repeated(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
+    """Returns the effect of no longer executing these parts of the loads, which then touch no sectors.
+
+    Only the waiting for the sectors that the data fills counts. The rest also goes when lanes come to lie together, which is the
+    smaller change, and a cause of its own. The same holds for sectors that were not counted, but estimated from the time that L1
+    was busy.
+    """
+    filled = {
+        site: part * (site.ideal_sectors or 0.0) / site.sectors if site.sectors else part
+        for site, part in fractions.items()
+    }
+    addresses = find_addresses_gone(evidence, fractions)
+    fewer, of_filled = evidence.without({**addresses, **fractions}), evidence.without(addresses | filled)
+    looked_up = fewer if evidence.has_costs else of_filled
+    return Effect(
+        {**fewer.resources, **{unit: looked_up.resources[unit] for unit in ("l1", "l2")}}, of_filled.waits
+    )
