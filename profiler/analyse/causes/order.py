@@ -17,8 +17,8 @@ _WEIGHT_OF_GENERAL = 0.6
 # with: two estimates that differ by less than a fifth are the same within their error.
 _STAGING, _ITS_FIRST_STEP = "redundant-global-loads", "uncoalesced-loads"
 _NEARLY_AS_MUCH = 0.8
-# Doubles that were not floats before are meant, and without them, results lose digits. Where functions make most of them, such as powers with
-# whole exponents, fewer functions are the change to begin with: it costs no digit.
+# A kernel that has no floats beside its doubles means them, and without them, results lose digits. Where functions make most of the doubles,
+# such as powers with whole exponents, fewer functions are the change to begin with: it costs no digit.
 _FUNCTIONS, _OF_DOUBLES = "special-functions", "fp64-arithmetic"
 _MOST_PCT = 50.0
 

@@ -216,8 +216,13 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         ),
         {site: site.executed for site in sites},
         {"fp64_instructions_pct": share, "fp64_busy_pct": busy}
-        | ({} if widened else {"in_functions_pct": _part_in_functions(evidence, sites)}),
+        | ({} if _has_floats(converting) else {"in_functions_pct": _part_in_functions(evidence, sites)}),
     )
+
+
+def _has_floats(converting: Iterable[Site]) -> bool:
+    """Returns whether values become doubles or floats on the way: where a kernel has both, some doubles may be there by mistake."""
+    return any(site.opcode.startswith((_WIDENED, _FROM_DOUBLE)) for site in converting)
 
 
 def _part_in_functions(evidence: Evidence, sites: Iterable[Site]) -> float:
