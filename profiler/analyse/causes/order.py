@@ -18,12 +18,16 @@ _WEIGHT_OF_GENERAL = 0.6
 # with: two estimates that differ by less than a fifth are the same within their error.
 _STAGING, _ITS_FIRST_STEP = "redundant-global-loads", "uncoalesced-loads"
 _NEARLY_AS_MUCH = 0.8
+# A kernel that has no floats beside its doubles means them, and without them, results lose digits. Where functions make most of the doubles,
+# such as powers with whole exponents, fewer functions are the change to begin with: it costs no digit.
+_FUNCTIONS, _OF_DOUBLES = "special-functions", "fp64-arithmetic"
+_MOST_PCT = 50.0
 
 
 def in_order(causes: Iterable[Cause]) -> list[Cause]:
     """Returns a ceiling first, and then what is the surest to save much; before a ceiling, only a last round that costs a tenth of the time.
 
-    Right behind the loads that a block could keep, those that lie apart come first if they are the first step.
+    Of two causes that follow each other, the first step comes first.
     """
     found = list(causes)
     has_ceiling = any(one.is_ceiling for one in found)
@@ -42,9 +46,12 @@ def in_order(causes: Iterable[Cause]) -> list[Cause]:
 
 
 def is_first_step(one: Cause, other: Cause) -> bool:
-    """Returns whether one cause is to be removed before another of the same loads, although it saves somewhat less."""
+    """Returns whether one cause is to be removed before another of the same loads or of the same doubles, although it saves less."""
+    both = one.cause, other.cause
+    if both == (_FUNCTIONS, _OF_DOUBLES):
+        return other.evidence.get("in_functions_pct", 0.0) > _MOST_PCT
     return (
-        (one.cause, other.cause) == (_ITS_FIRST_STEP, _STAGING)
+        both == (_ITS_FIRST_STEP, _STAGING)
         and _NEARLY_AS_MUCH * other.saves_pct.expected <= one.saves_pct.expected < other.saves_pct.expected
         and not _lines_of(one).isdisjoint(_lines_of(other))
     )

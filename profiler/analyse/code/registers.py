@@ -29,6 +29,8 @@ _ONLY_PREDICATE = re.compile(r"!?U?P(T|\d+)")
 _COPIES = {"MOV": 1, "IMAD.MOV.U32": 3, "IMAD.MOV": 3}  # and which operand is copied
 _WRITE_NO_REGISTER = JUMPS | {"BAR", "NANOSLEEP"}
 _WRITE_PREDICATES = re.compile(r"U?[A-Z]SETP2?|FCHK")  # and compare the registers that follow
+# The sum of three words has two carries, which stand behind it: `IADD3 R12, P0, P1, R18, UR7, R13`.
+_TWO_CARRIES = re.compile(r"U?IADD3\b")
 _OF_TEXTURES = frozenset({"TEX", "TLD", "TLD4", "TXD"})
 _WHOLE_TEXEL = 0b1111
 # The dimensions of a texture stand behind its coordinates, which lie in as many registers from the one that is named: `TEX RZ, R8, R8,
@@ -79,7 +81,7 @@ class RegisterUse(NamedTuple):
     named: frozenset[str]  # registers in the operands, whole pairs and groups of which the first is named
     only_written: frozenset[str]  # registers that operands name to write them, unless others name them too
     inputs: frozenset[str]  # registers whose values it takes
-    # It is under a predicate, or chooses by it; of its operands, the first two may be results.
+    # It is under a predicate, or chooses by it; of its operands, the first two or three may be results.
     predicates_read: frozenset[str]
     predicates_written: frozenset[str]
     taken: frozenset[str]  # registers and predicates that it reads
@@ -99,8 +101,9 @@ def use_of(text: str) -> RegisterUse:
     inputs = _NO_NAMES.union(_registers_at(_words_read(opcode, operands), operands), *others)
     named = inputs.union(*[names[place].registers for place in results])
     guards = predicates_in(predicate) if predicate else _NO_NAMES
-    predicates_read = guards.union(*[one.predicates for one in names[2:]])
-    predicates_written = _NO_NAMES.union(*[one.predicates for one in names[:2]])
+    first_read = 3 if _TWO_CARRIES.match(opcode) else 2
+    predicates_read = guards.union(*[one.predicates for one in names[first_read:]])
+    predicates_written = _NO_NAMES.union(*[one.predicates for one in names[:first_read]])
     return RegisterUse(
         written=written,
         named=named,

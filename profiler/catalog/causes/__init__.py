@@ -43,9 +43,10 @@ LAST_WAVE = "uneven-last-wave"
 # If several launches are joined, one start stays.
 TOO_SHORT = "launch-too-short"
 # They say that warps wait, or that too little is under way or done with what is staged, which holds for most kernels, whatever else is wrong.
+# So it is with registers: in blind tests, they came first in six kernels, and the next version of one of these changed them.
 GENERAL = frozenset({
     "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers", "grid-too-small", "too-little-work-a-thread", "too-little-reuse",
-    LAST_WAVE,
+    LAST_WAVE, "registers-limit-occupancy",
 })  # fmt: skip
 
 # What was measured of a cause: where it is the same for two kernels, both have the cause, though it may limit only one of them.

@@ -70,6 +70,18 @@ def test_loads_are_put_side_by_side_before_they_are_kept_if_that_saves_nearly_as
     assert (said in str(cause_blocks(causes, []))) == (is_first and apart < 50)
 
 
+@pytest.mark.parametrize(
+    ("in_functions", "first"), [({"in_functions_pct": 51.0}, "special-functions"), ({"in_functions_pct": 50.0}, "fp64-arithmetic"), ({}, "fp64-arithmetic")]
+)  # fmt: skip
+def test_fewer_functions_come_before_single_precision_if_they_make_most_of_the_doubles(in_functions, first):
+    causes = in_order([cause("fp64-arithmetic", 80.0, **in_functions), cause("special-functions", 50.0)])
+    assert names(causes)[0] == first
+    said = (
+        "special-functions comes before fp64-arithmetic, which saves more: functions make most of the doubles"
+    )
+    assert (said in str(cause_blocks(causes, []))) == (first == "special-functions")
+
+
 def test_what_saves_more_than_loads_that_lie_apart_stays_before_them():
     both = [loads("redundant-global-loads", 50.0, 7), loads("uncoalesced-loads", 40.0, 7)]
     assert names(in_order([*both, cause("bank-conflicts", 45.0)])) == [

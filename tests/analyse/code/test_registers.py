@@ -142,6 +142,23 @@ def test_the_registers_that_an_instruction_reads_or_names_and_those_that_it_only
 
 
 @pytest.mark.parametrize(
+    ("text", "written", "read"),
+    [
+        ("IADD3 R12, P0, P1, R18, UR7, R13", "P0 P1", ""),  # a sum of three has two carries
+        ("UIADD3 UR4, UP0, UP1, UR6, UR7, UR8", "UP0 UP1", ""),
+        ("IADD3.X R13, RZ, UR10, R6, P0, P1", "", "P0 P1"),
+        ("@P2 IADD3 R14, P0, R16, UR13, RZ", "P0", "P2"),
+        ("PLOP3.LUT P1, PT, P3, PT, UP0, 0x80, 0x0", "P1", "P3 UP0"),
+        ("ISETP.NE.AND P0, P1, R9, RZ, P2", "P0 P1", "P2"),
+        ("SEL R3, R4, R5, P0", "", "P0"),
+    ],
+)
+def test_the_predicates_that_an_instruction_writes_and_reads(text, written, read):
+    use = use_of(text)
+    assert (use.predicates_written, use.predicates_read) == (set(written.split()), set(read.split()))
+
+
+@pytest.mark.parametrize(
     ("follows", "is_read"),
     [
         ("ISETP.GE.AND P0, PT, R9, UR4, PT; @P0 LDG.E.U16 R4, desc[UR4][R2.64]", False),

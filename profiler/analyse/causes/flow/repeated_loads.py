@@ -70,10 +70,12 @@ def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> li
             if site.kind == kind and registers and ".STRONG" not in site.opcode:
                 # A place that was loaded before a loop may have been stored to in an earlier turn of it.
                 loop = evidence.innermost_loop(site) if unless_stored else None
-                place = (address_of(site), *map(last.get, registers), site.instruction.predicate, loop)
-                if place in seen:
+                place = (address_of(site), *map(last.get, registers), loop)
+                predicate = site.instruction.predicate
+                if not seen.isdisjoint({(place, None), (place, predicate)}):
                     repeated.append(site)
-                seen.add(place)
+                # Where no lane is left out, each has the value, whatever predicate the load repeats.
+                seen.add((place, None if site.acting == site.lanes else predicate))
             last |= dict.fromkeys(site.use.written, site)
     return repeated
 

@@ -32,7 +32,11 @@ _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
 _ORDER = "{} {} below causes that save less: what holds for most kernels was less often the right cause."
-_FIRST_STEP = "{} comes before {}, which saves more: a block has to load side by side what it keeps."
+_FIRST_STEP = "{} comes before {}, which saves more: {}."
+_WHY_FIRST = {
+    "uncoalesced-loads": "a block has to load side by side what it keeps",
+    "special-functions": "functions make most of the doubles, and fewer of them cost no digits",
+}
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
@@ -188,7 +192,7 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
         elif one.cause not in GENERAL and not one.is_ceiling:
             least = min(least, saves)
     said = [
-        _FIRST_STEP.format(one.cause, other.cause)
+        _FIRST_STEP.format(one.cause, other.cause, _WHY_FIRST[one.cause])
         for one, other in pairwise(causes)
         if is_first_step(one, other)
     ]

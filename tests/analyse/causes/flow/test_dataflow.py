@@ -38,6 +38,20 @@ def test_an_address_that_was_changed_between_is_not_the_same():
     assert find_repeated_loads(evidence) == []
 
 
+@pytest.mark.parametrize(
+    ("first", "acting", "second", "repeats"),
+    [
+        ("@!P1 LDG.E R4, [R2.64]", 32.0, "LDG.E R5, [R2.64]", 1),  # behind a branch, which needs no predicate
+        ("@!P1 LDG.E R4, [R2.64]", 31.0, "LDG.E R5, [R2.64]", 0),  # brings what some lanes lack
+        ("@!P1 LDG.E R4, [R2.64]", 31.0, "@!P1 LDG.E R5, [R2.64]", 1),
+        ("LDG.E R4, [R2.64]", 32.0, "@P1 LDG.E R5, [R2.64]", 1),
+    ],
+)
+def test_what_all_lanes_have_is_loaded_again_under_any_predicate(first, acting, second, repeats):
+    evidence = evidence_of("MOV R2, R8", first, second, "EXIT", facts={1: {"lanes": 32.0, "acting": acting}})
+    assert len(find_repeated_loads(evidence)) == repeats
+
+
 def test_only_what_leads_to_an_address_is_address_work():
     evidence = evidence_of("IMAD R0, R1, 0x4, R3", "IADD3 R2, R0, R8, RZ", "IADD3 R9, R10, R11, RZ", "LDG.E R4, [R2]")  # fmt: skip
     assert find_address_work(evidence) == set(evidence.sites[:2])

@@ -190,7 +190,7 @@ def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate
         "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
         of_others,
         {site: site.sectors or site.executed for site in others},
-        in_triton="Load the value once, before the loop, and keep it in a variable.",
+        in_triton="Load the value once, before the loop if one repeats it, and keep it in a variable.",
     )
 
 

@@ -13,6 +13,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_wi
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import NEAR, reach, sources_of
 from profiler.analyse.code.math_functions.sizes import TESTED_RECIPROCAL, TESTED_ROOT
@@ -214,7 +215,8 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
             warps=warps,
         ),
         {site: site.executed for site in sites},
-        {"fp64_instructions_pct": share, "fp64_busy_pct": busy},
+        {"fp64_instructions_pct": share, "fp64_busy_pct": busy}
+        | ({} if _has_floats(converting) else {"in_functions_pct": _part_in_functions(evidence, sites)}),
     )
 
 
@@ -225,6 +227,18 @@ def _advise_on_doubles(are_widened: bool) -> str:
             "or a typedef."
         )
     return "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
+
+
+def _has_floats(converting: Iterable[Site]) -> bool:
+    """Returns whether values become doubles or floats on the way: where a kernel has both, some doubles may be there by mistake."""
+    return any(site.opcode.startswith((_WIDENED, _FROM_DOUBLE)) for site in converting)
+
+
+def _part_in_functions(evidence: Evidence, sites: Iterable[Site]) -> float:
+    """Returns how many per cent of these executions are in functions that the compiler calls, such as a power."""
+    called = {site for one in find_compiler_functions(evidence) for site in one.sites}
+    executed = {site: site.executed for site in sites}
+    return 100 * sum(executed[site] for site in executed.keys() & called) / sum(executed.values())
 
 
 def _busy_converting(evidence: Evidence, converting: Sequence[Site]) -> float:

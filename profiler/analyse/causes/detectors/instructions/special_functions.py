@@ -109,8 +109,12 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     warps = _more_warps(evidence) if evidence.model.saved(effect) >= WORTH_A_CHANGE else 1.0
     yield Candidate(
         "special-functions",
-        f"{whole_percent(share)} % of the executed instructions evaluate divisions, roots or functions, and keep the special-function units "
-        f"busy for {whole_percent(busy)} % of the time."
+        f"{whole_percent(share)} % of the executed instructions evaluate divisions, roots or functions, "
+        + (
+            "most of them of doubles."
+            if of_doubles > most
+            else f"and keep the special-function units busy for {whole_percent(busy)} % of the time."
+        )
         + (_LOADS_APART.format(whole_percent(100 * for_loads)) if apart else "")
         + (f" There is no fast form of {names}." if names else "")
         + (_OWN_REGISTERS.format(warps) if warps >= WORTH_SAYING else ""),

@@ -211,7 +211,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
         advice, in_triton = _SHARE_LAST.format("block"), _SHARE_LAST.format("program")
         uneven = lone
     else:
-        sentence = f"{of_active}: some blocks take much longer than the rest."
+        sentence = f"{of_active}: some blocks take longer than the rest."
         advice, in_triton = _advise_on_lengths(
             evidence, uneven, of_sms, active.get("sm_active_least_pct", 100.0)
         )

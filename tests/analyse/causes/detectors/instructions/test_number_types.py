@@ -174,6 +174,17 @@ def test_a_float_that_is_made_of_a_double_on_the_way_is_no_data_of_floats(made, 
     assert ("Values are converted from float" in candidate.sentence) == said
 
 
+@pytest.mark.parametrize(
+    ("converted", "part"), [("NOP", 75.0), ("F2F.F64.F32 R4, R6", None), ("F2F.F32.F64 R6, R4", None)]
+)
+def test_functions_have_a_part_of_the_doubles_that_are_meant(converted, part):
+    """Where values become doubles or floats on the way, single precision may be enough for the functions, too."""
+    kernel = (converted, ("DMUL R4, R4, R8", 100), ("CALL.REL.NOINC 0x40", 100), ("EXIT", 100))
+    evidence = evidence_of(*kernel, ("DFMA R4, R4, R8, R10", 300), ("RET.REL.NODEC R20, 0x0", 300), file=None)
+    (candidate,) = number_types.detect_fp64(evidence)
+    assert candidate.evidence.get("in_functions_pct") == part
+
+
 @pytest.mark.parametrize(("special", "said"), [(0.91, True), (0.1, False)])
 def test_the_unit_that_converts_is_named_where_it_is_busier_than_that_of_doubles(special, said):
     lines = ("LDG.E R6, [R2.64]", "F2F.F64.F32 R4, R6", "DMUL R4, R4, R8", "EXIT")

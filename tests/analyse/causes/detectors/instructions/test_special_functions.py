@@ -103,6 +103,8 @@ def test_called_functions_of_doubles_have_no_fast_forms(arithmetic, of_doubles):
     (found,) = special_functions.detect_special_functions(evidence_of(*lines, file=None))
     assert ("write powers with a small whole exponent as products" in found.advice) == of_doubles
     assert ("`__expf`" in found.advice) != of_doubles
+    assert ("most of them of doubles" in found.sentence) == of_doubles
+    assert ("the special-function units busy" in found.sentence) != of_doubles
 
 
 @pytest.mark.parametrize(

@@ -404,19 +404,19 @@ def test_sms_that_get_no_block_are_no_imbalance(mean, found):
     ("blocks", "waves", "executed", "said"),
     [
         (256, 0.25, 97.0, "some have a block more than others."),  # 124 SMs have two blocks, and 8 have one
-        (256, 0.25, 95.0, "some blocks take much longer than the rest."),
+        (256, 0.25, 95.0, "some blocks take longer than the rest."),
         (
             157,
             0.25,
             80.0,
-            "some blocks take much longer than the rest.",
+            "some blocks take longer than the rest.",
         ),  # 25 SMs have two, which would execute 40 % more
-        (264, 0.25, 97.0, "some blocks take much longer than the rest."),  # each SM has two
+        (264, 0.25, 97.0, "some blocks take longer than the rest."),  # each SM has two
         (
             256,
             3.0,
             97.0,
-            "some blocks take much longer than the rest.",
+            "some blocks take longer than the rest.",
         ),  # whoever is done takes the next block
     ],
 )
