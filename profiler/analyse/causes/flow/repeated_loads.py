@@ -74,8 +74,9 @@ def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> li
                 predicate = site.instruction.predicate
                 if not seen.isdisjoint({(place, None), (place, predicate)}):
                     repeated.append(site)
-                # Where no lane is left out, each has the value, whatever predicate the load repeats.
-                seen.add((place, None if site.acting == site.lanes else predicate))
+                # Where lanes were counted and none is left out, each has the value, whatever predicate the load repeats.
+                is_whole = evidence.has_costs and site.acting is not None and site.acting == site.lanes
+                seen.add((place, None if is_whole else predicate))
             last |= dict.fromkeys(site.use.written, site)
     return repeated
 

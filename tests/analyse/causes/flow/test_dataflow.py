@@ -1,5 +1,7 @@
 """Following registers finds lists, fixed addresses, and what every block computes alike."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import evidence_of
 
@@ -12,7 +14,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.loop_carried import is_carried
-from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
+from profiler.analyse.causes.flow.repeated_loads import find_loads_kept_apart, find_repeated_loads
 
 LIST = (("MOV R2, R8", 10), ("LDG.E.64 R2, [R2.64]", 1000), ("ISETP.NE.AND P0, PT, R2, RZ, PT", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip
 ARRAY = (("MOV R2, R8", 10), ("LDG.E R4, [R2.64]", 1000), ("IADD3 R2, R2, 0x4, RZ", 1000), ("@P0 BRA 0x10", 1000), ("EXIT", 10))  # fmt: skip
@@ -50,6 +52,23 @@ def test_an_address_that_was_changed_between_is_not_the_same():
 def test_what_all_lanes_have_is_loaded_again_under_any_predicate(first, acting, second, repeats):
     evidence = evidence_of("MOV R2, R8", first, second, "EXIT", facts={1: {"lanes": 32.0, "acting": acting}})
     assert len(find_repeated_loads(evidence)) == repeats
+
+
+@pytest.mark.parametrize(
+    ("facts", "are_counted", "repeats"),
+    [
+        ({"lanes": 32.0, "acting": 32.0}, True, 1),
+        ({"lanes": 32.0, "acting": 32.0}, False, 0),  # the mean of all instructions
+        ({}, True, 0),
+        ({}, False, 0),
+    ],
+)
+@pytest.mark.parametrize(("find", "load"), [(find_repeated_loads, "LDG.E"), (find_loads_kept_apart, "LDS")])
+def test_lanes_that_were_not_counted_are_not_known_to_be_all(facts, are_counted, repeats, find, load):
+    """The two sides of a choice load the same for different lanes, unless one of them is taken by all."""
+    both = (f"@P1 {load} R4, [R2]", f"@!P1 {load} R4, [R2]")
+    evidence = evidence_of("MOV R2, R8", *both, "EXIT", facts={1: facts})
+    assert len(find(replace(evidence, has_costs=are_counted))) == repeats
 
 
 def test_only_what_leads_to_an_address_is_address_work():
