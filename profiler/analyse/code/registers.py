@@ -140,29 +140,47 @@ def uses_in(code: Sequence[Instruction]) -> list[RegisterUse]:
 
 
 def _jumps_on(code: Sequence[Instruction]) -> bool:
-    """Returns whether a jump without a predicate comes before other ways do, or where ways meet, which is BSYNC."""
+    """Returns whether a jump without a predicate, past other code, comes before other ways do, or where ways meet, which is BSYNC."""
     first = next((one for one in code if one.name in JUMPS or one.name == "BSYNC"), None)
-    return first is not None and first.name == "BRA" and first.predicate is None
+    if first is None or first.name != "BRA" or first.predicate is not None:
+        return False
+    return (first.target or 0) > first.offset  # back, it ends a turn of a loop
 
 
 def _uses_of_called(code: Sequence[Instruction]) -> dict[int, RegisterUse]:
-    """Returns by its place what a function that computes in registers alone takes and gives, as one instruction in its place would."""
+    """Returns by its place what a function that computes in registers alone takes and gives, as one instruction in its place would.
+
+    What a function that calls others takes and gives is not in its own code.
+    """
     starts = sorted({one.called for one in code if one.called is not None})
     found: dict[int, RegisterUse] = {}
     for start, end in pairwise([*starts, inf]):
         body = [one for one in code if start <= one.offset < end]
-        if not any(width_bits(one.opcode) for one in body):
-            found[int(start)] = _joined([use_of(one.text) for one in body])
+        if not any(one.name == "CALL" or width_bits(one.opcode) for one in body):
+            found[int(start)] = _joined(body)
     return found
 
 
-def _joined(uses: Sequence[RegisterUse]) -> RegisterUse:
-    """Returns what instructions that follow each other take from those before them, and give to those behind."""
+def _joined(code: Sequence[Instruction]) -> RegisterUse:
+    """Returns what instructions that follow each other take from those before them, and give to those behind.
+
+    What is written under a predicate is new to what is read under the same one; to all else, if it is written under the opposite one too.
+    Branches are not followed: what one of their sides writes passes for written.
+    """
+    uses = [use_of(one.text) for one in code]
     taken: set[str] = set()
-    results: set[str] = set()
-    for use in uses:
-        taken |= use.taken - results
-        results |= use.results
+    replaced: set[str] = set()
+    in_some: dict[str, str] = {}  # by register that is new in some lanes, the predicate of these
+    for one, use in zip(code, uses, strict=True):
+        guard = one.predicate
+        taken |= use.taken - replaced - {name for name, held in in_some.items() if held == guard}
+        if guard is None:
+            replaced |= use.results
+        else:
+            replaced |= {name for name in use.results if in_some.get(name) == opposite_of(guard)}
+            in_some |= dict.fromkeys(use.results, guard)
+        in_some = {name: held for name, held in in_some.items() if held.removeprefix("!") not in use.results}
+    results = frozenset[str]().union(*(use.results for use in uses))
     written = tuple(dict.fromkeys(chain.from_iterable(use.written for use in uses)))
     registers, given = frozenset(filter(REGISTER.fullmatch, taken)), frozenset(written)
     return RegisterUse(
@@ -171,9 +189,9 @@ def _joined(uses: Sequence[RegisterUse]) -> RegisterUse:
         only_written=given - registers,
         inputs=registers,
         predicates_read=frozenset(taken) - registers,
-        predicates_written=frozenset(results) - given,
+        predicates_written=results - given,
         taken=frozenset(taken),
-        results=frozenset(results),
+        results=results,
     )
 
 

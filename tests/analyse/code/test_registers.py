@@ -184,12 +184,43 @@ def test_a_call_takes_and_gives_what_the_function_does_that_it_leads_to():
 
 
 @pytest.mark.parametrize(
-    ("behind", "is_slow"), [("BRA 0x30", True), ("@P0 BRA 0x30", False), ("BSYNC B0", False)]
+    ("lines", "taken"),
+    [
+        (["@P0 MOV R4, R8", "FADD R6, R4, R4"], {"R4", "R8", "P0"}),  # other lanes read the caller's
+        (["@P0 MOV R4, R8", "@P0 FADD R6, R4, R4"], {"R8", "P0"}),
+        (["@P0 MOV R4, R8", "@!P0 FADD R6, R4, R4"], {"R4", "R8", "P0"}),
+        (["@P0 MOV R4, R8", "@!P0 MOV R4, R9", "FADD R6, R4, R4"], {"R8", "R9", "P0"}),
+        (
+            ["@P0 MOV R4, R8", "FSETP.GT.AND P0, PT, R8, R9, PT", "@!P0 MOV R4, R9", "FADD R6, R4, R4"],
+            {"R4", "R8", "R9", "P0"},  # of another test
+        ),
+    ],
+)
+def test_a_function_takes_what_it_writes_in_some_lanes_alone(lines, taken):
+    code = code_of(f"CALL.REL.NOINC {16 * 2:#x}", "EXIT", *lines).functions[0]
+    assert uses_in(code)[0].taken == taken
+
+
+@pytest.mark.parametrize(
+    ("behind", "is_slow"),
+    [
+        ("BRA 0x40", True),
+        ("BRA 0x10", False),  # the next turn of a loop
+        ("@P0 BRA 0x40", False),
+        ("BSYNC B0", False),
+    ],
 )
 def test_a_call_on_the_slow_path_hides_nothing_from_the_fast_one(behind, is_slow):
     """There, the call stands between the registers that the fast path reads and what wrote these."""
-    code = code_of("CALL.REL.NOINC 0x40", "MOV R7, R4", behind, "EXIT", "FADD R4, R2, R2").functions[0]
-    assert (uses_in(code)[0] == use_of("CALL.REL.NOINC 0x40")) == is_slow
+    lines = ("NOP", "CALL.REL.NOINC 0x50", "MOV R7, R4", behind, "EXIT", "FADD R4, R2, R2")
+    code = code_of(*lines).functions[0]
+    assert (uses_in(code)[1] == use_of("CALL.REL.NOINC 0x50")) == is_slow
+
+
+def test_of_a_function_that_calls_another_a_call_says_nothing():
+    """What the other one writes is not in its code."""
+    code = code_of("CALL.REL.NOINC 0x20", "EXIT", "CALL.REL.NOINC 0x40", "RET.REL.NODEC R20, 0x0", "FADD R4, R2, R2").functions[0]  # fmt: skip
+    assert uses_in(code)[0] == use_of("CALL.REL.NOINC 0x20")
 
 
 @pytest.mark.parametrize("line", ["LDG.E R4, [R2.64]", "STS [R2], R5"])
