@@ -18,10 +18,12 @@ _WEIGHT_OF_GENERAL = 0.6
 # with: two estimates that differ by less than a fifth are the same within their error.
 _STAGING, _ITS_FIRST_STEP = "redundant-global-loads", "uncoalesced-loads"
 _NEARLY_AS_MUCH = 0.8
-# A kernel that has no floats beside its doubles means them, and without them, results lose digits. Where functions make most of the doubles,
-# such as powers with whole exponents, fewer functions are the change to begin with: it costs no digit.
+# A kernel that converts none of its doubles to or from floats means them, and without them, results lose digits. Where functions make most of
+# the doubles, such as powers with whole exponents, fewer functions are the change to begin with: it costs no digit. They then save about half
+# as much at least; where the estimate says less, their doubles are not what costs time.
 _FUNCTIONS, _OF_DOUBLES = "special-functions", "fp64-arithmetic"
 _MOST_PCT = 50.0
+_HALF_AS_MUCH = 0.5
 
 
 def in_order(causes: Iterable[Cause]) -> list[Cause]:
@@ -47,14 +49,24 @@ def in_order(causes: Iterable[Cause]) -> list[Cause]:
 
 def is_first_step(one: Cause, other: Cause) -> bool:
     """Returns whether one cause is to be removed before another of the same loads or of the same doubles, although it saves less."""
+    saves, most = one.saves_pct.expected, other.saves_pct.expected
+    if saves >= most:
+        return False
     both = one.cause, other.cause
     if both == (_FUNCTIONS, _OF_DOUBLES):
-        return other.evidence.get("in_functions_pct", 0.0) > _MOST_PCT
+        means_doubles = not other.evidence.get("float_conversions_pct")
+        of_functions = other.evidence.get("in_functions_pct", 0.0)
+        return means_doubles and of_functions > _MOST_PCT and saves >= _HALF_AS_MUCH * most
     return (
         both == (_ITS_FIRST_STEP, _STAGING)
-        and _NEARLY_AS_MUCH * other.saves_pct.expected <= one.saves_pct.expected < other.saves_pct.expected
+        and saves >= _NEARLY_AS_MUCH * most
         and not _lines_of(one).isdisjoint(_lines_of(other))
     )
+
+
+def is_general(cause: Cause) -> bool:
+    """Returns whether a cause is true of most kernels; a loop several of whose turns a block could take at once is a fact about this code."""
+    return cause.cause in GENERAL and TURNS_AT_ONCE not in cause.evidence
 
 
 def _lines_of(cause: Cause) -> set[tuple[str | None, int]]:
@@ -62,13 +74,9 @@ def _lines_of(cause: Cause) -> set[tuple[str | None, int]]:
 
 
 def _weighed(cause: Cause) -> float:
-    """Returns what a cause is likely to save, of which less counts as far as it is general.
-
-    SMs without any block are a fact about this launch, and a loop in which a block exchanges values turn by turn is one about this code: neither is true
-    of most kernels.
-    """
+    """Returns what a cause is likely to save, of which less counts as far as it is general; SMs without any block are a fact about this launch."""
     saves = cause.saves_pct.expected
-    if cause.cause not in GENERAL or TURNS_AT_ONCE in cause.evidence:
+    if not is_general(cause):
         return saves
     sure = min(saves, cause.evidence.get("idle_sms_pct", 0.0))
     return sure + _WEIGHT_OF_GENERAL * (saves - sure)

@@ -20,9 +20,9 @@ from profiler.analyse.causes.headline import (
     name_and_place,
     place_text,
 )
-from profiler.analyse.causes.order import is_first_step
+from profiler.analyse.causes.order import is_first_step, is_general
 from profiler.analyse.findings import CauseChange, ComparisonFinding
-from profiler.catalog.causes import GENERAL, UNOPTIMISED
+from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
@@ -187,9 +187,9 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
     least, later = math.inf, []
     for one in causes:
         saves = round(one.saves_pct.expected)
-        if one.cause in GENERAL and saves > least:
+        if is_general(one) and saves > least:
             later.append(one.cause)
-        elif one.cause not in GENERAL and not one.is_ceiling:
+        elif not (is_general(one) or one.is_ceiling):
             least = min(least, saves)
     said = [
         _FIRST_STEP.format(one.cause, other.cause, _WHY_FIRST[one.cause])

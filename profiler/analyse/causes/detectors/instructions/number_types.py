@@ -187,8 +187,9 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in refining.items()}
     fewer = evidence.without(fractions)
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
+    of_floats = [site for site in converting if site.opcode.startswith((_WIDENED, _FROM_DOUBLE))]
     widened = [
-        site for site in converting if site.opcode.startswith(_WIDENED) and not _is_of_double(evidence, site)
+        site for site in of_floats if site.opcode.startswith(_WIDENED) and not _is_of_double(evidence, site)
     ]
     said = f"{whole_percent(share)} % of the executed instructions work in double precision, and keep the units for doubles busy for {whole_percent(busy)} % of the time"
     # Where more others go than there are doubles, these alone do not explain what is saved.
@@ -215,8 +216,13 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
             warps=warps,
         ),
         {site: site.executed for site in sites},
-        {"fp64_instructions_pct": share, "fp64_busy_pct": busy}
-        | ({} if _has_floats(converting) else {"in_functions_pct": _part_in_functions(evidence, sites)}),
+        {
+            "fp64_instructions_pct": share,
+            "fp64_busy_pct": busy,
+            "in_functions_pct": _part_in_functions(evidence, sites),
+            # Where values become doubles or floats on the way, some doubles may be there by mistake.
+            "float_conversions_pct": 100 * evidence.share_executed(of_floats),
+        },
     )
 
 
@@ -229,16 +235,11 @@ def _advise_on_doubles(are_widened: bool) -> str:
     return "Compute in float instead of double, if single precision is enough: data, literals (0.5f) and functions (sqrtf, expf)."
 
 
-def _has_floats(converting: Iterable[Site]) -> bool:
-    """Returns whether values become doubles or floats on the way: where a kernel has both, some doubles may be there by mistake."""
-    return any(site.opcode.startswith((_WIDENED, _FROM_DOUBLE)) for site in converting)
-
-
 def _part_in_functions(evidence: Evidence, sites: Iterable[Site]) -> float:
     """Returns how many per cent of these executions are in functions that the compiler calls, such as a power."""
     called = {site for one in find_compiler_functions(evidence) for site in one.sites}
     executed = {site: site.executed for site in sites}
-    return 100 * sum(executed[site] for site in executed.keys() & called) / sum(executed.values())
+    return 100 * sum(executed[site] for site in executed.keys() & called) / (sum(executed.values()) or 1.0)
 
 
 def _busy_converting(evidence: Evidence, converting: Sequence[Site]) -> float:
