@@ -17,6 +17,7 @@ from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
     find_processing,
     makers_of_value,
+    sources_of,
 )
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.words_of_triton import LESS_EXCHANGE
@@ -25,6 +26,7 @@ from profiler.catalog.metrics import LANES
 _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
 # With so many of its lanes, a warp takes elements: it has room for a third of another row. Of more, the rest is the end of a long row.
 _SHORT = 3 / 4
+_OF_ONE_NUMBER = ("ISETP.EQ", "ISETP.NE", "UISETP.EQ", "UISETP.NE")
 
 _FEW_ELEMENTS = (
     "In each turn of a loop, at most half of the lanes have an element, and the others compute with what stands for none",
@@ -122,9 +124,14 @@ def _passes_in_steps(evidence: Evidence) -> bool:
 
 
 def _are_chosen_by_remainders(evidence: Evidence, sites: Set[Site]) -> bool:
-    """Returns whether a division of integers decides which lanes act, as in `thread % (2 * width) == 0`: they lie ever farther apart."""
+    """Returns whether lanes act whose remainder is one number, as in `thread % (2 * width) == 0`: they lie ever farther apart.
+
+    A quotient that is compared by size, such as a row of the data, sends away neighbours.
+    """
     tests = {test for site in sites for test in choosers_of(evidence, site)}
-    return not all_makers(evidence, tests).isdisjoint(find_dividing(evidence))
+    of_one_number = (test for test in tests if test.opcode.startswith(_OF_ONE_NUMBER))
+    compared = {source for test in of_one_number for source in sources_of(evidence, test)}
+    return not compared.isdisjoint(find_dividing(evidence))
 
 
 def _are_most(idle: Mapping[Site, float], some: Set[Site]) -> bool:

@@ -51,14 +51,16 @@ def test_each_form_has_a_remedy_of_its_own(lines, says, advises):
 
 
 @pytest.mark.parametrize(
-    ("divisor", "advises"),
+    ("divisor", "test", "advises"),
     [
-        ("I2F.U32.RP R9, R8", "be neighbours"),  # `thread % (2 * width) == 0`: ever farther apart
-        ("IMAD.U32 R9, R8, 0x2, RZ", "launch half as many"),  # `thread < width`, which are neighbours already
+        ("I2F.U32.RP R9, R8", "ISETP.NE.AND P0, PT, R9, RZ, PT", "be neighbours"),  # `thread % (2 * width) == 0`: ever farther apart
+        ("I2F.U32.RP R9, R8", "ISETP.GE.AND P0, PT, R9, R10, PT", "launch half as many"),  # `thread / width < rows`
+        ("I2F.U32.RP R9, R8", "ISETP.NE.AND P0, PT, R11, RZ, PT", "launch half as many"),  # the division is for something else
+        ("IMAD.U32 R9, R8, 0x2, RZ", "ISETP.NE.AND P0, PT, R9, RZ, PT", "launch half as many"),
     ],
-)
-def test_threads_that_a_remainder_chooses_are_to_be_neighbours(divisor, advises):
-    test = [(divisor, ALL), ("ISETP.NE.AND P0, PT, R9, RZ, PT", ALL)]
+)  # fmt: skip
+def test_threads_that_a_remainder_chooses_are_to_be_neighbours(divisor, test, advises):
+    test = [(divisor, ALL), (test, ALL)]
     step = [(f"@!P0 {line}", lanes_of_it) for line, lanes_of_it in added_up(SOME)]
     found = named(*LOADED, *test, *step, (BARRIER, ALL), *added_up(ONE))
     assert found.sentence.startswith("Values pass through shared memory in steps")
