@@ -29,13 +29,13 @@ def known_turns(evidence: Evidence, loop: Loop, turns: float) -> float | None:
     return turns if min(copies.values(), default=1) == 1 else None
 
 
-def each_turn(turns: float | None) -> str:
+def _each_turn(turns: float | None) -> str:
     return "each turn of a loop" if turns is None else f"each of {turns:.0f} turns of a loop"
 
 
 def named_turns(turns: Sequence[float | None]) -> str:
     if len(turns) == 1:
-        return each_turn(turns[0])
+        return _each_turn(turns[0])
     most = most_turns(turns)
     return f"each turn of {len(turns)} loops" + (f", which make up to {most:.0f}" if most else "")
 

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import evidence_of
 
-from profiler.analyse.causes.detectors.turns import each_turn, known_turns
+from profiler.analyse.causes.detectors.turns import known_turns, named_turns
 
 STORE, MEET, RESULT, LOAD = "STS [R4], R5", "BAR.SYNC 0x0", "STG.E [R2], R6", "LDG.E R5, [R2]"
 
@@ -23,4 +23,4 @@ STORE, MEET, RESULT, LOAD = "STS [R4], R5", "BAR.SYNC 0x0", "STG.E [R2], R6", "L
 def test_turns_are_named_where_something_that_is_not_copied_stands_once_in_the_loop(turn, source, said):
     evidence = evidence_of("NOP", *turn, "@P0 BRA 0x10", "EXIT", **source)
     (loop,) = evidence.loops[0]
-    assert each_turn(known_turns(evidence, loop, 31.0)) == said
+    assert named_turns([known_turns(evidence, loop, 31.0)]) == said

@@ -1,7 +1,7 @@
 """Detects loops in each turn of which the threads of a block make one value of what they hold, step by step with barriers between.
 
 The barriers, the idle lanes of the steps, the loop over them and the accesses to shared memory are one thing, which one change
-removes: they are named together, as barriers, and other detectors leave them out.
+removes: they are named together, as barriers, or as loads that do not overlap where warps wait longer for these. Other detectors leave them out.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from profiler.text import whole_percent
 # The latencies of a turn, which those of turns beside it overlap. Queues are as long for as many requests.
 _ONE_AFTER_ANOTHER = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving")
 
+_TURNS_AT_ONCE = f"Take several turns at once, such as {ASSUMED_TURNS} rows:"
 _ONLY_ADDED_UP = " If a turn only adds to a sum, let each thread add up its own values, and add up over the threads once, after the loop."
 _ONLY_ADDED_UP_IN_TRITON = (
     " If a turn only adds to a sum, add up whole blocks (`acc += x`), and call `tl.sum` once, after the loop."
@@ -85,16 +86,21 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     figures = {**as_figure(most_turns(turns)), TURNS_AT_ONCE: float(ASSUMED_TURNS)}
     waiting, exchanging = evidence.time_of(loads, "long_scoreboard"), evidence.time_of(parts)
     is_for_loads = waiting > exchanging
+    figures |= {"waiting_for_loads_pct": 100 * waiting, "exchanging_pct": 100 * exchanging}
+    has_loads = bool(loads) and not is_for_loads
+    said = f"for which warps spend {whole_percent(100 * exchanging)} % of their time"
+    if has_loads:
+        said += f", and {whole_percent(100 * waiting)} % waiting for what a turn loads"
     yield Candidate(
         "barriers",
         f"In {named_turns(turns)}, a block makes one value of what its threads hold, by shuffles and through shared memory: "
-        f"{whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions.",
-        "Take several turns at once, such as eight rows: their values pass through shared memory between the same barriers. Or let a warp take "
+        f"{whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions, {said}.",
+        f"{_TURNS_AT_ONCE} their values pass through shared memory between the same barriers. Or let a warp take "
         "each turn, whose lanes exchange values without barriers." + _ONLY_ADDED_UP,
         exchange if is_for_loads else at_once,
         evidence.weigh(parts),
         figures,
-        includes="" if is_for_loads else "loads-not-overlapped",
+        includes="loads-not-overlapped" if has_loads else "",
         in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
         "that one exchange serves them all. Or use `num_warps=1`, which needs no barriers."
         + _ONLY_ADDED_UP_IN_TRITON,
@@ -104,11 +110,11 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
             "loads-not-overlapped",
             f"In {named_turns(turns)}, a block waits for what it loads, and makes one value of it before the next turn loads: warps spend "
             f"{whole_percent(100 * waiting)} % of their time waiting for these loads, and {whole_percent(100 * exchanging)} % for that exchange.",
-            "Take several turns at once, such as eight rows: their loads are under way together, and their values pass through shared memory "
+            f"{_TURNS_AT_ONCE} their loads are under way together, and their values pass through shared memory "
             "between the same barriers." + _ONLY_ADDED_UP,
             at_once,
             evidence.weigh(loads),
-            figures | {"waiting_for_loads_pct": 100 * waiting, "exchanging_pct": 100 * exchanging},
+            figures,
             includes="barriers",
             in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
             "that their loads are under way together, and one exchange serves them all."

@@ -64,6 +64,23 @@ def test_turns_at_once_spare_all_latencies_of_a_turn_and_are_named_by_the_longes
         assert not both["barriers"].effect.waits["long_scoreboard"]
 
 
+@pytest.mark.parametrize(
+    ("load", "waited", "included"),
+    [
+        (TURN["load"], 49, "loads-not-overlapped"),
+        (TURN["load"], 51, ""),  # the loads are named for themselves
+        (("MUFU.EX2 R8, R22", ALL), 49, ""),
+    ],
+)
+def test_what_a_turn_loads_goes_with_its_barriers_where_it_loads(load, waited, included):
+    waits = {"product": {"long_scoreboard": waited}, "add": {"short_scoreboard": 50}}
+    changed = {"load": load, "other": None, "use": ("FADD R16, R14, R16", ALL)}
+    barriers = found(waits=waits, **changed)[0]
+    assert barriers.name == "barriers"
+    assert barriers.includes == included
+    assert ("% waiting for what a turn loads." in barriers.sentence) == bool(included)
+
+
 @pytest.mark.parametrize(("next_row", "spared"), [(TURN["next"], 7 / 8), (("MOV R2, R8", ALL), 0.0)])
 def test_a_row_whose_place_the_row_before_says_is_not_loaded_with_it(next_row, spared):
     candidates = found(
