@@ -22,10 +22,7 @@ from profiler.analyse.causes.flow.block_sharing import (
     find_lookups_alike,
     find_single_values,
 )
-from profiler.analyse.causes.flow.dataflow import (
-    COMPUTED,
-    find_address_work,
-)
+from profiler.analyse.causes.flow.dataflow import COMPUTED, find_address_work
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees, find_sums_for_all
 from profiler.analyse.causes.flow.repeated_loads import (
     find_later_passes,
@@ -50,6 +47,7 @@ _LARGER_BLOCKS = (
     "Let each program compute more of what the loads serve: larger blocks (BLOCK_M, BLOCK_N) where programs share rows or "
     "columns, and a row that is read several times kept as one block."
 )
+_WITHOUT_EXCHANGE = " Each thread then adds up results of its own, so that the block no longer exchanges sums: this estimate includes that."
 # What a thread does once, however many rows it computes.
 _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 
@@ -88,6 +86,7 @@ def _name_tile(
     # Tensor cores multiply halves, and a thread that computes its own results adds nothing up with others.
     repeated = without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed)
     exchanged = _sums_of_blocks_alike(evidence, loads)
+    alone = _WITHOUT_EXCHANGE if exchanged else ""
     on_the_way = find_products_of_halves(evidence) | find_in_trees(evidence)
     return Candidate(
         "redundant-global-loads",
@@ -99,13 +98,14 @@ def _name_tile(
             if fixed
             else ""
         )
-        + (_IN_CONSTANT_MEMORY if _is_a_table(evidence, loads) else ""),
+        + (_IN_CONSTANT_MEMORY if _is_a_table(evidence, loads) else "")
+        + alone,
         combine([repeated, evidence.without(exchanged)]),
         {site: (site.sectors or 0.0) for site in loads},
         {"requested_per_delivered": times},
         regrouped=evidence.without(dict.fromkeys(on_the_way, 1.0)).resources,
         includes="barriers" if exchanged else "",
-        in_triton=_LARGER_BLOCKS,
+        in_triton=_LARGER_BLOCKS + alone,
     )
 
 

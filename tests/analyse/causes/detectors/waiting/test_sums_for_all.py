@@ -4,6 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory.layout import detect_uncoalesced
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import detect_redundant_loads
 from profiler.analyse.causes.detectors.shared_memory.too_little_reuse import detect_too_little_reuse
 from profiler.analyse.causes.detectors.waiting.trees import detect_sums_for_all
 
@@ -27,7 +28,7 @@ TURN = {
 }
 
 
-def made(turns=64, waits=None, **changed):
+def made(turns=64, waits=None, figures=None, grid=1, before="MOV R4, RZ", **changed):
     """`waits` are those of instructions by their name in `TURN`."""
     turn = {name: line for name, line in (TURN | changed).items() if line}
     lines = list(turn.values())
@@ -36,7 +37,7 @@ def made(turns=64, waits=None, **changed):
         for place, (name, (_, acting)) in enumerate(turn.items(), 1)
     }
     executed = [(line, 100.0 * turns) for line, _ in lines]
-    return evidence_of("MOV R4, RZ", *executed, "EXIT", facts=facts, block=128)
+    return evidence_of(before, *executed, "EXIT", facts=facts, figures=figures, grid=grid, block=128)
 
 
 def found(**changed):
@@ -129,3 +130,20 @@ def test_no_bound_counts_sums_over_lanes_where_each_lane_could_add_up_a_result_o
 def test_sums_that_are_only_added_up_can_share_their_barriers_too():
     (one,) = found(weight=None, other=None, use=("FADD R16, R13, R16", ALL))
     assert "add up over the threads once, after the loop" in one.advice
+
+
+@pytest.mark.parametrize(
+    ("row_of", "is_alike"), [("S2R R2, SR_CTAID.Y", True), ("S2R R2, SR_CTAID.X", False)]
+)
+def test_a_tile_of_what_blocks_load_alike_needs_no_sums_over_threads_and_says_so(row_of, is_alike):
+    """All 50 blocks are along x. Where each has a row of its own, it would add up as many values as before."""
+    evidence = made(
+        before=row_of, other=None, use=("FADD R16, R14, R16", ALL), grid=50,
+        figures={"dram_bytes_read": 6400 * 128 / 10, "l1_hit_pct": 90.0},
+    )  # fmt: skip
+    load = evidence.sites[1]
+    load.sectors = load.ideal_sectors = 4 * load.executed
+    (tile,) = detect_redundant_loads(evidence)
+    said = "so that the block no longer exchanges sums: this estimate includes that."
+    assert (said in tile.advice, said in tile.in_triton) == (is_alike, is_alike)
+    assert tile.includes == ("barriers" if is_alike else "")
