@@ -3,10 +3,6 @@ blocks, `num_warps` and `num_stages`."""
 
 from __future__ import annotations
 
-SEVERAL_ROWS = (
-    "Let a program take several rows at once (a block of two dimensions, reduced along `axis=1`), with 4 to 8 `num_warps`. More warps for one "
-    "row would have to pass their sums through shared memory."
-)
 # If a detector brings its own words for a way to find a cause, they come before these.
 IN_TRITON = {
     "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
@@ -49,7 +45,8 @@ IN_TRITON = {
     "load-imbalance": "Share the work out evenly: let programs take tiles in turn, longest first, or from a counter (`tl.atomic_add`).",
     "too-little-work-a-thread": "Let each program do more: several rows at once, a loop over blocks, or a larger BLOCK (unless it holds a whole row), so that "
     "offsets and parameters are prepared once.",
-    "block-too-small": "Use 4 to 8 `num_warps`, with a BLOCK that gives each thread 16 bytes.",
+    "block-too-small": "Let a program take more elements (a larger BLOCK), or several rows at once where it reduces each (a block of two dimensions, "
+    "reduced along `axis=1`), with 4 to 8 `num_warps`.",
     "registers-limit-occupancy": "Give each thread fewer elements (a smaller BLOCK, or more `num_warps`), or limit registers (`maxnreg`).",
     "shared-memory-limits-occupancy": "Use fewer `num_stages`, a smaller BLOCK_K or a narrower type, or more `num_warps` for the same tile.",
     "at-fma-rate": "Do less arithmetic, or let tensor cores multiply: `tl.dot` with an `input_precision` of \"tf32\" or \"tf32x3\", or with "

@@ -18,7 +18,6 @@ from profiler.analyse.causes.evidence.blocks_of_sm import (
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
-from profiler.analyse.causes.words_of_triton import SEVERAL_ROWS
 from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 
@@ -58,7 +57,6 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
         (share_out(evidence) if is_small else "") or _LIMITS[name].advice,
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], _LIMITS[name].figure: value},
-        in_triton=SEVERAL_ROWS if is_small else "",
         # Blocks of a few threads become warps whose lanes are all there.
         regrouped=evidence.without_idle_lanes() if is_small else {},
     )

@@ -123,9 +123,8 @@ def test_another_size_of_blocks_changes_both_limits_that_it_sets():
     )  # of blocks of 256 threads, an eighth is launched
 
 
-def test_a_small_program_should_take_several_rows_in_triton():
+def test_a_small_block_should_take_several_pieces_of_work():
     """More warps for the same row would have to exchange their sums."""
     figures = {"launch__occupancy_limit_blocks": 32.0, "launch__occupancy_limit_warps": 64.0, "occupancy_limit_pct": 50.0}  # fmt: skip
     (found,) = occupancy.detect_occupancy(evidence_of(LOAD, block=32, figures=figures))
     assert "A block that has one piece of work now (a row, a tile) then takes several" in found.advice
-    assert found.in_triton.startswith("Let a program take several rows at once")
