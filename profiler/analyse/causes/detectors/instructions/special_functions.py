@@ -22,7 +22,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_wi
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site, executed_parts
-from profiler.analyse.causes.flow.arithmetic.divisions import find_evaluating
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_evaluating
 from profiler.analyse.causes.flow.arithmetic.only_compared import (
     Root,
     find_roots,

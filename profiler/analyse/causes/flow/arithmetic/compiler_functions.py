@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -11,6 +13,10 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.code.called_functions import find_called
 from profiler.analyse.code.code import Instruction
 
+# The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
+DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
+# Integers of 8 and 16 bits are divided by a function that is called: a float holds them whole.
+_NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 _OF_THE_KERNEL: tuple[Kind, ...] = (*ACCESSES, "barrier")
 
 
@@ -24,6 +30,13 @@ class CompilerFunction:
     @property
     def start(self) -> int:
         return self.sites[0].instruction.offset
+
+    @cached_property
+    def divides_integers(self) -> bool:
+        opcodes = [site.opcode for site in self.sites]
+        return any(map(DIVISION.match, opcodes)) or all(
+            any(one.startswith(part) for one in opcodes) for part in _NARROW_DIVISION
+        )
 
 
 @kept
@@ -45,6 +58,11 @@ def find_compiler_functions(evidence: Evidence) -> list[CompilerFunction]:
                 calls = {at[call.offset]: at[call.offset].executed / times for call in called.calls}
                 found.append(CompilerFunction(body, calls))
     return found
+
+
+def find_evaluating(evidence: Evidence) -> list[CompilerFunction]:
+    """Returns the functions of the compiler that evaluate something: all but those that divide integers."""
+    return [one for one in find_compiler_functions(evidence) if not one.divides_integers]
 
 
 def _is_of_compiler(body: Sequence[Site], last_exit: Instruction) -> bool:

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
-from profiler.analyse.causes.flow.arithmetic.compiler_functions import (
-    CompilerFunction,
-    find_compiler_functions,
-)
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import DIVISION, find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 
-# The quotient of integers is computed by way of a float reciprocal: these convert to it and back.
-_DIVISION = re.compile(r"I2F\.(U32|S32|U64|S64)?\.?RP|F2I\.FTZ\.U32\.TRUNC\.NTZ|F2I\.U64\.TRUNC")
-# Integers of 8 and 16 bits are divided by a function that is called: a float holds them whole.
-_NARROW_DIVISION = ("I2F.U16", "MUFU.RCP", "F2I.U32.TRUNC.NTZ")
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 OF_A_DIVISION = 20
 _EITHER = "0xfc"  # the table of LOP3 by which it says whether one of two words has a bit
@@ -30,13 +20,11 @@ def find_dividing(evidence: Evidence) -> list[Site]:
     An instruction that runs more often than the conversion on the same line is no part of the division: for
     example, the test of a loop.
     """
-    found = {
-        site for one in find_compiler_functions(evidence) if divides_integers(one.sites) for site in one.sites
-    }
+    found = {site for one in find_compiler_functions(evidence) if one.divides_integers for site in one.sites}
     divisions: dict[str, float] = {}  # by source line
     for sites in evidence.by_function.values():
         for index, site in enumerate(sites):
-            if site in found or not _DIVISION.match(site.opcode):
+            if site in found or not DIVISION.match(site.opcode):
                 continue
             if line := site.instruction.place:
                 divisions[line] = max(site.executed, divisions.get(line, 0.0))
@@ -49,18 +37,6 @@ def find_dividing(evidence: Evidence) -> list[Site]:
         if site in found
         or (site.kind in _DIVIDING and site.executed <= divisions.get(site.instruction.place or "", 0.0))
     ]
-
-
-def divides_integers(function: Sequence[Site]) -> bool:
-    """Returns whether a called function divides integers."""
-    return any(_DIVISION.match(site.opcode) for site in function) or all(
-        any(site.opcode.startswith(part) for site in function) for part in _NARROW_DIVISION
-    )
-
-
-def find_evaluating(evidence: Evidence) -> list[CompilerFunction]:
-    """Returns the called functions that evaluate something: all but those that divide integers."""
-    return [one for one in find_compiler_functions(evidence) if not divides_integers(one.sites)]
 
 
 def find_dividing_64_bits(evidence: Evidence) -> list[Site]:

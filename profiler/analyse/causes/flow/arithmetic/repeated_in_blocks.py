@@ -19,8 +19,11 @@ from profiler.analyse.causes.evidence.sites import (
     Kind,
     Site,
 )
-from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls, with_called
-from profiler.analyse.causes.flow.arithmetic.divisions import find_evaluating
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import (
+    find_calls,
+    find_evaluating,
+    with_called,
+)
 from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     find_going_with,

@@ -11,8 +11,7 @@ from collections.abc import Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ARITHMETIC, Kind, Site
-from profiler.analyse.causes.flow.arithmetic.compiler_functions import with_called
-from profiler.analyse.causes.flow.arithmetic.divisions import find_evaluating
+from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_evaluating, with_called
 from profiler.analyse.causes.flow.dataflow import find_going_with, readers_of
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.loop_carried import find_carried, find_sources
