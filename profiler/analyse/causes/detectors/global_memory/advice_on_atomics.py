@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.detectors.global_memory.updated_places import (
+    ATOMIC_CONTENTION,
+    MEMORY,
     Updated,
     find_updated,
     finding_place,
@@ -13,7 +15,7 @@ from profiler.analyse.causes.detectors.global_memory.updated_places import (
 )
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.dataflow import makers_of_value, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
@@ -22,8 +24,14 @@ from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.catalog.metrics import SECTOR_BYTES
 
-ATOMIC_CONTENTION = "atomic-contention"
-MEMORY: Mapping[Kind, str] = {"atomic": "global", "shared atomic": "shared"}
+IN_ORDER = (
+    " The old value is used, as where it says which place comes next: take room for all of a block by one update, and let a prefix sum give each "
+    "element its place in that."
+)
+WITHOUT_FENCES = " Where no other access has to be in order with the updates, leave out their fences (`cuda::memory_order_relaxed`)."
+WITHOUT_FENCES_IN_TRITON = (
+    ' Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).'
+)
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
 _SIGN = "0x1f"  # a shift by 31 bits makes the upper half of an index of 64 bits, beside the lower one
 _CHOOSING, _CHOICES = re.compile(r"\.(?:AND|OR|MIN|MAX)\b"), ("SEL", "FSEL", "FMNMX", "IMNMX", "VIMNMX")

@@ -7,20 +7,20 @@ from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import (
-    ATOMIC_CONTENTION,
-    MEMORY,
+    IN_ORDER,
     OF_FLOATS,
+    WITHOUT_FENCES,
+    WITHOUT_FENCES_IN_TRITON,
     advise,
     advise_larger_blocks,
 )
+from profiler.analyse.causes.detectors.global_memory.updated_places import ATOMIC_CONTENTION, MEMORY
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
-from profiler.analyse.causes.flow.dataflow import (
-    readers_behind,
-)
+from profiler.analyse.causes.flow.dataflow import readers_behind
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
@@ -51,7 +51,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     if not larger and 2 * sum(weights[site] for site in giving) > sum(
         weights[site] for site in evidence.of(most)
     ):
-        advice, in_triton = advice + _IN_ORDER, IN_TRITON[ATOMIC_CONTENTION] + _IN_ORDER
+        advice, in_triton = advice + IN_ORDER, IN_TRITON[ATOMIC_CONTENTION] + IN_ORDER
     # What follows is of all of them: where both memories have some, neither is named.
     memory = f" in {MEMORY[most]} memory" if len(kinds) == 1 else ""
     sentence = f"Warps spend {whole_percent(waiting)} % of their time waiting for atomics{memory}"
@@ -63,8 +63,8 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         # Atomics that queue at few places take as long without fences: 16M updates of 256 places take 4,341 us with them and 4,336 us
         # without, and those of 4M places 291 and 181 us (Triton on an H200).
         if not repeated and not evidence.atomics_are_contended:
-            advice += _WITHOUT_FENCES
-            in_triton = (in_triton or IN_TRITON[ATOMIC_CONTENTION]) + _WITHOUT_FENCES_IN_TRITON
+            advice += WITHOUT_FENCES
+            in_triton = (in_triton or IN_TRITON[ATOMIC_CONTENTION]) + WITHOUT_FENCES_IN_TRITON
     if 100 * busy[busiest] > waiting:
         keep = f"keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
         # For those that return nothing, warps need not wait.
@@ -140,13 +140,3 @@ def _with_larger_blocks(evidence: Evidence, spared: Effect) -> Effect:
 def _is_seen(evidence: Evidence, sites: Sequence[Site]) -> bool:
     """Returns whether warps wait there for a part of their time that is shown as more than 0 %."""
     return round(100 * evidence.time_of(sites)) > 0
-
-
-_IN_ORDER = (
-    " The old value is used, as where it says which place comes next: take room for all of a block by one update, and let a prefix sum give each "
-    "element its place in that."
-)
-_WITHOUT_FENCES = " Where no other access has to be in order with the updates, leave out their fences (`cuda::memory_order_relaxed`)."
-_WITHOUT_FENCES_IN_TRITON = (
-    ' Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).'
-)

@@ -17,6 +17,8 @@ from profiler.analyse.causes.flow.dataflow import (
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.catalog.metrics import SECTOR_BYTES
 
+ATOMIC_CONTENTION = "atomic-contention"
+MEMORY: Mapping[Kind, str] = {"atomic": "global", "shared atomic": "shared"}
 Updated = Literal[
     "one place",  # all lanes of a warp, as far as the code and the counters say; or nothing says more
     "by one lane",  # of a warp, and all warps of a block the same place
