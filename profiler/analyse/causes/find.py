@@ -21,7 +21,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
-from profiler.analyse.causes.flow.addresses.arrays import add_arrays
+from profiler.analyse.causes.flow.addresses.side_by_side import add_elements
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
 from profiler.analyse.causes.flow.repeated_stores import add_stores_alike
@@ -72,7 +72,7 @@ def look_at(profile: Profile) -> Evidence:
     evidence = add_retries(evidence)  # which loops only repeat an atomic until it succeeds
     evidence = add_stores_alike(evidence)  # how busy the slice of L2 is to which all threads store
     evidence = add_shares(evidence)  # which arithmetic lanes could share out, so that no bound counts it
-    return add_arrays(evidence)  # which loads bring different data, so that it counts all of them
+    return add_elements(evidence)  # which accesses share what they touch, so that a bound counts all of it
 
 
 def _find_unoptimised(evidence: Evidence) -> list[Cause]:

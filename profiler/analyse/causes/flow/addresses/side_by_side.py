@@ -1,6 +1,7 @@
-"""Tells loads of different data apart, so that a bound counts all of the data that device memory has to deliver.
+"""Counts what accesses side by side take together, in a bound by device memory.
 
-A model of the time counts one instruction's loads as needed, since others may load the same. Here, what is known to be other data joins them.
+A model of the time counts one instruction's accesses as needed, since others may access the same. The bytes of a pixel, which a thread takes one by one,
+are different data.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from profiler.analyse.causes.evidence.measured_time import wasted_dram
 from profiler.analyse.causes.flow.addresses.apart import MOVING, find_side_by_side
 
 
-def add_arrays(evidence: Evidence) -> Evidence:
-    """Returns the evidence with a bound by device memory that counts all data that is known to be different."""
+def add_elements(evidence: Evidence) -> Evidence:
+    """Returns the evidence with a bound by device memory that counts all elements of accesses side by side."""
     if "dram" not in evidence.model.avoidable or not (needed := _of_elements(evidence)):
         return evidence
     wasted = min(evidence.model.avoidable["dram"], wasted_dram(evidence.figures, needed))
