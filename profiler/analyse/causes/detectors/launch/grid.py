@@ -107,7 +107,11 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         advice, in_triton = _FEWER_TURNS.format("blocks"), _FEWER_TURNS.format("programs")
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
+    # Where most of them have none, it is how the work is shared out that is wrong; if fewer have none, it is mostly their number.
     is_for_few = chains == math.inf and 2 * blocks < launched
+    spread = (
+        1 - blocks / launched
+    )  # what is saved at best if those that were launched share the work of a few
     empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")
     yield Candidate(
         "load-imbalance" if is_for_few else "grid-too-small",
@@ -124,7 +128,7 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         },
         # This part of the time depends on the grid: starting and ending a launch takes as long with any grid.
         saves=(1 - evidence.model.starting)
-        * min(max(idle, latency), of_others, 1 - blocks / launched if is_for_few else 1.0)
+        * min(max(idle, latency), of_others, spread if is_for_few else 1.0)
         * (1 - _served_alone(evidence)),
         blames_lines=is_for_few,
         in_triton=in_triton,
