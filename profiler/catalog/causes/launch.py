@@ -27,8 +27,8 @@ LAUNCH: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="load-imbalance",
-        what="Some SMs or warps have much more to do than others.",
-        detected="Cycles in which SMs are active, least against most, and warps missing beside a long one.",
+        what="Some SMs, blocks or warps have much more to do than others.",
+        detected="Cycles in which SMs are active, least against most, and warps missing beside a long one; or launched blocks of which most have no work.",
         example="Row i takes i steps, and blocks are rows.",
         remedy="Share the work out evenly: sort by length, split long rows, or let blocks fetch work from a counter.",
         leaves=(*LOCAL, "l1", "l2", "lsu"),

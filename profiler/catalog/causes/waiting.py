@@ -12,7 +12,10 @@ WAITING: tuple[CauseKind, ...] = (
     _kind(
         name="loads-not-overlapped",
         what="Warps wait for loads, with too few of them under way to keep memory busy.",
-        detected="Waiting for loads from global memory that are coalesced, while memory is not busy.",
+        detected=(
+            "Waiting for loads from global memory that are coalesced, while memory is not busy; or a loop in each turn of which a block loads, waits, and "
+            "makes one value of what was loaded, if warps wait longer for these loads than for that."
+        ),
         example="A loop that loads one value, uses it, and only then loads the next.",
         remedy="Issue several independent loads before the first use: unroll, prefetch into registers, or copy asynchronously into a second buffer.",
         leaves=("dram", "fma", "tensor", "fp64"),
