@@ -61,7 +61,8 @@ NUMBA_SAYS = {
     "(`np.uint32(i)`, `range(np.uint32(n))`): Numba tests others for being negative. Loops of a constant number of turns are unrolled, so that offsets "
     "become constants",
     "and use 32-bit indices": "and use unsigned indices of 32 bits (`np.uint32(i)`): Numba tests others for being negative",
-    "(shifts and masks)": "(shifts and masks), in `np.uint32` (a third of the instructions of a signed division)",
+    "divide by constants and powers of two (shifts and masks)": "divide `np.uint32`, which takes a third of the instructions that signed integers take, "
+    "by constants and powers of two (shifts and masks)",
     "12582912.0f": "`np.float32(12582912)`",
     "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers": "Load the next tile "
     "into a second `cuda.shared.array` while this one is used. If variables",
