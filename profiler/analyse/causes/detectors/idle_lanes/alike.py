@@ -18,10 +18,7 @@ from profiler.analyse.causes.evidence.sites import (
     Site,
     executed_parts,
 )
-from profiler.analyse.causes.flow.dataflow import (
-    sources_of,
-    written_by_any,
-)
+from profiler.analyse.causes.flow.dataflow import sources_of, written_by_any
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried

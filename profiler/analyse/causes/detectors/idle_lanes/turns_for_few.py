@@ -39,8 +39,7 @@ def find_turns_for_few(evidence: Evidence) -> dict[Site, float]:
     """Returns the instructions of these loops, and the part of them that is for lanes without an element.
 
     No access of a turn acts for more lanes, and all results are made of what these load: what a lane makes of its own index, or of a value
-    that it keeps, may be work that needs no access. Warps whose lanes all have an element make as many
-    turns fewer.
+    that it keeps, may be work that needs no access. Warps whose lanes all have an element make as many turns fewer.
     """
     if not evidence.has_costs:
         return {}

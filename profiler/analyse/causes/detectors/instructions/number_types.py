@@ -38,8 +38,8 @@ _QUOTIENT, _ROOT = "MUFU.RCP64H", "MUFU.RSQ64H"
 _OF_A_ROOT = frozenset({"0xfcb00000", "-0x3500000"})
 _ARITHMETIC_OF_FUNCTION = 4.0  # a guess, and what refines it
 _RECIPROCAL_ROOT = 4.0  # with what scales a denormal number, in single precision
-_MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
+_MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
