@@ -109,9 +109,8 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
     # Where most of them have none, it is how the work is shared out that is wrong; if fewer have none, it is mostly their number.
     is_for_few = chains == math.inf and 2 * blocks < launched
-    spread = (
-        1 - blocks / launched
-    )  # what is saved at best if those that were launched share the work of a few
+    # The work of a few is shared out among those that were launched, at best: it then takes this much less time.
+    spread = 1 - blocks / launched
     empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")
     yield Candidate(
         "load-imbalance" if is_for_few else "grid-too-small",
