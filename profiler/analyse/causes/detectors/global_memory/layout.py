@@ -23,6 +23,7 @@ from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.dataflow import find_address_work
 from profiler.analyse.causes.flow.loop_carried import follows_itself
+from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
@@ -88,10 +89,11 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
 
 def _spared_on_the_way(evidence: Evidence, sites: Iterable[Site]) -> Mapping[str, float]:
     """Returns the part of each unit's work that may go where the lanes take other elements: their idle places, those of lanes that these accesses
-    leave out, and divisions, which may be of indices."""
+    leave out, the sums over lanes, if each adds up a result of its own, and divisions, which may be of indices."""
     acting = max(site.acting or LANES for site in sites)
     idle = {site: 1 - min(acting, site.lanes or LANES) / LANES for site in evidence.sites}
-    return evidence.without(idle | dict.fromkeys(find_dividing(evidence), 1.0)).resources
+    spared = {*find_dividing(evidence), *find_in_trees(evidence)}
+    return evidence.without(idle | dict.fromkeys(spared, 1.0)).resources
 
 
 def _unused(sites: Iterable[Site]) -> float:
