@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import prod
 
 from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING, WORTH_A_CHANGE, Candidate
-from profiler.analyse.causes.evidence.latency import LAUNCH, NO_INSTRUCTION
+from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.together import saved_together
 from profiler.catalog.causes import LAST_WAVE
@@ -24,26 +24,21 @@ def find_hidden(
     expected: Mapping[Candidate, float],
     among: Iterable[Candidate],
 ) -> Iterator[Candidate]:
-    """Yields those `among` the candidates that another of the `best` hides: they spare a resource at its ceiling, or the other one spares launches.
+    """Yields those `among` the candidates that one of the `best` hides: each spares a unit that needs nearly all of the time.
 
-    No ceiling is named for the unit that launches blocks: it is at its own wherever a change that spares launches hides another.
     What adds nothing to the others, such as more loads under way to wider ones, is not hidden by these. Of each cause one candidate is named, so
     that another of it is nothing to add to.
     """
-    ceilings = [one.resource for one in best if one.is_ceiling]
     changes = [one for one in best if not one.is_ceiling]
     if not changes:
         return
-    launching = [one for one in changes if _work_spared(one, LAUNCH) >= NOT_AT_A_CEILING]
     named = {one: expected[one] for one in changes}
     together = saved_together(model, named)
     causes = {one.name for one in best}
     for candidate in among:
         if candidate.name in causes:
             continue
-        spares = any(_work_spared(candidate, resource) >= NOT_AT_A_CEILING for resource in ceilings)
-        hiding = changes if spares else launching
-        if any(_hide_each_other(model, one, candidate, expected) for one in hiding):
+        if any(_hide_each_other(model, one, candidate, expected) for one in changes):
             with_it = {**named, candidate: expected[candidate]}
             saved = saved_together(model, with_it)
             if saved - together >= WORTH_A_CHANGE:

@@ -21,6 +21,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
+from profiler.analyse.causes.flow.addresses.apart import count_bytes_of_lanes_apart
 from profiler.analyse.causes.flow.addresses.side_by_side import add_elements
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
@@ -65,9 +66,10 @@ def look_at(profile: Profile) -> Evidence:
     """Returns what the detectors look at: what is recorded, and what follows from several of its instructions at once.
 
     Lookups come before retries: their cache serves those of loops that retry as well, whose waiting is left out from then on.
-    No other addition reads what one before it adds.
+    No other addition reads what one before it adds. What lanes that lie apart ask for is counted before all of them.
     """
     evidence = gather(profile)
+    count_bytes_of_lanes_apart(evidence)
     evidence = add_lookups(evidence)  # how busy the cache of constants is, which no counter says
     evidence = add_retries(evidence)  # which loops only repeat an atomic until it succeeds
     evidence = add_stores_alike(evidence)  # how busy the slice of L2 is to which all threads store

@@ -18,7 +18,7 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         ),
         example="x[i * 32 + j] with i the thread: each of 32 lanes reads another sector, and uses 4 of its 32 bytes.",
         remedy="Let neighbouring threads read neighbouring elements: exchange the index roles, change the layout, or stage a tile in shared memory.",
-        leaves=LOCAL,
+        leaves=WORK,
     ),
     _kind(
         name="uncoalesced-stores",
@@ -26,7 +26,7 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         detected="Sectors that each store requested, against those that its bytes would fill.",
         example="out[x * height + y] with x the thread, as in a naive transpose.",
         remedy="Let neighbouring threads write neighbouring elements: transpose a tile in shared memory before storing it.",
-        leaves=LOCAL,
+        leaves=WORK,
     ),
     _kind(
         name="narrow-accesses",

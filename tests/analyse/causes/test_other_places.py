@@ -8,7 +8,6 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses, redundant_loads, redundant_stores
-from profiler.analyse.causes.detectors.global_memory.layout import detect_uncoalesced
 from profiler.analyse.causes.detectors.global_memory.retries import add_retries
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.instructions import integer_overhead, special_functions
@@ -316,19 +315,11 @@ def test_integers_are_multiplied_by_half_of_the_pipe_of_the_gpus_that_are_known_
 
 
 @pytest.mark.parametrize(("lanes", "kept"), [(32.0, 0.4), (16.0, 0.2)])
-@pytest.mark.parametrize(
-    ("cause", "detect", "access", "facts"),
-    [
-        ("bank-conflicts", detect_bank_conflicts, "LDS R4, [R2]", {"passes": 800.0, "ideal_passes": 100.0}),
-        ("uncoalesced-loads", detect_uncoalesced, LOAD, {"sectors": 1600.0, "ideal_sectors": 400.0}),
-    ],
-)
-def test_lanes_that_become_neighbours_may_also_share_out_what_few_of_them_execute(
-    cause, detect, access, facts, lanes, kept
-):
+def test_lanes_that_become_neighbours_may_also_share_out_what_few_of_them_execute(lanes, kept):
     """Instructions are issued for 40 % of the time, all of them for so many lanes."""
-    facts = {0: facts | {"lanes": lanes}, 1: {"lanes": lanes}}
-    evidence = evidence_of(access, ADD, facts=facts, busy={"issue": 0.4})
-    (candidate,) = detect(evidence)
-    bound, limit = evidence.model.bound(candidate.effect, CAUSES[cause].leaves, candidate.regrouped)
+    facts = {0: {"passes": 800.0, "ideal_passes": 100.0, "lanes": lanes}, 1: {"lanes": lanes}}
+    evidence = evidence_of("LDS R4, [R2]", ADD, facts=facts, busy={"issue": 0.4})
+    (candidate,) = detect_bank_conflicts(evidence)
+    leaves = CAUSES["bank-conflicts"].leaves
+    bound, limit = evidence.model.bound(candidate.effect, leaves, candidate.regrouped)
     assert (1 - bound, limit) == (pytest.approx(kept), "issue")

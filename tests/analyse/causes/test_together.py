@@ -131,6 +131,17 @@ def test_needless_work_at_a_ceiling_that_another_unit_hides_is_named(monkeypatch
     assert (in_l2 in find_candidates(evidence)) == is_named
 
 
+@pytest.mark.parametrize(("issuing", "is_named"), [(0.6, True), (0.2, False)])
+def test_a_full_unit_hides_what_needs_much_of_the_time_once_it_is_spared(issuing, is_named):
+    """Without its unused sectors, L2 leaves the time to the instructions."""
+    apart = Candidate("uncoalesced-loads", "Why.", "Change.", Effect({"l2": 0.8}))
+    fewer = Candidate("integer-overhead", "Why.", "Change.", Effect({"issue": 0.5}))
+    evidence = evidence_of("EXIT", busy={"l2": 0.99, "issue": issuing}, waits={"long_scoreboard": 1.0})
+    each = saved_by(evidence.model, apart, fewer)
+    assert each[fewer] < WORTH_A_CHANGE
+    assert list(find_hidden(evidence.model, [apart], each, [fewer])) == [fewer] * is_named
+
+
 @pytest.mark.parametrize(
     ("launching", "launches", "is_named"),
     [

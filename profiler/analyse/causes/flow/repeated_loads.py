@@ -81,9 +81,12 @@ def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> li
     return repeated
 
 
-def find_later_passes(evidence: Evidence) -> list[Site]:
-    """Returns the loads by which a loop reads again what an earlier loop has read, if nothing changed it, and a block could have kept it."""
-    found: list[Site] = []
+def find_later_passes(evidence: Evidence) -> dict[Site, bool]:
+    """Returns the loads by which a loop reads again what an earlier loop has read, if nothing changed it, with whether a block could have kept it.
+
+    What it could not keep counts where the earlier loop could have done what the later one does.
+    """
+    found: dict[Site, bool] = {}
     for sites in evidence.by_function.values():
         counted = (site for site in sites if site.kind == "global load" and site.ideal_sectors)
         if len(evidence.loops_around(counted)) <= 1:
@@ -91,15 +94,15 @@ def find_later_passes(evidence: Evidence) -> list[Site]:
         addresses = first_addresses(sites)
         loops = _loads_by_loop(evidence, sites, addresses)
         for place, (loop, loads) in enumerate(loops):
-            kept = (
-                again
+            passes = (
+                dict.fromkeys(again, fits)
                 for before, loaded in loops[:place]
                 if before.end < loop.start
                 and (again := _again(addresses, loaded, loads))
                 and not _is_stored(addresses, _between(sites, before, loop), again, loop)
-                and _fits(evidence, before, loop, again)
+                and ((fits := _fits(evidence, before, loop, again)) or _adds_up(evidence, before, loop))
             )
-            found += next(kept, [])
+            found |= next(passes, {})
     return found
 
 
@@ -204,13 +207,27 @@ def _fits(evidence: Evidence, before: Loop, loop: Loop, loads: Sequence[Site]) -
 
     If a loop around this one does not hold the one before, all of its turns are read anew.
     """
-    around = [
+    first = min(_loops_since(evidence, before, loop), key=lambda one: one.start)
+    return _bytes_of_block(evidence, loads, first) <= _MOST_KEPT_BYTES
+
+
+def _adds_up(evidence: Evidence, before: Loop, loop: Loop) -> bool:
+    """Returns whether a loop that is run once after the one before stores nothing, so that both could run as one.
+
+    Sums, and maxima, can be corrected when what they depend on changes, as in a softmax of one pass. A result for each element has to wait for
+    the end of the loop before.
+    """
+    stores = any(site.kind in _CHANGING for site in evidence.inside(loop))
+    return not stores and _loops_since(evidence, before, loop) == [loop]
+
+
+def _loops_since(evidence: Evidence, before: Loop, loop: Loop) -> list[Loop]:
+    """Returns the loop, and those around it that do not hold the one before."""
+    return [
         one
-        for one in evidence.loops.get(loads[0].function, [])
+        for one in evidence.loops.get(evidence.inside(loop)[0].function, [])
         if before.end < one.start <= loop.start and loop.end <= one.end
     ]
-    first = min(around, key=lambda one: one.start)
-    return _bytes_of_block(evidence, loads, first) <= _MOST_KEPT_BYTES
 
 
 def _bytes_of_block(evidence: Evidence, loads: Iterable[Site], loop: Loop) -> float:

@@ -24,7 +24,6 @@ from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, mer
 from profiler.analyse.causes.flow.dataflow import find_address_work
 from profiler.analyse.causes.flow.loop_carried import follows_itself
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
-from profiler.analyse.causes.together import combine
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
@@ -88,13 +87,13 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         )
 
 
-def _spared_on_the_way(evidence: Evidence, sites: Sequence[Site]) -> Mapping[str, float]:
-    """Returns the part of each unit's work that may go where the lanes take other elements: their idle places, the addresses of these accesses,
-    which are others then, and the sums over lanes, if each adds up a result of its own."""
-    idle = Effect(evidence.without_idle_lanes())
-    addresses = {site for site in find_address_work(evidence, sites) if site.kind == "integer"}
-    spared = dict.fromkeys(addresses | find_in_trees(evidence), 1.0)
-    return combine([idle, evidence.without(spared)]).resources
+def _spared_on_the_way(evidence: Evidence, sites: Iterable[Site]) -> Mapping[str, float]:
+    """Returns the part of each unit's work that may go where the lanes take other elements: their idle places, those of lanes that these accesses
+    leave out, the sums over lanes, if each adds up a result of its own, and divisions, which may be of indices."""
+    acting = max(site.acting or LANES for site in sites)
+    idle = {site: 1 - min(acting, site.lanes or LANES) / LANES for site in evidence.sites}
+    spared = {*find_dividing(evidence), *find_in_trees(evidence)}
+    return evidence.without(idle | dict.fromkeys(spared, 1.0)).resources
 
 
 def _unused(sites: Iterable[Site]) -> float:

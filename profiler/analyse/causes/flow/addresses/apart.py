@@ -22,6 +22,17 @@ def lies_apart(evidence: Evidence, site: Site) -> bool:
     return site.excess_sectors > site.executed * _rows(evidence, site) or _takes_pieces(evidence, site)
 
 
+def count_bytes_of_lanes_apart(evidence: Evidence) -> None:
+    """Lets accesses whose lanes lie apart need the sectors that their bytes fill side by side.
+
+    Of each request, the fewest sectors were counted as whole ones. Where few lanes act, those of other requests could use the rest of it.
+    """
+    if evidence.has_costs:
+        for site in find_counted(evidence, *MOVING):
+            if lies_apart(evidence, site):
+                site.ideal_sectors = site.bytes_asked / SECTOR_BYTES
+
+
 def _takes_pieces(evidence: Evidence, site: Site) -> bool:
     """Returns whether a request touches more sectors than a run of as many bytes does: its lanes take short pieces of several rows.
 

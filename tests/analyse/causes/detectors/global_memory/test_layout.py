@@ -4,6 +4,7 @@ import pytest
 from made_evidence import LOAD, evidence_of, load_with, names
 
 from profiler.analyse.causes.detectors.global_memory import layout
+from profiler.analyse.causes.find import bound_of
 from profiler.analyse.causes.together import saved_together
 
 APART = {"sectors": 3200.0, "ideal_sectors": 400.0}
@@ -41,13 +42,26 @@ def test_sectors_that_l1_holds_are_no_traffic_to_l2_and_nothing_that_warps_wait_
     assert effect.resources["l1"] == pytest.approx(11 / 12)  # which looks up twelve lines instead of one
 
 
-@pytest.mark.parametrize(("made", "spared"), [("R2", 1 / 4), ("R8", 0.0)])
-def test_no_bound_counts_the_addresses_of_accesses_that_will_have_others(made, spared):
-    """What is computed for the results stays."""
-    lines = (f"IMAD {made}, R6, R7, R2", LOAD, "FADD R5, R5, R4", "EXIT")
-    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts={1: APART}, busy={"issue": 0.4}))
-    assert candidate.regrouped.get("issue", 0.0) == pytest.approx(spared)
-    assert "issue" not in candidate.effect.resources  # which may also need as many addresses
+@pytest.mark.parametrize(
+    ("acting", "lanes", "divided", "at_most"),
+    [
+        (32.0, 32.0, "F2F.F16.F32 R6, R5", 0.4),  # the arithmetic stays, and with it 60 % of the time
+        (8.0, 32.0, "F2F.F16.F32 R6, R5", 0.85),  # of four warps that load 8 elements each, one can load all
+        (32.0, 8.0, "F2F.F16.F32 R6, R5", 0.85),
+        (32.0, 32.0, "I2F.U32.RP R6, R5", 0.6),  # another index may need no division
+    ],
+)
+def test_arithmetic_bounds_what_a_layout_saves_except_for_idle_lanes_and_divisions(
+    acting, lanes, divided, at_most
+):
+    lines = (LOAD, "FADD R5, R5, R4", "MUFU.EX2 R7, R5", divided, "MUFU.RCP R6, R6", "EXIT")
+    busy = {"issue": 0.9, "alu": 0.9, "xu": 0.6, "fma": 0.4}
+    evidence = evidence_of(*lines, facts={0: APART}, busy=busy)
+    for site in evidence.sites:
+        site.lanes = lanes
+    evidence.sites[0].acting = acting
+    (candidate,) = layout.detect_uncoalesced(evidence)
+    assert bound_of(evidence, candidate)[0] == pytest.approx(at_most)
 
 
 def test_stores_that_lie_apart_are_named_apart_from_loads():

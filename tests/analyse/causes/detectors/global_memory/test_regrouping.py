@@ -44,4 +44,4 @@ def test_what_a_block_does_once_does_not_bound_what_fewer_blocks_save():
     _, merged = columns()
     assert merged.at_most == pytest.approx(0.9)
     _, alone = columns("LDG.E.U16 R4, [R2.64]", "STG.E.U16 [R8.64], R4", "EXIT")
-    assert alone.at_most is None  # that of a local change, which issues as much
+    assert alone.at_most is None
