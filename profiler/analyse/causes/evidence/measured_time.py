@@ -208,6 +208,8 @@ def _waiting_of_some(sites: Sequence[Site], charged: Mapping[Site, Waits]) -> di
     some, total = Waits(), Waits()
     before: list[Site] = []
     for site in sites:
+        if before and before[-1].function != site.function:
+            before = []
         if site.kind == "barrier":
             for one in before:
                 if one.executed < site.executed:

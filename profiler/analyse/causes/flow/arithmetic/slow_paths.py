@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Iterator, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -10,9 +10,6 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     all_makers,
-    choosers_of,
-    predicates_read,
-    reach,
     sources_of,
 )
 from profiler.analyse.code.code import Instruction
@@ -55,34 +52,20 @@ def _runs_of_groups(evidence: Evidence) -> Iterator[list[list[Site]]]:
 
 def _find_branches(evidence: Evidence) -> Set[Site]:
     """Returns the branches around slow paths, on lines that evaluate a function which has one, and the calls and ways back of those that data takes."""
-    lines = _lines_with(evidence, _has_slow_path)
-    with_many = _lines_with(evidence, has_branches)  # those of sines and powers compare in many ways
+    lines = {
+        _line_of(site)
+        for site in evidence.sites
+        if site.instruction.place and _has_slow_path(site.instruction)
+    }
     return {
         site
         for site in evidence.of("control")
-        if site.instruction.name in ("BRA", "CALL")
-        and _line_of(site) in lines
-        and (_line_of(site) in with_many or not _is_of_author(evidence, site))
+        if site.instruction.name in ("BRA", "CALL") and _line_of(site) in lines
     }
-
-
-def _lines_with(evidence: Evidence, has: Callable[[Instruction], bool]) -> Set[tuple[int, object]]:
-    return {_line_of(site) for site in evidence.sites if site.instruction.place and has(site.instruction)}
 
 
 def _line_of(site: Site) -> tuple[int, object]:
     return site.function, site.instruction.place
-
-
-def _is_of_author(evidence: Evidence, branch: Site) -> bool:
-    """Returns whether something else decides on a branch than the test of a division, reciprocal or root, as in `if (sqrtf(x) > y)`."""
-    if not predicates_read(branch):
-        return False
-    deciding = reach(
-        choosers_of(evidence, branch),
-        lambda one: sources_of(evidence, one) if one.kind == "integer" else (),
-    )
-    return not any(one.instruction.name == "FCHK" or is_tested(one.instruction) for one in deciding)
 
 
 def _has_slow_path(one: Instruction) -> bool:
