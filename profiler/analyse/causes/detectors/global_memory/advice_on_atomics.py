@@ -8,13 +8,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.detectors.global_memory.updated_places import (
     Updated,
     find_updated,
-    finding_place,
     is_swap,
 )
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.causes.flow.dataflow import makers_of_value, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import (
+    all_makers,
+    makers_of_address,
+    makers_of_value,
+)
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.causes.words_of_triton import IN_TRITON
@@ -173,7 +176,7 @@ def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> boo
         or site.bytes_of_lanes > SECTOR_BYTES * (site.sectors or 0.0)
         or any(
             one in differing and _drops_part_of_index(evidence.shape, one)
-            for one in reach(finding_place(evidence, site), lambda one: sources_of(evidence, one))
+            for one in all_makers(evidence, makers_of_address(evidence, site))
         )
         for site in updating
     )

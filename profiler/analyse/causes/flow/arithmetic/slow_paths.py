@@ -7,11 +7,7 @@ from collections.abc import Iterator, Set
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
-    all_makers,
-    sources_of,
-)
+from profiler.analyse.causes.flow.dataflow import address_comes_of
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.math_functions.sizes import has_branches, is_tested
 
@@ -29,7 +25,11 @@ def find_loads_between_slow_paths(evidence: Evidence) -> dict[Site, float]:
     for groups in _runs_of_groups(evidence):
         loads = [load for group in groups for load in group]
         waits = [sum(evidence.charged[load]["long_scoreboard"] for load in group) for group in groups]
-        if len(groups) > 1 and any(waits) and not any(_comes_of(evidence, load, loads) for load in loads):
+        if (
+            len(groups) > 1
+            and any(waits)
+            and not any(address_comes_of(evidence, load, loads) for load in loads)
+        ):
             found |= dict.fromkeys(loads, 1 - max(waits) / sum(waits))
     return found
 
@@ -74,9 +74,3 @@ def _has_slow_path(one: Instruction) -> bool:
 
 def _ends_run(site: Site) -> bool:
     return site.instruction.name in _BRANCHES or site.kind in ("barrier", "global store", "atomic")
-
-
-def _comes_of(evidence: Evidence, load: Site, loads: list[Site]) -> bool:
-    """Returns whether a load's address comes of one of these loads, for which it waits anyway."""
-    makers = sources_of(evidence, load, address_registers(load.instruction))
-    return not all_makers(evidence, makers).isdisjoint(loads)
