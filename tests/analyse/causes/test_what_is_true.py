@@ -13,7 +13,6 @@ from profiler.analyse.causes.detectors.instructions import (
 )
 from profiler.analyse.causes.detectors.shared_memory import (
     bank_conflicts,
-    redundant_accesses,
     too_little_reuse,
 )
 from profiler.analyse.causes.detectors.waiting import dependent_chains, unoverlapped_loads
@@ -561,27 +560,6 @@ def test_a_value_that_a_loop_keeps_in_memory_cannot_be_declared_constant(stored,
     candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)))
     assert candidate.sentence.startswith(said)
     assert advised in candidate.advice
-
-
-@pytest.mark.parametrize(
-    ("between", "named"),
-    [
-        ("LDS R6, [R10]", True),  # which goes on in each turn
-        ("BAR.SYNC.DEFER_BLOCKING 0x0", False),  # others may read what was stored
-        ("WARPSYNC R6", False),
-        ("LDS R6, [R2+0x80]", False),  # what other lanes of the warp stored
-    ],
-)
-def test_a_sum_that_a_loop_stores_in_shared_memory_again_and_again_is_overwritten(between, named):
-    turn = (between, "FADD R4, R4, R6", "STS [R2], R4", "IADD3 R10, R10, 0x4, RZ", "@P0 BRA 0x10")
-    evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
-    found = [
-        one
-        for one in redundant_accesses.detect_redundant_shared(evidence)
-        if "only what the last" in one.sentence
-    ]
-    assert bool(found) == named
-    assert [one.effect.resources["lsu"] for one in found] == [pytest.approx(7 / 16)] * named
 
 
 @pytest.mark.parametrize(

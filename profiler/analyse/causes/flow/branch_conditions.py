@@ -8,10 +8,10 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
     INDICES,
-    address_registers,
     all_makers,
     choosers_of,
     find_processing,
+    makers_of_address,
     reach,
     sources_of,
 )
@@ -71,7 +71,7 @@ def _names_index(site: Site) -> bool:
 
 def _has_own_place(evidence: Evidence, load: Site) -> bool:
     """Returns whether an address comes from an index of the block or thread, or from what threads may have left in memory."""
-    makers = all_makers(evidence, sources_of(evidence, load, address_registers(load.instruction)))
+    makers = all_makers(evidence, makers_of_address(evidence, load))
     return any(one.kind in _COMPUTED or _names_index(one) for one in makers)
 
 

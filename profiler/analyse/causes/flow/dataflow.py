@@ -74,7 +74,7 @@ def find_address_work(evidence: Evidence, accesses: Iterable[Site] | None = None
     addresses = (
         maker
         for site in (evidence.of(*ACCESSES) if accesses is None else accesses)
-        for maker in sources_of(evidence, site, address_registers(site.instruction))
+        for maker in makers_of_address(evidence, site)
     )
     return reach(computed(addresses), lambda site: computed(sources_of(evidence, site)))
 
@@ -273,6 +273,16 @@ def reach(
         if len(found) > most:
             return frozenset()
     return found.keys()
+
+
+def makers_of_address(evidence: Evidence, access: Site) -> list[Site]:
+    """Returns the instructions that wrote the registers of an address."""
+    return sources_of(evidence, access, address_registers(access.instruction))
+
+
+def address_comes_of(evidence: Evidence, access: Site, sites: Iterable[Site]) -> bool:
+    """Returns whether what some of these find leads to the address of an access."""
+    return not all_makers(evidence, makers_of_address(evidence, access)).isdisjoint(sites)
 
 
 def all_makers(evidence: Evidence, sites: Iterable[Site]) -> Set[Site]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from operator import attrgetter
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.loops import Loop
@@ -18,13 +17,12 @@ def find_depending(
     first: Set[Site],
     never: Set[Site] = frozenset(),
     before: Iterable[str] = (),
-    takes: Callable[[Site], Set[str]] = attrgetter("taken"),
 ) -> Iterator[Site]:
     """Yields `first`, and what reads their results or those of others that were found, in the order of the code; but `never` these.
 
     The search goes through loops twice. What a branch may pass by, such as the slow path of a division, leaves the result of the others.
     What is written under a predicate leaves it in other lanes, until they write under the opposite one. Registers may hold such results
-    `before` the code begins. An instruction `takes` all that it reads, or a part of that.
+    `before` the code begins.
     """
     tainted = set(before)
     # By register that holds such a result in some lanes, the predicate of those that have another.
@@ -39,7 +37,7 @@ def find_depending(
             replaced = _without_names(replaced, left)
             nearest_end = min(passed, default=math.inf)
         results, guard = site.use.results, site.instruction.predicate
-        depends = site in first or not (tainted.isdisjoint(takes(site)) or site in never)
+        depends = site in first or not (tainted.isdisjoint(site.taken) or site in never)
         if depends:
             yield site
             tainted |= results

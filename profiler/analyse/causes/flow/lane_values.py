@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from operator import attrgetter
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -18,7 +17,6 @@ from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
 
-_TAKEN: Callable[[Site], Set[str]] = attrgetter("taken")
 _IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")
 _OF_LANES = ("SR_LANEID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK")
 # One value for the warp, from those of all lanes.
@@ -31,17 +29,10 @@ NOT_REPEATED = ("local", "atomic", "shared atomic")
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
 # What brings a lane the value of another one that adds up with it, and not of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
-_WARP_BITS = 5  # a shift by as many takes the lane out of a thread's index
 
 
-def find_differing(
-    evidence: Evidence, but_for: Set[Site] = frozenset(), takes: Callable[[Site], Set[str]] = _TAKEN
-) -> Iterator[Site]:
-    """Yields the instructions whose results depend on the lane, some of them twice; but not by way of the results of some, or of what they do not take.
-
-    What memory holds at one address is one value, however it is loaded. An index of a thread divided by 32 is the index of
-    its warp, where the rows of a block are whole warps.
-    """
+def find_differing(evidence: Evidence) -> Iterator[Site]:
+    """Yields the instructions whose results depend on the lane, some of them twice. What memory holds at one address is one value, however it is loaded."""
     columns = evidence.shape.block[0] if evidence.shape else 1
     own = [*_OF_LANES, *([_IN_X] if columns > 1 else []), *(_IN_YZ if columns % LANES else ())]
 
@@ -49,15 +40,11 @@ def find_differing(
         name = site.instruction.name
         if name == "S2R":
             return any(one in site.instruction.text for one in own)
-        if (
-            site in but_for
-            or name in _OF_A_WARP
-            or (name == "SHF" and columns % LANES == 0 and _is_index_of_warp(evidence, site))
-        ):
+        if name in _OF_A_WARP:
             return False
         return True if site.kind in NOT_REPEATED else None
 
-    return _follow(evidence, differs, takes)
+    return _follow(evidence, differs)
 
 
 @kept
@@ -105,15 +92,13 @@ def _without(sites: Iterable[Site], differing: Iterable[Site]) -> set[Site]:
     return left
 
 
-def _follow(
-    evidence: Evidence, differs: Callable[[Site], bool | None], takes: Callable[[Site], Set[str]] = _TAKEN
-) -> Iterator[Site]:
+def _follow(evidence: Evidence, differs: Callable[[Site], bool | None]) -> Iterator[Site]:
     """Yields the instructions that differ, and what reads their results; `differs` is None for what differs only as it does so."""
     for function, sites in evidence.by_function.items():
         known = {site: does for site in sites if (does := differs(site)) is not None}
         first = {site for site, does in known.items() if does}
         never = known.keys() - first
-        yield from find_depending(sites, evidence.loops.get(function, []), first, never, takes=takes)
+        yield from find_depending(sites, evidence.loops.get(function, []), first, never)
 
 
 def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
@@ -294,23 +279,3 @@ def add_shares(evidence: Evidence) -> Evidence:
         if whole:
             avoidable[unit] = max(avoidable.get(unit, 0.0), 1 - needed / whole)
     return replace(evidence, model=replace(evidence.model, avoidable=avoidable))
-
-
-def _is_index_of_warp(evidence: Evidence, site: Site) -> bool:
-    """Returns whether an instruction shifts the lane out of a thread's index in its block, or in the grid."""
-    if not site.opcode.startswith("SHF.R."):
-        return False
-    operands = site.instruction.operands
-    if not operands[2].startswith("0x"):
-        return False
-    if int(operands[2], 16) < _WARP_BITS:
-        return False
-    written = sources_of(evidence, site)
-    # Blocks before this one, and the thread in it.
-    if len(written) == 1 and written[0].instruction.name == "IMAD":
-        written = [one for one in sources_of(evidence, written[0]) if not _is_of_grid(one)]
-    return len(written) == 1 and _IN_X in written[0].instruction.text
-
-
-def _is_of_grid(site: Site) -> bool:
-    return "SR_CTAID" in site.instruction.text or "c[0x0]" in site.instruction.text

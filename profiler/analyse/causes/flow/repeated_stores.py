@@ -19,7 +19,7 @@ from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_pointers,
-    sources_of,
+    makers_of_address,
 )
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -123,7 +123,7 @@ def sectors_by_place(evidence: Evidence) -> Mapping[object, float]:
     """Returns how many sectors such stores make of each place: what they took their address from, and which of its sectors."""
     found: dict[object, float] = {}
     for site in find_stores_alike(evidence):
-        made = frozenset(sources_of(evidence, site, address_registers(site.instruction)))
+        made = frozenset(makers_of_address(evidence, site))
         place = site.function, made, offset_of(site) // SECTOR_BYTES
         found[place] = found.get(place, 0.0) + (site.sectors or 0.0)
     return found

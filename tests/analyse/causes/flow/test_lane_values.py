@@ -38,10 +38,6 @@ def last_differs(*lines, block=(256, 1, 1)):
         ([THREAD, "VOTE.ANY R3, PT, P0", "IADD3 R2, R3, 0x1, RZ"], False),
         (["S2R R0, SR_LANEID", "IADD3 R2, R0, 0x1, RZ"], True),
         (["ATOMG.E.ADD.STRONG.GPU PT, R4, [R2.64], R5", "IADD3 R2, R4, 0x1, RZ"], True),
-        ([THREAD, "SHF.R.U32.HI R2, RZ, 0x5, R0"], False),  # the index of the warp
-        ([THREAD, "SHF.R.U32.HI R2, RZ, 0x4, R0"], True),  # two halves of a warp
-        ([BLOCK, THREAD, "IMAD R3, R1, 0x100, R0", "SHF.R.S32.HI R2, RZ, 0x5, R3"], False),
-        ([THREAD, "LDG.E R4, [R0.64]", "IMAD R3, R4, 0x100, R0", "SHF.R.S32.HI R2, RZ, 0x5, R3"], True),
     ],
 )
 def test_a_result_differs_where_the_lane_decides_it(lines, differs):
@@ -61,10 +57,6 @@ def test_a_result_differs_where_the_lane_decides_it(lines, differs):
 )
 def test_a_row_of_the_block_is_the_same_for_a_warp_where_rows_are_whole_warps(block, axis, differs):
     assert last_differs(f"S2R R0, SR_TID.{axis}", "IADD3 R2, R0, 0x1, RZ", block=block) is differs
-
-
-def test_half_a_warp_has_no_index_of_its_own_where_rows_are_shorter_than_warps():
-    assert last_differs(THREAD, "SHF.R.U32.HI R2, RZ, 0x5, R0", block=(48, 4, 1))
 
 
 # A row of `elements` that each thread adds up: 100 warps, of which each makes 128 turns.

@@ -10,15 +10,17 @@ from profiler.analyse.causes.detectors.global_memory.updated_places import (
     MEMORY,
     Updated,
     find_updated,
-    finding_place,
     is_swap,
 )
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
-from profiler.analyse.causes.flow.dataflow import makers_of_value, reach, sources_of
+from profiler.analyse.causes.flow.dataflow import (
+    all_makers,
+    makers_of_address,
+    makers_of_value,
+)
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.recording.launch_shapes import LaunchShape
@@ -48,10 +50,6 @@ _STORE_IN_TRITON = "Nothing reads the old value: call `tl.store` instead of `tl.
 _COPIES_OF_LANES = (
     "Let each warp, or every few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
     "place before it updates."
-)
-_WARPS_FIRST = "Add up inside the warp first"
-_THREADS_FIRST = (
-    "Let each thread add up in a register over its loop, and after the loop add up inside the warp"
 )
 _AFTER_THE_LOOP = "The turns of a loop update one place: add up in a {}, and update once, after the loop."
 _IN_REGISTER = (
@@ -134,8 +132,6 @@ def advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, flo
         return in_a_register, in_triton  # nothing is left to add up with others
     if is_repeated:
         in_triton = f"{in_triton} {IN_TRITON[ATOMIC_CONTENTION]}"
-    if updated == "one place" and (is_repeated or all(_stays_in_a_loop(evidence, site) for site in sites)):
-        return advice.replace(_WARPS_FIRST, _THREADS_FIRST), in_triton
     return f"{in_a_register} {advice}" if is_repeated else advice, in_triton
 
 
@@ -188,7 +184,7 @@ def _has_place_for_each_thread(evidence: Evidence, sites: Sequence[Site]) -> boo
         or site.bytes_of_lanes > SECTOR_BYTES * (site.sectors or 0.0)
         or any(
             one in differing and _drops_part_of_index(evidence.shape, one)
-            for one in reach(finding_place(evidence, site), lambda one: sources_of(evidence, one))
+            for one in all_makers(evidence, makers_of_address(evidence, site))
         )
         for site in updating
     )
@@ -223,13 +219,3 @@ def _repeats_its_place(evidence: Evidence, site: Site) -> bool:
     steady = find_steady(evidence, loop).accesses
     copies = [one for one in steady if one.opcode == site.opcode and address_of(one) == address_of(site)]
     return site in steady and len(copies) * loop.iterations > before.executed
-
-
-def _stays_in_a_loop(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the turns of a loop update one place, beside the loop that repeats an update until it succeeds."""
-    around = [loop for loop in evidence.loops.get(site.function, ()) if site.instruction in loop]
-    makers = reach(finding_place(evidence, site), lambda one: sources_of(evidence, one))
-    moves = any(one.kind in ACCESSES or is_carried(evidence, one) for one in makers)
-    loop = None if is_swap(site) else evidence.innermost_loop(site)
-    stays = loop is None or site in find_steady(evidence, loop).accesses
-    return len(around) > int(is_swap(site)) and stays and not moves

@@ -20,7 +20,6 @@ from profiler.analyse.causes.flow.addresses.apart import (
 from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_gathered
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.block_sharing import count_sharing_blocks, merge_blocks
 from profiler.analyse.causes.flow.dataflow import find_address_work
 from profiler.analyse.causes.flow.loop_carried import follows_itself
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
@@ -59,9 +58,6 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         is_most = 2 * costs[kind] >= sum(costs.values()) and len(set(by_data.values())) == 1
         of_others = 1 - _unused(sites) / _unused(together)
         mended = together if is_most and of_others >= WORTH_A_CHANGE else sites
-        effect, at_most = cheaper_accesses(evidence, mended), None
-        if (blocks := count_sharing_blocks(evidence, mended)) > 1:
-            effect, at_most = merge_blocks(evidence, effect, blocks)
         # No more digits than the sectors have: 31.98 of them are shown as 32, and 3.127 % beside 3.125 % would look like a mistake.
         used = f"{100 * needed / request:.1f}".removesuffix(".0")
         apart = bytes_between_lanes(evidence, sites)
@@ -72,7 +68,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {_sectors_text(needed)} would hold its data: {lanes} "
             f"use {used} % of what is moved.{both if len(mended) > len(sites) else ''}",
             _advice_apart(evidence, sites, advice, by_data[kind]),
-            effect,
+            cheaper_accesses(evidence, mended),
             {site: site.excess_sectors for site in sites},
             {
                 "sectors_per_request": request,
@@ -80,7 +76,6 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
                 "used_pct": 100 * needed / request,
             }
             | ({"bytes_apart": apart} if apart else {}),
-            at_most=at_most,
             regrouped=_spared_on_the_way(evidence, mended),
             includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
             in_triton=_advice_in_triton(evidence, name, sites, by_data[kind]),

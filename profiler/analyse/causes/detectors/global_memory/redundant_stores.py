@@ -99,18 +99,14 @@ def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site
     """Returns the part of the waiting for loads that ends with these stores: the loads of several turns are issued together.
 
     A store may change what a later load reads, so that the compiler leaves them in their order. It unrolls a plain loop by four,
-    or by as many turns as the stores to one address show. A loop of single turns beside an unrolled one takes those that are left, and stays
-    so. A load whose address comes from the load before has to wait all the same.
+    or by as many turns as the stores to one address show. A load whose address comes from the load before has to wait all the same.
     """
     held: dict[Site, float] = {}
     lonely = [one for one in find_lonely_loads(evidence) if not is_carried(evidence, one)]
-    unrolled = {store.instruction.place for store in stores if count_copies(evidence, store) > 1} - {None}
     for store in stores:
         inside = set(evidence.around(store))
         loads = {one: evidence.charged[one]["long_scoreboard"] for one in lonely if one in inside}
         kept, copies = 1 / _UNROLLED, count_copies(evidence, store)
-        if copies == 1 and store.instruction.place in unrolled:
-            continue
         if copies >= _UNROLLED and (total := sum(loads.values())):
             # Each turn stands by itself, and together they wait as long as the one that waits longest.
             kept = max(1 / copies, max(loads.values()) / total)

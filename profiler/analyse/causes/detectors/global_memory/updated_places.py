@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
     find_processing,
+    makers_of_address,
     makers_since_access,
-    sources_of,
 )
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.catalog.metrics import SECTOR_BYTES
@@ -45,13 +44,8 @@ def find_updated(evidence: Evidence, weights: Mapping[Site, float]) -> Updated:
     return max(found, key=lambda one: found[one])
 
 
-def finding_place(evidence: Evidence, site: Site) -> Iterable[Site]:
-    """Returns the instructions that wrote the registers of an address."""
-    return sources_of(evidence, site, address_registers(site.instruction))
-
-
 def _updated_by(evidence: Evidence, site: Site) -> Updated:
-    finding = finding_place(evidence, site)
+    finding = makers_of_address(evidence, site)
     makers = makers_since_access(evidence, finding)
     # Of an update that is retried, the last lane may be alone, too.
     if site.acting is not None and site.acting <= 1.0 and not is_swap(site):

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Set
 from itertools import pairwise
 
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
-from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import count_computing, find_turns_for_few
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
@@ -28,10 +27,6 @@ _WORK: tuple[Kind, ...] = (*ACCESSES, "fp32", "fp64", "special", "conversion")
 _SHORT = 3 / 4
 _OF_ONE_NUMBER = ("ISETP.EQ", "ISETP.NE", "UISETP.EQ", "UISETP.NE")
 
-_FEW_ELEMENTS = (
-    "In each turn of a loop, at most half of the lanes have an element, and the others compute with what stands for none",
-    "Let a warp take several pieces of work at once, such as a row of 16 elements for each half of its lanes, or two elements for each lane.",
-)
 _SHORT_ROWS = (
     "Loads of elements act for {:.0f} of 32 lanes on average, as where rows or lists are shorter than a warp",
     "Let a warp take several rows at once, and give each fewer lanes (for example 8 for a row of 7 elements), or one thread.",
@@ -80,9 +75,6 @@ _NO_WORK = (
 
 def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str, ...]:
     """Returns the sentence and the advice for lanes that are idle in these parts of the instructions, and that in Triton where it has its own."""
-    few = find_turns_for_few(evidence)
-    if _are_most(idle, {site for site in idle if site in few}):
-        return _ONE_ALONE if count_computing(few) <= ONE_LANE else _FEW_ELEMENTS
     loading = _lanes_of_elements(evidence)
     if loading <= _SHORT * LANES:
         return _SHORT_ROWS[0].format(loading), _SHORT_ROWS[1]

@@ -13,7 +13,6 @@ from profiler.analyse.causes.detectors.idle_lanes.steps import (
     guard_of,
     is_whole,
 )
-from profiler.analyse.causes.detectors.idle_lanes.turns_for_few import find_turns_for_few
 from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS, say_few_threads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
@@ -74,7 +73,6 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
     # One lane waits for a lock, and whatever the others do is as long. Warps execute tensor instructions whole.
     trees = find_in_trees(evidence)
     excepted = unconcerned | evidence.retried | trees | {*evidence.of("tensor")} | _find_slow_paths(evidence)
-    of_few = find_turns_for_few(evidence)
     for site in evidence.sites:
         if site.lanes is None or site.idle_share < LANE_MISSING or site.instruction.never_acts:
             continue
@@ -83,14 +81,12 @@ def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]
             continue
         entering = of_block or evidence.by_function[site.function][0].lanes or LANES
         off = 1 - site.lanes / entering
-        is_split = site not in of_few and (of_block or _goes_both_ways(evidence, site))
-        if off >= LANE_MISSING and is_split:
+        if off >= LANE_MISSING and (of_block or _goes_both_ways(evidence, site)):
             split[site] = off
         else:
             idle[site] = site.idle_share
-    passing = (site for site in of_few if is_whole(site))
-    serving = find_idle_while_serving(evidence) | {site: of_few[site] for site in passing}
-    return split, {site: part for site, part in serving.items() if site not in trees} | idle
+    serving = find_idle_while_serving(evidence).items()
+    return split, {site: part for site, part in serving if site not in trees} | idle
 
 
 def _wasting(
@@ -103,7 +99,7 @@ def _wasting(
 ) -> Candidate:
     """Returns the cause of which these parts of the instructions' lanes do nothing."""
     wasted = 100 * _wasted(fractions) / evidence.executed
-    weights = executed_parts(_without_serving(evidence, fractions))
+    weights = executed_parts(_without_serving(fractions))
     worst = find_heaviest(evidence, weights)
     lanes = LANES * (1 - sum(weights[site] for site in worst) / sum(site.executed for site in worst))
     return Candidate(
@@ -117,13 +113,9 @@ def _wasting(
     )
 
 
-def _without_serving(evidence: Evidence, fractions: Mapping[Site, float]) -> Mapping[Site, float]:
+def _without_serving(fractions: Mapping[Site, float]) -> Mapping[Site, float]:
     """Returns the instructions that lanes sit out, where there are any: what whole warps execute for a few lanes stands before these."""
-    of_few = find_turns_for_few(evidence)
-    sat_out = {
-        site: part for site, part in fractions.items() if site.idle_share >= LANE_MISSING or site in of_few
-    }
-    return sat_out or fractions
+    return {site: part for site, part in fractions.items() if site.idle_share >= LANE_MISSING} or fractions
 
 
 def _acting_text(lanes: float) -> str:

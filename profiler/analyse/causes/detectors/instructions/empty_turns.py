@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Kind, Site, executed_parts
-from profiler.analyse.causes.flow.dataflow import readers_of
 from profiler.analyse.code.opcodes import is_move
 from profiler.text import whole_percent
 
@@ -49,7 +48,7 @@ def _find_empty(evidence: Evidence, inside: Sequence[Site]) -> Mapping[Site, flo
         (one.executed for one in inside if begins < one.instruction.offset < ends), default=passing.executed
     )
     part = 1 - worked / passing.executed - 1 / evidence.turns(passing, loop)
-    if part <= 0 or not _is_for_good(passing, idling) or _is_counted_for_others(evidence, idling):
+    if part <= 0 or not _is_for_good(passing, idling):
         return {}
     return dict.fromkeys(idling, part)
 
@@ -87,16 +86,3 @@ def _follow(site: Site, held: dict[str, object]) -> None:
         held[written[0]] = held.get(taken[0], taken[0])
     else:
         held |= {register: object() for register in written}
-
-
-def _is_counted_for_others(evidence: Evidence, idling: Sequence[Site]) -> bool:
-    """Returns whether something behind the loop reads what these count, and do not only move."""
-    last = idling[-1]
-    behind = [one for one in evidence.by_function[last.function] if one.position > last.position]
-    return any(
-        True
-        for one in idling
-        if not is_move(one.instruction)
-        for register in one.use.written
-        for _ in readers_of(register, behind)
-    )

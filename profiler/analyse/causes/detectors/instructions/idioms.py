@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.charging import SPECIAL_LANES
@@ -10,7 +10,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import sources_of
-from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
 
@@ -21,10 +20,9 @@ _ADDS_BYTES = "0x1010101"
 _SHIFTS = ("SHF", "LEA", "IMAD", "IADD3", "VIADD", "PRMT")
 _SUMS = ("IADD3", "VIADD", "LEA", "IMAD")
 _COUNTS = ("IADD3", "VIADD", "IMAD.IADD")
-# Single bits of one word that are added up. A few bits may be flags, each with its own meaning; a byte of them is counted. The highest bit
-# of a byte, or of more of them, needs no mask once it is shifted.
+# Single bits of one word that are added up. A few bits may be flags, each with its own meaning; a byte of them is counted.
+_LOWEST_BIT = ("0x1", "RZ", "0xc0")  # what a mask keeps
 _FEWEST_BITS = 8
-_HIGHEST_BITS = {"0x19": "0x7", "0x11": "0xf", "0x1": "0x1f"}
 
 
 def detect_spelled_out(evidence: Evidence) -> Iterable[Candidate]:
@@ -97,78 +95,31 @@ def _masks_of(site: Site) -> set[str]:
 def _find_single_bits(evidence: Evidence) -> tuple[list[Site], float]:
     """Returns the instructions that take single bits of words and add them up, and how many words they count."""
     bits: dict[object, dict[str, list[Site]]] = {}
-    for word, shift, sites in _single_bits(evidence):
-        bits.setdefault(word, {}).setdefault(shift, []).extend(sites)
+    for site in evidence.of("integer"):
+        if site.instruction.name == "LOP3" and site.instruction.operands[2:5] == _LOWEST_BIT:
+            word, shift, sites = _bit_of(evidence, site)
+            bits.setdefault(word, {}).setdefault(shift, []).extend(sites)
     counted = [by_shift for by_shift in bits.values() if len(by_shift) >= _FEWEST_BITS]
     taking = dict.fromkeys(site for by_shift in counted for sites in by_shift.values() for site in sites)
-    adding = _adders(evidence, taking)
+    adding = {
+        site: None
+        for site in evidence.of("integer")
+        if site.instruction.name in _SUMS
+        and site not in taking
+        and not taking.keys().isdisjoint(sources_of(evidence, site))
+    }
     if not adding:
         return [], 0.0
     words = sum(max(site.executed for sites in by_shift.values() for site in sites) for by_shift in counted)
     return list(taking | adding), words
 
 
-def _single_bits(evidence: Evidence) -> Iterator[tuple[object, str, list[Site]]]:
-    """Yields the word, the shift and the instructions of each single bit that is taken out of a word."""
-    for site in evidence.of("integer"):
-        operands = _operands(site)
-        # A sum that shifts what it adds: `LEA.HI R5, R4, R5, RZ, 0x19` adds R4 >> 7.
-        if site.opcode == "LEA.HI" and operands[-1] in _HIGHEST_BITS:
-            word = operands[1]
-            yield (word, *sources_of(evidence, site, {word})), _HIGHEST_BITS[operands[-1]], []
-        if not _is_masked(site):
-            continue
-        word, mask = operands[1:3]
-        if mask != "0x1":
-            if bit := _bit_of_mask(mask):
-                yield (word, *sources_of(evidence, site)), hex(bit), [site]
-            continue
-        before = next(iter(sources_of(evidence, site)), None)
-        if before and (shift := _shift_of(before)):
-            word, by = shift
-            yield (word, *sources_of(evidence, before)), by, [before, site]
-        else:
-            yield (word, *([before] if before else ())), "0", [site]
-
-
-def _is_masked(site: Site) -> bool:
-    """Returns whether an instruction takes bits out of a word by a mask, and does nothing else."""
-    return site.instruction.name == "LOP3" and _operands(site)[3:5] == ["RZ", "0xc0"]
-
-
-def _operands(site: Site) -> list[str]:
-    return [operand.removesuffix(".reuse") for operand in site.instruction.operands]
-
-
-def _bit_of_mask(mask: str) -> int | None:
-    """Returns the place of the only bit of a mask; None for other operands."""
-    value = int(mask, 16) if mask.startswith("0x") else 0
-    return value.bit_length() - 1 if value and not value & (value - 1) else None
-
-
-def _shift_of(site: Site) -> tuple[str, str] | None:
-    """Returns the register that a shift to the right moves, and by how many bits, where that is a constant."""
-    operands = _operands(site)
-    if not site.opcode.startswith("SHF.R.") or len(operands) < 4 or not operands[2].startswith("0x"):
-        return None
-    return operands[3], operands[2]
-
-
-def _adders(evidence: Evidence, taking: Mapping[Site, None]) -> dict[Site, None]:
-    """Returns the sums of the bits that were taken. A bit that was not shifted before is shifted as it is added."""
-    return dict.fromkeys(
-        site
-        for site in evidence.of("integer")
-        if taking
-        and site not in taking
-        and site.instruction.name in _SUMS
-        and any(one in taking and _adds_one(site, one) for one in sources_of(evidence, site))
-    )
-
-
-def _adds_one(adder: Site, taking: Site) -> bool:
-    """Returns whether an instruction adds a bit as one, and not as the number that its place in the word stands for."""
-    bit = _bit_of_mask(taking.instruction.operands[2]) if taking.instruction.name == "LOP3" else 0
-    if not bit:
-        return True
-    return adder.opcode.startswith("LEA.HI") and adder.instruction.operands[-1] == hex(WORD_BITS - bit)
+def _bit_of(evidence: Evidence, masking: Site) -> tuple[object, str, list[Site]]:
+    """Returns the word whose bit a mask leaves, by how many bits it was shifted to the right before, and the instructions that take the bit."""
+    before = next(iter(sources_of(evidence, masking)), None)
+    operands = before.instruction.operands if before else ()
+    if before and before.opcode.startswith("SHF.R.") and operands[2].startswith("0x"):
+        word = operands[3].removesuffix(".reuse")
+        return (word, *sources_of(evidence, before)), operands[2], [before, masking]
+    word = masking.instruction.operands[1].removesuffix(".reuse")
+    return (word, *([before] if before else ())), "0", [masking]

@@ -12,8 +12,6 @@ from profiler.analyse.code.loops import Loop
 _PRODUCTS = ("FMUL", "DMUL")
 # What counts and chooses: beside the products, an inner loop that computes anything else does more than take a power.
 _CHOOSING: tuple[Kind, ...] = ("integer", "control", "other")
-# A power of two or less is one product, which the turn before saves nothing of.
-_TURNS_OF_A_POWER = 2.0
 
 
 def find_powers(evidence: Evidence) -> dict[Site, float]:
@@ -42,7 +40,7 @@ def _powers_of(evidence: Evidence, outer: Loop, loops: Iterable[Loop]) -> dict[S
     multiplied = written_by_any(site for site in products if any(site in one for one in inner))
     products = [site for site in products if multiplied.issuperset(site.use.written)]
     turns, count = nest[0].executed, sum(site.executed for site in products)
-    if count < _TURNS_OF_A_POWER * turns or not all(_begins_anew(nest, one) for one in multiplied):
+    if not all(_begins_anew(nest, one) for one in multiplied):
         return {}
     counting = [site for one in inner for site in one if site.kind in _CHOOSING]
     spared = dict.fromkeys([*_chosen(nest, products), *counting], 1.0)

@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes
-from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
+from profiler.analyse.causes.flow.dataflow import makers_of_address
 from profiler.analyse.causes.flow.lane_values import is_of_loaded_data
 from profiler.catalog.metrics import LANES
 
@@ -61,7 +61,7 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
 
 def _is_at_place_of_data(evidence: Evidence, site: Site) -> bool:
     """Returns whether data that each thread has loaded say where it accesses shared memory."""
-    return is_of_loaded_data(evidence, sources_of(evidence, site, address_registers(site.instruction)))
+    return is_of_loaded_data(evidence, makers_of_address(evidence, site))
 
 
 def _part_of_queue(evidence: Evidence, fractions: Mapping[Site, float]) -> float:

@@ -7,10 +7,8 @@ from collections.abc import Iterable
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import MEETINGS, Site
 from profiler.analyse.causes.flow.addresses.shared_places import find_owned
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
-from profiler.analyse.causes.flow.repeated_stores import part_overwritten
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 
 
@@ -52,34 +50,4 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
             else "Keep the value in a register while the loop runs.",
             evidence.without(loads | unseen if own else loads),
             {site: site.executed for site in loads},
-        )
-    yield from _find_overwritten(evidence)
-
-
-def _meets_others(site: Site) -> bool:
-    return site.kind == "barrier" or site.instruction.name in MEETINGS
-
-
-def _find_overwritten(evidence: Evidence) -> Iterable[Candidate]:
-    """Yields stores that a loop repeats to the same place, if it neither meets other threads nor loads from places that do not change."""
-    alone = [
-        loop
-        for loop in evidence.loops_around(evidence.of("shared store"))
-        if not any(
-            _meets_others(one) or (one.kind == "shared load" and has_fixed_address(evidence, one) > 0)
-            for one in evidence.inside(loop)
-        )
-    ]
-    repeated = {
-        site: part
-        for site in evidence.of("shared store")
-        if evidence.innermost_loop(site) in alone and (part := part_overwritten(evidence, site)) > 0
-    }
-    if repeated:
-        yield Candidate(
-            "redundant-shared-accesses",
-            "A loop stores to the same place in shared memory in each of its turns: only what the last one stores remains.",
-            "Keep the value in a register while the loop runs, and store it once, after the loop.",
-            evidence.without(repeated),
-            {site: site.executed for site in repeated},
         )

@@ -12,7 +12,7 @@ from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_when_used, find_loads_beside
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
-from profiler.analyse.causes.flow.dataflow import address_registers, all_makers, sources_of
+from profiler.analyse.causes.flow.dataflow import address_comes_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.repeated_stores import part_overwritten
@@ -186,7 +186,7 @@ def _are_behind_stores(evidence: Evidence, loads: Collection[Site]) -> bool:
                 is_stored |= bool(before) and not part_overwritten(evidence, site)
             elif site in loads:
                 is_free = not any(part in site.opcode for part in _MOVED_OR_NEVER)
-                if is_stored and is_free and _finds_itself(evidence, site, before):
+                if is_stored and is_free and not address_comes_of(evidence, site, before):
                     held.append(site)
                     beside += [] if is_held else before
                     is_held = True
@@ -194,12 +194,6 @@ def _are_behind_stores(evidence: Evidence, loads: Collection[Site]) -> bool:
                 before.append(site)
     times = [evidence.time_of(sites, "long_scoreboard") for sites in (held, beside, loads)]
     return times[0] >= WORTH_A_CHANGE and 2 * times[1] >= times[2]
-
-
-def _finds_itself(evidence: Evidence, load: Site, before: Sequence[Site]) -> bool:
-    """Returns whether a load's address comes of none of these loads."""
-    makers = sources_of(evidence, load, address_registers(load.instruction))
-    return all_makers(evidence, makers).isdisjoint(before)
 
 
 def _overlapped(evidence: Evidence, site: Site) -> float:

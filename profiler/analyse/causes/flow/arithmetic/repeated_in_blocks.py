@@ -28,13 +28,13 @@ from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     find_going_with,
     find_processing,
+    predicates_read,
     reach,
     readers_in,
     sources_of,
 )
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
 
 _CONVERSIONS = ("F2F", "F2I", "I2F")
@@ -151,8 +151,7 @@ def _find_readers(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, set[S
     readers = {site: among.intersection(some) for site, some in found if site in among}
     setting: dict[str, Site] = {}
     for site in sites:
-        read = predicates_in(site.instruction.text) if site.kind == "control" else site.use.predicates_read
-        for name in read:
+        for name in predicates_read(site):
             if name in setting:
                 readers.setdefault(setting[name], set()).add(site)
         setting |= dict.fromkeys(site.use.predicates_written, site)

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Iterator, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
-    all_makers,
-    choosers_of,
-    predicates_read,
-    reach,
-    sources_of,
-)
+from profiler.analyse.causes.flow.dataflow import address_comes_of
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.math_functions.sizes import has_branches, is_tested
 
@@ -32,7 +25,11 @@ def find_loads_between_slow_paths(evidence: Evidence) -> dict[Site, float]:
     for groups in _runs_of_groups(evidence):
         loads = [load for group in groups for load in group]
         waits = [sum(evidence.charged[load]["long_scoreboard"] for load in group) for group in groups]
-        if len(groups) > 1 and any(waits) and not any(_comes_of(evidence, load, loads) for load in loads):
+        if (
+            len(groups) > 1
+            and any(waits)
+            and not any(address_comes_of(evidence, load, loads) for load in loads)
+        ):
             found |= dict.fromkeys(loads, 1 - max(waits) / sum(waits))
     return found
 
@@ -55,34 +52,20 @@ def _runs_of_groups(evidence: Evidence) -> Iterator[list[list[Site]]]:
 
 def _find_branches(evidence: Evidence) -> Set[Site]:
     """Returns the branches around slow paths, on lines that evaluate a function which has one, and the calls and ways back of those that data takes."""
-    lines = _lines_with(evidence, _has_slow_path)
-    with_many = _lines_with(evidence, has_branches)  # those of sines and powers compare in many ways
+    lines = {
+        _line_of(site)
+        for site in evidence.sites
+        if site.instruction.place and _has_slow_path(site.instruction)
+    }
     return {
         site
         for site in evidence.of("control")
-        if site.instruction.name in ("BRA", "CALL")
-        and _line_of(site) in lines
-        and (_line_of(site) in with_many or not _is_of_author(evidence, site))
+        if site.instruction.name in ("BRA", "CALL") and _line_of(site) in lines
     }
-
-
-def _lines_with(evidence: Evidence, has: Callable[[Instruction], bool]) -> Set[tuple[int, object]]:
-    return {_line_of(site) for site in evidence.sites if site.instruction.place and has(site.instruction)}
 
 
 def _line_of(site: Site) -> tuple[int, object]:
     return site.function, site.instruction.place
-
-
-def _is_of_author(evidence: Evidence, branch: Site) -> bool:
-    """Returns whether something else decides on a branch than the test of a division, reciprocal or root, as in `if (sqrtf(x) > y)`."""
-    if not predicates_read(branch):
-        return False
-    deciding = reach(
-        choosers_of(evidence, branch),
-        lambda one: sources_of(evidence, one) if one.kind == "integer" else (),
-    )
-    return not any(one.instruction.name == "FCHK" or is_tested(one.instruction) for one in deciding)
 
 
 def _has_slow_path(one: Instruction) -> bool:
@@ -91,9 +74,3 @@ def _has_slow_path(one: Instruction) -> bool:
 
 def _ends_run(site: Site) -> bool:
     return site.instruction.name in _BRANCHES or site.kind in ("barrier", "global store", "atomic")
-
-
-def _comes_of(evidence: Evidence, load: Site, loads: list[Site]) -> bool:
-    """Returns whether a load's address comes of one of these loads, for which it waits anyway."""
-    makers = sources_of(evidence, load, address_registers(load.instruction))
-    return not all_makers(evidence, makers).isdisjoint(loads)

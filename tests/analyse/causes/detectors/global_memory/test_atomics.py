@@ -79,16 +79,6 @@ def test_atomics_of_both_memories_that_keep_a_unit_busy_are_of_neither():
     assert candidate.sentence == "Atomics keep L2 busy for 90 % of the time."
 
 
-@pytest.mark.parametrize(("channel", "stays"), [("R6", True), ("R5", False)])
-def test_a_thread_adds_up_over_its_loop_only_where_the_innermost_one_stays_at_one_place(channel, stays):
-    """The outer loop comes back to the places of all turns of the inner one, of which each has a place of its own."""
-    inner = [f"IMAD R10, {channel}, R27, RZ", "IMAD.WIDE R2, R10, 0x4, R20", REDUCTION, "IADD3 R5, R5, 0x1, RZ", "@P0 BRA 0x20"]  # fmt: skip
-    outer = ["MOV R5, RZ", *((line, 6400.0) for line in inner), ("@P1 BRA 0x10", 800.0), "EXIT"]
-    facts = {4: {"sectors": 6400.0, "waits": {"lg_throttle": 50}}}
-    (candidate,) = atomics.detect_atomics(evidence_of("MOV R9, RZ", *outer, facts=facts))
-    assert ("over its loop" in candidate.advice) == stays
-
-
 @pytest.mark.parametrize(
     ("update", "reader", "in_order"),
     [
@@ -399,25 +389,6 @@ def test_a_float_that_a_loop_swaps_in_is_no_integer(made, said):
 
 
 @pytest.mark.parametrize(
-    ("place", "update", "over_the_loop"),
-    [
-        ("MOV R8, 0x400", UPDATE, True),  # a place for the whole block
-        ("IADD3 R8, R8, 0x4, RZ", UPDATE, False),  # another one in each turn
-        ("LDG.E R8, [R12.64]", UPDATE, False),  # that of a loaded index
-        (None, UPDATE, False),  # nothing but the loop that retries
-        ("MOV R8, 0x400", ("ATOMS.ADD RZ, [R8], R4",), True),
-        (None, ("ATOMS.ADD RZ, [R8], R4",), False),
-    ],
-)
-def test_a_thread_adds_up_over_a_loop_that_updates_one_place(place, update, over_the_loop):
-    """The update begins at 0x10, where the loop that retries it begins."""
-    around = ["IADD3 R7, R7, -0x1, RZ", "ISETP.NE.AND P1, PT, R7, RZ, PT", "@P1 BRA 0x0"] if place else []
-    lines = [(line, 400.0) for line in (place or "NOP", *update, *around)]
-    (candidate,) = atomics.detect_atomics(evidence_of(*lines, "EXIT"))
-    assert ("in a register over its loop" in candidate.advice) == over_the_loop
-
-
-@pytest.mark.parametrize(
     ("update", "step", "acting", "once"),
     [
         ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "NOP", 1.0, True),
@@ -518,8 +489,8 @@ def test_the_updates_that_cost_most_decide_what_is_advised(blamed, said):
 @pytest.mark.parametrize(
     ("sectors", "said"),
     [
-        (100.0, "Let each thread add up in a register"),  # 8 words for 32 lanes
-        (300.0, "Let each thread add up in a register"),
+        (100.0, "Add up inside the warp first"),  # 8 words for 32 lanes
+        (300.0, "Add up inside the warp first"),
         (400.0, "The lanes of a warp update places of their own"),
         (3_200.0, "The lanes of a warp update places of their own"),
     ],

@@ -50,20 +50,6 @@ def test_loads_of_unrolled_turns_that_are_issued_together_wait_as_long_as_the_sl
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(saved)
 
 
-@pytest.mark.parametrize(("line", "saved"), [(1, 3 / 8), (None, 3 / 4)])
-def test_a_loop_that_takes_the_turns_left_of_an_unrolled_one_stays_as_it_is(line, saved):
-    """One loop of a line becomes two, of which the compiler unrolls the second; a loop of another line may be unrolled itself."""
-    on = "IADD3 R2, R2, 0x4, RZ"
-    single = (*TURN, on, "@P0 BRA 0x10")
-    two = (*TURN, "LDG.E R6, [R2.64+0x4]", *TURN[1:], on, "@P1 BRA 0x60")
-    waits = {2: 40, 7: 20, 10: 20}  # where the sums need what is loaded
-    (candidate,) = find_stores(
-        "MOV R4, RZ", *((one, 800.0) for one in (*single, *two)), line=line,
-        facts={place: {"waits": {"long_scoreboard": wait}} for place, wait in waits.items()},
-    )  # fmt: skip
-    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(saved)
-
-
 @pytest.mark.parametrize(("stored", "saved"), [("[R8.64]", 7 / 8), ("[R10.64]", 7 / 16)])
 def test_a_value_that_a_loop_keeps_in_memory_is_neither_loaded_nor_stored_in_a_register(stored, saved):
     """Half of the accesses are loads and half are stores, of which the last remains."""

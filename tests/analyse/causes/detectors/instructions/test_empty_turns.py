@@ -56,10 +56,3 @@ def test_turns_count_where_they_may_find_work_or_do_some(changed):
 
 def test_values_may_move_on_for_a_turn_before_they_rest():
     assert spared(moves=("MOV R7, R5", "MOV R4, R7"))
-
-
-@pytest.mark.parametrize(
-    ("reader", "is_so"), [("STG.E [R10.64], R4", True), ("IADD3 R6, R6, UR7, RZ", False)]
-)
-def test_turns_are_needed_where_their_count_is_read(reader, is_so):
-    assert bool(spared(behind=reader)) == is_so

@@ -109,7 +109,6 @@ def test_a_factor_may_be_a_constant_or_of_double_precision():
         {"multiply": "FFMA R3, R3, R2, R8"},  # more than a power
         {"begin": "@P2 MOV R3, 0x3f800000"},  # sometimes it goes on
         {"begin": "MOV R9, 0x3f800000"},  # it goes on
-        {"each": 1.9},
     ],
 )
 def test_a_loop_that_does_more_than_take_a_power_anew_is_left(changed):

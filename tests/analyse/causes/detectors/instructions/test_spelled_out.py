@@ -106,31 +106,3 @@ def test_the_unit_that_counts_bits_takes_two_cycles_for_each_word(cycles, saved)
         facts={3: {"waits": {"math_pipe_throttle": 100}}},
     )  # fmt: skip
     assert candidate.saves == pytest.approx(saved, abs=0.06)
-
-
-def masked(bits, first=0, shifts=lambda bit: 32 - bit):
-    """As compilers write `if (v & 1 << bit) count++` for so many bits of R3: each is shifted as it is added to the sum in R7."""
-    lines = ["LOP3.LUT R7, R3, 0x1, RZ, 0xc0, !PT"] if first == 0 else []
-    for bit in range(max(1, first), first + bits):
-        lines += [
-            f"LOP3.LUT R6, R3, {1 << bit:#x}, RZ, 0xc0, !PT",
-            f"LEA.HI R7, R6, R7, RZ, {shifts(bit):#x}",
-        ]
-    return lines
-
-
-@pytest.mark.parametrize(("bits", "found"), [(7, 0), (8, 1), (31, 1)])
-def test_bits_that_are_masked_where_they_are_count_as_those_that_are_shifted_first(bits, found):
-    assert len(find(LOAD, XOR, *masked(bits), STORE)) == found
-
-
-def test_bits_that_are_added_as_the_numbers_that_they_stand_for_are_not_counted():
-    """So a table is indexed by some bits of a key, or the bits of two numbers are interleaved."""
-    assert find(LOAD, XOR, *masked(16, first=1, shifts=lambda bit: 1), STORE) == []
-
-
-def test_the_highest_bit_of_a_byte_needs_no_mask():
-    """A sum shifts it by seven as it adds it."""
-    assert len(find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R3, R7, RZ, 0x19", STORE)) == 1
-    assert find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R3, R7, RZ, 0x18", STORE) == []
-    assert find(LOAD, XOR, *by_shifts(7), "LEA.HI R7, R9, R7, RZ, 0x19", STORE) == []

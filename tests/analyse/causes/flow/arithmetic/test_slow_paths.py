@@ -57,7 +57,6 @@ def test_functions_are_said_to_keep_loads_apart_where_warps_wait_longer_for_thes
         {"first": "ATOMG.E.ADD.STRONG.GPU PT, R0, [R10.64], R5"},
         {"first": "BAR.SYNC.DEFER_BLOCKING 0x0"},
         {"first": OF_IF},  # of an `if` in the source
-        {"function": (*ROOT, "FSETP.GT.AND P2, PT, R7, R12, PT", OF_IF)},  # of one on the line of the root
         {"load": "LDG.E R4, [R4.64+{0:#x}]"},  # at the place that the value before names
         {"function": ("MUFU.RSQ R6, R4", "FADD R9, R9, R6")},  # which has no slow path
     ],
