@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING
@@ -22,6 +21,9 @@ _NEARLY_AS_MUCH = 0.8
 # such as powers with whole exponents, fewer functions are the change to begin with: it costs no digit.
 _FUNCTIONS, _OF_DOUBLES = "special-functions", "fp64-arithmetic"
 _MOST_PCT = 50.0
+# Several elements in a thread are several loads under way, and wider accesses where they lie side by side. Where that is nearly all that they
+# save, it is what to say: it names the accesses, and preparing once for all elements adds little.
+_SEVERAL_ELEMENTS, _THEIR_FORMS = "too-little-work-a-thread", ("narrow-accesses", "loads-not-overlapped")
 
 
 def in_order(causes: Iterable[Cause]) -> list[Cause]:
@@ -39,22 +41,23 @@ def in_order(causes: Iterable[Cause]) -> list[Cause]:
             -_weighed(one),
         ),
     )
-    for place, (larger, less) in enumerate(pairwise(ranked)):
+    for place in range(len(ranked) - 1):
+        larger, less = ranked[place : place + 2]
         if is_first_step(less, larger):
             ranked[place : place + 2] = less, larger
     return ranked
 
 
 def is_first_step(one: Cause, other: Cause) -> bool:
-    """Returns whether one cause is to be removed before another of the same loads or of the same doubles, although it saves less."""
+    """Returns whether one cause is to be removed before another of the same loads, doubles or elements, although it saves no more."""
     both = one.cause, other.cause
     if both == (_FUNCTIONS, _OF_DOUBLES):
         return other.evidence.get("in_functions_pct", 0.0) > _MOST_PCT
-    return (
-        both == (_ITS_FIRST_STEP, _STAGING)
-        and _NEARLY_AS_MUCH * other.saves_pct.expected <= one.saves_pct.expected < other.saves_pct.expected
-        and not _lines_of(one).isdisjoint(_lines_of(other))
-    )
+    if not _NEARLY_AS_MUCH * other.saves_pct.expected <= one.saves_pct.expected <= other.saves_pct.expected:
+        return False
+    if other.cause == _SEVERAL_ELEMENTS:
+        return one.cause in _THEIR_FORMS
+    return both == (_ITS_FIRST_STEP, _STAGING) and not _lines_of(one).isdisjoint(_lines_of(other))
 
 
 def _lines_of(cause: Cause) -> set[tuple[str | None, int]]:
