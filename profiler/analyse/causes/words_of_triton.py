@@ -48,7 +48,7 @@ IN_TRITON = {
     "uneven-last-wave": "Choose the BLOCK sizes so that the rounds are full, or launch one full round of programs that loop over all tiles.",
     "load-imbalance": "Share the work out evenly: let programs take tiles in turn, longest first, or from a counter (`tl.atomic_add`).",
     "too-little-work-a-thread": "Let each program do more: several rows at once, a loop over blocks, or a larger BLOCK (unless it holds a whole row), so that "
-    "offsets and parameters are prepared once.",
+    "their loads are under way together, and offsets and parameters are prepared once.",
     "block-too-small": "Use 4 to 8 `num_warps`, with a BLOCK that gives each thread 16 bytes.",
     "registers-limit-occupancy": "Give each thread fewer elements (a smaller BLOCK, or more `num_warps`), or limit registers (`maxnreg`).",
     "shared-memory-limits-occupancy": "Use fewer `num_stages`, a smaller BLOCK_K or a narrower type, or more `num_warps` for the same tile.",

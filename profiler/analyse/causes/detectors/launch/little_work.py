@@ -51,7 +51,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         said = f"A warp executes {each:,.0f} instructions and ends; {whole_percent(same)} % of them are the same in every block"
         said += f" along {axis}." if axis else "."
         if waiting := evidence.time_of(once, *_LATENCIES):
-            said += f" It waits for results for {whole_percent(100 * waiting)} % of its time, which several elements could share."
+            said += f" Warps wait for results for {whole_percent(100 * waiting)} % of their time, which several elements in a thread would share."
         how = f"along {axis}, in a loop" if axis else "(four elements at once, or a grid-stride loop)"
         yield Candidate(
             "too-little-work-a-thread",

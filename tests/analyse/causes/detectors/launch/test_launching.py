@@ -83,7 +83,7 @@ def test_a_thread_waits_once_for_several_elements(waves, shared):
     lines = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", "FADD R8, R8, R9", "EXIT")
     (candidate,) = little_work.detect_little_work(evidence_of(*lines, facts=facts, figures={"waves": waves}))
     assert candidate.effect.waits == pytest.approx({"long_scoreboard": shared, "drain": 0.0})
-    assert "waits for results for 60 % of its time" in candidate.sentence
+    assert "wait for results for 60 % of their time" in candidate.sentence
 
 
 def test_the_turns_of_a_loop_are_what_its_loads_are_taken_ahead_in():
@@ -91,4 +91,4 @@ def test_the_turns_of_a_loop_are_what_its_loads_are_taken_ahead_in():
     lines = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", "FADD R8, R8, R9", "@P0 BRA 0x10", "EXIT")
     (candidate,) = little_work.detect_little_work(evidence_of(*lines, facts=facts, figures={"waves": 100.0}))
     assert not candidate.effect.waits["long_scoreboard"]
-    assert "waits for results" not in candidate.sentence
+    assert "wait for results" not in candidate.sentence
