@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING
@@ -24,6 +23,9 @@ _NEARLY_AS_MUCH = 0.8
 _FUNCTIONS, _OF_DOUBLES = "special-functions", "fp64-arithmetic"
 _MOST_PCT = 50.0
 _HALF_AS_MUCH = 0.5
+# Several elements in a thread are several loads under way, and wider accesses where they lie side by side. Where that is nearly all that they
+# save, it is what to say: it names the accesses, and preparing once for all elements adds little.
+_SEVERAL_ELEMENTS, _THEIR_FORMS = "too-little-work-a-thread", ("narrow-accesses", "loads-not-overlapped")
 
 
 def in_order(causes: Iterable[Cause]) -> list[Cause]:
@@ -41,27 +43,28 @@ def in_order(causes: Iterable[Cause]) -> list[Cause]:
             -_weighed(one),
         ),
     )
-    for place, (larger, less) in enumerate(pairwise(ranked)):
+    for place in range(len(ranked) - 1):
+        larger, less = ranked[place : place + 2]
         if is_first_step(less, larger):
             ranked[place : place + 2] = less, larger
     return ranked
 
 
 def is_first_step(one: Cause, other: Cause) -> bool:
-    """Returns whether one cause is to be removed before another of the same loads or of the same doubles, although it saves less."""
+    """Returns whether one cause is to be removed before another of the same loads, doubles or elements, although it saves no more."""
     saves, most = one.saves_pct.expected, other.saves_pct.expected
-    if saves >= most:
+    if saves > most:
         return False
     both = one.cause, other.cause
     if both == (_FUNCTIONS, _OF_DOUBLES):
         means_doubles = not other.evidence.get("float_conversions_pct")
         of_functions = other.evidence.get("in_functions_pct", 0.0)
         return means_doubles and of_functions > _MOST_PCT and saves >= _HALF_AS_MUCH * most
-    return (
-        both == (_ITS_FIRST_STEP, _STAGING)
-        and saves >= _NEARLY_AS_MUCH * most
-        and not _lines_of(one).isdisjoint(_lines_of(other))
-    )
+    if saves < _NEARLY_AS_MUCH * most:
+        return False
+    if other.cause == _SEVERAL_ELEMENTS:
+        return one.cause in _THEIR_FORMS
+    return both == (_ITS_FIRST_STEP, _STAGING) and not _lines_of(one).isdisjoint(_lines_of(other))
 
 
 def is_general(cause: Cause) -> bool:

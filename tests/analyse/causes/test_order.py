@@ -97,6 +97,23 @@ def test_fewer_functions_come_before_single_precision_if_they_make_most_of_the_d
     assert (said in str(cause_blocks(causes, []))) == (is_first and saves < 80)
 
 
+@pytest.mark.parametrize("form", ["narrow-accesses", "loads-not-overlapped"])
+@pytest.mark.parametrize(("saves", "is_first"), [(40.0, True), (39.9, False), (50.0, True)])
+def test_the_accesses_come_before_several_elements_in_a_thread_if_they_save_nearly_as_much(
+    form, saves, is_first
+):
+    causes = in_order([cause("too-little-work-a-thread", 50.0), cause(form, saves)])
+    assert (names(causes)[0] == form) == is_first
+    said = f"{form} comes before too-little-work-a-thread, which saves more"
+    assert (said in str(cause_blocks(causes, []))) == (is_first and saves < 50)
+
+
+def test_both_forms_of_several_elements_come_before_them():
+    forms = [cause("loads-not-overlapped", 49.0), cause("narrow-accesses", 48.0)]
+    several = cause("too-little-work-a-thread", 50.0)
+    assert in_order([several, *forms]) == [*forms, several]
+
+
 def test_what_saves_more_than_loads_that_lie_apart_stays_before_them():
     both = [loads("redundant-global-loads", 50.0, 7), loads("uncoalesced-loads", 40.0, 7)]
     assert names(in_order([*both, cause("bank-conflicts", 45.0)])) == [

@@ -265,14 +265,15 @@ class Evidence:
     def _of_meeting_lanes(self) -> dict[Site, float]:
         """Returns by atomic the sectors that it requests beyond those that it touches: lanes that update one address come to L2 one by one.
 
-        Nothing else requests more of L2 than all accesses touch.
+        Nothing else requests more of L2 than all accesses touch, but for what L1 holds.
         """
         more = {
             site: site.lane_executions - site.sectors
             for site in self.of("atomic")
             if site.sectors and site.bytes_of_lanes > SECTOR_BYTES * site.sectors
         }
-        beyond = max(0.0, self.figures.get("l2_sectors", 0.0) - self.sectors)
+        held = self.figures.get("l1_hit_pct", 0.0) / 100 * self._loaded
+        beyond = max(0.0, self.figures.get("l2_sectors", 0.0) - (self.sectors - held))
         part = min(1.0, beyond / sum(more.values())) if more else 0.0
         return {site: part * sectors for site, sectors in more.items()}
 
@@ -283,11 +284,15 @@ class Evidence:
     @cached_property
     def missing_l1(self) -> float:
         """Returns the part of the loaded sectors that L1 requests from L2, where it got all that is stored."""
-        loaded = sum(site.sectors or 0.0 for site in self.sites if site.kind in _LOOKED_UP)
         arrived = self.figures.get("l2_sectors")
-        if not loaded or arrived is None:
+        if not self._loaded or arrived is None:
             return 1.0
-        return min(1.0, max(0.0, arrived - (self.sectors - loaded)) / loaded)
+        others = self.sectors - self._loaded + sum(self._of_meeting_lanes.values())
+        return min(1.0, max(0.0, arrived - others) / self._loaded)
+
+    @cached_property
+    def _loaded(self) -> float:
+        return sum(site.sectors or 0.0 for site in self.sites if site.kind in _LOOKED_UP)
 
     @cached_property
     def sectors(self) -> float:

@@ -170,7 +170,8 @@ def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
     def computed(sites: Iterable[Site]) -> list[Site]:
         return [one for one in sites if one.kind not in ACCESSES]
 
-    text = site.instruction.text.rpartition("[")[2]  # without the descriptor
+    # Without the descriptor before it, and what is stored behind it.
+    text = site.instruction.text.rpartition("[")[2].partition("]")[0]
     address = {*REGISTER.findall(text), *_upper_halves(text)}
     makers = reach(
         computed(sources_of(evidence, site, address)), lambda one: computed(sources_of(evidence, one))

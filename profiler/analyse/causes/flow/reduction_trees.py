@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
@@ -37,11 +38,15 @@ _CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
 
 @dataclass(frozen=True)
 class Tree:
-    """`parts` say of each instruction of a tree which part goes if the block makes one tree of its values, after the loop."""
+    """`parts` say of each instruction of a tree which part goes if the block makes one tree of its values, after the loop.
+
+    Where the machine code of a turn makes several `exchanges`, each stands for one of the `turns`.
+    """
 
     loop: Loop
     turns: float
     parts: Mapping[Site, float]
+    exchanges: int = 1
 
 
 @kept
@@ -56,20 +61,34 @@ def find_sums_for_all(evidence: Evidence) -> list[Tree]:
     """Returns the loops in each turn of which warps add up by shuffles, and leave their sums in shared memory, of which all threads load what these make.
 
     No turn starts from the sum of the one before: so a block can take several turns at once, whose sums it exchanges between the same barriers.
-    Eight are assumed.
+    Eight are assumed. Where the compiler has unrolled the loop, each exchange in it stands for a turn.
     """
     meeting, trees = _own_barriers(evidence), {tree.loop for tree in find_trees(evidence)}
     found = []
     for loop, barrier in meeting.items():
-        turns = evidence.turns(barrier, loop)
-        if loop in trees or turns < TURNS_WORTH_IT:
+        if loop in trees:
             continue
-        if exchanging := _exchanging_sums(evidence, loop, meeting):
+        exchanging = _exchanging_sums(evidence, loop, meeting)
+        exchanges = _count_exchanges(evidence, loop, exchanging)
+        turns = exchanges * evidence.turns(barrier, loop)
+        if turns >= TURNS_WORTH_IT:
             spared = 1 - 1 / min(turns, ASSUMED_TURNS)
-            found.append(
-                Tree(loop, turns, {site: spared for site in evidence.inside(loop) if site in exchanging})
-            )
+            parts = {site: spared for site in evidence.inside(loop) if site in exchanging}
+            found.append(Tree(loop, turns, parts, exchanges))
     return found
+
+
+def _count_exchanges(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> int:
+    """Returns how often in a turn warps leave their own sums and then meet."""
+    inside = evidence.inside(loop)
+    of_others = made_of(inside, {site for site in exchanging if site.kind == "shared load"})
+    own = {
+        site
+        for site in exchanging
+        if site.stores_in_shared and of_others.isdisjoint(sources_of(evidence, site))
+    }
+    meeting = [site for site in inside if site in own or (site in exchanging and site.kind == "barrier")]
+    return sum(before in own and site not in own for before, site in pairwise(meeting))
 
 
 @kept

@@ -36,6 +36,8 @@ _FIRST_STEP = "{} comes before {}, which saves more: {}."
 _WHY_FIRST = {
     "uncoalesced-loads": "a block has to load side by side what it keeps",
     "special-functions": "functions make most of the doubles, and fewer of them cost no digits",
+    "narrow-accesses": "wider accesses are the simplest way to take several elements",
+    "loads-not-overlapped": "it is most of what several elements in a thread save",
 }
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
@@ -194,7 +196,7 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
     said = [
         _FIRST_STEP.format(one.cause, other.cause, _WHY_FIRST[one.cause])
         for one, other in pairwise(causes)
-        if is_first_step(one, other)
+        if is_first_step(one, other) and round(one.saves_pct.expected) < round(other.saves_pct.expected)
     ]
     if later:
         said.append(_ORDER.format(listed(later), "is listed" if len(later) == 1 else "are listed"))

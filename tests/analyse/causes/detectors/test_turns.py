@@ -4,6 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.turns import known_turns, named_turns
+from profiler.analyse.causes.flow.reduction_trees import Tree
 
 STORE, MEET, RESULT, LOAD = "STS [R4], R5", "BAR.SYNC 0x0", "STG.E [R2], R6", "LDG.E R5, [R2]"
 
@@ -23,4 +24,11 @@ STORE, MEET, RESULT, LOAD = "STS [R4], R5", "BAR.SYNC 0x0", "STG.E [R2], R6", "L
 def test_turns_are_named_where_something_that_is_not_copied_stands_once_in_the_loop(turn, source, said):
     evidence = evidence_of("NOP", *turn, "@P0 BRA 0x10", "EXIT", **source)
     (loop,) = evidence.loops[0]
-    assert named_turns([known_turns(evidence, loop, 31.0)]) == said
+    assert named_turns([known_turns(evidence, Tree(loop, 31.0, {}))]) == said
+
+
+def test_several_exchanges_in_a_loop_may_be_those_of_one_turn():
+    evidence = evidence_of("NOP", RESULT, "@P0 BRA 0x10", "EXIT", line=1)
+    (loop,) = evidence.loops[0]
+    said = [named_turns([known_turns(evidence, Tree(loop, 62.0, {}, exchanges))]) for exchanges in (1, 2)]
+    assert said == ["each of 62 turns of a loop", "each turn of a loop"]

@@ -172,6 +172,12 @@ def test_both_halves_of_an_address_may_take_a_pointer_each_its_half():
     assert find_pointers(evidence, evidence.sites[-1]) == {"c[0x0][0x210]"}
 
 
+def test_what_is_stored_is_no_part_of_the_address():
+    stored = ("LDC.64 R4, c[0x0][0x210]", "LDC.64 R8, c[0x0][0x218]", "STG.E.64 desc[UR6][R4.64], R8")
+    evidence = evidence_of(*stored)
+    assert find_pointers(evidence, evidence.sites[-1]) == {"c[0x0][0x210]"}
+
+
 @pytest.mark.parametrize(
     ("end", "sources"),
     [

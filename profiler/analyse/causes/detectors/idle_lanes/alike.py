@@ -101,7 +101,7 @@ def detect_picked(evidence: Evidence) -> Iterable[Candidate]:
     parts = {
         site: 1 - 1 / min(tree.turns, threads) for tree in picking for site in evidence.inside(tree.loop)
     }
-    turns = [known_turns(evidence, tree.loop, tree.turns) for tree in picking]
+    turns = [known_turns(evidence, tree) for tree in picking]
     yield Candidate(
         "idle-lanes",
         f"In {named_turns(turns)}, the threads of a block exchange values only to find what one of them holds for the number of the "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, Candidate
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -14,9 +14,12 @@ from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.text import whole_percent
 
+# What a warp waits for results. A thread waits once for those of several elements, whose blocks need nothing of each other.
+_LATENCIES = ("long_scoreboard", "short_scoreboard", "wait")
+
 
 def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
-    """Names threads that spend much on preparation: on what every block repeats, and on starting blocks again and again.
+    """Names threads that spend much on preparation: on what every block repeats, on starting blocks again and again, and on waiting for few elements.
 
     A thread of a grid of several dimensions goes on along one of them: what does not depend on that index is done once, whatever it
     depends on besides.
@@ -27,6 +30,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     each = evidence.executed / evidence.shape.warps
     # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
+    once = [site for site in evidence.sites if evidence.innermost_loop(site) is None]
     in_shared = {site for site in evidence.sites if site.stores_in_shared}
     for index, blocks in _ways_on(evidence.shape).items():
         axis = index.removeprefix(OF_BLOCK).removeprefix(".").lower()
@@ -41,17 +45,23 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         # Blocks can do more each until the GPU is filled twice only.
         left = left_of_blocks(evidence, 1 / blocks)
         fewer = evidence.without(dict.fromkeys(alike, 1 - left))
+        overlapped = evidence.waiting_for(dict.fromkeys(once, min(FOUR_CHAINS, 1 - left)), *_LATENCIES)
+        waits = {reason: max(part, overlapped.get(reason, 0.0)) for reason, part in fewer.waits.items()}
         same = 100 * evidence.share_executed(alike)
         said = f"A warp executes {each:,.0f} instructions and ends; {whole_percent(same)} % of them are the same in every block"
         said += f" along {axis}." if axis else "."
-        how = f"along {axis}, in a loop" if axis else "(a grid-stride loop, or four elements at once)"
+        if waiting := evidence.time_of(once, *_LATENCIES):
+            said += f" Warps wait for results for {whole_percent(100 * waiting)} % of their time, which several elements in a thread would share."
+        how = f"along {axis}, in a loop" if axis else "(four elements at once, or a grid-stride loop)"
         yield Candidate(
             "too-little-work-a-thread",
             said,
             f"Let each thread take several elements {how}, and prepare once for all of them.",
-            Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, fewer.waits),
+            Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, waits),
             {site: site.executed + evidence.charged[site].total for site in alike},
-            {"instructions_per_warp": each, "same_in_every_block_pct": same},
+            {"instructions_per_warp": each, "same_in_every_block_pct": same}
+            | ({"waiting_for_results_pct": 100 * waiting} if waiting else {}),
+            includes="loads-not-overlapped",
         )
 
 

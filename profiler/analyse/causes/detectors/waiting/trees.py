@@ -52,7 +52,7 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
     for tree in trees:
         parts |= {site: max(part, parts.get(site, 0.0)) for site, part in tree.parts.items()}
     waiting = evidence.time_of(parts, "barrier")
-    turns = [known_turns(evidence, tree.loop, tree.turns) for tree in trees]
+    turns = [known_turns(evidence, tree) for tree in trees]
     yield Candidate(
         "barriers",
         f"In {named_turns(turns)}, a block makes one value of what its threads hold, step by step through shared memory "
@@ -82,7 +82,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     exchange = evidence.without(parts)
     going = {site: part for site, part in inside.items() if site.kind != "global load" or site in loads}
     at_once = replace(exchange, waits={**exchange.waits, **evidence.waiting_for(going, *_ONE_AFTER_ANOTHER)})
-    turns = [known_turns(evidence, one.loop, one.turns) for one in sums]
+    turns = [known_turns(evidence, one) for one in sums]
     figures = {**as_figure(most_turns(turns)), TURNS_AT_ONCE: float(ASSUMED_TURNS)}
     waiting, exchanging = evidence.time_of(loads, "long_scoreboard"), evidence.time_of(parts)
     is_for_loads = waiting > exchanging

@@ -320,25 +320,25 @@ ONE_PLACE, ITS_LANES = "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R5", 
 
 
 @pytest.mark.parametrize(
-    ("sectors", "arrived", "part"),
+    ("sectors", "arrived", "held", "part"),
     [
         # 100 requests of a sector each, and loads of 400 sectors: L2 serves the lanes of each request one by one.
-        (100.0, 3_600.0, 3_200 / 3_600),
-        (100.0, 2_000.0, 1_600 / 2_000),  # as far as more arrives than is touched
-        (100.0, 9_000.0, 3_200 / 3_600),  # a request has no more lanes
-        (100.0, 500.0, 100 / 500),
+        (100.0, 3_600.0, 0.0, 3_200 / 3_600),
+        (100.0, 2_000.0, 0.0, 1_600 / 2_000),  # as far as more arrives than is touched
+        (100.0, 2_000.0, 50.0, 1_800 / 2_000),  # and than is left of that behind L1
+        (100.0, 9_000.0, 0.0, 3_200 / 3_600),  # a request has no more lanes
+        (100.0, 500.0, 0.0, 100 / 500),
         # Neighbours update words of their own, 32 of them in four sectors: whatever else arrives is not theirs.
-        (400.0, 3_600.0, 400 / 800),
+        (400.0, 3_600.0, 0.0, 400 / 800),
     ],
 )
-def test_lanes_that_update_one_address_come_to_l2_one_by_one(sectors, arrived, part):
+def test_lanes_that_update_one_address_come_to_l2_one_by_one(sectors, arrived, held, part):
     facts = {
         0: {"sectors": 400.0, "ideal_sectors": 400.0},
         1: {"sectors": sectors, "ideal_sectors": sectors, "acting": ITS_LANES, "lanes": ITS_LANES},
     }
-    evidence = evidence_of(
-        "LDG.E R5, [R8.64]", ONE_PLACE, "EXIT", facts=facts, figures={"l2_sectors": arrived}
-    )
+    figures = {"l2_sectors": arrived, "l1_hit_pct": held}
+    evidence = evidence_of("LDG.E R5, [R8.64]", ONE_PLACE, "EXIT", facts=facts, figures=figures)
     assert evidence.part_of_l2({evidence.sites[1]: 1.0}) == pytest.approx(part)
 
 

@@ -74,3 +74,21 @@ def test_a_thread_goes_on_as_far_as_the_row_goes():
     evidence = evidence_of(*ROW, *COLUMN, grid=(4, 1000, 1), figures={"waves": 1e9})
     launched = [one.effect.resources["launch"] for one in little_work.detect_little_work(evidence)]
     assert launched == pytest.approx([1 - 1 / 4000, 1 - 1 / 4, 1 - 1 / 1000])
+
+
+@pytest.mark.parametrize(("waves", "shared"), [(100.0, 3 / 4), (4.0, 1 / 2)])
+def test_a_thread_waits_once_for_several_elements(waves, shared):
+    """Four of them, or as many as leave two rounds of blocks."""
+    facts = {2: {"waits": {"long_scoreboard": 60}}, 3: {"waits": {"drain": 40}}}
+    lines = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", "FADD R8, R8, R9", "EXIT")
+    (candidate,) = little_work.detect_little_work(evidence_of(*lines, facts=facts, figures={"waves": waves}))
+    assert candidate.effect.waits == pytest.approx({"long_scoreboard": shared, "drain": 0.0})
+    assert "wait for results for 60 % of their time" in candidate.sentence
+
+
+def test_the_turns_of_a_loop_are_what_its_loads_are_taken_ahead_in():
+    facts = {2: {"waits": {"long_scoreboard": 60}}}
+    lines = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", "FADD R8, R8, R9", "@P0 BRA 0x10", "EXIT")
+    (candidate,) = little_work.detect_little_work(evidence_of(*lines, facts=facts, figures={"waves": 100.0}))
+    assert not candidate.effect.waits["long_scoreboard"]
+    assert "wait for results" not in candidate.sentence

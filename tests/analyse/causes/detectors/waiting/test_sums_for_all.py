@@ -40,6 +40,33 @@ def made(turns=64, waits=None, figures=None, grid=1, before="MOV R4, RZ", **chan
     return evidence_of(before, *executed, "EXIT", facts=facts, figures=figures, grid=grid, block=128)
 
 
+def unrolled(copies, turns, *, together=False):
+    """Returns a loop whose machine code holds several turns of the source, whose sums are exchanged together or one after the other."""
+    names = [name for name in TURN if name not in ("meet", "again", "end")]
+    before, after = (names[: names.index("sums")], names[names.index("sums") :])
+    one = [*before, "meet", *after, "again"]
+    body = [*before * copies, "meet", *after * copies, "again"] if together else one * copies
+    lines = [TURN[name] for name in [*body, "end"]]
+    facts = {place: {"acting": acting, "lanes": 32.0} for place, (_, acting) in enumerate(lines, 1)}
+    executed = [(line, 100.0 * turns) for line, _ in lines]
+    return evidence_of("MOV R4, RZ", *executed, "EXIT", facts=facts, block=128)
+
+
+@pytest.mark.parametrize(
+    ("copies", "turns", "together", "spared"),
+    [
+        (8, 1, False, 7 / 8),
+        (2, 2, False, 3 / 4),
+        (3, 1, False, None),  # too few
+        (2, 2, True, None),  # whose barriers several sums share already
+    ],
+)
+def test_each_exchange_in_an_unrolled_loop_stands_for_a_turn(copies, turns, together, spared):
+    candidates = list(detect_sums_for_all(unrolled(copies, turns, together=together)))
+    of_the_sums = [3 * one.effect.resources["fma"] for one in candidates]
+    assert of_the_sums == ([] if spared is None else [pytest.approx(spared, abs=0.03)])
+
+
 def found(**changed):
     return list(detect_sums_for_all(made(**changed)))
 
