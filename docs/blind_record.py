@@ -136,6 +136,30 @@ def sureness_table() -> str:
     )
 
 
+def reader_table() -> str:
+    """What a reader of the source lines and the counters says of the pairs of some tests, beside what `prof` said."""
+    pairs = {(pair["test"], pair["pair"]): pair for pair in read_pairs()}
+    read = [_as_read(pairs[row["test"], row["pair"]], row) for row in _read("blind_reader.csv")]
+    named = [pairs[pair["test"], pair["pair"]] for pair in read]
+    rows = []
+    for who, answers in (("the reader", read), ("`prof`, as it first diagnosed them", named)):
+        one = totals_of(answers)
+        rows.append(
+            (who, one.counted, _share(one.right_first, one.counted), _share(one.among_three, one.counted), f"{one.error:.1f}")
+        )  # fmt: skip
+    return table_text(
+        ("", "counted", "right first", "right among three", "mean error"), rows, right=range(1, 5)
+    )
+
+
+def _as_read(pair: Pair, said: Pair) -> Pair:
+    """Returns a pair with the answers of the reader in place of those of `prof`; a reader gives no bound."""
+    places = range(1, AMONG + 1)
+    rank = next((str(place) for place in places if said[f"named_{place}"] in pair["right"].split()), "")
+    expected = said[f"expects_{rank}"] if rank else ""
+    return {**pair, "rank": rank, "expected": expected, "at_most": "100", "line_is_right": ""}
+
+
 def _predicted(pairs: Sequence[Pair]) -> Callable[[Pair], float]:
     """Returns what tells how sure the answer to a pair is, in percent, by the record of all tests but its own."""
     records = {
