@@ -53,9 +53,8 @@ def test_a_ceiling_says_what_is_within_reach_with_its_unit_and_leaves_no_more_th
 ):
     (candidate,) = ceilings.detect_ceilings(evidence_of(LOAD, busy={resource: 0.95}, figures=figures))
     assert said in candidate.sentence
-    same = (
-        "to move as many bytes" if resource == "dram" else "the same work"
-    )  # the same results may need fewer
+    # The same results may need fewer bytes.
+    same = "to move as many bytes" if resource == "dram" else "the same work"
     assert candidate.sentence.endswith(f": {same} would still take 95 % of the time.")
     assert (candidate.saves, candidate.at_most) == (0.0, pytest.approx(0.05))
 
