@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import IN_A_REGISTER
 from profiler.analyse.causes.detectors.turns import TURNS_AT_ONCE
 from profiler.catalog.causes import GENERAL, LAST_WAVE
 
@@ -14,7 +15,7 @@ from profiler.catalog.causes import GENERAL, LAST_WAVE
 # every weight from 0.4 to 0.7 puts as many right causes first, within four.
 _WEIGHT_OF_GENERAL = 0.6
 # A block that stages what it uses again has to load it side by side first. Where that alone saves nearly as much, it is the change to begin
-# with: two estimates that differ by less than a fifth are the same within their error.
+# with: two estimates that differ by less than a fifth are the same within their error. What a register would hold is not staged.
 _STAGING, _ITS_FIRST_STEP = "redundant-global-loads", "uncoalesced-loads"
 _NEARLY_AS_MUCH = 0.8
 # A kernel that converts none of its doubles to or from floats means them, and without them, results lose digits. Where functions make most of
@@ -64,7 +65,8 @@ def is_first_step(one: Cause, other: Cause) -> bool:
         return False
     if other.cause == _SEVERAL_ELEMENTS:
         return one.cause in _THEIR_FORMS
-    return both == (_ITS_FIRST_STEP, _STAGING) and not _lines_of(one).isdisjoint(_lines_of(other))
+    is_staged = both == (_ITS_FIRST_STEP, _STAGING) and IN_A_REGISTER not in other.evidence
+    return is_staged and not _lines_of(one).isdisjoint(_lines_of(other))
 
 
 def is_general(cause: Cause) -> bool:

@@ -15,7 +15,7 @@ CEILINGS: tuple[CauseKind, ...] = (
         what="Device memory delivers nearly all that it can.",
         detected="Throughput of device memory within reach of what a plain copy reaches.",
         example="A float4 copy.",
-        remedy="Move fewer bytes: fuse with the kernels before and after, or use narrower types.",
+        remedy="Move fewer bytes: fuse with the kernels before and after, store nothing that its reader could compute or find elsewhere, or use narrower types.",
     ),
     _kind(
         name="at-l2-bandwidth",

@@ -10,6 +10,7 @@ from profiler.analyse.causes import find
 from profiler.analyse.causes.cause import Cause, CodePlace, Savings
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.ceilings import detect_ceilings
+from profiler.analyse.causes.detectors.global_memory.redundant_loads import IN_A_REGISTER
 from profiler.analyse.causes.order import in_order
 from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
@@ -112,6 +113,12 @@ def test_both_forms_of_several_elements_come_before_them():
     forms = [cause("loads-not-overlapped", 49.0), cause("narrow-accesses", 48.0)]
     several = cause("too-little-work-a-thread", 50.0)
     assert in_order([several, *forms]) == [*forms, several]
+
+
+def test_a_value_that_a_register_would_hold_needs_no_neighbours():
+    apart, again = loads("uncoalesced-loads", 49.0, 7), loads("redundant-global-loads", 50.0, 7)
+    again.evidence[IN_A_REGISTER] = 90.0
+    assert in_order([again, apart]) == [again, apart]
 
 
 def test_what_saves_more_than_loads_that_lie_apart_stays_before_them():

@@ -15,7 +15,7 @@ from profiler.text import number, unit_for_people, whole_percent
 # A scheduler issues one instruction a cycle, so that a pipe at 75 % leaves at most a quarter for everything else.
 _AT_PIPE = 0.75
 _CEILINGS = (
-    ("at-memory-bandwidth", "dram", AT_MEMORY, "Device memory", "Move fewer bytes: fuse with the kernels before and after, or use narrower types."),
+    ("at-memory-bandwidth", "dram", AT_MEMORY, "Device memory", "Move fewer bytes: fuse with the kernels before and after, store nothing that its reader could compute or find elsewhere, or use narrower types."),
     ("at-tensor-rate", "tensor", _AT_PIPE, "The tensor pipe", "Use a narrower type, or do less arithmetic."),
     ("at-fma-rate", "fma", _AT_PIPE, "The FMA pipe", "Do less arithmetic, or use tensor cores."),
     ("at-fma-rate", "fma_heavy", _AT_PIPE, "The half of the FMA pipe that multiplies integers", "Do less arithmetic with integers, or pack several narrow values into one word."),
@@ -103,7 +103,8 @@ def _say(
             f"{what} is {is_at} beside its other instructions: the same instructions would still take {still}, and {alone}.",
             figures,
         )
-    same = "to move as many bytes" if resource == "dram" and not evidence.sites else "the same work"
+    # Another kernel with the same results may move fewer bytes.
+    same = "to move as many bytes" if resource == "dram" else "the same work"
     return f"{what} is {is_at}: {same} would still take {still}.", figures
 
 

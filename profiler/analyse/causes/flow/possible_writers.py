@@ -58,6 +58,8 @@ def _before_each(evidence: Evidence, function: int) -> Sequence[Sequence[int]]:
     for place, site in enumerate(sites):
         one = site.instruction
         targets = [int(end, 16) for barrier, end in met if one.name == "BSYNC" and barrier == one.operands[0]]
+        if place + 1 < len(sites) and sites[place + 1].instruction.offset in targets:
+            targets = []  # others that meet in this register, one after the other, are none of this one's
         for target in (*targets, one.target):
             if target in places:
                 before[places[target]].append(place)

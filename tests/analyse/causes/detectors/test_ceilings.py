@@ -53,7 +53,9 @@ def test_a_ceiling_says_what_is_within_reach_with_its_unit_and_leaves_no_more_th
 ):
     (candidate,) = ceilings.detect_ceilings(evidence_of(LOAD, busy={resource: 0.95}, figures=figures))
     assert said in candidate.sentence
-    assert candidate.sentence.endswith("the same work would still take 95 % of the time.")
+    # The same results may need fewer bytes.
+    same = "to move as many bytes" if resource == "dram" else "the same work"
+    assert candidate.sentence.endswith(f": {same} would still take 95 % of the time.")
     assert (candidate.saves, candidate.at_most) == (0.0, pytest.approx(0.05))
 
 
@@ -89,7 +91,6 @@ def test_without_instructions_more_bytes_may_be_moved_than_are_used(resource, sa
     for lines, unseen in (((), said), ((LOAD,), False)):
         (candidate,) = ceilings.detect_ceilings(evidence_of(*lines, busy={resource: 0.95}))
         assert ("does not say whether all bytes that move are used" in candidate.advice) == unseen
-        assert (": to move as many bytes would still take 95 % of the time" in candidate.sentence) == unseen
 
 
 def test_without_instructions_lanes_that_lie_apart_may_be_what_fills_l2():

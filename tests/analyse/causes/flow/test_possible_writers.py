@@ -36,6 +36,29 @@ def test_what_reads_under_a_predicate_reads_what_was_written_under_it_until_it_c
 @pytest.mark.parametrize(
     "lines",
     [
+        # Two branches meet in one register, one after the other. The first does not lead to the end of the second.
+        (
+            "BSSY B0, 0x40",
+            "@P0 BRA 0x30",
+            FIRST,
+            "BSYNC B0",
+            SECOND,
+            "BSSY B0, 0x80",
+            "NOP",
+            "BSYNC B0",
+            READ,
+        ),
+        # Elsewhere, the code does not say which one ends.
+        (FIRST, "BSSY B0, 0x60", "@P0 BRA 0x50", SECOND, "BSYNC B0", "EXIT", READ),
+    ],
+)
+def test_branches_that_meet_go_on_at_their_end(lines):
+    assert written_before_read(*lines) == [SECOND]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
         ("MOV R8, R9", READ),  # from before the function
         (f"@P0 {FIRST}", READ),
         (FIRST, "CALL.REL.NOINC 0x40", READ),  # the function may write it

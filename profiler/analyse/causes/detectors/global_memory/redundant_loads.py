@@ -35,6 +35,8 @@ from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.analyse.causes.together import combine
 from profiler.text import whole_percent
 
+# The part of what lanes load that each of them would have in a register.
+IN_A_REGISTER = "loaded_again_pct"
 OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # "CUDA C++ Programming Guide", "Technical Specifications per Compute Capability": the constant memory of a kernel.
@@ -185,12 +187,15 @@ def _name_fixed(evidence: Evidence, fixed: Mapping[Site, float], tile: Candidate
             {site: site.sectors or site.executed for site in sums},
             in_triton="Keep the value in a variable while the loop runs, and store it once, after the loop.",
         )
+    repeated = {site: part * site.lane_executions for site, part in others.items()}
+    all_loads = sum(site.lane_executions for site in evidence.of("global load")) or 1.0
     return Candidate(
         "redundant-global-loads",
         "A load is repeated although its address did not change.",
         "Load the value once and keep it in a register; declare pointers `const … * __restrict__`, so that the compiler may.",
         of_others,
         {site: site.sectors or site.executed for site in others},
+        {IN_A_REGISTER: 100 * sum(repeated.values()) / all_loads},
         in_triton="Load the value once, before the loop if one repeats it, and keep it in a variable.",
     )
 

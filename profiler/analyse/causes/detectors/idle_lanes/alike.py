@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.global_memory.updated_places import is_swap
 from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -18,10 +19,11 @@ from profiler.analyse.causes.evidence.sites import (
     Site,
     executed_parts,
 )
-from profiler.analyse.causes.flow.dataflow import sources_of, written_by_any
+from profiler.analyse.causes.flow.dataflow import sources_of, uses_of, written_by_any
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.reduction_trees import find_picking
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.registers import register_of
@@ -49,9 +51,9 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
         if (loop := evidence.innermost_loop(inside[0])) is None:
             continue
         times = _times_stored(evidence, inside)
-        if _is_same_for_all(evidence, inside):
+        if alike := _find_same_for_all(evidence, inside):
             busy = min(threads, evidence.turns(inside[0], loop))
-            same |= dict.fromkeys(inside, 1 - 1 / busy if busy > 1 else 0.0)
+            same |= dict.fromkeys(alike, 1 - 1 / busy if busy > 1 else 0.0)
         elif times > 1:
             most = max(most, times)
             stored |= dict.fromkeys(inside, 1 - 1 / times)
@@ -116,8 +118,18 @@ def detect_picked(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
-    """Returns whether a loop stores in each turn or adds to a sum, and neither its values nor its way depend on the thread or on the turn before.
+def _find_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> Collection[Site]:
+    """Returns what all threads do alike in each turn of a loop: all of it, or all but what a branch passes by in some turns to store what the others found."""
+    if _is_same_for_all(evidence, inside, inside):
+        return inside
+    in_each = dict.fromkeys(site for site in inside if site.executed >= inside[0].executed)
+    passed = [site for site in inside if site not in in_each]
+    is_same = passed and _is_same_for_all(evidence, inside, in_each)
+    return in_each if is_same and all(_keeps_a_result(evidence, one, passed) for one in passed) else ()
+
+
+def _is_same_for_all(evidence: Evidence, inside: Sequence[Site], acting: Collection[Site]) -> bool:
+    """Returns whether a loop stores or adds to a sum, and neither the values of what is `acting` in it nor its way depend on the thread or on the turn before.
 
     Only which thread stores may depend on the thread. A turn whose data lies where the turn before says, as in a search or a
     list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum of which all threads make the
@@ -127,10 +139,10 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
     sums = _find_sums(evidence, inside)
     if not (stores or sums) or all(has_fixed_address(evidence, site) for site in loads or stores):
         return False
-    if any(site.lanes is not None and site.lanes < LANES for site in inside):  # one thread may work for all
+    if any(site.lanes is not None and site.lanes < LANES for site in acting):  # one thread may work for all
         return False
     differing = find_differing_in_block(evidence)
-    for site in inside:
+    for site in acting:
         if site.kind in _TOGETHER or ".STRONG" in site.opcode or site.instruction.name in COPIES_TO_SHARED:
             return False
         if site.kind in STORES:
@@ -143,6 +155,30 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> bool:
     function = inside[0].function
     made = find_depending(evidence.by_function[function], evidence.loops[function], sums) if sums else ()
     return all(site.kind in STORES for site in differing.intersection(made))
+
+
+def _keeps_a_result(evidence: Evidence, site: Site, passed: Collection[Site]) -> bool:
+    """Returns whether an instruction among those `passed` by may be there to store what a turn has found: no other turn goes on with it.
+
+    Threads may differ in which of them asks for a place. Where each loads or computes something of its own, all of them are needed.
+    """
+    if site.kind in ("tensor", "local") or is_swap(site) or site.instruction.name in COPIES_TO_SHARED:
+        return False
+    if site.kind in (*LOADS, *ARITHMETIC) and site in find_differing_in_block(evidence):
+        return False
+    return all(
+        (user in passed and user.position > site.position) or not _may_read(evidence, user, site)
+        for user in uses_of(evidence, site)
+    )
+
+
+def _may_read(evidence: Evidence, user: Site, writer: Site) -> bool:
+    """Returns whether an instruction may read what another one wrote, on some path."""
+    for register in user.use.inputs.intersection(writer.use.written):
+        writers = writers_before(evidence, user, register)
+        if writer in writers or not writers:
+            return True
+    return False
 
 
 def _find_sums(evidence: Evidence, inside: Sequence[Site]) -> set[Site]:

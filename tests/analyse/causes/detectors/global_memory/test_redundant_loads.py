@@ -41,6 +41,15 @@ def test_fewer_loads_bring_warps_to_a_barrier_closer_together_where_they_wait_fo
     assert candidate.effect.waits["barrier"] == pytest.approx(fewer)
 
 
+@pytest.mark.parametrize(("place", "again"), [("NOP", 87.5), ("IADD3 R2, R2, 0x4, RZ", None)])
+def test_what_a_register_would_hold_is_told_from_what_a_block_keeps(place, again):
+    """Each of eight turns loads the same value; or else another one, which other blocks load as well."""
+    turn = [(line, 800.0) for line in (LOAD, "FADD R7, R7, R4", place, LOOP)]
+    figures = {"dram_bytes_read": 12_800.0, "l1_hit_pct": 90.0}
+    (first, *_) = redundant_loads.detect_redundant_loads(evidence_of("NOP", *turn, "EXIT", figures=figures))
+    assert first.evidence.get(redundant_loads.IN_A_REGISTER) == again
+
+
 # Of a loop that adds up rows: the row depends on the block's y, and x is that of the lane.
 ROWS = ("S2R R2, SR_CTAID.{}", "S2R R9, SR_TID.X", "IMAD R2, R2, 0x400, R9", ("LDG.E R4, [R2]", 400.0),
         ("IADD3 R2, R2, 0x80, RZ", 400.0), ("@P0 BRA 0x30", 400.0))  # fmt: skip

@@ -54,6 +54,45 @@ def test_no_more_threads_can_share_the_turns_than_a_block_has():
     assert parts_in(block=1) == [0.0] * len(ELEMENT_BY_ELEMENT)
 
 
+# Each of 64 turns tests an element, and a tenth of them stores it at a place that one thread asks for.
+TESTING = ("LDG.E R8, [R6.64]", "FMUL R9, R8, R8", "FSETP.GT.AND P3, PT, R9, R10, PT", "@P3 BRA 0xc0")
+GOING_ON = ("IADD3 R6, R6, 0x4, RZ", "ISETP.LT.AND P1, PT, R6, R3, PT", "@P1 BRA 0x50")
+ASK, KEEP = "@!P2 ATOMG.E.ADD.STRONG.GPU PT, R14, [R12.64], R11", "@!P2 STG.E [R4.64], R9"
+
+
+def parts_of_filter(*found, after=()):
+    """Returns the part of the load, and of the first of three instructions where something is `found`, that other threads repeat."""
+    turn = [(line, 640 if line in found else 6400) for line in (*TESTING, *found, *GOING_ON)]
+    facts = {place: {"lanes": 32.0} for place in range(LOAD, LOAD + len(TESTING))}
+    evidence = evidence_of(*ELEMENT_BY_ELEMENT[:LOAD], *turn, *after, "EXIT", block=128, facts=facts)
+    candidates = list(detect_repeated_by_threads(evidence))
+    load, first = (evidence.sites[place] for place in (LOAD, LOAD + len(TESTING)))
+    return [
+        candidates[0].weights.get(site, 0.0) / site.executed if candidates else 0.0 for site in (load, first)
+    ]
+
+
+def test_a_turn_may_store_what_it_finds_where_one_thread_asks_for_a_place():
+    """All threads meet for that, which stays as it is; what each turn tests can be shared out."""
+    assert parts_of_filter(ASK, "BAR.SYNC.DEFER_BLOCKING 0x0", KEEP) == [pytest.approx(1 - 1 / 64), 0.0]
+
+
+@pytest.mark.parametrize(
+    ("found", "after"),
+    [
+        ("FADD R14, R9, R0", ()),  # each thread has something of its own to do
+        ("FADD R10, R9, R9", ()),  # the next turn compares with that
+        ("IADD3 R15, R15, 0x1, RZ", ()),  # counts: the place depends on the turns before
+        ("FADD R14, R9, R9", ("STG.E [R2.64], R14",)),  # the last one is needed behind the loop
+        ("ATOMG.E.CAS.STRONG.GPU PT, R14, [R12.64], R11, R16", ()),  # a lock
+        ("HMMA.16816.F32 R20, R16, R18, R20", ()),
+    ],
+)
+def test_a_turn_that_finds_something_is_no_repetition_where_others_go_on_with_it(found, after):
+    assert parts_of_filter(found, ASK, KEEP, after=after) == [0.0, 0.0]
+    assert parts_of_filter("NOP", ASK, KEEP) == [pytest.approx(1 - 1 / 64), 0.0]
+
+
 @pytest.mark.parametrize(
     "replaced",
     [
