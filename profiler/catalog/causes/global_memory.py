@@ -67,14 +67,13 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="redundant-global-stores",
-        what="A loop stores its result in each turn, or several threads at the same place, although only the last one stays; or a zero is added to what lies there.",
+        what="A loop stores its result in each turn, or several threads at the same place, although only the last one stays.",
         detected=(
             "A store whose address is the same in each turn of a loop, or in all threads of the grid, while nothing shows that others read there; or "
-            "loops that store at least twice as much as device memory and L2 can have taken in; or sums whose other part stays at zero where a branch passes "
-            "by what computes it."
+            "loops that store at least twice as much as device memory and L2 can have taken in."
         ),
         example="out[i] = sum inside the loop that adds up sum.",
-        remedy="Store once, after the loop, or in one thread; share elements out so that each has one thread; add only what is not zero.",
+        remedy="Store once, after the loop, or in one thread; share elements out so that each has one thread.",
         leaves=("tensor",),
     ),
     _kind(

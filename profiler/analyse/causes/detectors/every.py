@@ -5,7 +5,6 @@ from __future__ import annotations
 from profiler.analyse.causes.detectors import ceilings
 from profiler.analyse.causes.detectors.candidate import Detector
 from profiler.analyse.causes.detectors.global_memory import (
-    added_zeros,
     atomics,
     constants,
     layout,
@@ -53,7 +52,6 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_loads.detect_redundant_loads,
     redundant_stores.detect_redundant_stores,
     redundant_stores.detect_stored_again,
-    added_zeros.detect_added_zeros,
     compilation.detect_spills,
     atomics.detect_atomics,
     constants.detect_divergent_constants,
