@@ -169,6 +169,12 @@ class Evidence:
         before = self.last_before(site.function, loop)
         return site.executed / before.executed if before else 1.0
 
+    def goes_back(self, loop: Loop) -> bool:
+        """Returns whether a loop makes more turns than it is entered, as far as what stands before it says so."""
+        inside = self.inside(loop)
+        before = self.last_before(inside[0].function, loop) if inside else None
+        return bool(inside) and (before is None or inside[0].executed > before.executed)
+
     def of(self, *kinds: Kind) -> list[Site]:
         if kinds not in self._by_kinds:
             self._by_kinds[kinds] = [site for site in self.sites if site.kind in kinds]

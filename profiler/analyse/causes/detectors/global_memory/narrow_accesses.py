@@ -35,7 +35,6 @@ from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.loop_carried import follows_itself, is_carried
 from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
@@ -98,7 +97,7 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
     """
     gain = 1 - _mean_width(sites) / WIDEST_BITS
     launches: dict[str, float] = {}
-    has_loops = any(_goes_back(evidence, loop) for loops in evidence.loops.values() for loop in loops)
+    has_loops = any(evidence.goes_back(loop) for loops in evidence.loops.values() for loop in loops)
     if has_loops or _exchanges_elements(evidence) or _fetches_textures(evidence):
         fewer, kept = list(sites), _AS_MUCH_TO_MOVE
     else:
@@ -144,15 +143,6 @@ def _made_by_fewer_threads(evidence: Evidence, bases: Set[object]) -> list[Site]
         and site not in prepared
         and (base_of(site) in bases or not (lies_apart(evidence, site) or is_misaligned(evidence, site)))
     ]
-
-
-def _goes_back(evidence: Evidence, loop: Loop) -> bool:
-    """Returns whether a loop makes more turns than it is entered, as far as what stands before it says so."""
-    inside = evidence.inside(loop)
-    if not inside:
-        return False
-    before = evidence.last_before(inside[0].function, loop)
-    return before is None or inside[0].executed > before.executed
 
 
 def _goes_down_rows(evidence: Evidence, access: Site) -> bool:

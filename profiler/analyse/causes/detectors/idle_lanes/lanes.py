@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from itertools import pairwise
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.idle_lanes.forms import say_what_idles, say_what_splits
@@ -21,7 +24,11 @@ from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
-from profiler.analyse.causes.flow.lane_values import find_warps_without_work, is_left_early
+from profiler.analyse.causes.flow.lane_values import (
+    find_differing_in_block,
+    find_warps_without_work,
+    is_left_early,
+)
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.working_blocks import find_lone_warps
 from profiler.analyse.causes.places import find_heaviest
@@ -139,10 +146,27 @@ def _wasting_warps(
         f"Whole warps have nothing to do: {whole_percent(without)} % of those that test whether they have work find none; in the whole kernel, "
         f"{whole_percent(wasted)} % of the lanes do nothing.",
         "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
-        _for_acting_lanes(evidence, idle),
+        replace(_for_acting_lanes(evidence, idle), warps=_working_in_places_of_ended(evidence, guards)),
         guards,
         {"warps_without_work_pct": without, "wasted_lanes_pct": wasted},
     )
+
+
+def _working_in_places_of_ended(evidence: Evidence, guards: Mapping[Site, float]) -> float:
+    """Returns how many times as many warps are under way if none ends without work while others of its block go on.
+
+    The places of such warps stay empty until the block ends. Where blocks end as a whole, the next ones take their places.
+    """
+    warps = evidence.shape.warps if evidence.shape else math.inf
+    differing = find_differing_in_block(evidence)
+    ended = sum(
+        guard.executed - behind.executed
+        for guard, behind in pairwise(evidence.sites)
+        if guard in guards and guard.instruction.name == "EXIT" and guard in differing
+    )
+    places = evidence.model.places
+    filled = min(ended / warps, places.empty - places.refilling)
+    return 1 + filled / (1 - places.empty)
 
 
 def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:

@@ -30,7 +30,15 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     each = evidence.executed / evidence.shape.warps
     # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
-    once = [site for site in evidence.sites if evidence.innermost_loop(site) is None]
+    # A loop that strides across the grid makes one turn where each thread has one element.
+    repeating = {
+        site
+        for loops in evidence.loops.values()
+        for loop in loops
+        if evidence.goes_back(loop)
+        for site in evidence.inside(loop)
+    }
+    once = [site for site in evidence.sites if site not in repeating]
     in_shared = {site for site in evidence.sites if site.stores_in_shared}
     for index, blocks in _ways_on(evidence.shape).items():
         axis = index.removeprefix(OF_BLOCK).removeprefix(".").lower()

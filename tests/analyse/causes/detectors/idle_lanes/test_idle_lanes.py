@@ -4,6 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
+from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.flow.lane_values import find_warps_without_work
 
 WHOLE = {"lanes": 32.0, "acting": 32.0}
@@ -236,3 +237,24 @@ def test_blocks_that_lack_threads_are_not_advised_to_be_smaller(threads, said):
     evidence = evidence_of(*lines, *work, facts=dict.fromkeys(range(5), half), block=threads)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.sentence.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("tested", "leaving", "empty", "times"),
+    [
+        ("SR_TID.X", "@P0 EXIT", 0.8, 1 + 0.7 / 0.2),
+        ("SR_TID.X", "@P0 EXIT", 0.4, 1 + 0.4 / 0.6),  # no more places than are empty
+        ("SR_CTAID.X", "@P0 EXIT", 0.8, 1.0),  # whole blocks end, and leave their places to others
+        ("SR_TID.X", "@P0 BRA 0x50", 0.8, 1.0),  # they may meet the rest at a barrier
+    ],
+)
+def test_warps_that_end_without_work_keep_places_from_others_until_their_block_ends(tested, leaving, empty, times):  # fmt: skip
+    """Of 100 warps of 50 blocks, 70 end."""
+    few = {"lanes": 30.0, "acting": 30.0}
+    lines = (f"S2R R3, {tested}", "ISETP.GE.AND P0, PT, R3, c[0x0][0x220], PT", leaving)
+    work = [(line, 30.0) for line in ("LDG.E R4, [R2.64]", "STG.E [R2.64], R4")]
+    facts, places = dict.fromkeys(range(5), few), Places(empty=empty)
+    evidence = evidence_of(*lines, *work, "EXIT", facts=facts, grid=50, block=64, places=places)
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.sentence.startswith("Whole warps")
+    assert candidate.effect.warps == pytest.approx(times)

@@ -86,9 +86,23 @@ def test_a_thread_waits_once_for_several_elements(waves, shared):
     assert "wait for results for 60 % of their time" in candidate.sentence
 
 
-def test_the_turns_of_a_loop_are_what_its_loads_are_taken_ahead_in():
-    facts = {2: {"waits": {"long_scoreboard": 60}}}
-    lines = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", "FADD R8, R8, R9", "@P0 BRA 0x10", "EXIT")
-    (candidate,) = little_work.detect_little_work(evidence_of(*lines, facts=facts, figures={"waves": 100.0}))
-    assert not candidate.effect.waits["long_scoreboard"]
-    assert "wait for results" not in candidate.sentence
+@pytest.mark.parametrize(
+    ("turns", "around", "shared"),
+    [(1, 1, 3 / 4), (2, 1, 0), (1, 2, 0)],
+)
+def test_the_turns_of_a_loop_are_what_its_loads_are_taken_ahead_in(turns, around, shared):
+    """A loop of one turn, as one that strides across a grid with a thread for each element, has no other turn; but a loop around it may."""
+    facts = {3: {"waits": {"long_scoreboard": 60}}}
+    inside = ("LDG.E R8, [R2.64]", "FADD R8, R8, R9", "@P0 BRA 0x20")
+    evidence = evidence_of(
+        ("S2R R2, SR_CTAID.X", 100.0),
+        ("MOV R9, R2", 100.0 * around),
+        *((line, 100.0 * around * turns) for line in inside),
+        ("@P1 BRA 0x10", 100.0 * around),
+        "EXIT",
+        facts=facts,
+        figures={"waves": 100.0},
+    )
+    (candidate,) = little_work.detect_little_work(evidence)
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(shared)
+    assert ("wait for results" in candidate.sentence) == bool(shared)
