@@ -41,11 +41,15 @@ _CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
 
 @dataclass(frozen=True)
 class Tree:
-    """`parts` say of each instruction of a tree which part goes if the block makes one tree of its values, after the loop."""
+    """`parts` say of each instruction of a tree which part goes if the block makes one tree of its values, after the loop.
+
+    Where the machine code of a turn makes several `exchanges`, each stands for one of the `turns`.
+    """
 
     loop: Loop
     turns: float
     parts: Mapping[Site, float]
+    exchanges: int = 1
 
 
 @kept
@@ -72,12 +76,12 @@ def find_sums_for_all(evidence: Evidence) -> list[Tree]:
         exchanging = _exchanging_sums(evidence, loop, meeting)
         if not exchanging:
             continue
-        exchanges = min(_count_exchanges(evidence, loop, exchanging), fewest_copies(evidence, loop))
+        exchanges = min(_count_exchanges(evidence, loop, exchanging), _most_turns_at_once(evidence, loop))
         turns = exchanges * evidence.turns(barrier, loop)
         if turns >= TURNS_WORTH_IT:
             spared = 1 - 1 / min(turns, ASSUMED_TURNS)
             parts = {site: spared for site in evidence.inside(loop) if site in exchanging}
-            found.append(Tree(loop, turns, parts))
+            found.append(Tree(loop, turns, parts, exchanges))
     return found
 
 
@@ -94,18 +98,19 @@ def _count_exchanges(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> i
     return sum(before in own and site not in own for before, site in pairwise([*meeting, *meeting[:1]]))
 
 
-def fewest_copies(evidence: Evidence, loop: Loop) -> int:
-    """Returns how many turns of the source a turn of the machine code stands for at most.
+def _most_turns_at_once(evidence: Evidence, loop: Loop) -> int:
+    """Returns how many turns of the source a turn of the machine code stands for at most: so often it holds what each turn loads or stores."""
+    copies = copies_in(evidence, loop)
+    return max((count for (kind, _, _), count in copies.items() if kind in GLOBAL), default=1)
 
-    An unrolled loop holds every barrier, store and load of its source several times. Where one of them stands in it once, only loops within
-    it are unrolled, or a function is called twice.
-    """
-    copies = Counter(
-        (site.opcode, site.instruction.place)
+
+def copies_in(evidence: Evidence, loop: Loop) -> Counter[tuple[Kind, str, str | None]]:
+    """Counts by kind, opcode and place what an unrolled loop holds as often as it holds turns of its source."""
+    return Counter(
+        (site.kind, site.opcode, site.instruction.place)
         for site in evidence.inside(loop)
         if site.kind in _AS_OFTEN_AS_WRITTEN
     )
-    return min(copies.values(), default=1)
 
 
 @kept

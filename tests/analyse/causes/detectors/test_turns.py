@@ -25,3 +25,10 @@ def test_turns_are_named_where_something_that_is_not_copied_stands_once_in_the_l
     evidence = evidence_of("NOP", *turn, "@P0 BRA 0x10", "EXIT", **source)
     (loop,) = evidence.loops[0]
     assert named_turns([known_turns(evidence, Tree(loop, 31.0, {}))]) == said
+
+
+def test_several_exchanges_in_a_loop_may_be_those_of_one_turn():
+    evidence = evidence_of("NOP", RESULT, "@P0 BRA 0x10", "EXIT", line=1)
+    (loop,) = evidence.loops[0]
+    said = [named_turns([known_turns(evidence, Tree(loop, 62.0, {}, exchanges))]) for exchanges in (1, 2)]
+    assert said == ["each of 62 turns of a loop", "each turn of a loop"]

@@ -40,7 +40,7 @@ def made(turns=64, waits=None, figures=None, grid=1, before="MOV R4, RZ", **chan
     return evidence_of(before, *executed, "EXIT", facts=facts, figures=figures, grid=grid, block=128)
 
 
-def unrolled(copies, turns, *, together=False, loads_once=False):
+def unrolled(copies, turns, *, together=False, loads_once=False, around=None):
     """Returns a loop whose machine code holds several turns of the source, whose sums are exchanged together or one after the other.
 
     Where it loads once, they are several sums of one turn.
@@ -51,7 +51,7 @@ def unrolled(copies, turns, *, together=False, loads_once=False):
     body = [*before * copies, "meet", *after * copies, "again"] if together else one * copies
     if loads_once:
         body = ["load", *(name for name in body if name not in ("load", "other"))]
-    lines = [TURN[name] for name in [*body, "end"]]
+    lines = [*([(around, ALL)] if around else []), *(TURN[name] for name in [*body, "end"])]
     facts = {place: {"acting": acting, "lanes": 32.0} for place, (_, acting) in enumerate(lines, 1)}
     executed = [(line, 100.0 * turns) for line, _ in lines]
     return evidence_of("MOV R4, RZ", *executed, "EXIT", facts=facts, block=128, line=1)
@@ -75,6 +75,11 @@ def test_each_exchange_in_an_unrolled_loop_stands_for_a_turn(copies, turns, toge
 @pytest.mark.parametrize(("turns", "count"), [(2, 0), (4, 1)])
 def test_two_sums_in_a_turn_that_loads_once_are_no_two_turns(turns, count):
     assert len(list(detect_sums_for_all(unrolled(2, turns, loads_once=True)))) == count
+
+
+def test_a_loop_around_one_that_is_unrolled_whole_may_load_once():
+    evidence = unrolled(8, 1, around="LDG.E.CONSTANT R30, [R32]")
+    assert len(list(detect_sums_for_all(evidence))) == 1
 
 
 @pytest.mark.parametrize(("turns", "count"), [(3, 0), (4, 1)])
