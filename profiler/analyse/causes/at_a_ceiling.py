@@ -5,46 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from math import prod
+from collections.abc import Mapping
 
-from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING, Candidate
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
-from profiler.analyse.causes.evidence.time_model import TimeModel
-from profiler.analyse.causes.together import saved_together
 from profiler.catalog.causes import LAST_WAVE
 
 # Sums of the same parts in another order differ by some 1e-16 of them: that much of a resource's work is none.
 _ROUNDING = 1e-12
-
-
-def find_hidden(
-    model: TimeModel,
-    best: Collection[Candidate],
-    expected: Mapping[Candidate, float],
-    among: Iterable[Candidate],
-) -> Iterator[Candidate]:
-    """Yields those `among` the candidates that one of the `best` hides: each spares a unit that needs nearly all of the time.
-
-    What adds nothing to the others, such as more loads under way to wider ones, is not hidden by these. Of each cause one candidate is named, so
-    that another of it is nothing to add to.
-    """
-    changes = [one for one in best if not one.is_ceiling]
-    if not changes:
-        return
-    named = {one: expected[one] for one in changes}
-    together = saved_together(model, named)
-    causes = {one.name for one in best}
-    for candidate in among:
-        if candidate.name in causes:
-            continue
-        if any(_hide_each_other(model, one, candidate, expected) for one in changes):
-            with_it = {**named, candidate: expected[candidate]}
-            saved = saved_together(model, with_it)
-            if saved - together >= WORTH_A_CHANGE:
-                named, together = with_it, saved
-                causes.add(candidate.name)
-                yield candidate
 
 
 def heed_ceilings(best: Mapping[str, Candidate], expected: Mapping[Candidate, float]) -> dict[str, Candidate]:
@@ -83,12 +51,3 @@ def _saves_much(candidate: Candidate, ceiling: Candidate, expected: float) -> bo
 def _work_spared(candidate: Candidate, resource: str) -> float:
     spared = candidate.effect.resources.get(resource, 0.0)
     return 0.0 if abs(spared) < _ROUNDING else spared
-
-
-def _hide_each_other(
-    model: TimeModel, one: Candidate, other: Candidate, expected: Mapping[Candidate, float]
-) -> bool:
-    """Returns whether two changes save far more together than one after the other would: each spares a unit that needs nearly all of the time."""
-    both = {one: expected[one], other: expected[other]}
-    left = prod(1 - part for part in both.values())
-    return saved_together(model, both) - (1 - left) >= NOT_AT_A_CEILING

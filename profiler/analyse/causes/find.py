@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from profiler.analyse.causes.at_a_ceiling import find_hidden, heed_ceilings, helps_at
+from profiler.analyse.causes.at_a_ceiling import heed_ceilings, helps_at
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, Seen, where_is
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.every import DETECTORS, WITHOUT_COUNTERS
@@ -21,7 +21,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import UNNAMED
 from profiler.analyse.causes.evidence.time_model import NO_WARP
-from profiler.analyse.causes.flow.addresses.apart import count_bytes_of_lanes_apart
+from profiler.analyse.causes.flow.addresses.apart import count_bytes_apart
 from profiler.analyse.causes.flow.addresses.side_by_side import add_elements
 from profiler.analyse.causes.flow.constant_lookups import add_lookups
 from profiler.analyse.causes.flow.lane_values import add_shares
@@ -30,7 +30,7 @@ from profiler.analyse.causes.from_counters import what_counters_show
 from profiler.analyse.causes.nvidia_rules import find_estimates
 from profiler.analyse.causes.order import in_order
 from profiler.analyse.causes.places import find_places, find_signature
-from profiler.analyse.causes.together import saved_together
+from profiler.analyse.causes.together import find_hidden, saved_together
 from profiler.analyse.causes.wording import advise
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.causes import BY_NAME, TOO_SHORT
@@ -66,10 +66,9 @@ def look_at(profile: Profile) -> Evidence:
     """Returns what the detectors look at: what is recorded, and what follows from several of its instructions at once.
 
     Lookups come before retries: their cache serves those of loops that retry as well, whose waiting is left out from then on.
-    No other addition reads what one before it adds. What lanes that lie apart ask for is counted before all of them.
+    The sectors that lanes apart need are counted first, because `add_elements` reads them.
     """
-    evidence = gather(profile)
-    count_bytes_of_lanes_apart(evidence)
+    evidence = count_bytes_apart(gather(profile))  # which sectors lanes that lie apart need
     evidence = add_lookups(evidence)  # how busy the cache of constants is, which no counter says
     evidence = add_retries(evidence)  # which loops only repeat an atomic until it succeeds
     evidence = add_stores_alike(evidence)  # how busy the slice of L2 is to which all threads store
@@ -102,7 +101,7 @@ def _find_causes(evidence: Evidence) -> tuple[list[Cause], dict[str, float]]:
 def find_candidates(evidence: Evidence) -> dict[Candidate, float]:
     """Returns the best candidate of each cause, with what each is expected to save by itself.
 
-    It is worth a change, or says that a ceiling is reached, or is hidden at one.
+    It is worth a change, or says that a ceiling is reached, or another hides it.
     """
     expected = expect_of_each(evidence)
     ranked = sorted(expected, key=lambda one: -expected[one])

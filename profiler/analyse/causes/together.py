@@ -1,15 +1,15 @@
 """Estimates what several changes save together, which is seldom the sum of what each saves by itself.
 
 Changes that shorten the same waiting save less than their sum. Changes that relieve different units, where both are busy, save
-more: after one of them, the other unit still needs its time.
+more: after one of them, the other unit still needs its time. Where each saves little by itself, they hide each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from math import prod
 
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.time_model import TimeModel
 
@@ -35,6 +35,44 @@ def saved_together(model: TimeModel, expected: Mapping[Candidate, float]) -> flo
     left = 1.0 - model.saved(combine([one.effect for one in modelled]))
     left *= prod(1.0 - saved for one, saved in expected.items() if one.saves is not None)
     return max(1.0 - left, *expected.values())
+
+
+def find_hidden(
+    model: TimeModel,
+    best: Collection[Candidate],
+    expected: Mapping[Candidate, float],
+    among: Iterable[Candidate],
+) -> Iterator[Candidate]:
+    """Yields those `among` the candidates that one of the `best` hides: each spares a unit that needs nearly all of the time.
+
+    What adds nothing to the others, such as more loads under way to wider ones, is not hidden by these. Of each cause one candidate is named, so
+    that another of it is nothing to add to.
+    """
+    changes = [one for one in best if not one.is_ceiling]
+    if not changes:
+        return
+    named = {one: expected[one] for one in changes}
+    together = saved_together(model, named)
+    causes = {one.name for one in best}
+    for candidate in among:
+        if candidate.name in causes:
+            continue
+        if any(_hide_each_other(model, one, candidate, expected) for one in changes):
+            with_it = {**named, candidate: expected[candidate]}
+            saved = saved_together(model, with_it)
+            if saved - together >= WORTH_A_CHANGE:
+                named, together = with_it, saved
+                causes.add(candidate.name)
+                yield candidate
+
+
+def _hide_each_other(
+    model: TimeModel, one: Candidate, other: Candidate, expected: Mapping[Candidate, float]
+) -> bool:
+    """Returns whether two changes save far more together than one after the other would: each spares a unit that needs nearly all of the time."""
+    both = {one: expected[one], other: expected[other]}
+    left = prod(1 - part for part in both.values())
+    return saved_together(model, both) - (1 - left) >= NOT_AT_A_CEILING
 
 
 def _do_the_same(one: Candidate, other: Candidate) -> bool:

@@ -39,7 +39,7 @@ NUMBA_SAYS = {
     "pass a tile through shared memory": "pass a tile through shared memory (`cuda.shared.array`)",
     "`gridDim.x * blockDim.x`": "`cuda.gridsize(1)`",
     "(`__constant__`, up to 64 KB)": "(`cuda.const.array_like`, up to 64 KB)",
-    "(a grid-stride loop": "(a loop in steps of `cuda.gridsize(1)`",
+    "a grid-stride loop": "a loop in steps of `cuda.gridsize(1)`",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`cuda.popc(x)`",
     "(a template parameter, or a constant)": "(a literal, or a global variable, which is a constant for Numba)",
     "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies": "Do four or more elements in each turn, with independent "

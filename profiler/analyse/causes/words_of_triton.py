@@ -44,7 +44,7 @@ IN_TRITON = {
     "uneven-last-wave": "Choose the BLOCK sizes so that the rounds are full, or launch one full round of programs that loop over all tiles.",
     "load-imbalance": "Share the work out evenly: let programs take tiles in turn, longest first, or from a counter (`tl.atomic_add`).",
     "too-little-work-a-thread": "Let each program do more: several rows at once, a loop over blocks, or a larger BLOCK (unless it holds a whole row), so that "
-    "their loads are under way together, and offsets and parameters are prepared once.",
+    "several loads are under way together, and offsets and parameters are prepared once.",
     "block-too-small": "Let a program take more elements (a larger BLOCK), or several rows at once where it reduces each (a block of two dimensions, "
     "reduced along `axis=1`), with 4 to 8 `num_warps`.",
     "registers-limit-occupancy": "Give each thread fewer elements (a smaller BLOCK, or more `num_warps`), or limit registers (`maxnreg`).",

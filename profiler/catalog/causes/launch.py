@@ -35,10 +35,10 @@ LAUNCH: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="too-little-work-a-thread",
-        what="Each thread does so little that starting it, its block and its addresses is most of the work.",
-        detected="Instructions for each warp, the part that only prepares, what they wait for results, warps whose index keeps them from every store, and how long blocks queue to be launched.",
+        what="Each thread does so little that starting it, its block and its addresses is most of the work, or waits for few results at a time.",
+        detected="Instructions for each warp, the part that only prepares, the waiting for results outside of loops, warps whose index keeps them from every store, and how long blocks queue to be launched.",
         example="One addition a thread over a large array.",
-        remedy="Let each thread take several elements (a grid-stride loop or wider accesses).",
+        remedy="Let each thread take several elements (four at once, wider accesses, or a grid-stride loop).",
         leaves=("dram", "tensor", "fp64"),
     ),
     _kind(

@@ -112,7 +112,12 @@ def test_the_accesses_come_before_several_elements_in_a_thread_if_they_save_near
 def test_both_forms_of_several_elements_come_before_them():
     forms = [cause("loads-not-overlapped", 49.0), cause("narrow-accesses", 48.0)]
     several = cause("too-little-work-a-thread", 50.0)
-    assert in_order([several, *forms]) == [*forms, several]
+    causes = in_order([several, *forms])
+    assert causes == [*forms, several]
+    said = str(cause_blocks(causes, []))
+    assert all(
+        f"{form} comes before too-little-work-a-thread, which saves more" in said for form in names(forms)
+    )
 
 
 def test_a_value_that_a_register_would_hold_needs_no_neighbours():

@@ -6,14 +6,13 @@ from hypothesis import given, strategies as st
 from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
-from profiler.analyse.causes.at_a_ceiling import find_hidden
 from profiler.analyse.causes.cause import Cause, CodePlace, Savings
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.latency import UNNAMED, Effect, Places
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.find import find_candidates, look_at
 from profiler.analyse.causes.headline import next_text
-from profiler.analyse.causes.together import combine, saved_together
+from profiler.analyse.causes.together import combine, find_hidden, saved_together
 from profiler.analyse.recording.profile import profile_kernel
 
 UNITS = ("l1", "fp64")

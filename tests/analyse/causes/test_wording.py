@@ -13,6 +13,7 @@ from profiler.analyse.causes.detectors import ceilings
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory import atomics
 from profiler.analyse.causes.detectors.instructions import integer_overhead
+from profiler.analyse.causes.detectors.launch import little_work
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.diagnose import diagnose
 from profiler.analyse.causes.wording import advise, on_gpu, say_in
@@ -135,6 +136,20 @@ def test_the_language_is_what_the_compiler_left_in_the_name_and_the_lines(kernel
     evidence = evidence_of(*lines, facts={1: {"waits": {"barrier": 9}}}, file=file)
     object.__setattr__(evidence.profile, "kernel", kernel)
     (candidate,) = barriers.detect_barriers(evidence)
+    assert words in advise(evidence, candidate)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "file", "words"),
+    [
+        (NUMBA, "made.py", "or a loop in steps of `cuda.gridsize(1)`)"),
+        ("fill", "made.cu", "or a grid-stride loop)"),
+    ],
+)
+def test_numba_has_a_word_of_its_own_for_a_loop_that_strides_over_the_grid(kernel, file, words):
+    evidence = evidence_of("LDG.E R4, [R2.64]", file=file, figures={"waves": 100.0})
+    object.__setattr__(evidence.profile, "kernel", kernel)
+    (candidate,) = little_work.detect_little_work(evidence)
     assert words in advise(evidence, candidate)
 
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Kind
-from profiler.analyse.causes.flow.reduction_trees import Tree
-
-# Copies of other instructions may be one: what turns compute alike, or load alike from a tile.
-_AS_OFTEN_AS_WRITTEN: tuple[Kind, ...] = ("barrier", "global load", "global store", "shared store")
+from profiler.analyse.causes.flow.reduction_trees import Tree, copies_in
 
 TURNS_AT_ONCE = "turns_at_once"  # the figure of a cause that says how many are assumed to be taken together
 
@@ -18,15 +13,11 @@ TURNS_AT_ONCE = "turns_at_once"  # the figure of a cause that says how many are 
 def known_turns(evidence: Evidence, tree: Tree) -> float | None:
     """Returns the turns of a tree's loop; None where it may be unrolled, so that each turn of the machine code is several of the source.
 
-    An unrolled loop holds every barrier, store and load of its source several times. Where one of them stands in it once, only loops within
-    it are unrolled. Several may also be those of a function that is called twice: a number that may be wrong is not said.
+    Where a barrier, a store or a load stands in it once, only loops within it are unrolled. Several may also be those of a function that is
+    called twice: a number that may be wrong is not said.
     """
-    copies = Counter(
-        (site.opcode, site.instruction.place)
-        for site in evidence.inside(tree.loop)
-        if site.kind in _AS_OFTEN_AS_WRITTEN
-    )
-    return tree.turns if tree.exchanges == min(copies.values(), default=1) == 1 else None
+    fewest = min(copies_in(evidence, tree.loop).values(), default=1)
+    return tree.turns if tree.exchanges == fewest == 1 else None
 
 
 def _each_turn(turns: float | None) -> str:

@@ -271,14 +271,14 @@ class Evidence:
     def _of_meeting_lanes(self) -> dict[Site, float]:
         """Returns by atomic the sectors that it requests beyond those that it touches: lanes that update one address come to L2 one by one.
 
-        Nothing else requests more of L2 than all accesses touch, but for what L1 holds.
+        Nothing else requests more of L2 than all accesses touch, less what L1 holds.
         """
         more = {
             site: site.lane_executions - site.sectors
             for site in self.of("atomic")
             if site.sectors and site.bytes_of_lanes > SECTOR_BYTES * site.sectors
         }
-        held = self.figures.get("l1_hit_pct", 0.0) / 100 * self._loaded
+        held = self.figures.get("l1_hit_pct", 0.0) / 100 * self._looked_up
         beyond = max(0.0, self.figures.get("l2_sectors", 0.0) - (self.sectors - held))
         part = min(1.0, beyond / sum(more.values())) if more else 0.0
         return {site: part * sectors for site, sectors in more.items()}
@@ -291,13 +291,14 @@ class Evidence:
     def missing_l1(self) -> float:
         """Returns the part of the loaded sectors that L1 requests from L2, where it got all that is stored."""
         arrived = self.figures.get("l2_sectors")
-        if not self._loaded or arrived is None:
+        if not self._looked_up or arrived is None:
             return 1.0
-        others = self.sectors - self._loaded + sum(self._of_meeting_lanes.values())
-        return min(1.0, max(0.0, arrived - others) / self._loaded)
+        others = self.sectors - self._looked_up + sum(self._of_meeting_lanes.values())
+        return min(1.0, max(0.0, arrived - others) / self._looked_up)
 
     @cached_property
-    def _loaded(self) -> float:
+    def _looked_up(self) -> float:
+        """Returns the sectors that L1 looks up."""
         return sum(site.sectors or 0.0 for site in self.sites if site.kind in _LOOKED_UP)
 
     @cached_property
@@ -311,13 +312,12 @@ class Evidence:
     @cached_property
     def _excess_missing_l1(self) -> float:
         """Returns the part of the unused sectors of loads that L1 had to request from L2; it held the rest, because other accesses use them."""
-        loads = [site for site in self.sites if site.kind in _LOOKED_UP]
-        excess = sum(site.excess_sectors for site in loads)
+        excess = sum(site.excess_sectors for site in self.sites if site.kind in _LOOKED_UP)
         arrived = self.figures.get("l2_sectors")
         if not excess or arrived is None:
             return 1.0
-        loaded = sum(site.sectors or 0.0 for site in loads)
-        needed = loaded - excess + (self.sectors - loaded)  # with all that is stored
+        # With all that is stored, and what atomics request one lane after another.
+        needed = self.sectors - excess + sum(self._of_meeting_lanes.values())
         return min(1.0, max(0.0, arrived - needed) / excess)
 
     @cached_property

@@ -71,7 +71,7 @@ def model_time(
     return TimeModel(
         _busy(figures, sites, capability),
         _waits(figures, stalls),
-        _avoidable(figures, sites, capability),
+        find_avoidable(figures, sites, capability),
         issuing,
         min(ready, 1.0 - issuing),
         min(1.0, START_NS / figures[DURATION]) if figures.get(DURATION) else 0.0,
@@ -110,7 +110,7 @@ def wasted_dram(figures: Mapping[str, float], needed: float) -> float:
     return max(0.0, 1.0 - needed * SECTOR_BYTES / moved) if moved and needed else 0.0
 
 
-def _avoidable(
+def find_avoidable(
     figures: Mapping[str, float], sites: Sequence[Site], capability: str | None
 ) -> dict[str, float]:
     """Returns the work that a bound must not count.

@@ -277,12 +277,12 @@ def reach(
 
 
 def makers_of_address(evidence: Evidence, access: Site) -> list[Site]:
-    """Returns the instructions that wrote the registers of an address."""
+    """Returns the instructions that wrote the registers of its address."""
     return sources_of(evidence, access, address_registers(access.instruction))
 
 
 def address_comes_of(evidence: Evidence, access: Site, sites: Iterable[Site]) -> bool:
-    """Returns whether what some of these find leads to the address of an access."""
+    """Returns whether the address of an access is made of results of these."""
     return not all_makers(evidence, makers_of_address(evidence, access)).isdisjoint(sites)
 
 

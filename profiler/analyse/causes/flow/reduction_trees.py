@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
@@ -32,6 +33,8 @@ _BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
 ASSUMED_TURNS = 8  # at once, as for loops that are unrolled: the values of eight turns find room in registers and in shared memory
 _VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found
 _FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
+# Copies of other instructions may be one: what turns compute alike, or load alike from a tile.
+_AS_OFTEN_AS_WRITTEN: tuple[Kind, ...] = ("barrier", "global load", "global store", "shared store")
 # By the number of an element, and not by how large its value is.
 _CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
 
@@ -61,15 +64,19 @@ def find_sums_for_all(evidence: Evidence) -> list[Tree]:
     """Returns the loops in each turn of which warps add up by shuffles, and leave their sums in shared memory, of which all threads load what these make.
 
     No turn starts from the sum of the one before: so a block can take several turns at once, whose sums it exchanges between the same barriers.
-    Eight are assumed. Where the compiler has unrolled the loop, each exchange in it stands for a turn.
+    Eight are assumed. Where the compiler has unrolled the loop, each exchange in it stands for a turn, but for several sums of one turn.
     """
     meeting, trees = _own_barriers(evidence), {tree.loop for tree in find_trees(evidence)}
     found = []
     for loop, barrier in meeting.items():
-        if loop in trees:
+        # No exchange is without a barrier: what makes too few turns at best is not looked at closely.
+        barriers = sum(site.kind == "barrier" for site in evidence.inside(loop))
+        if loop in trees or barriers * evidence.turns(barrier, loop) < TURNS_WORTH_IT:
             continue
         exchanging = _exchanging_sums(evidence, loop, meeting)
-        exchanges = _count_exchanges(evidence, loop, exchanging)
+        if not exchanging:
+            continue
+        exchanges = min(_count_exchanges(evidence, loop, exchanging), _most_turns_at_once(evidence, loop))
         turns = exchanges * evidence.turns(barrier, loop)
         if turns >= TURNS_WORTH_IT:
             spared = 1 - 1 / min(turns, ASSUMED_TURNS)
@@ -79,7 +86,7 @@ def find_sums_for_all(evidence: Evidence) -> list[Tree]:
 
 
 def _count_exchanges(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> int:
-    """Returns how often in a turn warps leave their own sums and then meet."""
+    """Returns how often in a turn warps leave their own sums and then meet, if only at the start of the next turn."""
     inside = evidence.inside(loop)
     of_others = made_of(inside, {site for site in exchanging if site.kind == "shared load"})
     own = {
@@ -88,7 +95,22 @@ def _count_exchanges(evidence: Evidence, loop: Loop, exchanging: Set[Site]) -> i
         if site.stores_in_shared and of_others.isdisjoint(sources_of(evidence, site))
     }
     meeting = [site for site in inside if site in own or (site in exchanging and site.kind == "barrier")]
-    return sum(before in own and site not in own for before, site in pairwise(meeting))
+    return sum(before in own and site not in own for before, site in pairwise([*meeting, *meeting[:1]]))
+
+
+def _most_turns_at_once(evidence: Evidence, loop: Loop) -> int:
+    """Returns how many turns of the source a turn of the machine code stands for at most: so often it holds what each turn loads or stores."""
+    copies = copies_in(evidence, loop)
+    return max((count for (kind, _, _), count in copies.items() if kind in GLOBAL), default=1)
+
+
+def copies_in(evidence: Evidence, loop: Loop) -> Counter[tuple[Kind, str, str | None]]:
+    """Counts by kind, opcode and place what an unrolled loop holds as often as it holds turns of its source."""
+    return Counter(
+        (site.kind, site.opcode, site.instruction.place)
+        for site in evidence.inside(loop)
+        if site.kind in _AS_OFTEN_AS_WRITTEN
+    )
 
 
 @kept

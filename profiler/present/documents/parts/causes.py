@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations
 from types import MappingProxyType
 
 from profiler.analyse.causes.cause import Cause, FullerRun, Headline
@@ -195,7 +195,7 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
             least = min(least, saves)
     said = [
         _FIRST_STEP.format(one.cause, other.cause, _WHY_FIRST[one.cause])
-        for one, other in pairwise(causes)
+        for one, other in combinations(causes, 2)
         if is_first_step(one, other) and round(one.saves_pct.expected) < round(other.saves_pct.expected)
     ]
     if later:

@@ -51,6 +51,11 @@ _LARGER_BLOCKS = (
 )
 _WITHOUT_EXCHANGE = " Each thread then adds up results of its own, so that the block no longer exchanges sums: this estimate includes that."
 _AT_ONCE = "(a sum beside the sum of squares, an exponential that is rescaled when the maximum grows)"
+_KEEP = (
+    "Keep what the first loop reads in registers or shared memory, such as a whole row for each block, or do in one loop what the loops do "
+    f"{_AT_ONCE}."
+)
+_TOO_LONG = f"A block reads more than it could keep: do in one loop what the loops do {_AT_ONCE}."
 # What a thread does once, however many rows it computes.
 _ONCE_FOR_ALL: tuple[Kind, ...] = (*COMPUTED, "global load", "fp32", "fp64")
 
@@ -221,7 +226,6 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
     if not (later := find_later_passes(evidence)):
         return
     fits = all(later.values())
-    too_long = f"Do in one loop what the loops do {_AT_ONCE}: a block reads more than it could keep."
     fewer = without_loads(evidence, dict.fromkeys(later, 1.0))
     again, others = (
         sum(site.bytes_asked for site in evidence.of("global load") if (site in later) == is_later)
@@ -242,10 +246,7 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
             if delivered
             else "."
         ),
-        "Keep what the first loop reads in registers or shared memory, such as a whole row for each block, or do in one loop what the loops do "
-        f"{_AT_ONCE}."
-        if fits
-        else too_long,
+        _KEEP if fits else _TOO_LONG,
         Effect(
             {**fewer.resources, "dram": delivered / (read + written) if delivered else 0.0},
             fewer.waits,
@@ -256,7 +257,7 @@ def _find_passes(evidence: Evidence) -> Iterable[Candidate]:
         in_triton="Load the whole row as one block (BLOCK of the next power of two, with more `num_warps`) and keep it. If it is too long, do in "
         f"one loop what the loops do {_AT_ONCE}."
         if fits
-        else too_long,
+        else _TOO_LONG,
     )
 
 

@@ -1,4 +1,4 @@
-"""Detects causes in what is executed: instructions that a kernel could do without, and lanes that have nothing to do.
+"""Detects causes in what is executed: instructions that a kernel could do without.
 
 An `Evidence` comes in; `Candidate`s go out.
 """

@@ -100,6 +100,8 @@ def _find_single_bits(evidence: Evidence) -> tuple[list[Site], float]:
             word, shift, sites = _bit_of(evidence, site)
             bits.setdefault(word, {}).setdefault(shift, []).extend(sites)
     counted = [by_shift for by_shift in bits.values() if len(by_shift) >= _FEWEST_BITS]
+    if not counted:
+        return [], 0.0
     taking = dict.fromkeys(site for by_shift in counted for sites in by_shift.values() for site in sites)
     adding = {
         site: None

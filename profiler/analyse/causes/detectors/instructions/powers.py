@@ -40,7 +40,8 @@ def _powers_of(evidence: Evidence, outer: Loop, loops: Iterable[Loop]) -> dict[S
     multiplied = written_by_any(site for site in products if any(site in one for one in inner))
     products = [site for site in products if multiplied.issuperset(site.use.written)]
     turns, count = nest[0].executed, sum(site.executed for site in products)
-    if not all(_begins_anew(nest, one) for one in multiplied):
+    # With no more products than turns, the power of the turn before saves nothing.
+    if count <= turns or not all(_begins_anew(nest, one) for one in multiplied):
         return {}
     counting = [site for one in inner for site in one if site.kind in _CHOOSING]
     spared = dict.fromkeys([*_chosen(nest, products), *counting], 1.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, Candidate
+from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -40,6 +40,12 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     }
     once = [site for site in evidence.sites if site not in repeating]
     in_shared = {site for site in evidence.sites if site.stores_in_shared}
+    overlapped = evidence.waiting_for(dict.fromkeys(once, 1.0), *_LATENCIES)
+    waiting = evidence.time_of(once, *_LATENCIES)
+    is_waiting = waiting >= WORTH_A_CHANGE
+    waited = {site: sum(evidence.charged[site][reason] for reason in _LATENCIES) for site in once}
+    # Loads of several elements are under way together, except for those that wait in a loop.
+    of_loads, of_all_loads = (evidence.time_of(sites, "long_scoreboard") for sites in (once, evidence.sites))
     for index, blocks in _ways_on(evidence.shape).items():
         axis = index.removeprefix(OF_BLOCK).removeprefix(".").lower()
         alike = [
@@ -53,23 +59,26 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         # Blocks can do more each until the GPU is filled twice only.
         left = left_of_blocks(evidence, 1 / blocks)
         fewer = evidence.without(dict.fromkeys(alike, 1 - left))
-        overlapped = evidence.waiting_for(dict.fromkeys(once, min(FOUR_CHAINS, 1 - left)), *_LATENCIES)
-        waits = {reason: max(part, overlapped.get(reason, 0.0)) for reason, part in fewer.waits.items()}
+        shared = min(FOUR_CHAINS, 1 - left)
+        waits = {
+            reason: max(part, shared * overlapped.get(reason, 0.0)) for reason, part in fewer.waits.items()
+        }
         same = 100 * evidence.share_executed(alike)
         said = f"A warp executes {each:,.0f} instructions and ends; {whole_percent(same)} % of them are the same in every block"
         said += f" along {axis}." if axis else "."
-        if waiting := evidence.time_of(once, *_LATENCIES):
+        if is_waiting:
             said += f" Warps wait for results for {whole_percent(100 * waiting)} % of their time, which several elements in a thread would share."
-        how = f"along {axis}, in a loop" if axis else "(four elements at once, or a grid-stride loop)"
+        how = f"along {axis}, four at once" if axis else "(four at once, or a grid-stride loop)"
+        prepared = {site: site.executed + evidence.charged[site].total for site in alike}
         yield Candidate(
             "too-little-work-a-thread",
             said,
             f"Let each thread take several elements {how}, and prepare once for all of them.",
             Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, waits),
-            {site: site.executed + evidence.charged[site].total for site in alike},
+            (waited if is_waiting else {}) | prepared,
             {"instructions_per_warp": each, "same_in_every_block_pct": same}
-            | ({"waiting_for_results_pct": 100 * waiting} if waiting else {}),
-            includes="loads-not-overlapped",
+            | ({"waiting_for_results_pct": 100 * waiting} if is_waiting else {}),
+            includes="loads-not-overlapped" if 2 * of_loads > of_all_loads else "",
         )
 
 

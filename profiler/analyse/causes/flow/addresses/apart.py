@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.measured_time import find_avoidable, wasted_dram
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
@@ -22,15 +24,24 @@ def lies_apart(evidence: Evidence, site: Site) -> bool:
     return site.excess_sectors > site.executed * _rows(evidence, site) or _takes_pieces(evidence, site)
 
 
-def count_bytes_of_lanes_apart(evidence: Evidence) -> None:
-    """Lets accesses whose lanes lie apart need the sectors that their bytes fill side by side.
+def count_bytes_apart(evidence: Evidence) -> Evidence:
+    """Returns the evidence in which accesses whose lanes lie apart need the sectors that their bytes fill side by side.
 
     Of each request, the fewest sectors were counted as whole ones. Where few lanes act, those of other requests could use the rest of it.
     """
-    if evidence.has_costs:
-        for site in find_counted(evidence, *MOVING):
-            if lies_apart(evidence, site):
-                site.ideal_sectors = site.bytes_asked / SECTOR_BYTES
+    apart = [site for site in find_counted(evidence, *MOVING) if lies_apart(evidence, site)]
+    if not (evidence.has_costs and apart):
+        return evidence
+    for site in apart:
+        site.ideal_sectors = site.bytes_asked / SECTOR_BYTES
+    figures, sites = evidence.figures, evidence.sites
+    return replace(
+        evidence,
+        model=replace(
+            evidence.model, avoidable=find_avoidable(figures, sites, evidence.profile.compute_capability)
+        ),
+        wasted_dram=wasted_dram(figures, sum(site.ideal_sectors or 0.0 for site in sites)),
+    )
 
 
 def _takes_pieces(evidence: Evidence, site: Site) -> bool:

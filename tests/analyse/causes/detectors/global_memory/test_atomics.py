@@ -342,6 +342,28 @@ def test_lanes_that_update_one_address_come_to_l2_one_by_one(sectors, arrived, h
     assert evidence.part_of_l2({evidence.sites[1]: 1.0}) == pytest.approx(part)
 
 
+@pytest.mark.parametrize(
+    ("sectors", "arrived", "unused"),
+    [
+        (100.0, 3_600.0, 300.0),
+        (
+            100.0,
+            3_300.0,
+            100.0,
+        ),  # of which the lanes of the atomic requested 3,100, and 100 are what loads need
+        (400.0, 700.0, 200.0),  # neighbours that update words of their own request no more than they touch
+    ],
+)
+def test_what_lanes_of_an_atomic_request_one_by_one_are_no_unused_sectors_of_loads(sectors, arrived, unused):
+    facts = {
+        0: {"sectors": 400.0, "ideal_sectors": 100.0},
+        1: {"sectors": sectors, "ideal_sectors": sectors, "acting": ITS_LANES, "lanes": ITS_LANES},
+    }
+    figures = {"l2_sectors": arrived, "l1_hit_pct": 50.0}
+    evidence = evidence_of("LDG.E R5, [R8.64]", ONE_PLACE, "EXIT", facts=facts, figures=figures)
+    assert evidence.excess_beyond_l1(evidence.sites[0]) == pytest.approx(unused)
+
+
 @pytest.mark.parametrize(("busy", "said"), [(0.7, True), (0.2, False)])
 def test_what_atomics_keep_busy_is_said_where_it_is_more_than_warps_wait_for(busy, said):
     facts = {

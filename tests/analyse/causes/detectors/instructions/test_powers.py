@@ -113,3 +113,9 @@ def test_a_factor_may_be_a_constant_or_of_double_precision():
 )
 def test_a_loop_that_does_more_than_take_a_power_anew_is_left(changed):
     assert found(**changed) == []
+
+
+@pytest.mark.parametrize(("products", "count"), [(TURNS, 0), (TURNS + 1, 1)])
+def test_with_no_more_products_than_turns_the_turn_before_saves_nothing(products, count):
+    """As where a branch passes the products by in most turns, whose power is of zero."""
+    assert len(found(each=products / TURNS)) == count

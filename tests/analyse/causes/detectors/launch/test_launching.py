@@ -106,3 +106,36 @@ def test_the_turns_of_a_loop_are_what_its_loads_are_taken_ahead_in(turns, around
     (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.effect.waits["long_scoreboard"] == pytest.approx(shared)
     assert ("wait for results" in candidate.sentence) == bool(shared)
+
+
+@pytest.mark.parametrize(("waited", "is_said"), [(3, True), (2, False)])
+def test_what_warps_wait_for_results_is_said_where_it_is_worth_a_change(waited, is_said):
+    """Then the line that waits is the place, too."""
+    facts = {2: {"waits": {"long_scoreboard": waited}}, 3: {"waits": {"drain": 100 - waited}}}
+    lines = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", "FADD R8, R8, R9", "EXIT")
+    (candidate,) = little_work.detect_little_work(evidence_of(*lines, facts=facts, figures={"waves": 100.0}))
+    assert ("Warps wait for results" in candidate.sentence) == is_said
+    assert ("waiting_for_results_pct" in candidate.evidence) == is_said
+    assert (sum(candidate.weights.values()) > 0) == is_said
+
+
+@pytest.mark.parametrize(
+    ("in_loop", "included"), [(0, "loads-not-overlapped"), (29, "loads-not-overlapped"), (31, "")]
+)
+def test_more_loads_under_way_are_the_same_change_unless_loads_wait_in_a_loop(in_loop, included):
+    before = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", "FADD R8, R8, R9")
+    loop = ("LDG.E R10, [R4.64]", "FADD R8, R8, R10", "@P0 BRA 0x30", "EXIT")
+    facts = {2: {"waits": {"long_scoreboard": 30}}, 4: {"waits": {"long_scoreboard": in_loop}}}
+    evidence = evidence_of(*before, *loop, facts=facts, figures={"waves": 100.0})
+    (candidate,) = little_work.detect_little_work(evidence)
+    assert candidate.includes == included
+
+
+def test_several_elements_along_an_axis_are_loaded_at_once_too():
+    evidence = evidence_of(*ROW, *COLUMN, grid=(100, 100, 1), figures={"waves": 1e9})
+    ways = [one.advice for one in little_work.detect_little_work(evidence)]
+    assert [way.split(" elements ")[1].split(", and")[0] for way in ways] == [
+        "(four at once, or a grid-stride loop)",
+        "along x, four at once",
+        "along y, four at once",
+    ]

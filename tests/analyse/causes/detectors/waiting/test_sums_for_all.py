@@ -40,16 +40,21 @@ def made(turns=64, waits=None, figures=None, grid=1, before="MOV R4, RZ", **chan
     return evidence_of(before, *executed, "EXIT", facts=facts, figures=figures, grid=grid, block=128)
 
 
-def unrolled(copies, turns, *, together=False):
-    """Returns a loop whose machine code holds several turns of the source, whose sums are exchanged together or one after the other."""
+def unrolled(copies, turns, *, together=False, loads_once=False, around=None):
+    """Returns a loop whose machine code holds several turns of the source, whose sums are exchanged together or one after the other.
+
+    Where it loads once, they are several sums of one turn.
+    """
     names = [name for name in TURN if name not in ("meet", "again", "end")]
     before, after = (names[: names.index("sums")], names[names.index("sums") :])
     one = [*before, "meet", *after, "again"]
     body = [*before * copies, "meet", *after * copies, "again"] if together else one * copies
-    lines = [TURN[name] for name in [*body, "end"]]
+    if loads_once:
+        body = ["load", *(name for name in body if name not in ("load", "other"))]
+    lines = [*([(around, ALL)] if around else []), *(TURN[name] for name in [*body, "end"])]
     facts = {place: {"acting": acting, "lanes": 32.0} for place, (_, acting) in enumerate(lines, 1)}
     executed = [(line, 100.0 * turns) for line, _ in lines]
-    return evidence_of("MOV R4, RZ", *executed, "EXIT", facts=facts, block=128)
+    return evidence_of("MOV R4, RZ", *executed, "EXIT", facts=facts, block=128, line=1)
 
 
 @pytest.mark.parametrize(
@@ -65,6 +70,28 @@ def test_each_exchange_in_an_unrolled_loop_stands_for_a_turn(copies, turns, toge
     candidates = list(detect_sums_for_all(unrolled(copies, turns, together=together)))
     of_the_sums = [3 * one.effect.resources["fma"] for one in candidates]
     assert of_the_sums == ([] if spared is None else [pytest.approx(spared, abs=0.03)])
+
+
+@pytest.mark.parametrize(("turns", "count"), [(2, 0), (4, 1)])
+def test_two_sums_in_a_turn_that_loads_once_are_no_two_turns(turns, count):
+    assert len(list(detect_sums_for_all(unrolled(2, turns, loads_once=True)))) == count
+
+
+def test_a_loop_around_one_that_is_unrolled_whole_may_load_once():
+    evidence = unrolled(8, 1, around="LDG.E.CONSTANT R30, [R32]")
+    assert len(list(detect_sums_for_all(evidence))) == 1
+
+
+@pytest.mark.parametrize(("turns", "count"), [(3, 0), (4, 1)])
+def test_a_turn_may_meet_before_it_reads_the_sums_that_the_one_before_has_left(turns, count):
+    """The barrier is at the top of the loop, and the store at its bottom."""
+    bottom = {name: TURN[name] for name in ("load", "product", "shuffle", "add", "leave", "next", "end")}
+    top = {name: TURN[name] for name in ("meet", "sums", "weight", "other", "use")}
+    lines = list((top | bottom).values())
+    facts = {place: {"acting": acting, "lanes": 32.0} for place, (_, acting) in enumerate(lines, 1)}
+    executed = [(line, 100.0 * turns) for line, _ in lines]
+    evidence = evidence_of("MOV R4, RZ", *executed, "EXIT", facts=facts, block=128)
+    assert len(list(detect_sums_for_all(evidence))) == count
 
 
 def found(**changed):
