@@ -9,6 +9,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 from profiler.analyse.recording.launch_shapes import LaunchShape
@@ -30,15 +31,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     each = evidence.executed / evidence.shape.warps
     # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
-    # A loop that strides across the grid makes one turn where each thread has one element.
-    repeating = {
-        site
-        for loops in evidence.loops.values()
-        for loop in loops
-        if evidence.goes_back(loop)
-        for site in evidence.inside(loop)
-    }
-    once = [site for site in evidence.sites if site not in repeating]
+    once = _done_once(evidence)
     in_shared = {site for site in evidence.sites if site.stores_in_shared}
     overlapped = evidence.waiting_for(dict.fromkeys(once, 1.0), *_LATENCIES)
     waiting = evidence.time_of(once, *_LATENCIES)
@@ -80,6 +73,13 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             | ({"waiting_for_results_pct": 100 * waiting} if is_waiting else {}),
             includes="loads-not-overlapped" if 2 * of_loads > of_all_loads else "",
         )
+
+
+def _done_once(evidence: Evidence) -> list[Site]:
+    """Returns what no loop repeats. One that strides across the grid makes a single turn where each thread has one element."""
+    going_back = (loop for loops in evidence.loops.values() for loop in loops if evidence.goes_back(loop))
+    repeating = {site for loop in going_back for site in evidence.inside(loop)}
+    return [site for site in evidence.sites if site not in repeating]
 
 
 def _ways_on(shape: LaunchShape) -> dict[str, int]:

@@ -124,9 +124,10 @@ def test_what_warps_wait_for_results_is_said_where_it_is_worth_a_change(waited, 
 )
 def test_more_loads_under_way_are_the_same_change_unless_loads_wait_in_a_loop(in_loop, included):
     before = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", "FADD R8, R8, R9")
-    loop = ("LDG.E R10, [R4.64]", "FADD R8, R8, R10", "@P0 BRA 0x30", "EXIT")
+    loop = ("LDG.E R10, [R4.64]", "FADD R8, R8, R10", "@P0 BRA 0x30")
     facts = {2: {"waits": {"long_scoreboard": 30}}, 4: {"waits": {"long_scoreboard": in_loop}}}
-    evidence = evidence_of(*before, *loop, facts=facts, figures={"waves": 100.0})
+    turns = ((line, 200.0) for line in loop)
+    evidence = evidence_of(*before, *turns, "EXIT", facts=facts, figures={"waves": 100.0})
     (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.includes == included
 
