@@ -125,15 +125,7 @@ def sureness_table() -> str:
         ("The change removed one cause.", [pair for pair in pairs if " " not in pair["right"]]),
         ("The change removed several.", [pair for pair in pairs if " " in pair["right"]]),
     ]
-    rows = []
-    for said, some in groups:
-        one = totals_of(some)
-        rows.append(
-            (said, one.counted, _share(one.right_first, one.counted), _share(one.among_three, one.counted), f"{one.error:.1f}")
-        )  # fmt: skip
-    return table_text(
-        ("pairs", "counted", "right first", "right among three", "mean error"), rows, right=range(1, 5)
-    )
+    return _answers_table("pairs", groups)
 
 
 def reader_table() -> str:
@@ -141,14 +133,19 @@ def reader_table() -> str:
     pairs = {(pair["test"], pair["pair"]): pair for pair in read_pairs()}
     read = [_as_read(pairs[row["test"], row["pair"]], row) for row in _read("blind_reader.csv")]
     named = [pairs[pair["test"], pair["pair"]] for pair in read]
+    return _answers_table("", [("the reader", read), ("`prof`, as it first diagnosed them", named)])
+
+
+def _answers_table(of: str, groups: Iterable[tuple[str, Sequence[Pair]]]) -> str:
+    """A row for each group of answers: how many were right, and how far off they were."""
     rows = []
-    for who, answers in (("the reader", read), ("`prof`, as it first diagnosed them", named)):
-        one = totals_of(answers)
+    for said, some in groups:
+        one = totals_of(some)
         rows.append(
-            (who, one.counted, _share(one.right_first, one.counted), _share(one.among_three, one.counted), f"{one.error:.1f}")
+            (said, one.counted, _share(one.right_first, one.counted), _share(one.among_three, one.counted), f"{one.error:.1f}")
         )  # fmt: skip
     return table_text(
-        ("", "counted", "right first", "right among three", "mean error"), rows, right=range(1, 5)
+        (of, "counted", "right first", "right among three", "mean error"), rows, right=range(1, 5)
     )
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING, Candidate
+from profiler.analyse.causes.cause import NOT_AT_A_CEILING
+from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION
 from profiler.catalog.causes import LAST_WAVE
 

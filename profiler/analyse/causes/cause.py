@@ -14,6 +14,17 @@ from profiler.store.tables.decoding import decodable
 
 WhereIs = Literal["line", "instruction", "kernel", "unrecorded"]
 _OF_THE_KERNEL = ("launch", NOTHING_TO_GAIN)
+# A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
+NOT_AT_A_CEILING = 0.1
+# Figures among the `evidence` of a cause, by which causes are put in order.
+TURNS_AT_ONCE = "turns_at_once"  # how many turns of a loop are assumed to be taken together
+IN_A_REGISTER = "loaded_again_pct"  # the part of what lanes load that each of them would have in a register
+CONVERTING_FLOATS = (
+    "float_conversions_pct"  # the part of the instructions by which floats become doubles, or doubles floats
+)
+IN_FUNCTIONS = (
+    "in_functions_pct"  # the part of the arithmetic on doubles that is in functions which the compiler calls
+)
 
 
 class FullerRun(Struct, frozen=True):

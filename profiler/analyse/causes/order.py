@@ -2,31 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from profiler.analyse.causes.cause import Cause
-from profiler.analyse.causes.detectors.candidate import NOT_AT_A_CEILING
-from profiler.analyse.causes.detectors.global_memory.redundant_loads import IN_A_REGISTER
-from profiler.analyse.causes.detectors.turns import TURNS_AT_ONCE
+from profiler.analyse.causes.cause import (
+    CONVERTING_FLOATS,
+    IN_A_REGISTER,
+    IN_FUNCTIONS,
+    NOT_AT_A_CEILING,
+    TURNS_AT_ONCE,
+    Cause,
+)
 from profiler.catalog.causes import GENERAL, LAST_WAVE
 
 # How much surer a specific cause is, fitted to four blind tests: the next version of a kernel changed the cause that would save most in
 # 86 % of the kernels where that was specific (73 of 85), and in 56 % of those where it was general (28 of 50). In 419 kernels of 21 tests,
 # every weight from 0.4 to 0.7 puts as many right causes first, within four.
 _WEIGHT_OF_GENERAL = 0.6
-# A block that stages what it uses again has to load it side by side first. Where that alone saves nearly as much, it is the change to begin
-# with: two estimates that differ by less than a fifth are the same within their error. What a register would hold is not staged.
-_STAGING, _ITS_FIRST_STEP = "redundant-global-loads", "uncoalesced-loads"
-_NEARLY_AS_MUCH = 0.8
-# A kernel that converts none of its doubles to or from floats means them, and without them, results lose digits. Where functions make most of
-# the doubles, such as powers with whole exponents, fewer functions are the change to begin with: it costs no digit. They then save about half
-# as much at least; where the estimate says less, their doubles are not what costs time.
-_FUNCTIONS, _OF_DOUBLES = "special-functions", "fp64-arithmetic"
 _MOST_PCT = 50.0
-_HALF_AS_MUCH = 0.5
-# Several elements in a thread are several loads under way, and wider accesses where they lie side by side. Where that is nearly all that they
-# save, it is what to say: it names the accesses, and preparing once for all elements adds little.
-_SEVERAL_ELEMENTS, _THEIR_FORMS = "too-little-work-a-thread", ("narrow-accesses", "loads-not-overlapped")
+
+
+@dataclass(frozen=True)
+class _FirstStep:
+    """Says `why` a cause is to be removed before another of the same loads, doubles or elements, although it saves no more.
+
+    It has to save `at_least` this part of what the other does, and `holds` asks whether the two are of the same.
+    """
+
+    why: str
+    at_least: float
+    holds: Callable[[Cause, Cause], bool]
+
+
+def _are_same_loads(apart: Cause, repeated: Cause) -> bool:
+    """Returns whether a block would stage these loads. What a register would hold is not staged."""
+    return IN_A_REGISTER not in repeated.evidence and not _lines_of(apart).isdisjoint(_lines_of(repeated))
+
+
+def _are_functions_of_doubles(_: Cause, doubles: Cause) -> bool:
+    """Returns whether functions make most of the doubles of a kernel that converts none to or from floats: it means them."""
+    means_doubles = not doubles.evidence.get(CONVERTING_FLOATS)
+    return means_doubles and doubles.evidence.get(IN_FUNCTIONS, 0.0) > _MOST_PCT
+
+
+def _are_same_elements(*_: Cause) -> bool:
+    return True
+
+
+# Two estimates that differ by less than a fifth are the same within their error. Functions that make most of the doubles save about half
+# as much as these at least; where the estimate says less, their doubles are not what costs time. Several elements in a thread are several
+# loads under way, and wider accesses where they lie side by side: preparing once for all of them adds little.
+_NEARLY_AS_MUCH, _HALF_AS_MUCH = 0.8, 0.5
+_FIRST_STEPS = {
+    ("uncoalesced-loads", "redundant-global-loads"): _FirstStep(
+        "a block has to load side by side what it keeps", _NEARLY_AS_MUCH, _are_same_loads
+    ),
+    ("special-functions", "fp64-arithmetic"): _FirstStep(
+        "functions make most of the doubles, and fewer of them cost no digits",
+        _HALF_AS_MUCH,
+        _are_functions_of_doubles,
+    ),
+    ("narrow-accesses", "too-little-work-a-thread"): _FirstStep(
+        "wider accesses are the simplest way to take several elements", _NEARLY_AS_MUCH, _are_same_elements
+    ),
+    ("loads-not-overlapped", "too-little-work-a-thread"): _FirstStep(
+        "it is most of what several elements in a thread save", _NEARLY_AS_MUCH, _are_same_elements
+    ),
+}
 
 
 def in_order(causes: Iterable[Cause]) -> list[Cause]:
@@ -46,27 +88,17 @@ def in_order(causes: Iterable[Cause]) -> list[Cause]:
     )
     for place in range(len(ranked) - 1):
         larger, less = ranked[place : place + 2]
-        if is_first_step(less, larger):
+        if why_first(less, larger):
             ranked[place : place + 2] = less, larger
     return ranked
 
 
-def is_first_step(one: Cause, other: Cause) -> bool:
-    """Returns whether one cause is to be removed before another of the same loads, doubles or elements, although it saves no more."""
+def why_first(one: Cause, other: Cause) -> str | None:
+    """Returns why one cause is to be removed before another, although it saves no more; None if it is not."""
+    step = _FIRST_STEPS.get((one.cause, other.cause))
     saves, most = one.saves_pct.expected, other.saves_pct.expected
-    if saves > most:
-        return False
-    both = one.cause, other.cause
-    if both == (_FUNCTIONS, _OF_DOUBLES):
-        means_doubles = not other.evidence.get("float_conversions_pct")
-        of_functions = other.evidence.get("in_functions_pct", 0.0)
-        return means_doubles and of_functions > _MOST_PCT and saves >= _HALF_AS_MUCH * most
-    if saves < _NEARLY_AS_MUCH * most:
-        return False
-    if other.cause == _SEVERAL_ELEMENTS:
-        return one.cause in _THEIR_FORMS
-    is_staged = both == (_ITS_FIRST_STEP, _STAGING) and IN_A_REGISTER not in other.evidence
-    return is_staged and not _lines_of(one).isdisjoint(_lines_of(other))
+    is_first = step and step.at_least * most <= saves <= most and step.holds(one, other)
+    return step.why if step and is_first else None
 
 
 def is_general(cause: Cause) -> bool:

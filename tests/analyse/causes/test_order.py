@@ -7,10 +7,9 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes import find
-from profiler.analyse.causes.cause import Cause, CodePlace, Savings
+from profiler.analyse.causes.cause import IN_A_REGISTER, Cause, CodePlace, Savings
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.ceilings import detect_ceilings
-from profiler.analyse.causes.detectors.global_memory.redundant_loads import IN_A_REGISTER
 from profiler.analyse.causes.order import in_order
 from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks

@@ -22,8 +22,6 @@ CYCLES: Mapping[str, int] = {"fma": 1, "alu": 2}
 WIDEST_BITS = 128  # of one access of a thread
 # The part of the time that is worth a change: less is within the noise of a measurement.
 WORTH_A_CHANGE = 0.03
-# A busy unit is no ceiling where a tenth of the time could be saved, or of its work, such as by moving only the bytes that are used.
-NOT_AT_A_CEILING = 0.1
 # The blocks that are advised have 128 to 256 threads.
 ENOUGH_THREADS = 256
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.flow.reduction_trees import Tree, copies_in
 
-TURNS_AT_ONCE = "turns_at_once"  # the figure of a cause that says how many are assumed to be taken together
-
 
 def known_turns(evidence: Evidence, tree: Tree) -> float | None:
     """Returns the turns of a tree's loop; None where it may be unrolled, so that each turn of the machine code is several of the source.

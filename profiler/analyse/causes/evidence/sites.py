@@ -35,6 +35,7 @@ ARITHMETIC: tuple[Kind, ...] = ("fp32", "fp64", "special")
 # Copies from global to shared memory that need no registers: loads that are stores as well.
 COPIES_TO_SHARED = ("LDGSTS", "UBLKCP", "UTMALDG")
 TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
+_SWAPS = (".CAS", ".EXCH")  # what takes a lock
 SIZE_IS_UNKNOWN = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
 # `__threadfence`, which a thread executes before others are to read what it stored
 FENCES = ("MEMBAR", "ERRBAR")
@@ -253,6 +254,11 @@ _ON_FP64 = ("issue", "fp64")
 # measured load is that of the other instructions alone, even if 45 % of what would be its load were CS2R.
 _CLEARS_PAIRS, _CLEARS_ON_ALU_SINCE = "CS2R", 9.0
 _ON_ALU = ("issue", "alu")
+
+
+def is_swap(site: Site) -> bool:
+    """Returns whether an atomic compares and swaps, or swaps, so that it may have to be repeated."""
+    return any(swap in site.opcode for swap in _SWAPS)
 
 
 def executed_parts(parts: Mapping[Site, float]) -> dict[Site, float]:

@@ -20,7 +20,7 @@ from profiler.analyse.causes.headline import (
     name_and_place,
     place_text,
 )
-from profiler.analyse.causes.order import is_first_step, is_general
+from profiler.analyse.causes.order import is_general, why_first
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness
@@ -33,12 +33,6 @@ _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
 _ORDER = "{} {} below causes that save less: what holds for most kernels was less often the right cause."
 _FIRST_STEP = "{} comes before {}, which saves more: {}."
-_WHY_FIRST = {
-    "uncoalesced-loads": "a block has to load side by side what it keeps",
-    "special-functions": "functions make most of the doubles, and fewer of them cost no digits",
-    "narrow-accesses": "wider accesses are the simplest way to take several elements",
-    "loads-not-overlapped": "it is most of what several elements in a thread save",
-}
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
@@ -194,9 +188,9 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
         elif not (is_general(one) or one.is_ceiling):
             least = min(least, saves)
     said = [
-        _FIRST_STEP.format(one.cause, other.cause, _WHY_FIRST[one.cause])
+        _FIRST_STEP.format(one.cause, other.cause, why)
         for one, other in combinations(causes, 2)
-        if is_first_step(one, other) and round(one.saves_pct.expected) < round(other.saves_pct.expected)
+        if (why := why_first(one, other)) and round(one.saves_pct.expected) < round(other.saves_pct.expected)
     ]
     if later:
         said.append(_ORDER.format(listed(later), "is listed" if len(later) == 1 else "are listed"))

@@ -10,11 +10,10 @@ from profiler.analyse.causes.detectors.global_memory.updated_places import (
     MEMORY,
     Updated,
     find_updated,
-    is_swap,
 )
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site, is_swap
 from profiler.analyse.causes.flow.dataflow import (
     all_makers,
     makers_of_address,

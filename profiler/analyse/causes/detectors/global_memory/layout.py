@@ -83,8 +83,11 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _spared_on_the_way(evidence: Evidence, sites: Iterable[Site]) -> Mapping[str, float]:
-    """Returns the part of each unit's work that may go where the lanes take other elements: their idle places, those of lanes that these accesses
-    leave out, the sums over lanes, if each adds up a result of its own, and divisions, which may be of indices."""
+    """Returns the part of each unit's work that may go where the lanes take other elements.
+
+    These are their idle places, those of lanes that these accesses leave out, the sums over lanes, if each adds up a result of its own, and
+    divisions, which may be of indices.
+    """
     acting = max(site.acting or LANES for site in sites)
     idle = {site: 1 - min(acting, site.lanes or LANES) / LANES for site in evidence.sites}
     spared = {*find_dividing(evidence), *find_in_trees(evidence)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from profiler.analyse.causes.cause import IN_A_REGISTER
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.fewer_loads import (
     without_hits,
@@ -12,7 +13,7 @@ from profiler.analyse.causes.detectors.global_memory.fewer_loads import (
 )
 from profiler.analyse.causes.evidence.addresses import address_of, base_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.latency import Effect
+from profiler.analyse.causes.evidence.latency import Effect, combine
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.arithmetic.products_of_halves import find_products_of_halves
@@ -32,11 +33,8 @@ from profiler.analyse.causes.flow.repeated_loads import (
 from profiler.analyse.causes.flow.repeated_stores import is_read_past_barrier, part_overwritten
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
-from profiler.analyse.causes.together import combine
 from profiler.text import whole_percent
 
-# The part of what lanes load that each of them would have in a register.
-IN_A_REGISTER = "loaded_again_pct"
 OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # "CUDA C++ Programming Guide", "Technical Specifications per Compute Capability": the constant memory of a kernel.

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from profiler.analyse.causes.detectors.global_memory.updated_places import is_swap
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import Site, is_swap
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in

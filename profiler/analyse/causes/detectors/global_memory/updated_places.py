@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Literal
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site, is_swap
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.dataflow import (
     find_processing,
@@ -27,12 +27,6 @@ Updated = Literal[
 ]
 
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64")
-_SWAPS = (".CAS", ".EXCH")  # what takes a lock
-
-
-def is_swap(site: Site) -> bool:
-    """Returns whether an atomic compares and swaps, or swaps, so that it may have to be repeated."""
-    return any(swap in site.opcode for swap in _SWAPS)
 
 
 def find_updated(evidence: Evidence, weights: Mapping[Site, float]) -> Updated:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.global_memory.updated_places import is_swap
 from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -18,6 +17,7 @@ from profiler.analyse.causes.evidence.sites import (
     Kind,
     Site,
     executed_parts,
+    is_swap,
 )
 from profiler.analyse.causes.flow.dataflow import sources_of, uses_of, written_by_any
 from profiler.analyse.causes.flow.depending import find_depending

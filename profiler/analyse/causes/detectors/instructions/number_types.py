@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from profiler.analyse.causes.cause import CONVERTING_FLOATS, IN_FUNCTIONS
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
 from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_spare
 from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
@@ -219,9 +220,9 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
         {
             "fp64_instructions_pct": share,
             "fp64_busy_pct": busy,
-            "in_functions_pct": _part_in_functions(evidence, sites),
+            IN_FUNCTIONS: _part_in_functions(evidence, sites),
             # Where values become doubles or floats on the way, some doubles may be there by mistake.
-            "float_conversions_pct": 100 * evidence.share_executed(of_floats),
+            CONVERTING_FLOATS: 100 * evidence.share_executed(of_floats),
         },
     )
 

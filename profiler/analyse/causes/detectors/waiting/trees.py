@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from profiler.analyse.causes.cause import TURNS_AT_ONCE
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.turns import (
-    TURNS_AT_ONCE,
     as_figure,
     known_turns,
     most_turns,

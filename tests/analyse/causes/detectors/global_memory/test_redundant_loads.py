@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from made_evidence import LOAD, LOOP, evidence_of, names
 
+from profiler.analyse.causes.cause import IN_A_REGISTER
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
 
 
@@ -47,7 +48,7 @@ def test_what_a_register_would_hold_is_told_from_what_a_block_keeps(place, again
     turn = [(line, 800.0) for line in (LOAD, "FADD R7, R7, R4", place, LOOP)]
     figures = {"dram_bytes_read": 12_800.0, "l1_hit_pct": 90.0}
     (first, *_) = redundant_loads.detect_redundant_loads(evidence_of("NOP", *turn, "EXIT", figures=figures))
-    assert first.evidence.get(redundant_loads.IN_A_REGISTER) == again
+    assert first.evidence.get(IN_A_REGISTER) == again
 
 
 # Of a loop that adds up rows: the row depends on the block's y, and x is that of the lane.
