@@ -7,6 +7,7 @@ Without samples, the waiting by reason is divided among the instructions that ma
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -45,6 +46,7 @@ _FULL_PIPE = "math_pipe_throttle"
 SPECIAL_LANES = 16
 _COPY, _WAIT_FOR_COPIES, _COPIED = "LDGSTS", "DEPBAR", "global load"
 _LINE_BYTES = 128  # of L1: what is loaded of one of them together is held, or requested, together
+_LOADS: tuple[Kind, ...] = ("global load", "local")
 _ENDS_OF_A_STRETCH = ("BRA", "BAR", "EXIT")
 # Results of constants, functions and shared memory come behind the short scoreboard, and none of global memory.
 _OF_REQUESTS = ("long_scoreboard", "lg_throttle", "mio_throttle", "drain")
@@ -53,6 +55,8 @@ _QUEUED = (*_OF_REQUESTS, "short_scoreboard")
 # wait for 230 to 740 each, while memory has little to do; those behind contended atomics for 43,000 and 370,000. Loads that are
 # issued together wait once.
 _LONGEST_LATENCY = 2_000.0
+# Cycles from a load to its result while nothing else is under way, on an H200 (the ladder `latency` in runs/).
+L1_CYCLES, DRAM_CYCLES = 40.0, 698.0
 # Percent. While memory idles for half of the time, its queues are short (`time_model.py`), and a long wait has another reason.
 _MEMORY_IS_BUSY = 50.0
 
@@ -141,9 +145,9 @@ def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites:
     """Returns whether warps wait for memory for longer than memory can take: then atomics of one address are served one after the other.
 
     Nothing else keeps a request for thousands of cycles while no unit of memory is busy. Where the result of an atomic is not asked for,
-    no warp waits for it: the loads that queue behind it show how long it takes.
+    no warp waits for it: the loads that queue behind it show how long it takes, but not those that L1 answers.
     """
-    loads = sum(count_waits(sites, "long_scoreboard", ("global load", "local")).values())
+    loads = sum(count_waits(sites, "long_scoreboard", _LOADS).values())
     atomics, answered, stores = (
         sum(site.executed for site in sites if site.kind == kind and (not asked or site.use.written))
         for kind, asked in (("atomic", False), ("atomic", True), ("global store", False))
@@ -152,9 +156,20 @@ def are_atomics_contended(profile: Profile, figures: Mapping[str, float], sites:
     if not atomics or not issued or busiest > _MEMORY_IS_BUSY:
         return False
     results = loads + answered
+    # A hit may take as many times its latency as what device memory answers.
+    hits = loads * _part_in_l1(figures, sites, loads)
+    longest = _LONGEST_LATENCY * (results - hits * (1 - L1_CYCLES / DRAM_CYCLES))
     each = sum(figures.get(f"stall_{reason}", 0.0) for reason in _OF_REQUESTS) / (loads + atomics + stores)
-    of_results = figures.get("stall_long_scoreboard", 0.0) / results if results else 0.0
-    return issued.mean * max(each, of_results) >= _LONGEST_LATENCY
+    of_results = issued.mean * figures.get("stall_long_scoreboard", 0.0)
+    return issued.mean * each >= _LONGEST_LATENCY or 0 < longest <= of_results
+
+
+def _part_in_l1(figures: Mapping[str, float], sites: Iterable[Site], waits: float) -> float:
+    """Returns the part of the waits for loads that a hit in L1 ends: each of their lines has to be there. None is sure to be short while L1 is busy."""
+    if not waits or figures.get("l1_pct", 100.0) > _MEMORY_IS_BUSY:
+        return 0.0
+    lines = sum(find_cost_in_queue(site) for site in sites if site.kind in _LOADS) / waits
+    return math.pow(min(1.0, figures.get("l1_hit_pct", 0.0) / 100), max(1.0, lines))
 
 
 def _charge_atomics(charged: Mapping[Site, Waits]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from profiler.analyse.causes.evidence.charging import DRAM_CYCLES, L1_CYCLES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
@@ -12,8 +13,8 @@ from profiler.analyse.code.loops import Loop
 # With four independent loads under way, a warp waits for one of them only: the rest of the wait is memory's own.
 ENOUGH_LOADS = 4
 # A wait that is shorter than this part of the longest one is shorter than for a load that hits L1, where the longest is for device
-# memory: 40 cycles of 698 (the ladder `latency` in runs/). Most warps pass such a place without waiting.
-_PASSING = 40 / 698
+# memory. Most warps pass such a place without waiting.
+_PASSING = L1_CYCLES / DRAM_CYCLES
 
 
 def find_lonely_loads(evidence: Evidence) -> list[Site]:

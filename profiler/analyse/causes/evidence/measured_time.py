@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.blame import Waits
-from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, count_waits
+from profiler.analyse.causes.evidence.charging import DRAM_CYCLES, L1_CYCLES, SPECIAL_LANES, count_waits
 from profiler.analyse.causes.evidence.latency import SCHEDULERS, UNNAMED, Places
 from profiler.analyse.causes.evidence.sites import FP64_LANES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import avoidable_part
@@ -31,8 +31,7 @@ USED = {
     "dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
     "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "fp64": "fp64_pipe_pct", "xu": "xu_pipe_pct", "tensor": "tensor_pipe_pct",
 }  # fmt: skip
-# Cycles from a load to its result while nothing else is under way, on an H200 (the ladder `latency` in runs/).
-_SHARED_CYCLES, _L1_CYCLES, _L2_CYCLES, _DRAM_CYCLES = 29.0, 40.0, 287.0, 698.0
+_SHARED_CYCLES, _L2_CYCLES = 29.0, 287.0  # as `L1_CYCLES`
 _LOADS_IN_L2 = "l2_hits_of_loads_pct"
 _WAITS_IN_L1, _WAITS_IN_CACHES = "waits_in_l1_pct", "waits_in_caches_pct"
 _WAITED_FOR: Mapping[str, tuple[Kind, ...]] = {
@@ -286,7 +285,7 @@ def _cycles_to_load(figures: Mapping[str, float]) -> tuple[float, float]:
         figures.get(name, 100 * hit) / 100
         for name, hit in ((_WAITS_IN_L1, in_l1), (_WAITS_IN_CACHES, in_caches))
     )
-    return l1 * _L1_CYCLES, (caches - l1) * _L2_CYCLES + (1 - caches) * _DRAM_CYCLES
+    return l1 * L1_CYCLES, (caches - l1) * _L2_CYCLES + (1 - caches) * DRAM_CYCLES
 
 
 def latency_of_hits(figures: Mapping[str, float]) -> float:

@@ -86,6 +86,27 @@ def test_a_load_that_waits_for_longer_than_memory_takes_waits_behind_atomics(ato
 
 
 @pytest.mark.parametrize(
+    ("latency", "hits", "l1", "sectors", "contended"),
+    [
+        (1_100.0, 50.0, 40.0, 400.0, True),  # 2,000 for the half that misses, and 115 for the other one
+        (1_000.0, 50.0, 40.0, 400.0, False),
+        (1_100.0, 10.0, 40.0, 400.0, False),  # most miss
+        (1_100.0, 50.0, 60.0, 400.0, False),  # where L1 is busy, its hits take long, too
+        (1_100.0, 50.0, 40.0, 800.0, False),  # who waits for several lines seldom finds all of them there
+    ],
+)
+def test_loads_that_l1_answers_do_not_wait_behind_atomics(latency, hits, l1, sectors, contended):
+    """100 loads of four sectors each, if side by side."""
+    facts = {1: {"sectors": sectors, "ideal_sectors": 400.0}, 2: {"waits": {"long_scoreboard": 50}}}
+    evidence = evidence_of("RED.E.ADD [R8.64], R4", "LDG.E R4, [R2.64]", "FADD R5, R5, R4", facts=facts)
+    profile = replace(
+        evidence.profile, raw={ISSUED: Series(BY_NAME["duration_ns"], ISSUED, Readings([100.0]))}
+    )
+    figures = {"mem_busy_pct": 10.0, "stall_long_scoreboard": latency, "l1_hit_pct": hits, "l1_pct": l1}
+    assert are_atomics_contended(profile, figures, evidence.sites) == contended
+
+
+@pytest.mark.parametrize(
     ("reason", "contended"), [("lg_throttle", True), ("mio_throttle", True), ("short_scoreboard", False)]
 )
 def test_waits_for_constants_say_nothing_of_atomics_beside_them(reason, contended):
