@@ -18,6 +18,7 @@ _OF_THE_KERNEL = ("launch", NOTHING_TO_GAIN)
 NOT_AT_A_CEILING = 0.1
 # Figures among the `evidence` of a cause, by which causes are put in order.
 TURNS_AT_ONCE = "turns_at_once"  # how many turns of a loop are assumed to be taken together
+WAITING_FOR_TILES = "waiting_for_tiles_pct"  # for loads of tiles that the same turn of a loop uses
 IN_A_REGISTER = "loaded_again_pct"  # the part of what lanes load that each of them would have in a register
 CONVERTING_FLOATS = (
     "float_conversions_pct"  # the part of the instructions by which floats become doubles, or doubles floats

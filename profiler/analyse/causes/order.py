@@ -11,6 +11,7 @@ from profiler.analyse.causes.cause import (
     IN_FUNCTIONS,
     NOT_AT_A_CEILING,
     TURNS_AT_ONCE,
+    WAITING_FOR_TILES,
     Cause,
 )
 from profiler.catalog.causes import GENERAL, LAST_WAVE
@@ -102,8 +103,11 @@ def why_first(one: Cause, other: Cause) -> str | None:
 
 
 def is_general(cause: Cause) -> bool:
-    """Returns whether a cause is true of most kernels; a loop several of whose turns a block could take at once is a fact about this code."""
-    return cause.cause in GENERAL and TURNS_AT_ONCE not in cause.evidence
+    """Returns whether a cause is true of most kernels.
+
+    Facts about this code are a loop several of whose turns a block could take at once, and one that waits for each tile before it uses it.
+    """
+    return cause.cause in GENERAL and cause.evidence.keys().isdisjoint((TURNS_AT_ONCE, WAITING_FOR_TILES))
 
 
 def _lines_of(cause: Cause) -> set[tuple[str | None, int]]:

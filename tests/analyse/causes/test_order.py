@@ -51,6 +51,14 @@ def test_a_loop_whose_turns_could_exchange_values_together_counts_in_full(turns_
     assert (SAID.format("grid-too-small is listed") in str(cause_blocks(causes, []))) == (first == "barriers")
 
 
+@pytest.mark.parametrize(
+    ("waiting", "first"), [({}, "bank-conflicts"), ({"waiting_for_tiles_pct": 20.0}, "loads-not-overlapped")]
+)
+def test_a_loop_that_waits_for_each_tile_before_it_uses_it_counts_in_full(waiting, first):
+    causes = [cause("loads-not-overlapped", 30.0, **waiting), cause("bank-conflicts", 20.0)]
+    assert names(in_order(causes))[0] == first
+
+
 @pytest.mark.parametrize("both", [("bank-conflicts", "idle-lanes"), ("grid-too-small", "dependent-chain")])
 def test_of_two_causes_of_one_kind_the_one_that_saves_more_comes_first(both):
     less, more = cause(both[0], 20.0), cause(both[1], 20.1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
 
+from profiler.analyse.causes.cause import WAITING_FOR_TILES
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -97,6 +98,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         ),
         waits,
         {"waiting_for_loads_pct": waiting}
+        | ({WAITING_FOR_TILES: 100 * evidence.time_of(tiles, "long_scoreboard")} if where == "turns" else {})
         | ({"loads_under_way": float(few)} if few else {})
         | ({"active_warps": warps} if warps else {}),
         in_triton=_AHEAD_IN_TRITON[where],

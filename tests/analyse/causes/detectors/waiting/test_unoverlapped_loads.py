@@ -36,15 +36,23 @@ def staging(use):
     lines += ["BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R40, [R5]", "BRA 0x0"]
     facts = {4: {"waits": {"long_scoreboard": 30}}, 9: {"waits": {"barrier": 10}}}
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
-    return candidate.effect.waits
+    return candidate
 
 
 def test_copies_of_the_next_tile_end_the_wait_for_all_loads_of_a_tile():
     """However many loads a warp has under way: it waits for all of them in each turn, and others wait for it at the barrier."""
-    staged, used = staging("STS.128 [R4], R{0}"), staging("FADD R5, R5, R{0}")
+    staged, used = (staging(use).effect.waits for use in ("STS.128 [R4], R{0}", "FADD R5, R5, R{0}"))
     assert staged["long_scoreboard"] == pytest.approx(7 / 8)
     assert staged["barrier"] == pytest.approx(7 / 8 * 30 / 40)
     assert used == {"long_scoreboard": 0.25, "barrier": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("use", "figures"), [("STS.128 [R4], R{0}", {"waiting_for_tiles_pct": 75.0}), ("FADD R5, R5, R{0}", {})]
+)
+def test_a_loop_that_waits_for_tiles_says_for_how_long(use, figures):
+    found = staging(use).evidence
+    assert {name: part for name, part in found.items() if "tiles" in name} == pytest.approx(figures)
 
 
 def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
