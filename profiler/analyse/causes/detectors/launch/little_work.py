@@ -11,7 +11,9 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.evidence.sites import ONE_LANE, Site
+from profiler.analyse.causes.flow.addresses.apart import lies_apart
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent, find_single_values
+from profiler.analyse.causes.flow.dataflow import find_address_work
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 from profiler.analyse.recording.launch_shapes import LaunchShape
@@ -55,8 +57,10 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         # Blocks can do more each until the GPU is filled twice only.
         left = left_of_blocks(evidence, 1 / blocks)
         shared = min(FOUR_CHAINS, 1 - left)
-        exchanged = _exchanged_in_rows(evidence, once, shared)
-        fewer = evidence.without(exchanged | dict.fromkeys(alike, 1 - left))
+        prepared_once = dict.fromkeys(alike, 1 - left)
+        fewer = evidence.without(_spared_in_rows(evidence, once, shared) | prepared_once)
+        # However many elements an access brings at once, L2 has as much to move.
+        resources = {**fewer.resources, "l2": evidence.part_of_l2(prepared_once)}
         waits = {
             reason: max(part, shared * overlapped.get(reason, 0.0)) for reason, part in fewer.waits.items()
         }
@@ -71,7 +75,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             "too-little-work-a-thread",
             said,
             f"Let each thread take several elements {how}, and prepare once for all of them.",
-            Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, waits),
+            Effect({**resources, LAUNCH: spare_launches(evidence, left)}, waits),
             (waited if is_waiting else {}) | prepared,
             {"instructions_per_warp": each, "same_in_every_block_pct": same}
             | ({"waiting_for_results_pct": 100 * waiting} if is_waiting else {}),
@@ -86,21 +90,25 @@ def _done_once(evidence: Evidence) -> list[Site]:
     return [site for site in evidence.sites if site not in repeating]
 
 
-def _exchanged_in_rows(evidence: Evidence, once: Collection[Site], shared: float) -> dict[Site, float]:
-    """Returns the part of the exchange between threads of one element each that goes if each takes several of its row, such as four.
+def _spared_in_rows(evidence: Evidence, once: Collection[Site], shared: float) -> dict[Site, float]:
+    """Returns what goes of a row that threads of one element each add up, if each takes several of its elements, such as four.
 
     A thread joins its own elements without a shuffle, so that fewer warps shuffle for as many rows: the part that several elements have
-    in common goes. Where one warp is left for a row, it passes nothing through shared memory. Copies of a load stand for several elements.
+    in common goes. Where one warp is left for a row, it passes nothing through shared memory. Neighbours in the row are accessed at once,
+    with one address. Copies of a load stand for several elements.
     """
     loads = [site for site in evidence.of("global load") if site not in find_single_values(evidence)]
     copies = Counter(site.instruction.place for site in loads)
     has_one = all(site in once and site.width <= _ONE_REGISTER for site in loads)
-    if evidence.shape is None or not has_one or max(copies.values(), default=0) != 1:
+    shuffles = [site for site in once if site.opcode.startswith(SUMMING)]
+    if evidence.shape is None or not shuffles or not has_one or max(copies.values(), default=0) != 1:
         return {}
-    spared = {site: shared for site in once if site.opcode.startswith(SUMMING)}
+    accesses = [one for one in (*loads, *evidence.of("global store")) if not lies_apart(evidence, one)]
+    joined = (*shuffles, *accesses, *find_address_work(evidence, accesses))
+    spared = {site: shared for site in joined if site in once}
     stores = [site for site in evidence.sites if site.stores_in_shared]
     of_warps = all(site in once and site.acting_lanes <= ONE_LANE for site in stores)
-    if spared and of_warps and evidence.shape.warps_of_block * (1 - shared) <= 1:
+    if of_warps and evidence.shape.warps_of_block * (1 - shared) <= 1:
         spared |= {site: 1.0 for site in once if site.kind in ("shared load", "shared store", "barrier")}
     return spared
 
