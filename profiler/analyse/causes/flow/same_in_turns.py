@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
@@ -24,14 +24,28 @@ class Steady(NamedTuple):
 
 
 def has_fixed_address(evidence: Evidence, site: Site) -> float:
-    """Returns the part of the executions that repeat the same address within their loop; 0 outside of a loop."""
-    loop = evidence.innermost_loop(site)
-    if loop is None or not address_registers(site.instruction):
+    """Returns the part of the executions that repeat the same address within their loop; 0 outside of a loop.
+
+    Where the loops around it leave the address as it is, too, it repeats for as many turns as all of them make together. Past a barrier
+    or a fence in one of them, others may have changed what is there.
+    """
+    if not address_registers(site.instruction):
         return 0.0
-    if site not in find_steady(evidence, loop).accesses:
-        return 0.0
-    turns = evidence.turns(site, loop)
-    return 1 - 1 / turns if turns > 1 else 0.0
+    around = sorted(
+        (loop for loop in evidence.loops.get(site.function, ()) if site.instruction in loop),
+        key=lambda loop: loop.end - loop.start,
+    )
+    repeated = 0.0
+    for loop in around:
+        if site not in find_steady(evidence, loop).accesses:
+            break
+        if loop is not around[0] and any(
+            one.kind == "barrier" or one.instruction.name in FENCES for one in evidence.inside(loop)
+        ):
+            break
+        turns = evidence.turns(site, loop)
+        repeated = max(repeated, 1 - 1 / turns) if turns > 1 else repeated
+    return repeated
 
 
 def may_change(site: Site) -> bool:

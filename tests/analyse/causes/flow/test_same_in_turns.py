@@ -98,3 +98,20 @@ def test_what_an_inner_loop_writes_says_nothing_of_the_loop_around_it():
 
 def test_an_address_that_is_found_behind_the_load_says_nothing_of_it():
     assert fixed_in_loop(LOADED, "LDC.64 R2, c[0x0][0x218]") == 0
+
+
+@pytest.mark.parametrize(
+    ("of_outer_loop", "fixed"),
+    [
+        ("IADD3 R5, R5, 0x1, RZ", 1 - 1 / 100),
+        ("IADD3 R2, R2, 0x4, RZ", 1 - 1 / 10),  # the next row of it
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", 1 - 1 / 10),  # after which others may have stored there
+        ("MEMBAR.SC.GPU", 1 - 1 / 10),
+    ],
+)
+def test_an_address_stays_for_the_turns_of_all_loops_that_leave_it_as_it_is(of_outer_loop, fixed):
+    inner = ((LOADED, 1000), ("@P0 BRA 0x20", 1000))
+    evidence = evidence_of(
+        ("NOP", 10), ("MOV R6, R8", 100), *inner, (of_outer_loop, 100), ("@P1 BRA 0x10", 100), ("EXIT", 10)
+    )
+    assert has_fixed_address(evidence, evidence.sites[2]) == pytest.approx(fixed)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 
 from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
-from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
+from profiler.analyse.causes.evidence.sites import ONE_LANE, Site
+from profiler.analyse.causes.flow.addresses.apart import lies_apart
+from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent, find_single_values
+from profiler.analyse.causes.flow.dataflow import find_address_work
+from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.text import whole_percent
 
 # What a warp waits for results. A thread waits once for those of several elements, whose blocks need nothing of each other.
 _LATENCIES = ("long_scoreboard", "short_scoreboard", "wait")
+_ONE_REGISTER = 32  # bits
 
 
 def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
@@ -51,8 +56,11 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             alike += evidence.of("barrier")
         # Blocks can do more each until the GPU is filled twice only.
         left = left_of_blocks(evidence, 1 / blocks)
-        fewer = evidence.without(dict.fromkeys(alike, 1 - left))
         shared = min(FOUR_CHAINS, 1 - left)
+        prepared_once = dict.fromkeys(alike, 1 - left)
+        fewer = evidence.without(_spared_in_rows(evidence, once, shared) | prepared_once)
+        # However many elements an access brings at once, L2 has as much to move.
+        resources = {**fewer.resources, "l2": evidence.part_of_l2(prepared_once)}
         waits = {
             reason: max(part, shared * overlapped.get(reason, 0.0)) for reason, part in fewer.waits.items()
         }
@@ -67,7 +75,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             "too-little-work-a-thread",
             said,
             f"Let each thread take several elements {how}, and prepare once for all of them.",
-            Effect({**fewer.resources, LAUNCH: spare_launches(evidence, left)}, waits),
+            Effect({**resources, LAUNCH: spare_launches(evidence, left)}, waits),
             (waited if is_waiting else {}) | prepared,
             {"instructions_per_warp": each, "same_in_every_block_pct": same}
             | ({"waiting_for_results_pct": 100 * waiting} if is_waiting else {}),
@@ -80,6 +88,29 @@ def _done_once(evidence: Evidence) -> list[Site]:
     going_back = (loop for loops in evidence.loops.values() for loop in loops if evidence.goes_back(loop))
     repeating = {site for loop in going_back for site in evidence.inside(loop)}
     return [site for site in evidence.sites if site not in repeating]
+
+
+def _spared_in_rows(evidence: Evidence, once: Collection[Site], shared: float) -> dict[Site, float]:
+    """Returns what goes of a row that threads of one element each add up, if each takes several of its elements, such as four.
+
+    A thread joins its own elements without a shuffle, so that fewer warps shuffle for as many rows: the part that several elements have
+    in common goes. Where one warp is left for a row, it passes nothing through shared memory. Neighbours in the row are accessed at once,
+    with one address. Copies of a load stand for several elements.
+    """
+    loads = [site for site in evidence.of("global load") if site not in find_single_values(evidence)]
+    copies = Counter(site.instruction.place for site in loads)
+    has_one = all(site in once and site.width <= _ONE_REGISTER for site in loads)
+    shuffles = [site for site in once if site.opcode.startswith(SUMMING)]
+    if evidence.shape is None or not shuffles or not has_one or max(copies.values(), default=0) != 1:
+        return {}
+    accesses = [one for one in (*loads, *evidence.of("global store")) if not lies_apart(evidence, one)]
+    joined = (*shuffles, *accesses, *find_address_work(evidence, accesses))
+    spared = {site: shared for site in joined if site in once}
+    stores = [site for site in evidence.sites if site.stores_in_shared]
+    of_warps = all(site in once and site.acting_lanes <= ONE_LANE for site in stores)
+    if of_warps and evidence.shape.warps_of_block * (1 - shared) <= 1:
+        spared |= {site: 1.0 for site in once if site.kind in ("shared load", "shared store", "barrier")}
+    return spared
 
 
 def _ways_on(shape: LaunchShape) -> dict[str, int]:

@@ -140,3 +140,49 @@ def test_several_elements_along_an_axis_are_loaded_at_once_too():
         "along x, four at once",
         "along y, four at once",
     ]
+
+
+ELEMENT = ("S2R R2, SR_CTAID.X", "LDG.E R4, [R2.64]")
+ADDED_UP = ("SHFL.BFLY PT, R5, R4, 0x1, 0x1f", "FADD R4, R4, R5")
+BETWEEN_WARPS = ("@!P0 STS [R9], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R10]")
+STORED = ("STG.E [R2.64], R6", "EXIT")
+
+
+@pytest.mark.parametrize(
+    ("lines", "block", "acting", "spared"),
+    [
+        ((*ELEMENT, *ADDED_UP, *BETWEEN_WARPS, *STORED), 128, 1.0, (3 * 0.75 + 2) / 5),
+        # More warps have a row: four elements a thread leave several of them, and what these exchange.
+        ((*ELEMENT, *ADDED_UP, *BETWEEN_WARPS, *STORED), 160, 1.0, 3 * 0.75 / 5),
+        # Lanes exchange their own elements, of which there are as many.
+        ((*ELEMENT, *ADDED_UP, *BETWEEN_WARPS, *STORED), 128, 32.0, 3 * 0.75 / 5),
+        # A thread has two elements already, or a wide piece of the row.
+        ((*ELEMENT, "LDG.E R7, [R2.64+0x4]", *ADDED_UP, *BETWEEN_WARPS, *STORED), 128, 1.0, 0.0),
+        (("S2R R2, SR_CTAID.X", "LDG.E.64 R4, [R2.64]", *ADDED_UP, *BETWEEN_WARPS, *STORED), 128, 1.0, 0.0),
+        # Nothing is added up over the lanes.
+        ((*ELEMENT, "SHFL.IDX PT, R5, R4, 0x1, 0x1f", *BETWEEN_WARPS, *STORED), 128, 1.0, 0.0),
+    ],
+)  # fmt: skip
+def test_threads_with_four_elements_of_a_row_exchange_a_quarter_of_it_between_lanes(lines, block, acting, spared):  # fmt: skip
+    facts = {lines.index("@!P0 STS [R9], R4"): {"lanes": 32.0, "acting": acting}}
+    evidence = evidence_of(*lines, grid=10**9, block=block, facts=facts, figures={"waves": 1e9}, line=7)
+    (candidate,) = little_work.detect_little_work(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx(spared)
+    assert candidate.effect.resources["l2"] == 0
+
+
+def test_elements_that_lie_apart_are_accessed_one_by_one():
+    lines = (*ELEMENT, *ADDED_UP, *BETWEEN_WARPS, *STORED)
+    apart = {"sectors": 3200.0, "ideal_sectors": 400.0}
+    facts = {1: apart, 4: {"lanes": 32.0, "acting": 1.0}, 7: apart}
+    evidence = evidence_of(*lines, grid=10**9, block=128, facts=facts, figures={"waves": 1e9}, line=7)
+    (candidate,) = little_work.detect_little_work(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx((0.75 + 2) / 5)
+
+
+@pytest.mark.parametrize(("waves", "spared"), [(8.0, (3 * 0.75 + 2) / 5), (4.0, 3 * 0.5 / 5)])
+def test_threads_take_no_more_elements_than_leave_two_rounds_of_blocks(waves, spared):
+    lines = (*ELEMENT, *ADDED_UP, *BETWEEN_WARPS, *STORED)
+    evidence = evidence_of(*lines, block=128, facts={4: {"lanes": 32.0, "acting": 1.0}}, figures={"waves": waves}, line=7)  # fmt: skip
+    (candidate,) = little_work.detect_little_work(evidence)
+    assert candidate.effect.resources["lsu"] == pytest.approx(spared)
