@@ -111,13 +111,13 @@ def damage(runs):
 
 
 OPERATIONS = {
-    "commit": Operation(commit, 1),
-    "ingest": Operation(ingest, 1),
-    "compact": Operation(pack),
-    "sweep": Operation(sweep, 1),
-    "repair": Operation(mend, prepare=damage),
-    "upload": Operation(commit, 1, at_url=True),
-    "compact at a URL": Operation(pack, at_url=True),
+    "commit timings to a folder": Operation(commit, 1),
+    "measure a sweep, interrupted once": Operation(sweep, 1),
+    "ingest a report into a folder": Operation(ingest, 1),
+    "pack ten runs in a folder": Operation(pack),
+    "pack ten runs at a URL": Operation(pack, at_url=True),
+    "upload to an object store": Operation(commit, 1, at_url=True),
+    "repair a folder": Operation(mend, prepare=damage),
     "repair at a URL": Operation(mend, at_url=True, prepare=damage),
 }
 
