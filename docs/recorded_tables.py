@@ -268,5 +268,13 @@ def faults_table() -> str:
         rows.append(
             (operation, kinds[0]["faults"], *counted, " ".join(sorted({row["commit"] for row in kinds})))
         )
-    header = ("operation", "calls", "faults", "an error", "power lost", "completed all the same", "commit")
+    header = (
+        "operation",
+        "calls",
+        "faults",
+        "ended with an error",
+        "by the power loss",
+        "without an error",
+        "commit",
+    )
     return markdown_table(header, rows, right=range(1, 6))
