@@ -17,6 +17,7 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- blind tests -->       what each blind test of the diagnosis came to
     <!-- blind reader -->      what a reader said of the same kernels
     <!-- sureness -->          how often the first cause was right there, by what it is likely to save
+    <!-- faults -->            what the last campaign of injected faults came to
     <!-- errors -->            every exit code, and what to do about it
 """
 
@@ -65,7 +66,7 @@ CLIMB = KERNELS / "gemm" / "climb.svg"
 TUNING = KERNELS / "gemm" / "tuning.svg"
 EXPECTED = ROOT / "docs" / "causes.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause record|blind tests|blind reader|sureness)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause record|blind tests|blind reader|sureness|faults)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
@@ -105,6 +106,7 @@ def _content(block: re.Match[str]) -> str:
         "blind tests": blind_record.tests_table,
         "blind reader": blind_record.reader_table,
         "sureness": blind_record.sureness_table,
+        "faults": recorded_tables.faults_table,
     }
     return fill[block["kind"]]()
 

@@ -1,11 +1,12 @@
 """The tables of the documentation, made from what `runs/` holds; each function returns one in Markdown."""
 
 import contextlib
+import csv
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 
 from profiler.analyse.ladder.climb import Climb
@@ -29,6 +30,7 @@ from profiler.text import number, short_gpu, spread
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "runs"
+FAULTS = ROOT / "tests" / "data" / "faults.csv"
 SIZES, SHOWN_SIZE = (1024, 2048, 4096, 8192), 4096
 _TORCH = ("torch_eager", "torch_compile", "torch_autotuned")
 # The ordering of rung 5 gains by ids that repeat, and is no lookup as PyTorch does it (NOTES.md).
@@ -250,3 +252,29 @@ def table_text(header: Sequence[str], rows: Iterable[Sequence[str | int]], right
     aligned = set(right)
     rule = ("---:" if place in aligned else "---" for place in range(len(header)))
     return "\n".join("| " + " | ".join(map(str, row)) + " |" for row in (header, rule, *rows))
+
+
+def faults_table() -> str:
+    """One row an operation: how many of its calls failed in how many ways, and how the command ended."""
+    with FAULTS.open() as file:
+        recorded = list(csv.DictReader(file))
+    rows = []
+    for operation, of_it in groupby(recorded, lambda row: row["operation"]):
+        kinds = list(of_it)
+        counted = [
+            sum(int(row[column]) for row in kinds)
+            for column in ("faults", "error", "power_lost", "completed")
+        ]
+        rows.append(
+            (operation, kinds[0]["faults"], *counted, " ".join(sorted({row["commit"] for row in kinds})))
+        )
+    header = (
+        "operation",
+        "calls",
+        "faults",
+        "ended with an error",
+        "by the power loss",
+        "without an error",
+        "commit",
+    )
+    return markdown_table(header, rows, right=range(1, 6))
