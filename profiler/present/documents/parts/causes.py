@@ -23,10 +23,10 @@ from profiler.analyse.causes.headline import (
 from profiler.analyse.causes.order import is_general, why_first
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import UNOPTIMISED
-from profiler.catalog.causes.sureness import Sureness
+from profiler.catalog.causes.sureness import ENOUGH, Sureness
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
-from profiler.text import date_of, is_cupy_source, listed, saving, whole_percent
+from profiler.text import date_of, is_cupy_source, listed, saving
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
@@ -124,11 +124,22 @@ def sureness_blocks(causes: Sequence[Cause], sureness: Sureness | None) -> Secti
         return []
     if sureness is None:
         return [Text(f"How sure: not known, because {_why_not_known(causes[0])}.")]
-    first, three = sureness.right_first_pct, sureness.among_three_pct
-    advice = " Look at the first three before you change anything." if first < _SURE_PCT else ""
-    named = f"answers like this one named the right cause first in {_in_words(first)} of 100"
-    among = f"and among the first three in {_in_words(three)}."
-    return [Text(f"How sure: in tests with kernels that prof had not seen, {named}, {among}{advice}")]
+    advice = (
+        " Look at the first three before you change anything." if sureness.right_first_pct < _SURE_PCT else ""
+    )
+    return [Text(f"How sure: on kernels that prof had not seen, {_counted_answers(sureness)}{advice}")]
+
+
+def _counted_answers(sureness: Sureness) -> str:
+    """Returns how many answers like this one were right, as in `76 of 86 answers like this one named the right cause first`."""
+    kernels, right, three = sureness.kernels, sureness.right_first, sureness.among_three
+    among = f", and {f'all {kernels:,}' if three == kernels else f'{three:,}'} among the first three."
+    if not sureness.of_this_cause:
+        few = f"fewer than {ENOUGH} answers like this one were tried. Of all {kernels:,} that expected to save about as much,"
+        return f"{few} {right:,} named the right cause first{among}"
+    if right == kernels:
+        return f"all {kernels:,} answers like this one named the right cause first."
+    return f"{right:,} of {kernels:,} answers like this one named the right cause first{among}"
 
 
 def _why_not_known(first: Cause) -> str:
@@ -137,10 +148,6 @@ def _why_not_known(first: Cause) -> str:
     if first.cause == UNOPTIMISED:
         return "too few kernels that were compiled for debugging were tested"
     return "the tests used only recordings that hold what this one lacks"
-
-
-def _in_words(percent: float) -> str:
-    return whole_percent(percent).replace("> ", "more than ").replace("< ", "less than ")
 
 
 def _left_out(others: Mapping[str, float]) -> Section:
