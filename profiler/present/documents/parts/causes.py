@@ -31,8 +31,8 @@ from profiler.text import date_of, is_cupy_source, listed, saving
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
-_ORDER = "{} {} below causes that save less: what holds for most kernels was less often the right cause."
-_FIRST_STEP = "{} comes before {}, which saves more: {}."
+_ORDER = "{} {} below causes that save less: in tests, a cause so common was less often the right one."
+_FIRST_STEP = "{} stands below {}, which saves less: {}."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
@@ -195,12 +195,12 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
         elif not (is_general(one) or one.is_ceiling):
             least = min(least, saves)
     said = [
-        _FIRST_STEP.format(one.cause, other.cause, why)
+        _FIRST_STEP.format(other.cause, one.cause, why)
         for one, other in combinations(causes, 2)
         if (why := why_first(one, other)) and round(one.saves_pct.expected) < round(other.saves_pct.expected)
     ]
     if later:
-        said.append(_ORDER.format(listed(later), "is listed" if len(later) == 1 else "are listed"))
+        said.append(_ORDER.format(listed(later), "stands" if len(later) == 1 else "stand"))
     return said
 
 
