@@ -22,7 +22,7 @@ COLUMNS = ("first", "likely_pct", "kernels", "right_first", "among_three")
 BANDS = (0, 20, 40, 60)
 # With fewer, a single kernel moves the share by more than ten points. Where each blind test was predicted from the others, 8 to 30 did
 # about as well.
-ENOUGH = 10
+_ENOUGH = 10
 
 
 class Answers(NamedTuple):
@@ -46,7 +46,7 @@ class Sureness(Struct, frozen=True):
     of_this_cause: Annotated[
         bool,
         Meta(
-            description=f"Whether these answers named this cause first. If not, fewer than {ENOUGH} did, and all count that promised to save "
+            description=f"Whether these answers named this cause first. If not, fewer than {_ENOUGH} did, and all count that expected to save "
             "about as much."
         ),
     ]
@@ -68,7 +68,7 @@ def how_sure(first: str, expected: float, record: AnswersByFirst | None = None) 
     record = record or read_record()
     band = band_of(expected)
     of_cause = record.get((first, band))
-    if of_cause and of_cause.kernels >= ENOUGH:
+    if of_cause and of_cause.kernels >= _ENOUGH:
         return Sureness(*of_cause, of_this_cause=True)
     # Of kernels with nothing to gain, too few were tried, and they say nothing of others.
     of_band = [
