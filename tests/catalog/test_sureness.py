@@ -6,7 +6,7 @@ from statistics import mean
 import blind
 import pytest
 
-from profiler.catalog.causes.sureness import BANDS, band_of, how_sure, read_record
+from profiler.catalog.causes.sureness import BANDS, Answers, Sureness, band_of, how_sure, read_record
 
 PAIRS = blind.read_scored()
 
@@ -49,31 +49,30 @@ def test_answers_are_right_as_often_as_is_said(predicted, least, most):
 
 
 def test_the_right_cause_is_among_three_as_often_as_is_said(predicted):
-    said = mean(sure.among_three_pct for _, sure in predicted)
+    said = 100 * mean(sure.among_three / sure.kernels for _, sure in predicted)
     assert 100 * mean(is_among_three(pair) for pair, _ in predicted) == pytest.approx(said, abs=2)
 
 
 def test_it_says_more_than_the_mean_of_all_answers(predicted):
-    def surprise(said):
-        return mean(
-            -math.log(p if is_right(pair) else 1 - p) for (pair, _), p in zip(predicted, said, strict=True)
-        )
+    def error(said):
+        return mean((said - is_right(pair)) ** 2 for (pair, _), said in zip(predicted, said, strict=True))
 
     alike = [mean(map(is_right, PAIRS))] * len(predicted)
-    assert surprise([sure.right_first_pct / 100 for _, sure in predicted]) < 0.9 * surprise(alike)
+    assert error([sure.right_first_pct / 100 for _, sure in predicted]) < 0.9 * error(alike)
 
 
-def test_a_cause_that_never_stood_first_is_as_sure_as_others_that_promise_as_much():
-    unknown = how_sure("no-such-cause", 70)
-    of_band = [count for (_, band), count in read_record().items() if band == 60]
-    share = sum(count.right_first for count in of_band) / sum(count.kernels for count in of_band)
-    assert unknown.right_first_pct == pytest.approx(100 * share, abs=1)
-
-
-def test_no_answer_is_certain():
-    for name, band in read_record():
-        sure = how_sure(name, band)
-        assert 0 < sure.right_first_pct <= sure.among_three_pct < 100
+@pytest.mark.parametrize("kernels", [9, 10])
+def test_a_cause_counts_alone_if_it_stood_first_often_enough(kernels):
+    """If not, so do all that promised as much: none of another band, and no ceiling."""
+    record = {
+        ("barriers", 20): Answers(kernels, 1, 2),
+        ("idle-lanes", 20): Answers(30, 20, 25),
+        ("idle-lanes", 40): Answers(50, 50, 50),
+        ("at-fma-rate", 20): Answers(70, 0, 0),
+    }
+    alone, all_alike = Sureness(10, 1, 2, True), Sureness(39, 21, 27, False)
+    assert how_sure("barriers", 25.0, record) == (alone if kernels == 10 else all_alike)
+    assert how_sure("never-first", 25.0, record) == Sureness(30 + kernels, 21, 27, False)
 
 
 @pytest.mark.parametrize(("expected", "band"), [(0, 0), (19.9, 0), (20, 20), (60, 60), (100, 60), (-1, 0)])

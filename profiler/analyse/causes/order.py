@@ -67,7 +67,9 @@ _FIRST_STEPS = {
         "wider accesses are the simplest way to take several elements", _NEARLY_AS_MUCH, _are_same_elements
     ),
     ("loads-not-overlapped", "too-little-work-a-thread"): _FirstStep(
-        "it is most of what several elements in a thread save", _NEARLY_AS_MUCH, _are_same_elements
+        "loads under way together are most of what several elements in a thread save",
+        _NEARLY_AS_MUCH,
+        _are_same_elements,
     ),
 }
 

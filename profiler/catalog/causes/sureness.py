@@ -7,7 +7,7 @@ who is right than anything else that was tried. tests/data/causes/blind.py write
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -20,20 +20,9 @@ RECORD = Path(__file__).with_name("unseen_kernels.csv")
 COLUMNS = ("first", "likely_pct", "kernels", "right_first", "among_three")
 # Percent of the time that the first cause is likely to save: where the bands begin.
 BANDS = (0, 20, 40, 60)
-# A band counts as much as so many kernels beside those of one cause in it, and so do all kernels beside a band. Where each blind test
-# was predicted from the others, 2 to 8 did about as well, and fewer or more did worse.
-_COUNTS_AS = 5
-
-
-class Sureness(Struct, frozen=True):
-    """How often such an answer is right, in percent of the kernels of blind tests."""
-
-    right_first_pct: Annotated[
-        float, Meta(description="How often such a first cause was the one that the next version removed.")
-    ]
-    among_three_pct: Annotated[
-        float, Meta(description="How often the one that the next version removed was among the first three.")
-    ]
+# With fewer, a single kernel moves the share by more than ten points. Where each blind test was predicted from the others, 8 to 30 did
+# about as well.
+_ENOUGH = 10
 
 
 class Answers(NamedTuple):
@@ -44,26 +33,49 @@ class Answers(NamedTuple):
     among_three: int
 
 
-_NONE = Answers(0, 0, 0)
+class Sureness(Struct, frozen=True):
+    """How many answers of blind tests were right, of those that are most like one."""
+
+    kernels: Annotated[int, Meta(description="How many kernels got such an answer.")]
+    right_first: Annotated[
+        int, Meta(description="For how many the first cause was one that the next version removed.")
+    ]
+    among_three: Annotated[
+        int, Meta(description="For how many one that the next version removed was among the first three.")
+    ]
+    of_this_cause: Annotated[
+        bool,
+        Meta(
+            description=f"Whether these answers named this cause first. If not, fewer than {_ENOUGH} did, and all count that expected to save "
+            "about as much."
+        ),
+    ]
+
+    @property
+    def right_first_pct(self) -> float:
+        return 100 * self.right_first / self.kernels
+
+
 _CEILINGS = {kind.name for kind in CEILINGS}
 AnswersByFirst = Mapping[tuple[str, int], Answers]
 
 
 def how_sure(first: str, expected: float, record: AnswersByFirst | None = None) -> Sureness:
-    """Returns how sure an answer is that names `first` before all others and expects to save so much by it, in percent.
+    """Returns how often answers were right that named `first` before all others and expected to save about as much by it.
 
-    It goes by how often that cause was right where it promised about as much, and, the fewer such kernels there are, by how often
-    any cause was that did.
+    If these are few, it goes by all answers that expected to save about as much.
     """
     record = record or read_record()
     band = band_of(expected)
+    of_cause = record.get((first, band))
+    if of_cause and of_cause.kernels >= _ENOUGH:
+        return Sureness(*of_cause, of_this_cause=True)
     # Of kernels with nothing to gain, too few were tried, and they say nothing of others.
-    faults = {like: count for like, count in record.items() if like[0] not in _CEILINGS}
-    of_band = _sum(count for (_, its_band), count in faults.items() if its_band == band)
-    of_cause = record.get((first, band), _NONE)
-    in_all = _shares(_sum(faults.values()))
-    first_share, three_share = _shares(of_cause, _shares(of_band, in_all, _COUNTS_AS), _COUNTS_AS)
-    return Sureness(100 * first_share, 100 * three_share)
+    of_band = [
+        count for (name, its_band), count in record.items() if its_band == band and name not in _CEILINGS
+    ]
+    kernels, right_first, among_three = map(sum, zip(*of_band, strict=True))
+    return Sureness(kernels, right_first, among_three, of_this_cause=False)
 
 
 def band_of(expected: float) -> int:
@@ -78,18 +90,3 @@ def read_record() -> AnswersByFirst:
             (row["first"], int(row["likely_pct"])): Answers(*(int(row[name]) for name in COLUMNS[2:]))
             for row in csv.DictReader(file)
         }
-
-
-def _sum(counts: Iterable[Answers]) -> Answers:
-    return Answers(*map(sum, zip(_NONE, *counts, strict=True)))
-
-
-def _shares(
-    count: Answers, otherwise: tuple[float, float] = (0.0, 0.0), counts_as: int = 0
-) -> tuple[float, float]:
-    """Returns how often answers were right, first and among three; what is known `otherwise` counts as so many kernels."""
-    of = count.kernels + counts_as
-    return (
-        (count.right_first + counts_as * otherwise[0]) / of,
-        (count.among_three + counts_as * otherwise[1]) / of,
-    )

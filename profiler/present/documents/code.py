@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from profiler.analyse.code.hot_loop import LoopSheet
-from profiler.analyse.code.machine_code import UNIT_TEXT, CodeView, MachineCode, list_loads
-from profiler.analyse.code.opcodes import WORD_BITS, is_plumbing, width_bits
+from profiler.analyse.code.hot_loop import LoopSheet, OpcodeCount
+from profiler.analyse.code.machine_code import UNIT_TEXT, CodeView, MachineCode, Stretch, list_loads
+from profiler.analyse.code.opcodes import WORD_BITS, width_bits
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.present import document as doc
@@ -21,54 +21,57 @@ _RARE = 0.005  # executions in each turn: what a few warps do in thousands of tu
 
 def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
     """Returns the counts by opcode, or every instruction for a `listing`."""
-    code = view.finding
+    code, counts = view.finding, view.counts()
     if listing:
         rows = view.listing()
         body, records = code_rows.instruction_code(code, rows), code_rows.instruction_records(code, rows)
     else:
-        counts = view.counts()
         body, records = code_rows.count_code(code, counts), code_rows.count_records(code, counts)
     title = " → ".join(sheet.label for sheet in code.kernels)
-    return doc.Document(title, _sections(code, [_about(sheet) for sheet in code.kernels], body), records)
+    about = [_about(sheet) for sheet in code.kernels]
+    return doc.Document(title, _sections(code, about, body, counts), records)
 
 
 def code_sections(view: CodeView) -> list[doc.Section]:
     """Returns the counts by opcode as a part of an answer that has named the kernels."""
-    code = view.finding
-    body = code_rows.count_code(code, view.counts())
-    return _sections(code, [scope_text(sheet) for sheet in code.kernels], body)
+    code, counts = view.finding, view.counts()
+    body = code_rows.count_code(code, counts)
+    return _sections(code, [scope_text(sheet) for sheet in code.kernels], body, counts)
 
 
-def _sections(code: MachineCode, about: Sequence[str | list[str]], body: doc.CodeBlock) -> list[doc.Section]:
-    titles = side_titles(code)
+def _sections(
+    code: MachineCode,
+    about: Sequence[str | list[str]],
+    body: doc.CodeBlock,
+    counts: Sequence[Stretch[OpcodeCount]],
+) -> list[doc.Section]:
+    titles, at_exit = side_titles(code), code_rows.waits_at_exit(counts)
     return [
         [doc.Facts(list(zip(titles, about, strict=True))), *map(doc.Caution, _caution_texts(code))],
         [*_as_hot(code), *_called(code)],
         [figures_table(code, titles if len(titles) > 1 else ("",))],
         load_blocks(code),
-        [body, *_meaning(code)],
-        _overhead(code, titles if len(titles) > 1 else ("count",)),
+        [body, *_meaning(code, at_exit)],
+        _overhead(code, titles if len(titles) > 1 else ("count",), at_exit),
     ]
 
 
-def _meaning(code: MachineCode) -> doc.Section:
+def _meaning(code: MachineCode, at_exit: bool) -> doc.Section:
     """Returns the note on where samples fall and what they are a share of; nothing if there are none."""
     sampled = [sheet for sheet in code.kernels if any(one.samples_pct is not None for one in sheet.opcodes)]
     if not sampled:
         return []
     is_loop = sampled[0].scope == "loop"
-    more = "Only those in the loop are counted." if is_loop else "At EXIT, a warp waits for its stores."
-    return [doc.Text(f"{code_rows.SAMPLES_MEANING} {more}")]
+    more = [" Only those in the loop are counted."] if is_loop else []
+    more += [" At EXIT, a warp waits for what it stored in memory, or added to it."] if at_exit else []
+    return [doc.Text(f"{code_rows.SAMPLES_MEANING}{''.join(more)}")]
 
 
-def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
+def _overhead(code: MachineCode, titles: Sequence[str], at_exit: bool) -> doc.Section:
     """Returns the instructions that the code shows as one row, by their kind, the largest count first. Others have their own rows."""
-    sides = [
-        {one.kind: one for one in sheet.overhead if any(map(is_plumbing, one.opcodes))}
-        for sheet in code.kernels
-    ]
+    sides = [_added_up(sheet, at_exit) for sheet in code.kernels]
     counted_as = {
-        kind: max(one[kind].count for one in sides if kind in one) for side in sides for kind in side
+        kind: max(sum(one[kind].values()) for one in sides if kind in one) for side in sides for kind in side
     }
     kinds = sorted(counted_as, key=lambda kind: (-counted_as[kind], kind))
     steps = _divisors(code)
@@ -80,12 +83,21 @@ def _overhead(code: MachineCode, titles: Sequence[str]) -> doc.Section:
     rows = []
     for kind in kinds:
         found = [(side.get(kind), n) for side, n in zip(sides, steps, strict=True)]
-        counts = [one.count / n if one else None for one, n in found]
+        counts = [sum(one.values()) / n if one else None for one, n in found]
         if max(filter(None, counts), default=0.0) < _RARE:
             continue
-        opcodes = _opcode_counts([(one.opcodes if one else {}, n) for one, n in found])
+        opcodes = _opcode_counts([(one or {}, n) for one, n in found])
         rows.append(doc.Row((kind, *counts, opcodes)))
     return [doc.Table(columns, rows)] if rows else []
+
+
+def _added_up(sheet: LoopSheet, at_exit: bool) -> dict[str, dict[str, float]]:
+    """Returns for each kind of overhead the counts of its opcodes that have no row of their own."""
+    kinds = {
+        one.kind: {name: n for name, n in one.opcodes.items() if code_rows.is_added_up(name, at_exit=at_exit)}
+        for one in sheet.overhead
+    }
+    return {kind: opcodes for kind, opcodes in kinds.items() if opcodes}
 
 
 def _opcode_counts(sides: Sequence[tuple[Mapping[str, float], int]]) -> str:

@@ -268,8 +268,12 @@ def _shape_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
     most = len(sheet.shapes) if full else _MOST_SHAPES
     kept, rest = sheet.shapes[:most], sheet.shapes[most:]
     several = len(sheet.shapes) > 1
-    allocated = None if several else {one.name: one.mean for one in sheet.metrics}.get("shared_bytes")
-    lines = [_shape_text(shape, several=several, allocated=allocated) for shape in kept]
+    # All figures, and so what CUDA adds, are of the first shape.
+    allocated = {one.name: one.mean for one in sheet.metrics}.get("shared_bytes")
+    lines = [
+        _shape_text(shape, several=several, allocated=None if place else allocated)
+        for place, shape in enumerate(kept)
+    ]
     return [*lines, f"and in {counted(len(rest), 'other way', 'other ways')}"] if rest else lines
 
 

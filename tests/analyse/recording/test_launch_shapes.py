@@ -9,6 +9,8 @@ from profiler.analyse.recording.launch_shapes import SAME_WORK, LaunchShape, gro
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
+from profiler.present.documents.recording import sheet_document
+from profiler.present.render.terminal import Window, document_text
 from profiler.text import duration
 from tests.profiles import profile_in
 
@@ -52,6 +54,26 @@ def test_show_says_how_a_kernel_was_launched(prof_here, prof_recorded, store):
     )
     mixed = prof_here("--runs", store.root, "show", "triton_add_full", "-k", "add_kernel").stdout
     assert "launched   65,536 blocks of 128 threads, 16 registers a thread, 1 launch" in mixed
+
+
+def test_what_cuda_adds_to_shared_memory_is_said_of_the_launches_that_the_figures_are_of(make_run):
+    launches = [
+        {
+            "kernel": "k",
+            "shape": {**GRID, "grid_x": grid, "shared_static_bytes": 1024, "shared_dynamic_bytes": 0},
+            "metrics": {
+                "gpu__time_duration.sum": (ns, "ns"),
+                "launch__shared_mem_per_block_allocated": (2048.0, "byte"),
+            },
+        }
+        for ns, grid in ((9000.0, 64), (1000.0, 8))
+    ]
+    run = make_run(*launches)
+    sheet = derive_sheet(run, profile_kernel(run, "k"), full=False)
+    page = document_text(sheet_document(sheet), Window(width=None))
+    first, second = [line for line in page.splitlines() if line.startswith("launched")]
+    assert "1,024 bytes of shared memory a block (2,048 with CUDA's)" in first
+    assert "1,024 bytes of shared memory a block, 1 launch" in second
 
 
 def test_a_comparison_is_of_the_grid_that_takes_most_of_the_time_on_both_sides(store):

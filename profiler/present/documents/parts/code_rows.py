@@ -26,6 +26,8 @@ Counts = tuple[OpcodeCount | None, ...]
 
 _PLACES = 2
 PLUMBING = "integer, moves, branches"
+_EXIT = "EXIT"
+_WAITS_AT_EXIT_PCT = 3.0  # of the samples: a cause that would save less is not named either
 SAMPLES_MEANING = "A sample falls on the instruction that waits, not on the load that it waits for."
 
 
@@ -47,7 +49,23 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> 
         CodeColumn("source", gives_way=1),
         CodeColumn("samples", is_right=True, gives_way=0),
     )
-    return _block(code, columns, _with_plumbing_last(stretches), partial(_count_cells, code))
+    rows = _with_plumbing_last(stretches, partial(is_added_up, at_exit=waits_at_exit(stretches)))
+    return _block(code, columns, rows, partial(_count_cells, code))
+
+
+def is_added_up(opcode: str, *, at_exit: bool) -> bool:
+    """Returns whether an opcode has no row of its own. EXIT has one if warps wait `at_exit`: no arithmetic and no branch takes that time."""
+    return is_plumbing(opcode) and not (at_exit and opcode == _EXIT)
+
+
+def waits_at_exit(stretches: Iterable[Stretch[OpcodeCount]]) -> bool:
+    """Returns whether the warps of a kernel wait long at EXIT, for what they store in memory or add to it."""
+    rows = [row for stretch in stretches for row in stretch]
+    return any(sum(map(_samples_at_exit, side)) >= _WAITS_AT_EXIT_PCT for side in zip(*rows, strict=True))
+
+
+def _samples_at_exit(one: OpcodeCount | None) -> float:
+    return one.samples_pct or 0.0 if one and one.opcode == _EXIT else 0.0
 
 
 def _block(
@@ -66,14 +84,16 @@ def _block(
     return CodeBlock(titles, columns, [list(map(sides, stretch)) for stretch in stretches])
 
 
-def _with_plumbing_last(stretches: Sequence[Stretch[OpcodeCount]]) -> list[list[Counts]]:
-    """Returns the rows that matter, then one row that adds up the others.
+def _with_plumbing_last(
+    stretches: Sequence[Stretch[OpcodeCount]], quiet: Callable[[str], bool]
+) -> list[list[Counts]]:
+    """Returns the rows that matter, then one row that adds up the others, which are `quiet`.
 
     A stretch that holds only others joins the stretch before it.
     """
     shown: list[tuple[list[Counts], list[Counts]]] = []
     for stretch in stretches:
-        telling = [row for row in stretch if not all(one is None or is_plumbing(one.opcode) for one in row)]
+        telling = [row for row in stretch if not all(one is None or quiet(one.opcode) for one in row)]
         if telling or not shown:
             shown.append((telling, []))
         shown[-1][1].extend(row for row in stretch if row not in telling)

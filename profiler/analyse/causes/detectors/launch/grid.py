@@ -60,6 +60,8 @@ _FEWER_ELEMENTS = (
     "Each result is made from the one before, for several elements side by side: let each program take fewer elements (a smaller BLOCK), "
     "and launch more programs."
 )
+_LONGER_WORK = "some warps work much longer than those beside them"
+_EARLIER_END = "most likely, some end long before others, which do more or wait longer"
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
 
@@ -202,7 +204,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     uneven = _find_uneven_loops(evidence)
     if of_warps > of_sms:
         held = whole_percent(100 * (1 - missing))
-        sentence = f"On average, an SM holds {held} % of the warps that fit: some warps work much longer than those beside them."
+        sentence = f"On average, an SM holds {held} % of the warps that fit: {_LONGER_WORK if uneven else _EARLIER_END}."
         advice, in_triton = _advise_on_lengths(evidence, uneven)
     elif _differ_by_a_block(evidence):
         sentence = f"{of_active}: some have a block more than others."

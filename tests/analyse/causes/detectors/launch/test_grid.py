@@ -211,6 +211,25 @@ def test_places_that_no_block_comes_for_are_no_imbalance(launching, saves):
     assert [one.saves for one in found] == ([] if saves is None else [pytest.approx(saves)])
 
 
+@pytest.mark.parametrize(("samples", "is_known"), [(60, True), (40, False)])
+def test_warps_that_end_early_have_less_to_do_for_certain_only_where_data_decide_their_turns(
+    samples, is_known
+):
+    """Elsewhere, they may wait less. So many percent of the samples are in the loop whose turns data decide."""
+    turn = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x20")
+    evidence = evidence_of(
+        *(("S2R R6, SR_CTAID.X", 1e6), ("LDG.E R3, [R6.64]", 1e6), *((line, 1e9) for line in turn), "EXIT"),
+        figures={"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0},
+        waits={"long_scoreboard": 1.0},
+    )
+    for site, here in ((evidence.sites[2], samples), (evidence.sites[-1], 100 - samples)):
+        site.instruction = replace(site.instruction, samples=here)
+    (candidate,) = grid.detect_imbalance(evidence)
+    assert candidate.sentence.startswith("On average, an SM holds 50 % of the warps that fit: ")
+    assert candidate.sentence.endswith(": some warps work much longer than those beside them.") == is_known
+    assert candidate.sentence.endswith("which do more or wait longer.") != is_known
+
+
 @pytest.mark.parametrize(("executed", "explained"), [(1e9 / 8, 31 / 32), (1e9 / 4, 0.0)])
 def test_warps_that_pass_by_what_one_lane_of_their_block_does_in_each_turn_are_for_idle_lanes(
     executed, explained
