@@ -120,7 +120,8 @@ class Diagnosis(Struct, frozen=True):
 
     `busy` is how much each resource is used, as a share of what is within reach. `others` are the causes that are not named, mostly
     because they cost too little, with what removing each would save in percent: a comparison asks whether a cause was there at all.
-    Those `left_out` are worth a change, but come after the causes that are named.
+    Those `left_out` are worth a change, but come after the causes that are named. `taken` is the part of the time in percent that what each
+    cause adds takes, even where other work hides it, so that removing it would save less.
     """
 
     causes: list[Cause]
@@ -133,11 +134,16 @@ class Diagnosis(Struct, frozen=True):
     can_look: bool = True  # False where nothing is recorded from which a cause could be found
     others: dict[str, float] = {}
     left_out: dict[str, float] = {}
+    taken: dict[str, float] = {}
 
     def saves(self, cause: str) -> float:
         """Returns what removing a cause would save, in percent, whether it is named or not; 0 where nothing of it was found."""
         named = {one.cause: one.saves_pct.expected for one in self.causes}
         return named.get(cause, self.others.get(cause, 0.0))
+
+    def taken_ns(self, cause: str) -> float:
+        """Returns the time that what a cause adds takes, whether it is hidden behind other work or not."""
+        return self.taken.get(cause, self.saves(cause)) / 100 * (self.duration_ns or 0.0)
 
     @property
     def sureness(self) -> Sureness | None:

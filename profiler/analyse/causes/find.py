@@ -58,6 +58,7 @@ def find_all(profile: Profile) -> Diagnosis:
         shown=what_counters_show(evidence),
         can_look=bool(evidence.model.busy or causes),
         others={} if unoptimised else _find_others(evidence, causes),
+        taken={} if unoptimised else _find_taken(evidence),
         left_out=left_out,
     )
 
@@ -207,6 +208,16 @@ def _find_others(evidence: Evidence, causes: Iterable[Cause]) -> dict[str, float
     ]
     # Of several candidates of one cause, the last stays, which saves most.
     return {one.name: round(100 * expected[one], 1) for one in sorted(others, key=lambda one: expected[one])}
+
+
+def _find_taken(evidence: Evidence) -> dict[str, float]:
+    """Returns the part of the time, in percent, that what each cause adds takes, even where removing it would save less."""
+    expected = expect_of_each(evidence)
+    # Of several candidates of one cause, the last stays, which saves most.
+    return {
+        one.name: round(100 * max(expected[one], evidence.model.taken(one.effect)), 1)
+        for one in sorted(expected, key=lambda one: expected[one])
+    }
 
 
 def _find_seen(evidence: Evidence) -> list[Seen]:

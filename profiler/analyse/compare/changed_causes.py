@@ -1,7 +1,8 @@
 """Compares the causes of two sides: which went away, came, shrank or grew, and of which that cannot be known.
 
 What a side does not name may be there all the same, and cost too little to be named. So the side is asked what removing it would
-save, and what was measured of it.
+save, and what was measured of it. Or it was hidden: while a unit is busy with one cause, removing another saves little. When the first is gone,
+the other saves more without having grown.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from profiler.analyse.causes.cause import Cause, Diagnosis
+from profiler.analyse.causes.cause import Cause, Diagnosis, is_ceiling
 from profiler.analyse.findings import CauseChange
 from profiler.analyse.recording.launch_shapes import shape_alone
 from profiler.analyse.recording.profile import Profile
@@ -34,8 +35,9 @@ class ChangedCauses:
     """The causes that only the first side has, those that only the second has, those of both, and those that shrank or grew.
 
     `undecided` are causes of one side that the other's recording could not show. The causes in `unmoved` limit one side alone,
-    although what they follow from is the same on both, such as the launch or the width of accesses: they do not say why it got
-    faster or slower. Nothing `is_known` where a side records nothing from which a cause could be found.
+    although what they follow from is the same on both, such as the launch or the width of accesses, or although they take as much time
+    on the other, hidden behind what went or came: they do not say why it got faster or slower. Nothing `is_known` where a side records
+    nothing from which a cause could be found.
     """
 
     gone: list[Cause] = field(default_factory=list)
@@ -87,9 +89,11 @@ def compare_causes(
         *(one for one in _unnamed(before, after) if _is_in(one, after)),
     ]
     kept = [CauseChange(one.cause, before.saves(one.cause), after.saves(one.cause)) for one in remaining]
+    gone, new = _only_in(before, after), _only_in(after, before)
+    alike |= {one.cause for one in gone if _is_only_hidden(one.cause, after, before)}
+    alike |= {one.cause for one in new if _is_only_hidden(one.cause, before, after)}
     moved = [one for one in kept if one.cause not in alike and _has_moved(one, before, after)]
     moved.sort(key=lambda one: -abs(one.after_pct - one.before_pct))
-    gone, new = _only_in(before, after), _only_in(after, before)
     return ChangedCauses(
         gone=[one for one in gone if one.cause not in alike],
         new=[one for one in new if one.cause not in alike],
@@ -137,10 +141,17 @@ def _has_left(ceiling: Cause, one: Diagnosis, other: Diagnosis) -> bool:
 
 
 def _has_moved(one: CauseChange, before: Diagnosis, after: Diagnosis) -> bool:
-    """Returns whether the share of a cause changed, and its time too.
+    """Returns whether a cause of both sides became a larger or a smaller part of the time, and not only because the rest changed."""
+    less, more = (before, after) if one.after_pct > one.before_pct else (after, before)
+    return abs(one.after_pct - one.before_pct) >= NOTABLE_PCT and not _is_only_hidden(one.cause, less, more)
 
-    When the rest of a kernel gets faster, the share of each cause grows although its time does not.
+
+def _is_only_hidden(cause: str, less: Diagnosis, more: Diagnosis) -> bool:
+    """Returns whether a cause takes hardly less time on the side where removing it would save `less`: there, other work hides it.
+
+    That is asked only where the side where it would save `more` is no slower. If it is slower, the cause costs it time, whatever hid it before.
     """
-    was, now = one.before_pct, one.after_pct
-    time = now * (after.duration_ns or 0.0) - was * (before.duration_ns or 0.0)
-    return abs(now - was) >= NOTABLE_PCT and time * (now - was) > 0
+    times = less.duration_ns or 0.0, more.duration_ns or 0.0
+    hidden, shown = less.taken_ns(cause), more.taken_ns(cause)
+    is_clearly_less = hidden < _REMAINING * shown and shown - hidden >= NOTABLE_PCT / 100 * times[0]
+    return not is_ceiling(cause) and 0.0 < times[1] <= times[0] and not is_clearly_less

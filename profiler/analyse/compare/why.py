@@ -19,6 +19,7 @@ from profiler.analyse.findings import (
     ComparisonFinding,
     Factor,
     Instructions,
+    LoadChange,
     MetricDelta,
     Speedup,
 )
@@ -87,39 +88,58 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     """Returns why the sides of a comparison with a speedup take the times that they take.
 
     The why of a faster side begins with what went away, that of a slower side with what came: what went did not slow it.
-    A faster side is limited by what is new only if that comes first among its causes.
+    A faster side is limited by what is new only if that comes first among its causes. A ceiling is no fault: that it was reached or left
+    speaks for nothing and against nothing, but says what the kernel is now. If it left one for another, nothing explains more.
     `changed` compares the causes of the second side with those of the first.
     `peaks` says how near two GPUs came to their peaks, and stands in place of what changed in the code.
     """
     assert found.speedup is not None
     is_same, is_faster = _is_same(found.speedup), found.speedup.ratio >= 1
-    new = {one.cause for one in (*changed.new, *changed.unmoved)}
-    limits = list(takewhile(lambda one: one.cause in new, found.causes)) if is_faster and not is_same else []
+    gone, new = ([one for one in causes if not one.is_ceiling] for causes in (changed.gone, changed.new))
+    exchanged, at_ceiling = _ceilings(changed)
+    limits = _limits_now(found.causes, changed) if is_faster and not is_same else []
     left = [
-        _sentence(map(_with_place, changed.gone), "{} went away."),
+        _sentence(map(_with_place, gone), "{} went away."),
         _sentence(map(_with_change, changed.less), "{} shrank."),
         _conflicts(found.metrics, changed, rose=False),
     ]
     came = [
-        "" if limits else _sentence(map(_with_place, changed.new), "{} appeared."),
+        "" if limits else _sentence(map(_with_place, new), "{} appeared."),
         _sentence(map(_with_change, changed.more), "{} grew."),
         _conflicts(found.metrics, changed, rose=True),
     ]
     if is_same:
-        even_so = _joined(_present([*left, *came]), "Even so, ")
+        even_so = _joined(_present([exchanged, *left, *came, at_ceiling]), "Even so, ")
         return f"{_NOTHING_TO_EXPLAIN} {even_so}".rstrip()
     reasons, contrary = map(_present, (left, came) if is_faster else (came, left))
     factors, against = _factors(found.attribution, is_faster) if peaks is None else (peaks, "")
-    if reasons:  # what works against a change does not explain it
+    if exchanged or reasons:  # what works against a change does not explain it
         contrary.insert(0, against)
-    reached = [one for one in limits if one.is_ceiling]  # its name says what the kernel is: at-fma-rate
-    is_limited = "The kernel is {} now." if reached else "The kernel is limited by {} now."
-    limited = _sentence(map(_with_place, reached or limits), is_limited)
+    is_at_ceiling = any(one.is_ceiling for one in changed.new)  # which is what limits it
+    is_limited = f"{'It' if at_ceiling else 'The kernel'} is limited by {{}} now."
+    limited = "" if is_at_ceiling else _sentence(map(_with_place, limits), is_limited)
     loads = _loads(found.instructions) if peaks is None else ""
-    reasons = _present([*reasons, loads, factors, limited])
+    reasons = _present([exchanged, *reasons, loads, factors, at_ceiling, limited])
     despite = f"Although it is {'faster' if is_faster else 'slower'}, "
     against_it = _joined(_present(contrary), "Against that, " if reasons else despite)
     return f"{_joined(reasons)} {against_it}".strip() or _without_a_reason(changed)
+
+
+def _ceilings(changed: ChangedCauses) -> tuple[str, str]:
+    """Returns the sentence of a kernel that left one ceiling for another, or else that of one that left or reached a ceiling."""
+    left, reached = (
+        [one.cause for one in causes if one.is_ceiling] for causes in (changed.gone, changed.new)
+    )
+    now, no_longer = _sentence(reached, "{} now"), _sentence(left, "no longer {}")
+    said = ", ".join(_present([now, no_longer]))
+    sentence = f"The kernel is {said}." if said else ""
+    return (sentence, "") if now and no_longer else ("", sentence)
+
+
+def _limits_now(causes: Sequence[Cause], changed: ChangedCauses) -> list[Cause]:
+    """Returns the causes that the side before did not name, as far as they stand before all others."""
+    came = {one.cause for one in (*changed.new, *changed.unmoved)}
+    return list(takewhile(lambda one: one.cause in came, causes))
 
 
 def limits_text(names: tuple[str, str], sides: tuple[Diagnosis, Diagnosis]) -> str:
@@ -252,5 +272,16 @@ def _whole_percent(change: float) -> str:
 
 def _loads(instructions: Instructions) -> str:
     loop = instructions.hot_loop
-    changed = [one.sentence for one in loop.changes if one.before != one.after] if loop else []
+    changed = [one.sentence for one in loop.changes if _is_notable(one)] if loop else []
     return f"The loads of the hot loop changed ({changed[0]})." if changed else ""
+
+
+def _is_notable(change: LoadChange) -> bool:
+    """Returns whether a notable part of the loads came, went, or have another width; of loads for FMAs, for as many of these."""
+    fmas = change.fmas or (1, 1)
+    before, after = (
+        {one.opcode: one.count / max(count, 1) for one in loads}
+        for loads, count in zip((change.before, change.after), fmas, strict=True)
+    )
+    moved = sum(abs(after.get(one, 0.0) - before.get(one, 0.0)) for one in before.keys() | after.keys())
+    return moved > NOTABLE_PCT / 100 * max(sum(before.values()), sum(after.values()))

@@ -117,6 +117,67 @@ def test_a_cause_that_both_sides_have_alike_limits_one_of_them_and_neither_came_
     assert (grown.more, len(grown.kept)) == ([], 1)
 
 
+# Causes that others hide
+
+
+def hiding(duration_ns, idle_lanes, taken):
+    """A kernel whose idle lanes would save so much, and take so much of its time behind other work, in percent."""
+    causes = [Cause("idle-lanes", "", "", Savings(idle_lanes, idle_lanes), [], {})] if idle_lanes else []
+    return Diagnosis(causes, [], duration_ns, taken={"idle-lanes": taken})
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "grew"),
+    [
+        (45.0, 50.0, False),  # 90 ns before and after: something that went hid it
+        (15.0, 49.0, False),  # 88 ns after 30: what hid it made it wait for longer, or for less long
+        (15.0, 51.0, True),  # 92 ns: over three times as long
+        (1.0, 6.0, False),  # 9 ns more, which are below 5 % of the longer time
+        (1.0, 7.0, True),
+    ],
+)
+def test_a_cause_of_a_faster_side_grew_only_if_what_it_adds_clearly_takes_longer(before, after, grew):
+    found = compare_causes(hiding(200.0, 11.0, before), hiding(180.0, 47.0, after))
+    assert names(found.more) == (["idle-lanes"] if grew else [])
+    assert [(one.before_pct, one.after_pct) for one in found.kept] == [(11.0, 47.0)]
+
+
+@pytest.mark.parametrize(("taken", "appeared"), [(16.0, False), (14.0, True)])
+def test_a_cause_that_only_came_to_light_did_not_appear_but_limits_now(taken, appeared):
+    """Of a side that is 10 % faster, 50 % of the time are 45 % of that before."""
+    found = compare_causes(hiding(200.0, 0.0, taken), hiding(180.0, 47.0, 50.0))
+    assert (names(found.new), names(found.unmoved)) == (
+        (["idle-lanes"], []) if appeared else ([], ["idle-lanes"])
+    )
+
+
+def test_a_cause_that_is_hidden_now_neither_shrank_nor_went_away():
+    shrank = compare_causes(hiding(180.0, 47.0, 50.0), hiding(200.0, 11.0, 45.0))
+    gone = compare_causes(hiding(180.0, 47.0, 50.0), hiding(200.0, 0.0, 45.0))
+    assert (shrank.less, gone.gone, names(gone.unmoved)) == ([], [], ["idle-lanes"])
+
+
+def test_what_costs_a_slower_side_time_appeared_whatever_hid_it_before():
+    found = compare_causes(hiding(200.0, 0.0, 50.0), hiding(220.0, 30.0, 45.0))
+    assert (names(found.new), found.unmoved) == (["idle-lanes"], [])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "hidden"),
+    [
+        ("2", "3", {"loads-not-overlapped": (10.5, 16.4)}),  # one wait a slab instead of one a step
+        ("1", "2", {"redundant-global-loads": (11.8, 75.1)}),
+    ],
+)
+def test_of_rungs_that_got_faster_what_was_hidden_before_did_not_grow(recorded, before, after, hidden):
+    found = compare_profiles(*profiles_in(recorded, before, after))
+    kept = {one.cause: one for one in found.causes_kept}
+    for cause, saves in hidden.items():
+        assert (kept[cause].before_pct, kept[cause].after_pct) == pytest.approx(saves, abs=1)
+    assert found.causes_more == []
+    assert "Against that" not in found.headline.why
+
+
 def test_such_a_cause_is_said_to_limit_now_or_to_have_limited_before(recorded):
     found = compare_profiles(*profiles_in(recorded, "5", "6"))
     cause = replace(found.causes[0], cause="narrow-accesses", where=[])

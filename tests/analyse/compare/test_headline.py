@@ -18,7 +18,10 @@ from profiler.analyse.findings import (
     Comparability,
     ComparisonFinding,
     Factor,
+    HotLoop,
     Instructions,
+    LoadChange,
+    LoopInstruction,
     MetricDelta,
     Side,
     Speedup,
@@ -26,6 +29,7 @@ from profiler.analyse.findings import (
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.documents.comparison import comparison_document
 from profiler.present.render.terminal import Window, document_text
+from tests.profiles import profiles_in
 
 TIMES = (4e6, 2e6)
 NOT_DIAGNOSED = Diagnosis([], [])
@@ -217,6 +221,10 @@ def test_a_ceiling_of_what_the_other_side_did_not_record_is_undecided():
     assert (found.gone, len(found.undecided)) == ([], 1)
 
 
+def causes_named(*names):
+    return [Cause(name, "", "", Savings(9.0, 9.0), [], {}) for name in names]
+
+
 @pytest.mark.parametrize(
     ("new", "said"),
     [
@@ -225,11 +233,44 @@ def test_a_ceiling_of_what_the_other_side_did_not_record_is_undecided():
     ],
 )
 def test_a_ceiling_that_was_reached_limits_nothing_but_is_what_the_kernel_is(new, said):
-    causes = [Cause(name, "", "", Savings(9.0, 9.0), [], {}) for name in new]
+    causes = causes_named(*new)
     assert said in said_of(2.0, ChangedCauses(new=causes), causes=causes)
 
 
-def said_of(ratio, changed, factors=(), metrics=(), ci=None, causes=()):
+@pytest.mark.parametrize("ratio", [0.5, 2.0])
+@pytest.mark.parametrize(
+    ("gone", "new", "said"),
+    [
+        (["at-tensor-rate"], ["at-fma-rate"], "The kernel is at-fma-rate now, no longer at-tensor-rate."),
+        ([], ["at-memory-bandwidth"], "The kernel is at-memory-bandwidth now."),
+        (["at-memory-bandwidth"], [], "The kernel is no longer at-memory-bandwidth."),
+    ],
+)
+def test_a_ceiling_that_was_left_or_reached_speaks_for_or_against_nothing(ratio, gone, new, said):
+    changed = ChangedCauses(gone=causes_named(*gone), new=causes_named(*new))
+    assert said_of(ratio, changed) == said
+
+
+def test_a_kernel_that_left_one_ceiling_for_another_is_explained_by_that_first():
+    changed = ChangedCauses(gone=causes_named("at-tensor-rate"), new=causes_named("at-fma-rate", "barriers"))
+    assert said_of(0.4, changed, [("instructions", 0.1, 1.0, 1.0, 8.5)]) == (
+        "The kernel is at-fma-rate now, no longer at-tensor-rate. barriers appeared. 8.5 times as many instructions run."
+    )
+
+
+def test_a_kernel_that_is_below_its_ceiling_now_is_said_to_be_limited_by_what_comes_first():
+    causes = causes_named("barriers")
+    said = said_of(2.0, ChangedCauses(gone=causes_named("at-memory-bandwidth"), new=causes), causes=causes)
+    assert said == "The kernel is no longer at-memory-bandwidth. It is limited by barriers now."
+
+
+def test_a_rung_without_tensor_cores_is_not_told_that_it_lost_them_as_good_news(recorded):
+    why = compare_profiles(*profiles_in(recorded, "13", "14")).headline.why
+    assert why.startswith("The kernel is at-fma-rate now, no longer at-tensor-rate.")
+    assert "Against that" not in why
+
+
+def said_of(ratio, changed, factors=(), metrics=(), ci=None, causes=(), loop=None):
     """What is said of a pair with these changes, of which nothing else was recorded."""
     side = Side("", "", "", None, 0)
     found = ComparisonFinding(
@@ -242,7 +283,7 @@ def said_of(ratio, changed, factors=(), metrics=(), ci=None, causes=()):
         missing=[],
         confirmations=[],
         attribution=Attribution("cycles", "", {}, ratio, [Factor(*one, unit="") for one in factors], 0.0),
-        instructions=Instructions([]),
+        instructions=Instructions([], loop),
         causes=[*causes],
     )
     return why_of_pair(found, changed)
@@ -255,6 +296,29 @@ def test_a_cause_that_follows_from_the_launch_says_nothing_while_the_launch_is_t
     assert (found.more, [one.cause for one in found.kept]) == ([], ["grid-too-small"])
     came = compare_causes(diagnosed(100.0), diagnosed(150.0, grid_too_small=40), {"grid-too-small"})
     assert "grid-too-small" not in said_of(0.67, came)
+
+
+def loads(**counts):
+    return [LoopInstruction(name.replace("_", "."), count) for name, count in counts.items()]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fmas", "is_said"),
+    [
+        (loads(LDS=15.88), loads(LDS=16.0), None, False),
+        (loads(LDS=20.0), loads(LDS=21.0), None, False),
+        (loads(LDS=20.0), loads(LDS=21.2), None, True),
+        (loads(LDS=8.0), loads(LDS_128=8.0), None, True),  # as many, of another width
+        (loads(LDS=16.0), loads(LDS=16.0, LDS_128=0.1), None, False),
+        ([], loads(LDS=16.0), None, True),
+        (loads(LDS=2.0), loads(LDS=16.0), (8, 64), False),  # as many for each FMA
+        (loads(LDS=2.0), loads(LDS=16.0), (1, 64), True),
+    ],
+)
+def test_the_loads_of_the_hot_loop_changed_if_a_notable_part_of_them_did(before, after, fmas, is_said):
+    change = LoadChange("shared", before, after, "so and so", fmas)
+    said = said_of(0.5, ChangedCauses(), loop=HotLoop(before, after, changes=[change]))
+    assert said.startswith("The loads of the hot loop changed (so and so).") == is_said
 
 
 PASSES = MetricDelta("shared_wavefronts", "", "wavefront", 300.0, 2300.0, 2000.0, None, "unclear", "")

@@ -112,6 +112,26 @@ class TimeModel:
         saved = running * saved + tail * max(saved, effect.waits.get(NO_WARP, 0.0))
         return (1.0 - self.starting) * saved
 
+    def taken(self, effect: Effect) -> float:
+        """Returns the part of the time that what a change removes takes, however much of it is hidden behind other work.
+
+        That is the work of the unit that has most of it, or the waiting.
+        """
+        loads = {**self.busy, LAUNCH: self.places.launching}
+        work = max(
+            (effect.resources.get(unit, 0.0) * load for unit, load in loads.items()),
+            default=0.0,
+        )
+        reasons = effect.waits.keys() | effect.lighter.keys()
+        waiting = sum(
+            max(effect.waits.get(reason, 0.0), effect.lighter.get(reason, 0.0)) * self._waited(reason)
+            for reason in reasons
+        )
+        return max(work, waiting)
+
+    def _waited(self, reason: str) -> float:
+        return self.wait_share(NO_WARP) if reason == NO_WARP else self.life_share(reason)
+
     @cached_property
     def _circle(self) -> Circle:
         running = 1.0 - self.wait_share(NO_WARP)

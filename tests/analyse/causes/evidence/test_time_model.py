@@ -113,6 +113,25 @@ def test_traffic_that_no_code_needs_does_not_hold_a_bound_up():
     assert model.bound(Effect(), ("dram",))[0] == pytest.approx(0.6)
 
 
+def test_what_a_cause_takes_does_not_depend_on_what_it_is_hidden_behind():
+    """Removing it saves little while another unit is full."""
+    idle = Effect({"issue": 0.5}, {"wait": 0.5})
+    for l1, saved in ((1.0, 0.0), (0.0, 0.25)):
+        model = TimeModel({"l1": l1, "issue": 0.8}, {"wait": 0.5, "barrier": 0.5})
+        assert model.taken(idle) == pytest.approx(0.4)
+        assert model.saved(idle) == pytest.approx(saved, abs=0.05)
+
+
+def test_a_cause_takes_its_waiting_where_that_is_more_than_its_work_for_any_unit():
+    model = TimeModel({"issue": 0.2}, {"long_scoreboard": 0.75, NO_WARP: 0.25}, issuing=0.1)
+    assert model.taken(Effect({"issue": 0.5})) == pytest.approx(0.1)
+    waiting = Effect({"issue": 0.5}, {"long_scoreboard": 0.5})
+    assert model.taken(waiting) == pytest.approx(0.5 * model.life_share("long_scoreboard"))
+    assert model.taken(Effect(lighter={"long_scoreboard": 0.5})) == model.taken(waiting)
+    assert model.taken(Effect(waits={NO_WARP: 1.0})) == pytest.approx(model.wait_share(NO_WARP))
+    assert model.taken(Effect()) == 0.0
+
+
 @given(models())
 def test_a_change_of_nothing_saves_nothing(model):
     assert model.saved(Effect()) == pytest.approx(0, abs=1e-9)
