@@ -236,7 +236,9 @@ def _process_cautions(before: Profile, after: Profile) -> Iterator[str]:
         # Which process launched a kernel is known of what prof measured; the report of a program may be of several.
         origins = {side.manifest.origin for side in sides if side.label in single}
         foreign = what == "profiled" and "ingested" in origins
-        how = "comes from one report, which counts as one process" if foreign else f"was {what} in one process"
+        how = (
+            "comes from one report, which counts as one process" if foreign else f"was {what} in one process"
+        )
         for side in ["each side"] if len(single) == 2 else single:
             yield f"{side} {how}; intervals leave out how processes differ"
 
