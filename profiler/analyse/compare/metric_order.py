@@ -80,15 +80,12 @@ def _notable_waits(moved: Sequence[MetricDelta], deltas: Sequence[MetricDelta]) 
 
 
 def _are_alike(one: MetricDelta, other: MetricDelta) -> bool:
-    """Returns whether both changed by as much, or by as large a part; less than what matters may lie between."""
-    pairs = [(_relative(one), _relative(other))]
-    if one.unit == other.unit:
-        pairs.append((one.delta, other.delta))
-    return any(math.isclose(*pair, rel_tol=SMALLEST_RELATIVE_EFFECT) for pair in pairs)
-
-
-def _relative(delta: MetricDelta) -> float:
-    return delta.delta / (max(abs(delta.before), abs(delta.after)) or 1.0)
+    """Returns whether the change of the other, in its unit or as a part of it, leaves less of this change than matters."""
+    expected = [one.before + other.delta] if one.unit == other.unit else []
+    if other.before:
+        expected.append(one.before * other.after / other.before)
+    least = SMALLEST_RELATIVE_EFFECT * max(abs(one.before), abs(one.after))
+    return any(abs(one.after - value) <= least for value in expected)
 
 
 def _weight(delta: MetricDelta, known: Mapping[str, MetricDelta]) -> float:

@@ -85,6 +85,12 @@ def test_a_change_of_what_it_follows_makes_it_a_repetition_and_any_other_change_
     assert repeated([passes, moved("shared_load_conflicts", 200.0, 20.0)]) == set()
 
 
+def test_cycles_repeat_the_duration_unless_the_clock_moved():
+    shorter = moved("duration_ns", 776.0, 496.0)
+    assert repeated([shorter, moved("cycles", 1535.0, 974.0)]) == {"cycles"}
+    assert repeated([shorter, moved("cycles", 1535.0, 900.0)]) == set()
+
+
 def test_loads_and_stores_that_became_as_wide_are_two_facts():
     assert repeated([moved("load_width_bits", 32, 128), moved("store_width_bits", 32, 128)]) == set()
 
