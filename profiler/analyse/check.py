@@ -180,7 +180,7 @@ def check_pair(
         if not chosen and may_be_others(before, after):
             doubt = different
         else:
-            warnings.append(different)
+            warnings.insert(0, different)
     outcome = worst([*(one.outcome for one in checks), "unclear" if doubt else "passed"])
     pair = replace(_pair(name, before, after, outcome), warnings=warnings, checks=checks, doubt=doubt)
     if outcome == "regression" and has_counters:

@@ -260,14 +260,19 @@ class Attribution(Struct, frozen=True):
 
 
 def _says_most(delta: MetricDelta, comparison: ComparisonFinding, wanted: Collection[str]) -> int | None:
-    """Ranks the headline first, then what the cautions name, what changed, and what had too few launches to judge."""
-    if delta.name in HEADLINE or not {delta.name, delta.ncu}.isdisjoint(wanted):
+    """Ranks the duration and what was asked for first, then what the cautions name, what moved, as it is listed, and the headline.
+
+    What had too few launches to judge comes last.
+    """
+    if delta.name == DURATION or not {delta.name, delta.ncu}.isdisjoint(wanted):
         return 0
     if any(delta.name in warning for warning in comparison.comparable.warnings):
         return 1
     if delta.has_moved:
         return 1 if delta.name == _CLOCK else 2
-    return 3 if delta.reason in TOO_FEW else None
+    if delta.name in HEADLINE:
+        return 3
+    return 4 if delta.reason in TOO_FEW else None
 
 
 class CauseChange(Struct, frozen=True):

@@ -73,6 +73,8 @@ class Metric:
     from_opcodes: FromOpcodes | None = None
     per_useful_byte: str | None = None  # this metric, divided by the bytes that a ladder declares
     part_of: tuple[str, ...] = ()  # this counts a part of the sum of these metrics
+    # This often changes because one of these does. Where it changes as they do, it says nothing new.
+    follows: tuple[str, ...] = ()
 
     @property
     def is_counted(self) -> bool:
@@ -90,6 +92,7 @@ SMALLEST_RELATIVE_EFFECT = 0.01
 # So does a change of a part below 0.1 % of its whole, and a change of a percentage below 0.1 points.
 SMALLEST_SHARE_OF_WHOLE = 0.001
 
+DURATION = "duration_ns"
 DRAM_BYTES = ("dram_bytes_read", "dram_bytes_written")
 
 
@@ -103,7 +106,7 @@ _TIME = [
     Metric("duration_ns", ("gpu__time_duration.sum", "gpu__time_duration.avg", TIMED_ALONE), "ns", "time",
            "Duration of the launch under the profiler, or without it if the run holds times alone.", "lower"),
     Metric("cycles", ("sm__cycles_elapsed.max", "gpc__cycles_elapsed.max"), "cycle", "time",
-           "SM cycles from start to end of the launch.", "lower"),
+           "SM cycles from start to end of the launch.", "lower", follows=(DURATION,)),
     Metric("sm_frequency_hz", ("sm__cycles_elapsed.avg.per_second", "smsp__cycles_elapsed.avg.per_second",
                                "gpc__cycles_elapsed.avg.per_second"), "hz", "time",
            "SM clock during the launch; two recordings at different clocks are not comparable."),
@@ -161,13 +164,15 @@ _MEMORY = [
     Metric("dram_bytes_written", ("dram__bytes_write.sum",), "byte", "memory",
            "Bytes written to device memory.", "lower", part_of=DRAM_BYTES),
     Metric("dram_throughput_pct", ("gpu__dram_throughput" + ELAPSED, "dram__throughput" + ELAPSED), "%", "memory",
-           "Device memory throughput, of its peak."),
+           "Device memory throughput, of its peak.", follows=("dram_bytes_per_s",)),
     Metric("mem_busy_pct", ("gpu__compute_memory_access_throughput" + ELAPSED,), "%", "memory",
-           "Mem Busy: how busy the busiest unit inside the cache and memory hierarchy is."),
+           "Mem Busy: how busy the busiest unit inside the cache and memory hierarchy is.",
+           follows=("l1_throughput_pct", "l2_throughput_pct")),
     Metric("max_bandwidth_pct", ("gpu__compute_memory_request_throughput" + ELAPSED,), "%", "memory",
-           "Max Bandwidth: how full the busiest link between SMs, caches and memory is."),
+           "Max Bandwidth: how full the busiest link between SMs, caches and memory is.",
+           follows=("lsu_pipe_pct", "dram_throughput_pct", "l2_throughput_pct")),
     Metric("mem_pipes_busy_pct", ("sm__memory_throughput" + ELAPSED,), "%", "memory",
-           "Mem Pipes Busy: how busy the SM's memory instruction pipes are."),
+           "Mem Pipes Busy: how busy the SM's memory instruction pipes are.", follows=("lsu_pipe_pct", "max_bandwidth_pct")),
     Metric("l1_hit_pct", ("l1tex__t_sector_hit_rate.pct",), "%", "memory",
            "Sectors that hit in L1."),
     Metric("l2_hit_pct", ("lts__t_sector_hit_rate.pct",), "%", "memory",
@@ -194,11 +199,14 @@ _MEMORY = [
 
 _SHARED = [
     Metric("shared_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",), "wavefront", "shared memory",
-           "Passes for shared memory: of loads, stores, atomics, copies, HGMMA, and of what ncu calls Misc.", "lower"),
+           "Passes for shared memory: of loads, stores, atomics, copies, HGMMA, and of what ncu calls Misc.", "lower",
+           follows=("shared_conflicts", "shared_load_wavefronts", "shared_store_wavefronts")),
     Metric("shared_load_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",), "wavefront", "shared memory",
-           "Passes through shared memory made by loads.", "lower"),
+           "Passes through shared memory made by loads.", "lower",
+           follows=("shared_load_conflicts",)),
     Metric("shared_store_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",), "wavefront", "shared memory",
-           "Passes through shared memory made by stores.", "lower"),
+           "Passes through shared memory made by stores.", "lower",
+           follows=("shared_store_conflicts",)),
     Metric("shared_load_conflicts", ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",), "wavefront", "shared memory",
            "Extra passes of shared-memory loads because of bank conflicts.", "lower",
            part_of=("shared_load_wavefronts",)),
@@ -207,12 +215,12 @@ _SHARED = [
            part_of=("shared_store_wavefronts",)),
     Metric("shared_conflicts", ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum",), "wavefront", "shared memory",
            "Extra passes of shared-memory accesses because of bank conflicts.", "lower",
-           part_of=("shared_wavefronts",)),
+           part_of=("shared_wavefronts",), follows=("shared_load_conflicts", "shared_store_conflicts")),
 ]  # fmt: skip
 
 _OCCUPANCY = [
     Metric("occupancy_pct", ("sm__warps_active.avg.pct_of_peak_sustained_active",), "%", "occupancy",
-           "Achieved occupancy: active warps, of the most an SM can hold."),
+           "Achieved occupancy: active warps, of the most an SM can hold.", follows=("active_warps",)),
     Metric("occupancy_limit_pct", ("sm__maximum_warps_per_active_cycle_pct",), "%", "occupancy",
            "Theoretical occupancy: what registers, shared memory and block size allow.", fixed=True),
     Metric("active_warps", ("smsp__warps_active.avg.per_cycle_active",), "warp", "occupancy",
@@ -236,13 +244,13 @@ _INSTRUCTIONS = [
            "Warp instructions executed.", "lower"),
     Metric("inst_per_byte", (), "inst/byte", "instructions",
            "Lane instructions, 32 for each warp instruction, per byte of work that the ladder declares.", "lower",
-           per_useful_byte="inst_executed"),
+           per_useful_byte="inst_executed", follows=("inst_executed",)),
     Metric("inst_issued", ("smsp__inst_issued.sum", "sm__inst_issued.sum"), "inst", "instructions",
-           "Warp instructions issued, replays included.", "lower"),
+           "Warp instructions issued, replays included.", "lower", follows=("inst_executed",)),
     Metric("inst_per_cycle", ("sm__inst_executed.avg.per_cycle_elapsed",), "inst/cycle", "instructions",
-           "Warp instructions executed per SM and cycle."),
+           "Warp instructions executed per SM and cycle.", follows=("issue_active_pct",)),
     Metric("issue_rate", ("smsp__issue_active.avg.per_cycle_active",), "issue/cycle", "instructions",
-           "Instructions issued per scheduler and active cycle; 1 is the limit."),
+           "Instructions issued per scheduler and active cycle; 1 is the limit.", follows=("issue_active_pct",)),
     Metric("threads_per_inst", ("smsp__thread_inst_executed_per_inst_executed.ratio",), "thread", "instructions",
            "Threads active per warp instruction: 32 without divergence.", "higher"),
     Metric("local_spill_inst", ("sass__inst_executed_register_spilling",), "inst", "instructions",
@@ -252,11 +260,11 @@ _INSTRUCTIONS = [
 CATALOGUE: tuple[Metric, ...] = tuple(
     _TIME + _PIPES + _STALLS + _MEMORY + _SHARED + _OCCUPANCY + _INSTRUCTIONS
 )
-DURATION = "duration_ns"
-
 BY_NAME: dict[str, Metric] = {metric.name: metric for metric in CATALOGUE}
+STALLS = tuple(metric.name for metric in _STALLS if metric.name.startswith("stall_"))
+WAITS = tuple(name for name in STALLS if name.removeprefix("stall_") not in READY)
 
-# A comparison shows these first, in this order.
+# A ladder shows these, in this order. A comparison judges them by themselves, since few metrics share an error.
 HEADLINE = (
     "duration_ns",
     "issue_active_pct",

@@ -282,7 +282,9 @@ class Document(Struct, frozen=True):
         """Returns the document's answer alone, without the evidence, and what to doubt in it wherever that stands."""
         opening, evidence = self.sections[: self.opening], self.sections[self.opening :]
         cautions = [block for section in evidence for block in section if isinstance(block, Caution)]
-        doubts: list[Block] = [*cautions[:_MOST_CAUTIONS]]
+        # To count a single one would take the line that it needs.
+        most = _MOST_CAUTIONS + (len(cautions) == _MOST_CAUTIONS + 1)
+        doubts: list[Block] = [*cautions[:most]]
         if more := len(cautions) - len(doubts):
             doubts.append(Text(counted(more, "more caution") + Spoken(" without --brief", " in `.text()`")))
         if opening and all(isinstance(block, Caution) for block in opening[-1]):

@@ -54,6 +54,12 @@ def test_the_table_shows_the_climb_from_top_to_bottom(compare):
     assert "Fewer and wider loads from shared memory leave" in page
 
 
+def test_a_wide_load_stands_behind_the_narrow_one_that_it_replaces(compare):
+    page = compare("5", "6").stdout
+    opcodes = [line.split()[0] for line in page[page.index("instructions per launch") :].splitlines() if line]
+    assert opcodes[opcodes.index("LDG.E.CONSTANT") + 1] == "LDG.E.128.CONSTANT"
+
+
 def test_the_four_way_confirmation_is_left_out_where_it_means_nothing(compare):
     assert "four-way" not in compare("1", "2", "--ladder", "relu", "--full").stdout
     (found,) = [json.loads(compare("1", "2", "--ladder", "relu", "--format", "json").stdout)["confirmations"]]

@@ -25,7 +25,7 @@ from profiler.analyse.recording.overview import RecordingOverview, Sheets, deriv
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.ask.listing import list_stored
 from profiler.ask.named.settings import Settings
-from profiler.catalog.metrics import HEADLINE
+from profiler.catalog.metrics import HEADLINE, WAITS
 from profiler.present.brief import LIMIT_BYTES, brief, rounded
 from profiler.present.render.json import schema_of, to_json
 
@@ -198,14 +198,30 @@ def test_the_short_form_keeps_the_verdicts_and_figures_of_the_whole(pairs):
         assert [one.cause for one in small.causes] == [one.cause for one in whole.causes][: len(small.causes)]
 
 
-def test_the_short_form_of_every_pair_holds_the_headline_and_the_first_causes(pairs):
+def test_the_short_form_of_every_pair_holds_the_duration_what_tells_most_and_the_first_causes(pairs):
     for whole, small in pairs:
-        recorded = [name for name in HEADLINE if any(one.name == name for one in whole.metrics)]
-        assert [one.name for one in small.metrics][: len(recorded)] == recorded
+        kept = [one.name for one in small.metrics if one.name != "sm_frequency_hz"]
+        told = [one.name for one in whole.metrics if one.name != "sm_frequency_hz" and one.has_moved]
+        assert kept[0] == "duration_ns"
+        most = min(4, len(told))
+        assert set(told[:most]) <= set(kept)
         assert small.speedup.ratio == rounded(whole.speedup.ratio)
         assert len(small.confirmations) == len(whole.confirmations)
         assert (small.attribution is None) == (whole.attribution is None)
         assert len(small.causes) >= min(2, len(whole.causes))
+
+
+def test_the_short_form_of_a_kernel_holds_what_its_warps_wait_for_and_stalls_that_cost_nothing_last(profiles):
+    for profile in profiles:
+        sheet = derive_sheet(profile.run, profile, False)
+        stalls = {one.name: one.mean for one in sheet.metrics if one.name in WAITS}
+        kept = [one.name for one in brief(Sheets(None, [], None, [sheet])).kernels[0].metrics]
+        assert kept[0] == "duration_ns"
+        if stalls:
+            assert max(stalls, key=stalls.get) in kept
+            nothing = {name for name, mean in stalls.items() if mean < 0.01 * sum(stalls.values())}
+            costs_something = [name not in nothing for name in kept if name not in stalls or name in nothing]
+            assert costs_something == sorted(costs_something, reverse=True), profile.label
 
 
 def test_a_ladder_of_ten_rungs_stands_whole_in_the_short_form(climb):

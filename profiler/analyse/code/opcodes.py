@@ -174,11 +174,35 @@ def derive_from_opcodes(how: FromOpcodes, executed: Mapping[str, float]) -> floa
 
 
 def compare_opcodes(before: Mapping[str, float], after: Mapping[str, float]) -> list[Opcode]:
-    """Lists every opcode that either side executed, the largest change first; none where a side did not record them."""
+    """Lists every opcode that either side executed, the largest change first; none where a side did not record them.
+
+    Behind one that went or came stands what does its job on the other side, however few of these suffice: one instruction
+    of tensor cores may do the work of many.
+    """
     if not (before and after):
         return []
     counts = ((name, before.get(name, 0.0), after.get(name, 0.0)) for name in {**before, **after})
     found = [Opcode(*one, width_bits(one[0])) for one in counts]
-    return sorted(
-        found, key=lambda one: (-abs(one.after - one.before), -(one.before + one.after), one.opcode)
+    found.sort(key=lambda one: (-abs(_change(one)), -(one.before + one.after), one.opcode))
+    in_order: dict[Opcode, None] = {}
+    for one in found:
+        in_order.setdefault(one)
+        if (replacement := next((other for other in found if _replaces(other, one)), None)) is not None:
+            in_order.setdefault(replacement)
+    return list(in_order)
+
+
+def _change(opcode: Opcode) -> float:
+    return opcode.after - opcode.before
+
+
+def _replaces(other: Opcode, one: Opcode) -> bool:
+    """Returns whether one of two opcodes with the same job came or went, while the other's count moved the other way."""
+    if _change(one) * _change(other) >= 0 or is_plumbing(one.opcode):
+        return False
+    return family_of(one.opcode) == family_of(other.opcode) and 0 in (
+        one.before,
+        one.after,
+        other.before,
+        other.after,
     )

@@ -35,11 +35,10 @@ from profiler.analyse.compare.quantities import (
 from profiler.analyse.findings import Attribution, AttributionView, MissingMetric
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.differences import Readings
-from profiler.catalog.metrics import CATALOGUE, DRAM_BYTES
+from profiler.catalog.metrics import DRAM_BYTES, STALLS
 
 UNATTRIBUTED = "unattributed"
 
-STALLS = tuple(metric.name for metric in CATALOGUE if metric.name.startswith("stall_"))
 _SURPLUS = "stall_not_selected"
 _WAITS = tuple(name for name in STALLS if name != _SURPLUS)
 _SM_ACTIVITY = ("issue_active_pct", "fma_pipe_pct", "alu_pipe_pct", "lsu_pipe_pct", "tensor_pipe_pct")

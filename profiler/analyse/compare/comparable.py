@@ -79,7 +79,7 @@ def _unlike_sections(before: Profile, after: Profile) -> list[str]:
 
 
 def find_cautions(before: Profile, after: Profile, *, says_different: bool = False) -> list[str]:
-    """Lists what a reader should know, though it does not forbid the comparison.
+    """Lists what a reader should know, though it does not forbid the comparison; what could overturn the answer comes first.
 
     That the two may not do the same work is said once. Where the headline `says_different` kernels are compared, it is said already.
     """
@@ -236,9 +236,11 @@ def _process_cautions(before: Profile, after: Profile) -> Iterator[str]:
         # Which process launched a kernel is known of what prof measured; the report of a program may be of several.
         origins = {side.manifest.origin for side in sides if side.label in single}
         foreign = what == "profiled" and "ingested" in origins
-        where = "one report, which counts as one process" if foreign else "one process"
-        for label in ["both sides"] if len(single) == 2 else single:
-            yield f"{label}: {what} in {where}; intervals leave out how processes differ"
+        how = (
+            "comes from one report, which counts as one process" if foreign else f"was {what} in one process"
+        )
+        for side in ["each side"] if len(single) == 2 else single:
+            yield f"{side} {how}; intervals leave out how processes differ"
 
 
 def _time_cautions(before: Profile, after: Profile) -> Iterator[str]:

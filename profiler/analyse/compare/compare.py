@@ -23,6 +23,7 @@ from profiler.analyse.compare.comparable import (
     two_kernels_text,
 )
 from profiler.analyse.compare.fingerprints import confirm
+from profiler.analyse.compare.metric_order import in_telling_order
 from profiler.analyse.compare.quantities import bounded_exp
 from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides, ratio_sentence
 from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_text
@@ -34,14 +35,12 @@ from profiler.analyse.recording.profile import Profile, Series, as_catalogued, r
 from profiler.analyse.statistics.differences import Readings, are_identical, mean_difference
 from profiler.analyse.statistics.timings import has_several_processes, logarithms
 from profiler.analyse.statistics.verdicts import judge_metrics
-from profiler.catalog.metrics import CATALOGUE, DURATION, HEADLINE, SHARED_OPCODES, TIMED_ALONE, Metric
+from profiler.catalog.metrics import CATALOGUE, DURATION, SHARED_OPCODES, TIMED_ALONE, Metric
 from profiler.errors import MetricNotFound
 
 _ONE_KERNEL = (
     "The counters do not say. They are of one kernel alone, which takes only a part of the time of {}."
 )
-# The values of a unit that count as large; other units are weighed by relative change.
-_FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
 
 
 def compare_profiles(
@@ -205,7 +204,7 @@ def _logarithms(before: Profile, after: Profile, basis: findings.Basis) -> list[
 
 
 def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -> list[findings.MetricDelta]:
-    """Returns the change of every metric that both sides recorded, judged together; what is `wanted` comes first."""
+    """Returns the change of every metric that both sides recorded, judged together, with what is `wanted` and what tells most first."""
     extra = [name for name in wanted if name not in before.series]  # by ncu's own name
     pairs = [*_catalogue_pairs(before, after), *((before.raw[name], after.raw[name]) for name in extra)]
     _refuse_unlike_names(before, after, {one.metric.name for one, _ in pairs}, wanted)
@@ -215,7 +214,7 @@ def derive_deltas(before: Profile, after: Profile, wanted: Sequence[str] = ()) -
             structs.replace(one, reason="too_few_launches") if one.reason == "beyond_launches" else one
             for one in judged
         ]
-    return _ranked(judged, wanted)
+    return in_telling_order(judged, wanted)
 
 
 def are_measured_alike(before: Profile, after: Profile) -> bool:
@@ -256,24 +255,6 @@ def _refuse_unlike_names(
                 f"metric '{name}' was recorded as {names}, which may count different things",
                 remedy="Record both sides with one version of prof and of ncu.",
             )
-
-
-def _ranked(deltas: Sequence[findings.MetricDelta], wanted: Sequence[str]) -> list[findings.MetricDelta]:
-    """Sorts by what was asked for, then the headline, then what changed most."""
-    first = [*wanted, *HEADLINE]
-
-    def rank(delta: findings.MetricDelta) -> tuple[int, int, float, str]:
-        if delta.name in first:
-            return (0, first.index(delta.name), 0.0, delta.name)
-        return (1, int(not delta.has_moved), -_weight(delta), delta.name)
-
-    return sorted(deltas, key=rank)
-
-
-def _weight(delta: findings.MetricDelta) -> float:
-    """Returns how much a change matters: tiny stalls that double are still tiny."""
-    scale = _FULL_SCALE.get(delta.unit) or max(abs(delta.before), abs(delta.after)) or 1.0
-    return abs(delta.delta) / scale
 
 
 def _spoken_names(before: Profile, after: Profile) -> tuple[str, str]:

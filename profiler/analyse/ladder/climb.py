@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import next_at_place
-from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.compare.compare import typical_ns
 from profiler.analyse.findings import DELTA_COLUMNS, MetricDelta
 from profiler.analyse.flat_rows import flat_row
@@ -24,6 +23,7 @@ from profiler.analyse.ladder.rungs import Conditions, Rung
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Ladder
+from profiler.catalog.metrics import STALLS
 from profiler.text import duration, times
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from profiler.analyse.statistics.differences import Readings, standard_deviation
 from profiler.analyse.statistics.timings import TimingSummary, summarise
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.ladders.ladder import Kernel
-from profiler.catalog.metrics import HEADLINE
+from profiler.catalog.metrics import DURATION, HEADLINE, STALLS, WAITS
 from profiler.errors import RunDamaged
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_RULES = 30
+_MOST_WAITS, _LEAST_STALL = 3, 0.01  # of a warp's time, ready or not
+_OF_UNITS = ("_pipe_pct", "_throughput_pct")
+_MOST_UNITS, _BUSY_PCT = 2, 10.0
 
 
 class SheetMetric(Struct, frozen=True):
@@ -56,13 +59,36 @@ class SheetMetric(Struct, frozen=True):
     ncu: str
 
 
-def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> int:
-    """Ranks the headline's metrics in their order, then those that the causes and the cautions mention."""
+def longest_stalls(metrics: Sequence[SheetMetric]) -> list[SheetMetric]:
+    """Returns the stalls, the longest first, without those that cost next to nothing; `selected` and `not_selected` are among them."""
+    stalls = [one for one in metrics if one.name in STALLS and one.mean > 0]
+    least = _LEAST_STALL * sum(one.mean for one in stalls)
+    return sorted((one for one in stalls if one.mean >= least), key=lambda one: -one.mean)
+
+
+def busiest_units(metrics: Sequence[SheetMetric], most: int) -> list[SheetMetric]:
+    """Returns the units of the GPU that work most, if they work."""
+    units = [one for one in metrics if one.name.endswith(_OF_UNITS) and one.mean >= _BUSY_PCT]
+    return sorted(units, key=lambda one: -one.mean)[:most]
+
+
+def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> tuple[int, float]:
+    """Ranks the duration first, then the longest waits, the busiest units, the headline, and what causes and cautions mention.
+
+    Stalls that cost next to nothing come last, those of the headline too.
+    """
+    if metric.name == DURATION:
+        return 0, 0
+    if metric.name in STALLS:
+        waits = [one for one in longest_stalls(sheet.metrics) if one.name in WAITS][:_MOST_WAITS]
+        return (1, -metric.mean) if metric in waits else (5, 0)
+    if metric.name.endswith(_OF_UNITS) and metric in busiest_units(sheet.metrics, _MOST_UNITS):
+        return 2, -metric.mean
     if metric.name in HEADLINE:
-        return HEADLINE.index(metric.name)
+        return 3, HEADLINE.index(metric.name)
     is_evidence = any(metric.name in cause.evidence for cause in sheet.causes)
     is_doubted = any(metric.name in caution for caution in sheet.cautions)
-    return len(HEADLINE) + (not (is_evidence or is_doubted))
+    return 4, not (is_evidence or is_doubted)
 
 
 class SheetFinding(WithAgreedNames, Struct, frozen=True):

@@ -177,7 +177,7 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
 
 
 def _cautions(finding: CheckFinding) -> list[str]:
-    """Returns what to doubt in the table; a caution that many pairs share appears once."""
+    """Returns what to doubt in the table, that it compares other kernels first; a caution that many pairs share appears once."""
     notes = []
     if alike := [pair_name(pair) for pair in finding.pairs if pair.is_itself]:
         notes.append(
@@ -186,7 +186,7 @@ def _cautions(finding: CheckFinding) -> list[str]:
         )
     cautions: dict[str, dict[str, None]] = {}
     for pair in finding.pairs:
-        for warning in [*pair.warnings, *([_doubt(pair)] if pair.doubt else [])]:
+        for warning in [*([_doubt(pair)] if pair.doubt else []), *pair.warnings]:
             cautions.setdefault(warning, {})[pair_name(pair)] = None
     everyone = {pair_name(pair) for pair in finding.pairs}
     for warning, names in cautions.items():

@@ -13,11 +13,12 @@ from profiler.analyse.causes.cause import Headline
 from profiler.analyse.code.machine_code import CodeView
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.fingerprints import WHY_EXPECTED
+from profiler.analyse.compare.metric_order import repeated
 from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text
-from profiler.catalog.metrics import BY_NAME, HEADLINE, Direction
+from profiler.catalog.metrics import BY_NAME, DURATION, HEADLINE, Direction
 from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
@@ -26,7 +27,7 @@ from profiler.present.documents.parts.recording import USEFUL_BYTES
 from profiler.text import Spoken, counted, first_of, shortened, unit_for_people
 
 _NAME_WIDTH = 100
-_OTHER_METRICS, _LEAST_METRICS = 12, 4
+_MOST_MOVED, _LEAST_METRICS = 16, 8
 _OPCODES = 12
 _MOST_ONE_SIDED = 8
 _NO_DURATION = "No duration was recorded on both sides, so no speedup can be given."
@@ -197,17 +198,16 @@ def _folded(table: doc.Table, what: str, which: str) -> doc.Section:
 def shown_metrics(
     comparison: findings.ComparisonFinding, wanted: Sequence[str] = ()
 ) -> tuple[list[findings.MetricDelta], list[findings.MetricDelta]]:
-    """Returns the metrics to show (those `wanted`, or the headline ones and what changed most), and the rest."""
+    """Returns the metrics to show (those `wanted`, or what the changes tell most, each once, and what a check names), and the rest."""
     if wanted:
         shown = [delta for delta in comparison.metrics if {delta.name, delta.ncu} & set(wanted)]
         return shown, [delta for delta in comparison.metrics if delta not in shown]
-    deltas = comparison.metrics
-    first = [delta for delta in deltas if delta.name in HEADLINE and (delta.before or delta.after)]
-    rest = [delta for delta in deltas if delta not in first]  # what changed most comes first
-    moved = [delta for delta in rest if delta.has_moved][:_OTHER_METRICS]
-    perhaps = [delta for delta in rest if delta.verdict == "unclear" and not delta.has_moved]
-    shown = [*moved, *perhaps[: max(0, _LEAST_METRICS - len(moved))]]
-    return [*first, *shown], [delta for delta in rest if delta not in shown]
+    deltas, repeats = comparison.metrics, repeated(comparison.metrics)
+    moved = [one.name for one in deltas if one.has_moved and one.name not in repeats]
+    still = [one.name for one in deltas if not one.has_moved and (one.before or one.after)]
+    checked = {check.metric for one in comparison.confirmations for check in one.checks}
+    names = {DURATION, *moved[:_MOST_MOVED], *still[: max(0, _LEAST_METRICS - len(moved))], *checked}
+    return [one for one in deltas if one.name in names], [one for one in deltas if one.name not in names]
 
 
 def _verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:

@@ -259,25 +259,25 @@ def test_launches_of_one_process_are_a_caution_since_they_do_not_show_how_proces
         _of_processes(make_run, one, name=f"run-{number}", origin="collected")
         for number, one in enumerate(([0, 0], [0, 0], [0, 1, 2], [0, 1, 2]))
     )
-    sentence = "profiled in one process; intervals leave out how processes differ"
+    sentence = "was profiled in one process; intervals leave out how processes differ"
     assert compare_profiles(several, several_again).comparable.warnings == []
-    assert compare_profiles(single, single_again).comparable.warnings == [f"both sides: {sentence}"]
-    assert compare_profiles(single, several).comparable.warnings == [f"{single.label}: {sentence}"]
-    assert compare_profiles(several, single).comparable.warnings == [f"{single.label}: {sentence}"]
+    assert compare_profiles(single, single_again).comparable.warnings == [f"each side {sentence}"]
+    assert compare_profiles(single, several).comparable.warnings == [f"{single.label} {sentence}"]
+    assert compare_profiles(several, single).comparable.warnings == [f"{single.label} {sentence}"]
 
 
 def test_the_report_of_a_program_is_not_said_to_be_of_one_process(make_run):
     """`ncu --target-processes all` writes the launches of several into one."""
     one, other = (_of_processes(make_run, [0, 0], name=name) for name in ("one", "other"))
-    said = "profiled in one report, which counts as one process; intervals leave out how processes differ"
-    assert compare_profiles(one, other).comparable.warnings == [f"both sides: {said}"]
+    said = "comes from one report, which counts as one process; intervals leave out how processes differ"
+    assert compare_profiles(one, other).comparable.warnings == [f"each side {said}"]
 
 
 def test_repeats_timed_in_one_process_are_too_where_both_sides_were_timed(make_run):
     facts = {"timings": [90.0, 91.0]}
     timed, again = (_of_processes(make_run, [0, 1], name=name, **facts) for name in ("timed", "again"))
     (warning,) = compare_profiles(timed, again).comparable.warnings
-    assert warning == "both sides: timed in one process; intervals leave out how processes differ"
+    assert warning == "each side was timed in one process; intervals leave out how processes differ"
     assert compare_profiles(timed, _of_processes(make_run, [0, 1])).comparable.warnings == []
 
 

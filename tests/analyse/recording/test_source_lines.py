@@ -4,7 +4,7 @@ import pytest
 
 import profiler
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.compare.attribution import STALLS
+from profiler.catalog.metrics import STALLS
 
 
 @pytest.fixture(scope="module")

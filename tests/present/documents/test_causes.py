@@ -322,6 +322,10 @@ def test_the_brief_answer_keeps_the_cautions_of_the_evidence_and_counts_those_be
     assert page.startswith("It is slow.")
     assert page.endswith("caution: doubt 2\n2 more cautions without --brief")
     assert "Everything else" not in page
+    four = Document("", [answer, evidence[:-1]]).brief
+    assert document_text(four, Window()).endswith("caution: doubt 2\ncaution: doubt 3"), (
+        "a count takes a line too"
+    )
 
 
 @pytest.mark.parametrize("asked", [("show", "6"), ("compare", "5", "6")])

@@ -214,6 +214,17 @@ def test_the_brief_answer_keeps_what_to_doubt():
     ]
 
 
+def test_that_kernels_may_do_other_work_stands_before_what_widens_an_interval():
+    others = pair(warnings=["measured on another day"], doubt="the kernels have different names: add and mul")
+    first, second = [
+        block.text
+        for block in check_document(derive_finding([others], [])).brief.sections[-1]
+        if isinstance(block, Caution)
+    ]
+    assert first.startswith("the kernels have different names")
+    assert second == "measured on another day"
+
+
 @pytest.mark.parametrize("width", [80, 100])
 def test_it_fits_the_window_and_keeps_the_outcome(width):
     page = text(derive_finding(EVERY, []), width)

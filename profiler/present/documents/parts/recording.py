@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import PurePath
 
-from profiler.analyse.compare.attribution import STALLS
 from profiler.analyse.recording.index import IndexEntry
-from profiler.analyse.recording.overview import SheetMetric, TimingSheet
+from profiler.analyse.recording.overview import SheetMetric, TimingSheet, busiest_units, longest_stalls
 from profiler.analyse.recording.triage import TriagedKernel
 from profiler.catalog.ladders.ladder import size_text
-from profiler.catalog.metrics import BY_NAME, READY
+from profiler.catalog.metrics import BY_NAME, STALLS, WAITS
 from profiler.present.document import Column, Folded, Heading, Row, Section, Table
 from profiler.store.runs.manifest import Clocks, Manifest, Provenance, StoredReport
 from profiler.text import (
@@ -106,9 +105,7 @@ def _reports(reports: Sequence[StoredReport]) -> str:
     return f"{len(reports)}, one per process, {whole}, SHA-256 {hashes}"
 
 
-_MOST_STALLS, _LEAST_STALL = 5, 0.01  # of a warp's time, ready or not
-_OF_UNITS = ("_pipe_pct", "_throughput_pct")
-_BUSY_PCT, _MOST_UNITS = 10.0, 2
+_MOST_STALLS, _MOST_UNITS = 5, 2
 _GROUPS = tuple(dict.fromkeys(metric.group for metric in BY_NAME.values()))
 
 
@@ -121,12 +118,11 @@ def metric_sections(
     """
     first = [one for one in metrics if one.name in headline and one.name not in STALLS]
     first.sort(key=lambda one: headline.index(one.name))
-    stalls = [one for one in metrics if one.name in STALLS and one.mean > 0]
-    least = _LEAST_STALL * sum(one.mean for one in stalls)
-    stalls = sorted((one for one in stalls if one.mean >= least), key=lambda one: -one.mean)
+    stalls = longest_stalls(metrics)
     if not full:
-        first = [one for one in first if one.mean] + _busiest(metrics, headline)
-        stalls = [one for one in stalls if one.name.removeprefix("stall_") not in READY]
+        others = [one for one in metrics if one.name not in headline]
+        first = [one for one in first if one.mean] + busiest_units(others, _MOST_UNITS)
+        stalls = [one for one in stalls if one.name in WAITS]
         stalls = [*stalls[:_MOST_STALLS], *(one for one in stalls[_MOST_STALLS:] if one.name in headline)]
     shown = {one.name for one in (*first, *stalls)}
     others = [one for one in metrics if one.name not in shown]
@@ -154,12 +150,6 @@ def _other_metrics(others: Sequence[SheetMetric], left_out: int, *, full: bool) 
         summary = counted(len(counters), "counter") + " by the names of Nsight Compute"
         instead = f"{summary}: " + Spoken("--full --format csv lists them", "`.to_pandas()` lists them")
         yield Folded(f"{summary}{more}", [metrics_table("counter", counters, named=False)], instead)
-
-
-def _busiest(metrics: Sequence[SheetMetric], headline: Sequence[str]) -> list[SheetMetric]:
-    """Returns the units of the GPU that work most, of those that the headline metrics leave out."""
-    units = [one for one in metrics if one.name.endswith(_OF_UNITS) and one.name not in headline]
-    return sorted((one for one in units if one.mean >= _BUSY_PCT), key=lambda one: -one.mean)[:_MOST_UNITS]
 
 
 def metrics_table(
