@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
@@ -12,6 +12,7 @@ from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.causes.evidence.sites import FENCES, Site
 from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.causes.flow.loop_carried import is_carried, stores_its_own
+from profiler.analyse.causes.flow.reduction_trees import find_global_trees
 from profiler.analyse.causes.flow.repeated_stores import (
     count_copies,
     count_stored_again,
@@ -93,6 +94,48 @@ def detect_stored_again(evidence: Evidence) -> Iterable[Candidate]:
         {"stored_per_place": times},
         in_triton="Let each program come to places of its own: a loop that shares blocks out among all programs goes on by `tl.num_programs(0)`.",
     )
+
+
+def detect_global_trees(evidence: Evidence) -> Iterable[Candidate]:
+    """Names the stores, or the loads, of sums that a block makes step by step in global memory, where shared memory could hold what is left of them.
+
+    While some threads wait for what the step before has stored, the others wait for these at the barrier. As many instructions access shared memory
+    in their place.
+    """
+    parts: dict[Site, float] = {}
+    barriers: dict[Site, float] = {}
+    for loop, accesses in find_global_trees(evidence).items():
+        parts |= accesses
+        inside = evidence.inside(loop)
+        of_steps = {site: evidence.charged[site].total for site in inside if site.kind != "barrier"}
+        gone = sum(accesses.get(site, 0.0) * waiting for site, waiting in of_steps.items())
+        if gone:
+            meeting = (site for site in inside if site.kind == "barrier")
+            barriers |= dict.fromkeys(meeting, gone / sum(of_steps.values()))
+    if not parts:
+        return
+    stores = {site: part for site, part in parts.items() if site.kind == "global store"}
+    loads = {site: part for site, part in parts.items() if site.kind == "global load"}
+    of_all = _in_shared_memory(evidence, parts | barriers)
+    by_loads = 2 * evidence.model.saved(_in_shared_memory(evidence, loads)) >= evidence.model.saved(of_all)
+    yield Candidate(
+        "redundant-global-loads" if by_loads else "redundant-global-stores",
+        "A block adds up what its threads hold, step by step in global memory: each step loads what the one before has stored there.",
+        "Keep what is left of the sums in shared memory, or exchange it by shuffles (`__shfl_down_sync`), and store only the result.",
+        of_all,
+        {
+            site: (site.sectors or site.executed) * part
+            for site, part in (loads if by_loads else stores).items()
+        },
+        includes="barriers",
+        in_triton="Add up by `tl.sum`, and store only the result.",
+    )
+
+
+def _in_shared_memory(evidence: Evidence, parts: Mapping[Site, float]) -> Effect:
+    """Returns the effect of accesses to shared memory in place of these parts of global memory's: they are issued all the same."""
+    fewer = evidence.without(parts)
+    return replace(fewer, resources={unit: fewer.resources.get(unit, 0.0) for unit in ("l1", "l2")})
 
 
 def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site, float]:
