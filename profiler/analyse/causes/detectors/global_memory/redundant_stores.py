@@ -1,4 +1,4 @@
-"""Detects stores to global memory whose results are overwritten before anyone reads them."""
+"""Detects stores to global memory in vain: whose results are overwritten before anyone reads them, are there already, or only the block reads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.causes.evidence.sites import FENCES, Site
+from profiler.analyse.causes.flow.addresses.apart import lies_apart
 from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.causes.flow.loop_carried import is_carried, stores_its_own
 from profiler.analyse.causes.flow.reduction_trees import find_global_trees
@@ -18,11 +19,13 @@ from profiler.analyse.causes.flow.repeated_stores import (
     count_stored_again,
     find_other_loads,
     find_stores_alike,
+    find_sums_with_zero,
     is_read_past_barrier,
     part_overwritten,
     sectors_by_place,
 )
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
+from profiler.text import whole_percent
 
 _OFTEN = 2.0  # half of what is stored is in vain
 _UNROLLED = 4.0  # turns of a loop by the compiler
@@ -129,6 +132,37 @@ def detect_global_trees(evidence: Evidence) -> Iterable[Candidate]:
         },
         includes="barriers",
         in_triton="Add up by `tl.sum`, and store only the result.",
+    )
+
+
+def detect_sums_with_zero(evidence: Evidence) -> Iterable[Candidate]:
+    """Names sums in memory to which most threads add a zero: they load the value, and store it as it was.
+
+    A warp of which no lane adds anything passes both by. Of the others, fewer lanes take part, which touch fewer sectors where they lie apart.
+    """
+    if not (found := find_sums_with_zero(evidence)):
+        return
+    by_warps = {site: one.of_warps for store, one in found.items() for site in (store, one.load)}
+    by_lanes = {
+        site: one.of_lanes if lies_apart(evidence, site) else one.of_warps
+        for store, one in found.items()
+        for site in (store, one.load)
+    }
+    fewer, lighter = evidence.without(by_warps), evidence.without(by_lanes)
+    added = sum(store.lane_executions for store in found)
+    part = sum(one.of_lanes * store.lane_executions for store, one in found.items()) / added
+    yield Candidate(
+        "redundant-global-stores",
+        f"In at least {whole_percent(100 * part)} % of the sums that go back to memory, zero was added: what is stored is what was loaded.",
+        "Load and store only where there is something to add: `if (value != 0) x[i] += value;`.",
+        Effect(
+            {**fewer.resources, **{unit: lighter.resources[unit] for unit in ("l1", "l2")}},
+            fewer.waits,
+            lighter.waits,
+        ),
+        {store: one.of_lanes * (store.sectors or store.executed) for store, one in found.items()},
+        {"zeros_added_pct": 100 * part},
+        in_triton="Load and store only where there is something to add: `mask=value != 0`.",
     )
 
 
