@@ -69,8 +69,9 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         name="redundant-global-stores",
         what="A loop stores its result in each turn, or several threads at the same place, although only the last one stays.",
         detected=(
-            "A store whose address is the same in each turn of a loop, or in all threads of the grid, while nothing shows that others read there; or "
-            "loops that store at least twice as much as device memory and L2 can have taken in."
+            "A store whose address is the same in each turn of a loop, or in all threads of the grid, while nothing shows that others read there; "
+            "loops that store at least twice as much as device memory and L2 can have taken in; sums that a block makes step by step in "
+            "global memory; or sums in memory to which threads add zero, unless a branch finds another value."
         ),
         example="out[i] = sum inside the loop that adds up sum.",
         remedy="Store once, after the loop, or in one thread; share elements out so that each has one thread.",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
+from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, STORES, Kind, Site
@@ -23,6 +24,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
 from profiler.analyse.code.loops import Loop, loops_within
 from profiler.catalog.metrics import LANES
@@ -177,6 +179,56 @@ def _part_going(site: Site, exchanging: Set[Site]) -> float:
     """Returns the part of an instruction that is not needed wherever the values are added up: the lanes that act add values up all the same."""
     adds_up = site in exchanging and site.kind not in _FOR_OTHERS and site.instruction.name != "SHFL"
     return site.idle_share if adds_up else 1.0
+
+
+@kept
+def find_global_trees(evidence: Evidence) -> dict[Loop, dict[Site, float]]:
+    """Returns the loops in which the threads of a block add up what they hold in global memory, step by step, with the part of each access that shared memory spares.
+
+    A barrier orders the threads of a block alone: what others store to the array, the loop could not read behind it. The threads that act are fewer in
+    each step, and half of all at most: so most of what they leave are parts of sums, which are nobody's result. What the kernel
+    has not stored there itself before the loop, each thread loads once.
+    """
+    meeting = _own_barriers(evidence)
+    found = {}
+    for loop in meeting:
+        stores = [site for site in evidence.inside(loop) if _is_step_in_global(evidence, meeting, loop, site)]
+        entering = evidence.last_before(stores[0].function, loop) if stores else None
+        if entering is None:
+            continue
+        arrays = frozenset[str]().union(*(find_pointers(evidence, site) for site in stores))
+        of_sums = [
+            site
+            for site in evidence.by_function[stores[0].function]
+            if site.kind in ("global load", "global store") and find_pointers(evidence, site) == arrays
+        ]
+        stored = [
+            site for site in of_sums if site.kind == "global store" and site.instruction.offset <= loop.end
+        ]
+        loads = [site for site in of_sums if site.kind == "global load"]
+        loaded = sum(site.lane_executions for site in loads)
+        is_given = all(site.instruction in loop for site in stored)
+        needed = len(stores) * entering.executed * LANES if is_given else 0.0
+        spared = max(0.0, 1 - needed / loaded) if loaded else 0.0
+        found[loop] = dict.fromkeys(stored, 1.0) | dict.fromkeys(loads, spared)
+    return found
+
+
+def _is_step_in_global(evidence: Evidence, meeting: Mapping[Loop, Site], loop: Loop, site: Site) -> bool:
+    """Returns whether a store puts back what a thread has made of its own place in an array, and of the place of another thread."""
+    if (
+        site.kind != "global store"
+        or ".STRONG" in site.opcode
+        or evidence.innermost_loop(site) != loop
+        or site not in find_steady(evidence, loop).accesses
+        or _part_acting(evidence, meeting, site) > _HALF
+    ):
+        return False
+    array, makers = find_pointers(evidence, site), _makers_in_turn(evidence, site)
+    loads = [one for one in makers if one.kind == "global load" and one.instruction in loop]
+    is_own = [address_of(one) == address_of(site) for one in loads]
+    is_same_array = all(find_pointers(evidence, one) == array for one in loads)
+    return bool(array) and is_same_array and any(is_own) and not all(is_own)
 
 
 def _own_barriers(evidence: Evidence) -> dict[Loop, Site]:

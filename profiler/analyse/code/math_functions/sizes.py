@@ -60,7 +60,7 @@ TESTED_RECIPROCAL, TESTED_ROOT = Size(10, 5, 1, FAST_DIVISION), Size(10, 4, 1, "
 # A norm scales its numbers by a power of two before it squares them, lest a square overflows, and the root back: 13 instructions in
 # hypotf, and 16 in norm3df. By squares that are not scaled, it is a root.
 _OF_A_NORM = "0x7e800000"
-_SCALED = Size(13, 0)
+SCALED_NORM = Size(13, 0)
 _BY_TERM = {
     1.442695: Size(1, 1),
     0.6931472: Size(1, 1),
@@ -101,7 +101,7 @@ _WITH_TERMS = frozenset({"FFMA", "FMUL"})
 def size_of(instruction: Instruction) -> Size | None:
     """Returns what an instruction adds to the size of the function that it belongs to; None for most."""
     if scales_norm(instruction):
-        return _SCALED
+        return SCALED_NORM
     if instruction.name in _ADDS:
         return _size_of_tested(instruction)
     if instruction.name in _WITH_TERMS:

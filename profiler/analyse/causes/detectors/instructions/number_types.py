@@ -17,7 +17,7 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import NEAR, reach, sources_of
-from profiler.analyse.code.math_functions.sizes import TESTED_RECIPROCAL, TESTED_ROOT
+from profiler.analyse.code.math_functions.sizes import SCALED_NORM, TESTED_RECIPROCAL, TESTED_ROOT
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import register_of
 from profiler.text import whole_percent
@@ -38,6 +38,7 @@ _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 _QUOTIENT, _ROOT = "MUFU.RCP64H", "MUFU.RSQ64H"
 _OF_A_ROOT = frozenset({"0xfcb00000", "-0x3500000"})
 _ARITHMETIC_OF_FUNCTION = 4.0  # a guess, and what refines it
+_OF_A_NORM = "0x7fd00000"  # from which hypot of doubles takes the power of two by which it scales its numbers
 _RECIPROCAL_ROOT = 4.0  # with what scales a denormal number, in single precision
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
@@ -297,7 +298,11 @@ def _in_single_precision(site: Site) -> float:
         return TESTED_RECIPROCAL.precise
     if site.opcode.startswith(_ROOT):
         return _RECIPROCAL_ROOT
-    tested = site.instruction.name in _SUMS and not _OF_A_ROOT.isdisjoint(site.instruction.operands)
+    if site.instruction.name not in _SUMS:
+        return 0.0
+    if _OF_A_NORM in site.instruction.operands:
+        return SCALED_NORM.precise
+    tested = not _OF_A_ROOT.isdisjoint(site.instruction.operands)
     return TESTED_ROOT.precise - _RECIPROCAL_ROOT if tested else 0.0
 
 

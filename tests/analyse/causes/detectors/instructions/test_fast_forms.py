@@ -145,6 +145,10 @@ def test_a_power_tests_an_exponent_that_the_compiler_does_not_know(function, rou
         (("MUFU.RSQ64H R9, R7",), 4),  # the reciprocal of a root, as rsqrtf computes it
         (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x3500000, RZ"), 10),  # a root
         (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x100000, RZ"), 4),  # no test of a root
+        (
+            ("MUFU.RSQ64H R9, R7", "IADD3 R8, -R6, 0x7fd00000, RZ"),
+            17,
+        ),  # of numbers that hypotf scales as well
     ],
 )
 def test_a_function_of_double_precision_becomes_the_precise_one_of_single_precision(signs, kept):
