@@ -43,9 +43,9 @@ LAUNCH: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="block-too-small",
-        what="Blocks are so small that the limit on blocks leaves SMs with few warps.",
-        detected="The limit on blocks an SM binds before registers, shared memory or warps.",
-        example="Blocks of 32 threads: 32 of them fill half of an SM.",
+        what="Blocks do not fill a warp, or are so small that the limit on blocks leaves SMs with few warps.",
+        detected="Blocks of fewer than 32 threads; or the limit on blocks an SM binds before registers, shared memory or warps.",
+        example="Blocks of 8 threads: three of four lanes of each warp are empty. Blocks of 32 threads: 32 of them fill half of an SM.",
         remedy="Use blocks of 128 to 256 threads, with several rows or tiles each where a block has one.",
         leaves=("dram", "fma", "tensor", "fp64"),
     ),

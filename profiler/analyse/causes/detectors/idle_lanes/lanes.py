@@ -62,9 +62,11 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     )  # smaller blocks, as warps without work advise, would lack even more
     if not is_for_threads and 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
         yield _wasting_warps(evidence, idle, warps)
+    elif is_for_threads:
+        of_launch = _wasting(_name_of_few_threads(evidence), evidence, idle, *say_few_threads(evidence))
+        yield replace(of_launch, regrouped=evidence.without_idle_lanes(), blames_lines=True)
     elif idle:
-        said = say_few_threads(evidence) if is_for_threads else say_what_idles(evidence, idle)
-        yield _wasting("idle-lanes", evidence, idle, *said)
+        yield _wasting("idle-lanes", evidence, idle, *say_what_idles(evidence, idle))
 
 
 def find_idle(evidence: Evidence) -> tuple[dict[Site, float], dict[Site, float]]:
@@ -182,12 +184,17 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
     )
     sentence, advice = say_few_threads(evidence)
     yield Candidate(
-        "idle-lanes",
+        _name_of_few_threads(evidence),
         f"{sentence}: {whole_percent(100 * idle)} % of the lanes do nothing.",
         advice,
         Effect({**effect.resources, LAUNCH: _not_launched(evidence, effect)}, effect.waits),
         evidence={"acting_lanes": lanes, "wasted_lanes_pct": 100 * idle},
     )
+
+
+def _name_of_few_threads(evidence: Evidence) -> str:
+    """Returns the cause of lanes without a thread: a block that does not fill one warp is too small, and of more warps, only the last has such lanes."""
+    return "block-too-small" if evidence.shape and evidence.shape.threads < LANES else "idle-lanes"
 
 
 def _find_slow_paths(evidence: Evidence) -> set[Site]:

@@ -181,12 +181,14 @@ def test_a_search_has_work_for_the_warps_that_find_nothing(rounds, is_search):
     assert bool(list(lanes.detect_idle_lanes(evidence))) != is_search
 
 
-@pytest.mark.parametrize(("block", "idle"), [(1, 31 / 32), (33, 31 / 64), (32, None), (256, None)])
-def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction_was_counted(block, idle):
-    found = list(lanes.detect_lanes_without_thread(evidence_of(block=block, waits={"long_scoreboard": 1.0})))
-    assert [(one.name, one.effect.waits["long_scoreboard"]) for one in found] == (
-        [("idle-lanes", idle)] if idle else []
-    )
+@pytest.mark.parametrize(
+    ("block", "found"),
+    [(1, [("block-too-small", 31 / 32)]), (33, [("idle-lanes", 31 / 64)]), (32, []), (256, [])],
+)
+def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction_was_counted(block, found):
+    """A block that does not fill one warp is too small."""
+    named = lanes.detect_lanes_without_thread(evidence_of(block=block, waits={"long_scoreboard": 1.0}))
+    assert [(one.name, one.effect.waits["long_scoreboard"]) for one in named] == found
     assert names(lanes.detect_lanes_without_thread, evidence_of(LOAD, block=block)) == []
 
 
@@ -194,6 +196,7 @@ def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction
     ("block", "acting", "said"),
     [
         (16, 16.0, "Blocks of 16 threads fill 16 of the 32 lanes of a warp."),
+        (36, 18.0, "Blocks of 36 threads fill 18 of the 32 lanes of a warp."),
         (
             16,
             8.0,
@@ -211,7 +214,9 @@ def test_lanes_without_a_thread_are_for_larger_blocks_and_not_for_neighbours(blo
     facts = {place: {"lanes": acting, "acting": acting} for place in range(2)}
     (candidate,) = lanes.detect_idle_lanes(evidence_of("FADD R4, R4, R6", "EXIT", facts=facts, block=block))
     assert candidate.sentence.startswith(f"{said} Where most is lost, {acting:.1f} of 32 lanes are active")
-    assert ("a multiple of 32 threads" in candidate.advice) == said.startswith("Blocks")
+    are_missing = said.startswith("Blocks")
+    assert ("a multiple of 32 threads" in candidate.advice) == are_missing
+    assert candidate.name == ("block-too-small" if are_missing and block < 32 else "idle-lanes")
 
 
 @pytest.mark.parametrize(("counted", "waits", "slots"), [(True, 31 / 32, 31 / 32), (False, 0.0, 31 / 64)])
