@@ -20,9 +20,10 @@ _FULL_SCALE = {"%": 100.0, "cycle/issue": 10.0}
 def in_telling_order(deltas: Sequence[MetricDelta], wanted: Sequence[str] = ()) -> list[MetricDelta]:
     """Sorts by what was asked for, the duration, what moved, and what did not.
 
-    Of what moved, the longest waits of a warp come first, since they are parts of its time. Then come the largest changes for
-    the better, for the worse, and in neither direction, in turns, so that none of these hides another; then all others, and
-    last what only repeats one of them. Of what did not move, the headline comes first.
+    Of what moved, the headline comes first, in an order of its own, so that a reader finds each of these figures at its place.
+    Then come the waits that changed most, since they are parts of a warp's time; the largest changes for the better, for the
+    worse, and in neither direction, in turns, so that none of these hides another; then all others, and last what only repeats
+    one of them. Of what did not move, the headline comes first, too.
     """
     first = [*wanted, DURATION]
     asked = sorted((one for one in deltas if one.name in first), key=lambda one: first.index(one.name))
@@ -31,14 +32,20 @@ def in_telling_order(deltas: Sequence[MetricDelta], wanted: Sequence[str] = ()) 
     others.sort(key=lambda one: (-_weight(one, known), one.name))
     repeats = repeated(deltas)
     moved = [one for one in others if one.has_moved]
+    rest = [one for one in moved if one.name not in HEADLINE]
     still = [one for one in others if not one.has_moved]
     return [
         *asked,
-        *_most_telling([one for one in moved if one.name not in repeats], deltas),
-        *(one for one in moved if one.name in repeats),
-        *sorted((one for one in still if one.name in HEADLINE), key=lambda one: HEADLINE.index(one.name)),
+        *_of_headline(moved),
+        *_most_telling([one for one in rest if one.name not in repeats], deltas),
+        *(one for one in rest if one.name in repeats),
+        *_of_headline(still),
         *(one for one in still if one.name not in HEADLINE),
     ]
+
+
+def _of_headline(deltas: Sequence[MetricDelta]) -> list[MetricDelta]:
+    return sorted((one for one in deltas if one.name in HEADLINE), key=lambda one: HEADLINE.index(one.name))
 
 
 def repeated(deltas: Sequence[MetricDelta]) -> set[str]:

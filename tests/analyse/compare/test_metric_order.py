@@ -24,6 +24,17 @@ def order(*deltas, wanted=()):
     return [one.name for one in in_telling_order(deltas, wanted)]
 
 
+def test_the_headline_stands_first_in_its_own_order_as_far_as_it_moved():
+    found = order(
+        moved("stall_long_scoreboard", 10.0, 1.0),
+        moved("stall_mio_throttle", 0.1, 0.2),
+        same("issue_active_pct", 40.0),
+        moved("fma_pipe_pct", 20.0, 21.0),
+        moved("duration_ns", 9.0, 8.0),
+    )
+    assert found == ["duration_ns", "fma_pipe_pct", "stall_mio_throttle", "stall_long_scoreboard", "issue_active_pct"]  # fmt: skip
+
+
 def test_the_longest_waits_stand_behind_the_duration_whatever_part_of_themselves_changed():
     found = order(
         moved("inst_executed", 100.0, 10.0),
