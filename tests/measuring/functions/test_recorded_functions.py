@@ -99,11 +99,12 @@ def test_two_versions_of_a_matmul_are_compared(runs):
     found = profiler.compare(runs["small_tiles"], runs["matmul"])
     assert found.speedup.basis == "unprofiled"
     assert found.speedup.ci[0] > 2.5
-    better, _, worse = found.headline.why.partition("Against that, ")
-    assert better.startswith("too-little-reuse (matmul.py:29)")
-    assert "went away" in better
-    assert "The loads of the hot loop changed (shared loads: " in better
-    assert "barriers (matmul.py:28)" in worse
+    why = found.headline.why
+    assert why.startswith("too-little-reuse (matmul.py:29)")
+    assert "went away" in why
+    assert "The loads of the hot loop changed (shared loads: " in why
+    # `barriers` is named of the second alone, but warps wait there for less time in all than those of the first.
+    assert "Against that" not in why
     assert "too-little-reuse" in found.causes_gone
     assert profiler.show(runs["small_tiles"]).headline.why.startswith("too-little-reuse at matmul.py:29")
 
