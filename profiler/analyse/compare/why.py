@@ -97,7 +97,8 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     is_same, is_faster = _is_same(found.speedup), found.speedup.ratio >= 1
     gone, new = ([one for one in causes if not one.is_ceiling] for causes in (changed.gone, changed.new))
     exchanged, at_ceiling = _ceilings(changed)
-    limits = _limits_now(found.causes, changed) if is_faster and not is_same else []
+    is_at_ceiling = any(one.is_ceiling for one in changed.new)  # which is what limits it
+    limits = _limits_now(found.causes, changed) if is_faster and not (is_same or is_at_ceiling) else []
     left = [
         _sentence(map(_with_place, gone), "{} went away."),
         _sentence(map(_with_change, changed.less), "{} shrank."),
@@ -115,9 +116,8 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     factors, against = _factors(found.attribution, is_faster) if peaks is None else (peaks, "")
     if exchanged or reasons:  # what works against a change does not explain it
         contrary.insert(0, against)
-    is_at_ceiling = any(one.is_ceiling for one in changed.new)  # which is what limits it
     is_limited = f"{'It' if at_ceiling else 'The kernel'} is limited by {{}} now."
-    limited = "" if is_at_ceiling else _sentence(map(_with_place, limits), is_limited)
+    limited = _sentence(map(_with_place, limits), is_limited)
     loads = _loads(found.instructions) if peaks is None else ""
     reasons = _present([exchanged, *reasons, loads, factors, at_ceiling, limited])
     despite = f"Although it is {'faster' if is_faster else 'slower'}, "

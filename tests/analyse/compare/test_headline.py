@@ -264,6 +264,15 @@ def test_a_kernel_that_is_below_its_ceiling_now_is_said_to_be_limited_by_what_co
     assert said == "The kernel is no longer at-memory-bandwidth. It is limited by barriers now."
 
 
+def test_a_cause_that_came_with_a_ceiling_is_said_to_have_come():
+    """The ceiling limits the kernel now, but what came beside it has not gone unseen."""
+    causes = causes_named("at-memory-bandwidth", "barriers")
+    said = said_of(2.0, ChangedCauses(gone=[NARROW], new=causes), causes=causes)
+    assert said == (
+        "narrow-accesses went away. The kernel is at-memory-bandwidth now. Against that, barriers appeared."
+    )
+
+
 def test_a_rung_without_tensor_cores_is_not_told_that_it_lost_them_as_good_news(recorded):
     why = compare_profiles(*profiles_in(recorded, "13", "14")).headline.why
     assert why.startswith("The kernel is at-fma-rate now, no longer at-tensor-rate.")
