@@ -119,10 +119,13 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     is_limited = f"{'It' if at_ceiling else 'The kernel'} is limited by {{}} now."
     limited = _sentence(map(_with_place, limits), is_limited)
     loads = _loads(found.instructions) if peaks is None else ""
-    reasons = _present([exchanged, *reasons, loads, factors, at_ceiling, limited])
-    despite = f"Although it is {'faster' if is_faster else 'slower'}, "
-    against_it = _joined(_present(contrary), "Against that, " if reasons else despite)
-    return f"{_joined(reasons)} {against_it}".strip() or _without_a_reason(changed)
+    explained = _present([exchanged, *reasons, loads, factors])
+    against_it = _present(contrary)
+    if explained or limited:
+        said = [*explained, at_ceiling, limited, _joined(against_it, "Against that, ")]
+    else:
+        said = [_joined(against_it, f"Although it is {'faster' if is_faster else 'slower'}, "), at_ceiling]
+    return " ".join(_present(said)) or _without_a_reason(changed)
 
 
 def _ceilings(changed: ChangedCauses) -> tuple[str, str]:

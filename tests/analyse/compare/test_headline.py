@@ -251,6 +251,28 @@ def test_a_ceiling_that_was_left_or_reached_speaks_for_or_against_nothing(ratio,
     assert said_of(ratio, changed) == said
 
 
+@pytest.mark.parametrize(
+    ("ratio", "gone", "new", "said"),
+    [
+        (
+            0.5,
+            ["at-memory-bandwidth", "barriers"],
+            [],
+            "Although it is slower, barriers went away. The kernel is no longer at-memory-bandwidth.",
+        ),
+        (
+            2.0,
+            [],
+            ["at-memory-bandwidth", "barriers"],
+            "Although it is faster, barriers appeared. The kernel is at-memory-bandwidth now.",
+        ),
+    ],
+)
+def test_nothing_is_held_against_a_ceiling(ratio, gone, new, said):
+    new = causes_named(*new)
+    assert said_of(ratio, ChangedCauses(gone=causes_named(*gone), new=new), causes=new) == said
+
+
 def test_a_kernel_that_left_one_ceiling_for_another_is_explained_by_that_first():
     changed = ChangedCauses(gone=causes_named("at-tensor-rate"), new=causes_named("at-fma-rate", "barriers"))
     assert said_of(0.4, changed, [("instructions", 0.1, 1.0, 1.0, 8.5)]) == (
