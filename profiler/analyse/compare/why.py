@@ -33,6 +33,8 @@ _MOST_FACTORS = 2
 _LEAST_PART = NOTABLE_PCT / 100
 _LARGE_PART = 1 / 3  # of a small change: a factor that makes up so much of it says where it comes from
 _MOST_SUBJECTS = 2
+_CONFLICTS = "shared_conflicts"
+_EXTRA_PASSES = "passes for bank conflicts"
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
 _UNOPTIMISED = "The compiler optimised neither side, and of such code prof names no other cause."
 _NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
@@ -181,7 +183,7 @@ def _conflicts(metrics: Sequence[MetricDelta], changed: ChangedCauses, *, rose: 
     """Returns a sentence if bank conflicts rose, or else fell, by a notable part of all passes; "" where a cause says it."""
     said = {one.cause for one in (*changed.gone, *changed.new)}
     said |= {one.cause for one in (*changed.less, *changed.more)}
-    one = next((one for one in metrics if one.name == "shared_conflicts"), None)
+    one = next((one for one in metrics if one.name == _CONFLICTS), None)
     if one is None or "bank-conflicts" in said:
         return ""
     added = one.delta if rose else -one.delta
@@ -190,7 +192,12 @@ def _conflicts(metrics: Sequence[MetricDelta], changed: ChangedCauses, *, rose: 
     divisor, unit = unit_for_people(one.unit, one.before, one.after)
     many = "" if unit == one.unit else f" {unit}"
     before, after = (f"{number(value / divisor)}{many if value else ''}" for value in (one.before, one.after))
-    return f"Extra passes for bank conflicts {'rose' if rose else 'fell'} from {before} to {after}."
+    return f"Extra {_EXTRA_PASSES} {'rose' if rose else 'fell'} from {before} to {after}."
+
+
+def metrics_of(why: str) -> set[str]:
+    """Returns the names of the metrics whose values the sentences give: whoever reads these looks for them in the table."""
+    return {_CONFLICTS} if _EXTRA_PASSES in why else set()
 
 
 def _whole(part: MetricDelta, metrics: Sequence[MetricDelta], after: bool) -> float:

@@ -32,7 +32,9 @@ _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
 _ORDER = "{} stands below causes that save less: in tests, a cause so common was less often the right one."
-_ORDER_OF_SEVERAL = "{} stand below causes that save less: in tests, causes so common were less often the right ones."
+_ORDER_OF_SEVERAL = (
+    "{} stand below causes that save less: in tests, causes so common were less often the right ones."
+)
 _FIRST_STEP = "{} stands below {}, which saves less: {}."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
