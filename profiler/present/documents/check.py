@@ -188,9 +188,10 @@ def _cautions(finding: CheckFinding) -> list[str]:
             f"{ITSELF}: {first_of(alike, _MOST_NAMED, '; ')}"
         )
     cautions: dict[str, dict[str, None]] = {}
-    doubts = [(pair, _doubt(pair)) for pair in finding.pairs if pair.doubt]
-    for pair, warning in [*doubts, *((pair, one) for pair in finding.pairs for one in pair.warnings)]:
-        cautions.setdefault(warning, {})[pair_name(pair)] = None
+    doubts = [(one, _doubt(one)) for one in finding.pairs if one.doubt]
+    others = [(one, warning) for one in finding.pairs for warning in one.warnings]
+    for pair, caution in [*doubts, *others]:
+        cautions.setdefault(caution, {})[pair_name(pair)] = None
     everyone = {pair_name(pair) for pair in finding.pairs}
     for warning, names in cautions.items():
         which = "" if names.keys() == everyone else f"{', '.join(names)}: "
