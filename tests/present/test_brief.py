@@ -21,7 +21,14 @@ from profiler.analyse.findings import ComparisonFinding
 from profiler.analyse.importance import ALWAYS, HIGHEST, Importance
 from profiler.analyse.ladder.ladder import MissingRung
 from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
-from profiler.analyse.recording.overview import RecordingOverview, Sheets, derive_sheet, derive_timing_sheet
+from profiler.analyse.recording.overview import (
+    RecordingOverview,
+    SheetFinding,
+    SheetMetric,
+    Sheets,
+    derive_sheet,
+    derive_timing_sheet,
+)
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.ask.listing import list_stored
 from profiler.ask.named.settings import Settings
@@ -222,6 +229,17 @@ def test_the_short_form_of_a_kernel_holds_what_its_warps_wait_for_and_stalls_tha
             nothing = {name for name, mean in stalls.items() if mean < 0.01 * sum(stalls.values())}
             costs_something = [name not in nothing for name in kept if name not in stalls or name in nothing]
             assert costs_something == sorted(costs_something, reverse=True), profile.label
+
+
+def test_a_stall_that_a_caution_names_stands_before_what_nothing_names():
+    """Though others are longer; one that costs next to nothing is last, whatever names it."""
+    means = {"duration_ns": 1e6, "stall_sleeping": 9.0, "stall_membar": 8.0, "stall_barrier": 7.0,
+             "stall_wait": 6.0, "l2_hit_pct": 50.0, "stall_drain": 0.01}  # fmt: skip
+    metrics = [SheetMetric(name, "", mean, None, 1, name) for name, mean in reversed(means.items())]
+    cautions = ["stall_wait and stall_drain come from another pass"]
+    sheet = SheetFinding("k", 1, "GPU", [], metrics, [], cautions=cautions)
+    kept = brief(Sheets(None, [], None, [sheet])).kernels[0].metrics
+    assert [one.name for one in kept] == list(means)
 
 
 def test_a_ladder_of_ten_rungs_stands_whole_in_the_short_form(climb):

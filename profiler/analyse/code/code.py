@@ -26,7 +26,7 @@ KEPT = 16_384  # facts that are remembered of instructions and their texts: anal
 _TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
 NEVER = "!PT"
 BRANCHES = ("BRA", "JMP")  # to an address that they name
-_ENDED = "drain"  # the reason to wait of a warp that has executed its EXIT
+ENDED = "drain"  # the reason to wait of a warp that has executed its EXIT
 _COLUMNS = (
     "launch", "function_index", "offset", "opcode", "sass", "file", "line", "executed", "samples", "stalls",
 )  # fmt: skip
@@ -255,7 +255,7 @@ def _move_to_exits(
             ended, moved = stalls[place], samples[place] or 0
             if count:
                 is_behind_exit = last == place - 1 and opcodes[last] == "EXIT"
-                ended = [one for one in ended if is_behind_exit and one[0] == _ENDED]
+                ended = [one for one in ended if is_behind_exit and one[0] == ENDED]
                 moved = sum(number for _, number in ended)
             if moved:
                 samples[last], samples[place] = (samples[last] or 0) + moved, (samples[place] or 0) - moved

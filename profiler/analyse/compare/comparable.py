@@ -204,7 +204,8 @@ def _cautions_of_sides(before: Profile, after: Profile) -> list[str]:
     both = [text for text in of_sides[0] if text in of_sides[1]]
     labelled = [(side.label, text) for side, texts in zip(sides, of_sides, strict=True) for text in texts]
     own = [f"{label}: {text}" for label, text in labelled if text not in both]
-    return [*(f"both sides: {text}" for text in both), *own]
+    start = {one_launch: "each side has "}
+    return [*(f"{start.get(text, 'both sides: ')}{text}" for text in both), *own]
 
 
 def _precision_cautions(before: Profile, after: Profile) -> Iterator[str]:

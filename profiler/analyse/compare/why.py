@@ -33,6 +33,8 @@ _MOST_FACTORS = 2
 _LEAST_PART = NOTABLE_PCT / 100
 _LARGE_PART = 1 / 3  # of a small change: a factor that makes up so much of it says where it comes from
 _MOST_SUBJECTS = 2
+_CONFLICTS = "shared_conflicts"
+_EXTRA_PASSES = "passes for bank conflicts"
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
 _UNOPTIMISED = "The compiler optimised neither side, and of such code prof names no other cause."
 _NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
@@ -97,7 +99,8 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     is_same, is_faster = _is_same(found.speedup), found.speedup.ratio >= 1
     gone, new = ([one for one in causes if not one.is_ceiling] for causes in (changed.gone, changed.new))
     exchanged, at_ceiling = _ceilings(changed)
-    limits = _limits_now(found.causes, changed) if is_faster and not is_same else []
+    is_at_ceiling = any(one.is_ceiling for one in changed.new)  # which is what limits it
+    limits = _limits_now(found.causes, changed) if is_faster and not (is_same or is_at_ceiling) else []
     left = [
         _sentence(map(_with_place, gone), "{} went away."),
         _sentence(map(_with_change, changed.less), "{} shrank."),
@@ -115,14 +118,16 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     factors, against = _factors(found.attribution, is_faster) if peaks is None else (peaks, "")
     if exchanged or reasons:  # what works against a change does not explain it
         contrary.insert(0, against)
-    is_at_ceiling = any(one.is_ceiling for one in changed.new)  # which is what limits it
     is_limited = f"{'It' if at_ceiling else 'The kernel'} is limited by {{}} now."
-    limited = "" if is_at_ceiling else _sentence(map(_with_place, limits), is_limited)
+    limited = _sentence(map(_with_place, limits), is_limited)
     loads = _loads(found.instructions) if peaks is None else ""
-    reasons = _present([exchanged, *reasons, loads, factors, at_ceiling, limited])
-    despite = f"Although it is {'faster' if is_faster else 'slower'}, "
-    against_it = _joined(_present(contrary), "Against that, " if reasons else despite)
-    return f"{_joined(reasons)} {against_it}".strip() or _without_a_reason(changed)
+    explained = _present([exchanged, *reasons, loads, factors])
+    against_it = _present(contrary)
+    if explained or limited:
+        said = [*explained, at_ceiling, limited, _joined(against_it, "Against that, ")]
+    else:
+        said = [_joined(against_it, f"Although it is {'faster' if is_faster else 'slower'}, "), at_ceiling]
+    return " ".join(_present(said)) or _without_a_reason(changed)
 
 
 def _ceilings(changed: ChangedCauses) -> tuple[str, str]:
@@ -178,7 +183,7 @@ def _conflicts(metrics: Sequence[MetricDelta], changed: ChangedCauses, *, rose: 
     """Returns a sentence if bank conflicts rose, or else fell, by a notable part of all passes; "" where a cause says it."""
     said = {one.cause for one in (*changed.gone, *changed.new)}
     said |= {one.cause for one in (*changed.less, *changed.more)}
-    one = next((one for one in metrics if one.name == "shared_conflicts"), None)
+    one = next((one for one in metrics if one.name == _CONFLICTS), None)
     if one is None or "bank-conflicts" in said:
         return ""
     added = one.delta if rose else -one.delta
@@ -187,7 +192,12 @@ def _conflicts(metrics: Sequence[MetricDelta], changed: ChangedCauses, *, rose: 
     divisor, unit = unit_for_people(one.unit, one.before, one.after)
     many = "" if unit == one.unit else f" {unit}"
     before, after = (f"{number(value / divisor)}{many if value else ''}" for value in (one.before, one.after))
-    return f"Extra passes for bank conflicts {'rose' if rose else 'fell'} from {before} to {after}."
+    return f"Extra {_EXTRA_PASSES} {'rose' if rose else 'fell'} from {before} to {after}."
+
+
+def metrics_of(why: str) -> set[str]:
+    """Returns the names of the metrics whose values the sentences give: whoever reads these looks for them in the table."""
+    return {_CONFLICTS} if _EXTRA_PASSES in why else set()
 
 
 def _whole(part: MetricDelta, metrics: Sequence[MetricDelta], after: bool) -> float:

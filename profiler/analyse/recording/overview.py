@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _MOST_RULES = 30
-_MOST_WAITS, _LEAST_STALL = 3, 0.01  # of a warp's time, ready or not
+_MOST_WAITS = 3
+_LEAST_STALL = 0.01  # of a warp's time, ready or not
 _OF_UNITS = ("_pipe_pct", "_throughput_pct")
 _MOST_UNITS, _BUSY_PCT = 2, 10.0
 
@@ -80,8 +81,11 @@ def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> tuple[int
     if metric.name == DURATION:
         return 0, 0
     if metric.name in STALLS:
-        waits = [one for one in longest_stalls(sheet.metrics) if one.name in WAITS][:_MOST_WAITS]
-        return (1, -metric.mean) if metric in waits else (5, 0)
+        longest = longest_stalls(sheet.metrics)
+        if metric in [one for one in longest if one.name in WAITS][:_MOST_WAITS]:
+            return 1, -metric.mean
+        if metric not in longest:
+            return 5, 0
     if metric.name.endswith(_OF_UNITS) and metric in busiest_units(sheet.metrics, _MOST_UNITS):
         return 2, -metric.mean
     if metric.name in HEADLINE:

@@ -177,7 +177,10 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
 
 
 def _cautions(finding: CheckFinding) -> list[str]:
-    """Returns what to doubt in the table, that it compares other kernels first; a caution that many pairs share appears once."""
+    """Returns what to doubt in the table: which pairs it leaves out, that others are of two kernels, and then all else.
+
+    A caution that many pairs share appears once.
+    """
     notes = []
     if alike := [pair_name(pair) for pair in finding.pairs if pair.is_itself]:
         notes.append(
@@ -185,9 +188,10 @@ def _cautions(finding: CheckFinding) -> list[str]:
             f"{ITSELF}: {first_of(alike, _MOST_NAMED, '; ')}"
         )
     cautions: dict[str, dict[str, None]] = {}
-    for pair in finding.pairs:
-        for warning in [*([_doubt(pair)] if pair.doubt else []), *pair.warnings]:
-            cautions.setdefault(warning, {})[pair_name(pair)] = None
+    doubts = [(one, _doubt(one)) for one in finding.pairs if one.doubt]
+    others = [(one, warning) for one in finding.pairs for warning in one.warnings]
+    for pair, caution in [*doubts, *others]:
+        cautions.setdefault(caution, {})[pair_name(pair)] = None
     everyone = {pair_name(pair) for pair in finding.pairs}
     for warning, names in cautions.items():
         which = "" if names.keys() == everyone else f"{', '.join(names)}: "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from profiler.analyse.code.hot_loop import LoopSheet, OpcodeCount
-from profiler.analyse.code.machine_code import UNIT_TEXT, CodeView, MachineCode, Stretch, list_loads
+from profiler.analyse.code.hot_loop import LoopSheet
+from profiler.analyse.code.machine_code import UNIT_TEXT, CodeView, MachineCode, list_loads
 from profiler.analyse.code.opcodes import WORD_BITS, width_bits
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.recording.kernel_names import without_tags
@@ -21,31 +21,32 @@ _RARE = 0.005  # executions in each turn: what a few warps do in thousands of tu
 
 def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
     """Returns the counts by opcode, or every instruction for a `listing`."""
-    code, counts = view.finding, view.counts()
+    code, counts, at_exit = view.finding, view.counts(), code_rows.waits_at_exit(view.regions)
     if listing:
         rows = view.listing()
         body, records = code_rows.instruction_code(code, rows), code_rows.instruction_records(code, rows)
     else:
-        body, records = code_rows.count_code(code, counts), code_rows.count_records(code, counts)
+        body = code_rows.count_code(code, counts, at_exit=at_exit)
+        records = code_rows.count_records(code, counts)
     title = " → ".join(sheet.label for sheet in code.kernels)
     about = [_about(sheet) for sheet in code.kernels]
-    return doc.Document(title, _sections(code, about, body, counts), records)
+    return doc.Document(title, _sections(code, about, body, at_exit), records)
 
 
 def code_sections(view: CodeView) -> list[doc.Section]:
     """Returns the counts by opcode as a part of an answer that has named the kernels."""
-    code, counts = view.finding, view.counts()
-    body = code_rows.count_code(code, counts)
-    return _sections(code, [scope_text(sheet) for sheet in code.kernels], body, counts)
+    code, at_exit = view.finding, code_rows.waits_at_exit(view.regions)
+    body = code_rows.count_code(code, view.counts(), at_exit=at_exit)
+    return _sections(code, [scope_text(sheet) for sheet in code.kernels], body, at_exit)
 
 
 def _sections(
     code: MachineCode,
     about: Sequence[str | list[str]],
     body: doc.CodeBlock,
-    counts: Sequence[Stretch[OpcodeCount]],
+    at_exit: bool,
 ) -> list[doc.Section]:
-    titles, at_exit = side_titles(code), code_rows.waits_at_exit(counts)
+    titles = side_titles(code)
     return [
         [doc.Facts(list(zip(titles, about, strict=True))), *map(doc.Caution, _caution_texts(code))],
         [*_as_hot(code), *_called(code)],

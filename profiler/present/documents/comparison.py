@@ -15,6 +15,7 @@ from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.fingerprints import WHY_EXPECTED
 from profiler.analyse.compare.metric_order import repeated
 from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides
+from profiler.analyse.compare.why import metrics_of
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text
@@ -198,7 +199,7 @@ def _folded(table: doc.Table, what: str, which: str) -> doc.Section:
 def shown_metrics(
     comparison: findings.ComparisonFinding, wanted: Sequence[str] = ()
 ) -> tuple[list[findings.MetricDelta], list[findings.MetricDelta]]:
-    """Returns the metrics to show (those `wanted`, or what the changes tell most, each once, and what a check names), and the rest."""
+    """Returns the metrics to show (those `wanted`, or what the changes tell most, each once, and what a check or the why names), and the rest."""
     if wanted:
         shown = [delta for delta in comparison.metrics if {delta.name, delta.ncu} & set(wanted)]
         return shown, [delta for delta in comparison.metrics if delta not in shown]
@@ -206,7 +207,8 @@ def shown_metrics(
     moved = [one.name for one in deltas if one.has_moved and one.name not in repeats]
     still = [one.name for one in deltas if not one.has_moved and (one.before or one.after)]
     checked = {check.metric for one in comparison.confirmations for check in one.checks}
-    names = {DURATION, *moved[:_MOST_MOVED], *still[: max(0, _LEAST_METRICS - len(moved))], *checked}
+    said = metrics_of(comparison.headline.why) if comparison.headline else set()
+    names = {DURATION, *moved[:_MOST_MOVED], *still[: max(0, _LEAST_METRICS - len(moved))], *checked, *said}
     return [one for one in deltas if one.name in names], [one for one in deltas if one.name not in names]
 
 

@@ -233,7 +233,9 @@ def test_a_ceiling_that_stands_first_needs_no_reason():
 def test_the_order_is_explained_by_all_causes_that_it_put_behind():
     faults = [cause("bank-conflicts", 10.0), cause("type-conversions", 9.0), cause("loop-overhead", 8.0)]
     causes = in_order([*faults, cause("barriers", 12.0), cause("grid-too-small", 9.0)])
-    assert SAID.format("barriers and grid-too-small stand") in str(cause_blocks(causes, [], full=False))
+    said = str(cause_blocks(causes, [], full=False))
+    assert SAID.format("barriers and grid-too-small stand") in said
+    assert "causes so common were less often the right ones" in said
 
 
 @pytest.mark.parametrize(("contended", "saves", "most"), [(True, 0.25, 0.25), (False, 0.6, 1.0)])

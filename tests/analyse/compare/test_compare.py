@@ -112,7 +112,7 @@ def test_one_launch_a_side_is_unclear_and_says_why(profile_of):
     assert comparison.speedup.ratio == pytest.approx(2.0)
     assert comparison.speedup.ci is None
     said = [text for text in comparison.comparable.warnings if "one launch only" in text]
-    assert said == [f"both sides: one launch only; {more_launches()}"]
+    assert said == [f"each side has one launch only; {more_launches()}"]
     assert "prof collect" in more_launches()
     assert "ncu --launch-count" in more_launches()
 

@@ -251,6 +251,28 @@ def test_a_ceiling_that_was_left_or_reached_speaks_for_or_against_nothing(ratio,
     assert said_of(ratio, changed) == said
 
 
+@pytest.mark.parametrize(
+    ("ratio", "gone", "new", "said"),
+    [
+        (
+            0.5,
+            ["at-memory-bandwidth", "barriers"],
+            [],
+            "Although it is slower, barriers went away. The kernel is no longer at-memory-bandwidth.",
+        ),
+        (
+            2.0,
+            [],
+            ["at-memory-bandwidth", "barriers"],
+            "Although it is faster, barriers appeared. The kernel is at-memory-bandwidth now.",
+        ),
+    ],
+)
+def test_nothing_is_held_against_a_ceiling(ratio, gone, new, said):
+    new = causes_named(*new)
+    assert said_of(ratio, ChangedCauses(gone=causes_named(*gone), new=new), causes=new) == said
+
+
 def test_a_kernel_that_left_one_ceiling_for_another_is_explained_by_that_first():
     changed = ChangedCauses(gone=causes_named("at-tensor-rate"), new=causes_named("at-fma-rate", "barriers"))
     assert said_of(0.4, changed, [("instructions", 0.1, 1.0, 1.0, 8.5)]) == (
@@ -262,6 +284,15 @@ def test_a_kernel_that_is_below_its_ceiling_now_is_said_to_be_limited_by_what_co
     causes = causes_named("barriers")
     said = said_of(2.0, ChangedCauses(gone=causes_named("at-memory-bandwidth"), new=causes), causes=causes)
     assert said == "The kernel is no longer at-memory-bandwidth. It is limited by barriers now."
+
+
+def test_a_cause_that_came_with_a_ceiling_is_said_to_have_come():
+    """The ceiling limits the kernel now, but what came beside it has not gone unseen."""
+    causes = causes_named("at-memory-bandwidth", "barriers")
+    said = said_of(2.0, ChangedCauses(gone=[NARROW], new=causes), causes=causes)
+    assert said == (
+        "narrow-accesses went away. The kernel is at-memory-bandwidth now. Against that, barriers appeared."
+    )
 
 
 def test_a_rung_without_tensor_cores_is_not_told_that_it_lost_them_as_good_news(recorded):

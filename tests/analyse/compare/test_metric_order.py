@@ -1,5 +1,7 @@
 """Which changes of a comparison stand first, and which only repeat another."""
 
+import pytest
+
 from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.metric_order import in_telling_order, repeated, way_of
 from profiler.analyse.findings import MetricDelta
@@ -122,7 +124,18 @@ def test_wider_loads_of_shared_memory_show_the_conflicts_that_they_cost(recorded
     found = compare_profiles(*profiles_in(recorded, "5", "6"))
     shown, hidden = ([one.name for one in part] for part in shown_metrics(found))
     assert "shared_store_conflicts" in shown
-    assert {"shared_conflicts", "cycles", "inst_issued", "mem_pipes_busy_pct"} <= set(hidden)
+    assert {"cycles", "inst_issued", "mem_pipes_busy_pct"} <= set(hidden)
     checked = {check.metric for one in found.confirmations for check in one.checks}
     assert checked, "nothing is checked, so nothing has to be shown for it"
     assert checked <= set(shown)
+
+
+@pytest.mark.parametrize(
+    ("pair", "is_said"),
+    [(("5", "6"), True), (("13", "14"), True), (("10", "11"), False)],
+)
+def test_what_the_why_says_of_bank_conflicts_stands_in_the_table(recorded, pair, is_said):
+    """Also where it only repeats what is said of stores, or where stores have fewer although all together have more."""
+    found = compare_profiles(*profiles_in(recorded, *pair))
+    assert ("passes for bank conflicts" in found.headline.why) == is_said
+    assert ("shared_conflicts" in [one.name for one in shown_metrics(found)[0]]) == is_said

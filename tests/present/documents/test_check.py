@@ -215,14 +215,18 @@ def test_the_brief_answer_keeps_what_to_doubt():
 
 
 def test_that_kernels_may_do_other_work_stands_before_what_widens_an_interval():
+    """Also where other pairs come before, so that a short answer, which has room for few, does not lose it."""
     others = pair(warnings=["measured on another day"], doubt="the kernels have different names: add and mul")
-    first, second = [
-        block.text
-        for block in check_document(derive_finding([others], [])).brief.sections[-1]
-        if isinstance(block, Caution)
-    ]
+    first, second = cautions_of(others)
     assert first.startswith("the kernels have different names")
     assert second == "measured on another day"
+    before = pair(name="first", warnings=["measured on another day", "one launch", "one process"])
+    assert cautions_of(before, others)[0].startswith("gemm-6: the kernels have different names")
+
+
+def cautions_of(*pairs):
+    sections = check_document(derive_finding([*pairs], [])).brief.sections
+    return [block.text for block in sections[-1] if isinstance(block, Caution)]
 
 
 @pytest.mark.parametrize("width", [80, 100])

@@ -15,7 +15,7 @@ from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.document import Document, Records, Table
 from profiler.present.documents.code import code_document, figures_table, load_blocks, side_titles
-from profiler.present.documents.parts.code_rows import count_code, count_records
+from profiler.present.documents.parts.code_rows import count_code, count_records, waits_at_exit
 from profiler.present.render.csv import records_csv
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
@@ -49,7 +49,7 @@ def loads_text(view, window=PLAIN):
 
 
 def counts_text(view, window=PLAIN):
-    code = count_code(view.finding, view.counts())
+    code = count_code(view.finding, view.counts(), at_exit=waits_at_exit(view.regions))
     return document_text(Document("", [[code]], Records((), ())), window)
 
 
@@ -200,6 +200,20 @@ def test_exit_has_a_row_and_a_note_if_warps_wait_there(store, name, waits):
     assert any("EXIT" in row.values[-1] for row in table.rows) != waits
     added_up = sum(float(row[0]) for row in rows if row[1:4] == ["integer,", "moves,", "branches"])
     assert added_up == pytest.approx(sum(row.values[1] for row in table.rows))
+
+
+@pytest.mark.parametrize(("reason", "waits"), [("drain", True), ("barrier", False), ("wait", False)])
+def test_what_warps_wait_for_that_go_on_behind_an_exit_is_no_wait_for_stores(make_run, reason, waits):
+    """At the first EXIT are 10 % of the samples, for this reason; at the last, 2 % wait for stores."""
+    code = ["@!P0 EXIT", "BAR.SYNC.DEFER_BLOCKING 0x0", "STG.E [R2.64], R4", "EXIT"]
+    samples = [(10, reason), (44, "barrier"), (44, "barrier"), (2, "drain")]
+    sampled = {
+        place: {"samples": count, "stalls": [(why, count)]} for place, (count, why) in enumerate(samples)
+    }
+    launch = {"kernel": "k", "instructions": [(one, 5) for one in code], "sampled": sampled}
+    view = view_machine_code([profile_kernel(make_run(launch), "k")], whole=True)
+    assert waits_at_exit(view.regions) == waits
+    assert ("At EXIT, a warp waits" in flat(text_of(view))) == waits
 
 
 def test_the_overhead_of_a_loop_is_listed_by_kind_with_its_opcodes(view):

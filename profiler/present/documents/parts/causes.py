@@ -31,7 +31,10 @@ from profiler.text import date_of, is_cupy_source, listed, saving
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
-_ORDER = "{} {} below causes that save less: in tests, a cause so common was less often the right one."
+_ORDER = "{} stands below causes that save less: in tests, a cause so common was less often the right one."
+_ORDER_OF_SEVERAL = (
+    "{} stand below causes that save less: in tests, causes so common were less often the right ones."
+)
 _FIRST_STEP = "{} stands below {}, which saves less: {}."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
@@ -202,7 +205,7 @@ def _why_later(causes: Sequence[Cause]) -> list[str]:
         if (why := why_first(one, other)) and round(one.saves_pct.expected) < round(other.saves_pct.expected)
     ]
     if later:
-        said.append(_ORDER.format(listed(later), "stands" if len(later) == 1 else "stand"))
+        said.append((_ORDER if len(later) == 1 else _ORDER_OF_SEVERAL).format(listed(later)))
     return said
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.headline import has_place
-from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.code import ENDED, Instruction
 from profiler.analyse.code.hot_loop import LoopSheet, OpcodeCount
 from profiler.analyse.code.machine_code import UNIT_TEXT, MachineCode, Stretch
 from profiler.analyse.code.opcodes import is_plumbing, width_bits
@@ -31,7 +31,7 @@ _WAITS_AT_EXIT_PCT = 3.0  # of the samples: a cause that would save less is not 
 SAMPLES_MEANING = "A sample falls on the instruction that waits, not on the load that it waits for."
 
 
-def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> CodeBlock:
+def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]], *, at_exit: bool) -> CodeBlock:
     """Returns the counts by opcode.
 
     Address arithmetic, counters and moves are added up in one row, because the other instructions
@@ -49,7 +49,7 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]]) -> 
         CodeColumn("source", gives_way=1),
         CodeColumn("samples", is_right=True, gives_way=0),
     )
-    rows = _with_plumbing_last(stretches, partial(is_added_up, at_exit=waits_at_exit(stretches)))
+    rows = _with_plumbing_last(stretches, partial(is_added_up, at_exit=at_exit))
     return _block(code, columns, rows, partial(_count_cells, code))
 
 
@@ -58,14 +58,19 @@ def is_added_up(opcode: str, *, at_exit: bool) -> bool:
     return is_plumbing(opcode) and not (at_exit and opcode == _EXIT)
 
 
-def waits_at_exit(stretches: Iterable[Stretch[OpcodeCount]]) -> bool:
-    """Returns whether the warps of a kernel wait long at EXIT, for what they store in memory or add to it."""
-    rows = [row for stretch in stretches for row in stretch]
-    return any(sum(map(_samples_at_exit, side)) >= _WAITS_AT_EXIT_PCT for side in zip(*rows, strict=True))
+def waits_at_exit(regions: Iterable[Region]) -> bool:
+    """Returns whether the warps of a kernel wait long at EXIT, for what they store in memory or add to it.
+
+    At an EXIT that some warps pass, these may wait for something else, such as a barrier behind it.
+    """
+    return any(_draining_pct(region) >= _WAITS_AT_EXIT_PCT for region in regions)
 
 
-def _samples_at_exit(one: OpcodeCount | None) -> float:
-    return one.samples_pct or 0.0 if one and one.opcode == _EXIT else 0.0
+def _draining_pct(region: Region) -> float:
+    sampled = [(one, one.samples or 0) for one in region.body if one.executed]
+    samples = sum(count for _, count in sampled)
+    draining = sum(count for one, count in sampled if one.opcode == _EXIT and one.main_stall == ENDED)
+    return 100 * draining / samples if samples else 0.0
 
 
 def _block(

@@ -38,6 +38,7 @@ _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tent
 _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threads or blocks that add up their parts of one result."
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
+_SHARE_IF_UNEVEN = f"If some do more than others, {_SHARE_EVENLY[0].lower()}{_SHARE_EVENLY[1:]}"
 _SHARE_LAST = (
     "Share out what one {0} does alone: let {0}s join their results in pairs, as a tree, or launch a second kernel for it, with as many {0}s as "
     "it can use."
@@ -61,7 +62,7 @@ _FEWER_ELEMENTS = (
     "and launch more programs."
 )
 _LONGER_WORK = "some warps work much longer than those beside them"
-_EARLIER_END = "most likely, some end long before others, which do more or wait longer"
+_EARLIER_END = "most likely, some warps end long before others, which do more or wait longer"
 _LATENCY = ("long_scoreboard", "short_scoreboard", "wait", "barrier", "drain", "lg_throttle")
 
 
@@ -205,7 +206,7 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     if of_warps > of_sms:
         held = whole_percent(100 * (1 - missing))
         sentence = f"On average, an SM holds {held} % of the warps that fit: {_LONGER_WORK if uneven else _EARLIER_END}."
-        advice, in_triton = _advise_on_lengths(evidence, uneven)
+        advice, in_triton = _advise_on_lengths(evidence, uneven) if uneven else (_SHARE_IF_UNEVEN, "")
     elif _differ_by_a_block(evidence):
         sentence = f"{of_active}: some have a block more than others."
         advice, in_triton = (_AS_MANY_BLOCKS.format(sms, what) for what in ("blocks", "programs"))

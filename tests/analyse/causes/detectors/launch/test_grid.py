@@ -228,6 +228,7 @@ def test_warps_that_end_early_have_less_to_do_for_certain_only_where_data_decide
     assert candidate.sentence.startswith("On average, an SM holds 50 % of the warps that fit: ")
     assert candidate.sentence.endswith(": some warps work much longer than those beside them.") == is_known
     assert candidate.sentence.endswith("which do more or wait longer.") != is_known
+    assert candidate.advice.startswith("If some do more than others, share the work out") != is_known
 
 
 @pytest.mark.parametrize(("executed", "explained"), [(1e9 / 8, 31 / 32), (1e9 / 4, 0.0)])
