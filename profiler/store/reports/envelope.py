@@ -94,9 +94,9 @@ class _Walk:
 def read_envelope(data: bytes | memoryview, name: str) -> Envelope:
     """Walks the whole file; raises an error for anything that is not a complete report.
 
-    `name` is only used in messages. A cut exactly between two results leaves a shorter
-    but complete report, which no reader can tell from a recording of fewer launches;
-    only the hash taken when a report is stored can.
+    `name` is only used in messages. A cut exactly between two results, or among the session's
+    details where those of the first versions end, leaves a shorter but complete report, which no
+    reader can tell from a recording of fewer launches; only the hash taken when a report is stored can.
     """
     view = memoryview(data)
     check_magic(view, name)

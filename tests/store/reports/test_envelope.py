@@ -17,10 +17,11 @@ REPORTS = Path(__file__).parents[2] / "data" / "reports"
 GRAPH = (REPORTS / "graph.ncu-rep").read_bytes()
 
 # Where a report may be cut and still be whole: at the end of a result (and of the code that
-# precedes the next), once the session's details are written. {length: results that are left}
+# precedes the next), once the session's details are written. Where the version of Nsight Compute is not yet among them,
+# it may be one of the first versions, which wrote none. {length: results that are left}
 WHOLE_LENGTHS = {
-    "graph": {39943: 1, 44053: 2},
-    "range": {41353: 1, 46256: 2},
+    "graph": {39240: 1, 39305: 1, 39943: 1, 44053: 2},
+    "range": {40654: 1, 40719: 1, 41353: 1, 46256: 2},
     "pm_sampling": {303480: 1},
     "hostile": {50511: 1, 64532: 2, 78557: 3, 92578: 4, 106608: 5, 120633: 6, 134645: 7, 151563: 8},
     "several": {96229: 1, 144252: 2, 191062: 3, 237619: 4, 285416: 5, 333474: 6, 416779: 7},
@@ -54,14 +55,14 @@ def test_a_report_says_how_it_was_made(name, results, processes, created):
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("name", ["graph", "range"])
-def test_every_truncation_is_refused_but_between_two_results(name):
+def test_every_truncation_is_refused_but_where_a_report_may_end(name):
     data = (REPORTS / f"{name}.ncu-rep").read_bytes()
 
     assert whole_lengths(data, range(len(data) + 1)) == WHOLE_LENGTHS[name]
 
 
 @pytest.mark.parametrize("name", ["graph", "range", "pm_sampling", "hostile", "several"])
-def test_a_truncation_is_refused_but_between_two_results(name):
+def test_a_truncation_is_refused_but_where_a_report_may_end(name):
     data = (REPORTS / f"{name}.ncu-rep").read_bytes()
     edges = {0, len(data), *WHOLE_LENGTHS[name]}
     near = {edge + step for edge in edges for step in range(-40, 41)}
