@@ -19,14 +19,14 @@ SUM = {
 WARPS, LANES = 1 - 40 / 100, 1 - 8 * 40 / (32 * 100)
 
 
-def found(sectors=32.0, finding=8.0, **changed):
+def found(sectors=32.0, finding=8.0, storing=32.0, **changed):
     """Each request touches so many sectors; lanes that are neighbours touch four."""
     of_access = {"sectors": 100 * sectors, "ideal_sectors": 400.0, "lanes": 32.0, "acting": 32.0}
     facts = {
         3: {"lanes": finding, "acting": finding},
         4: of_access,
         5: {"waits": {"long_scoreboard": 50}},
-        6: of_access,
+        6: of_access | {"acting": storing},
     }
     return list(detect_sums_with_zero(evidence_of(*(SUM | changed).values(), facts=facts)))
 
@@ -48,6 +48,10 @@ def test_lanes_that_lie_apart_touch_sectors_of_their_own(sectors, part):
 def test_a_sum_to_which_each_thread_adds_something_is_none():
     assert found(finding=32.0, found=("FMUL R6, R10, R11", 99.0))
     assert not found(finding=32.0, found=("FMUL R6, R10, R11", 100.0))
+
+
+def test_a_store_that_no_lane_makes_puts_no_sum_back():
+    assert found(finding=0.0, storing=0.0) == []
 
 
 @pytest.mark.parametrize(
