@@ -110,7 +110,8 @@ def find_sums_with_zero(evidence: Evidence) -> dict[Site, SumWithZero]:
             continue
         makers = makers_of_value(evidence, store)
         load = _load_added_to(evidence, makers[0], store) if len(makers) == 1 else None
-        for register in makers[0].use.inputs if load else ():
+        # A load that a branch passes by, with a zero in its place, adds a value to nothing.
+        for register in makers[0].use.inputs - load.use.results if load else ():
             writers = writers_before(evidence, makers[0], register)
             others = [one for one in writers if not _is_zero(one)]
             lanes = sum(one.lane_executions for one in others) / store.lane_executions

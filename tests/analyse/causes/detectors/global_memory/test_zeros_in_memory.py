@@ -59,6 +59,7 @@ def test_a_store_that_no_lane_makes_puts_no_sum_back():
     [
         {"zero": "MOV R6, 0x3f800000"},  # one is added
         {"zero": "MOV R6, R12"},  # who knows
+        {"zero": "MOV R4, RZ", "load": ("@P0 LDG.E R4, [R2.64]", 40.0)},  # a value is added to nothing
         {"found": ("MOV R6, RZ", 40.0)},  # zero for all: what it is for, no counter says
         {"load": "LDG.E R4, [R2.64+0x4]"},  # from another place
         {"load": "LDS R4, [R2]"},
