@@ -1,4 +1,4 @@
-"""Sums in memory to which most threads add a zero: the value is loaded, and stored as it was."""
+"""Sums in memory to which threads add a zero: the value is loaded, and stored as it was."""
 
 import pytest
 from made_evidence import evidence_of
@@ -48,6 +48,12 @@ def test_lanes_that_lie_apart_touch_sectors_of_their_own(sectors, part):
 def test_a_sum_to_which_each_thread_adds_something_is_none():
     assert found(finding=32.0, found=("FMUL R6, R10, R11", 99.0))
     assert not found(finding=32.0, found=("FMUL R6, R10, R11", 100.0))
+
+
+@pytest.mark.parametrize(("finding", "said"), [(0.01, "99"), (31.0, "3"), (31.6, "1"), (31.9, None)])
+def test_what_is_said_to_be_at_least_so_much_is_rounded_down(finding, said):
+    every = found(finding=finding, found=("FMUL R6, R10, R11", 100.0))
+    assert [one.sentence.startswith(f"In at least {said} % of") for one in every] == [True] * bool(said)
 
 
 def test_a_store_that_no_lane_makes_puts_no_sum_back():
