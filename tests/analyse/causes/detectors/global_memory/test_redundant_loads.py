@@ -85,7 +85,7 @@ def test_what_lanes_without_an_element_do_not_ask_for_is_no_data_that_is_loaded_
 
 def test_of_some_places_only_their_loads_count_each_place_once():
     """Each of three loads asks for 12,800 bytes; device memory delivers as many for all of them."""
-    facts = dict.fromkeys(range(3), {"sectors": 400.0, "ideal_sectors": 400.0})
+    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in range(3)}
     code = ("LDG.E R4, [R2.64]", "LDG.E R5, [R2.64+0x80]", "LDG.E R6, [R8.64]", "EXIT")
     evidence = evidence_of(*code, facts=facts, figures={"dram_bytes_read": 12_800.0})
     places = [base_of(site) for site in evidence.of("global load")]
