@@ -58,8 +58,8 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         what="The same data is loaded from global memory many times, and served by the caches.",
         detected=(
             "Bytes that loads request, against those that device memory delivers, while loads hold the kernel up; or loads of the same address "
-            "again: by a loop, a later loop, an inner loop in each turn of an outer one, or all rows of a block; or by many blocks, while L2 is as fast as it can be. "
-            "Where blocks load the same data, the sums that they exchange between threads go with these loads."
+            "again: by a loop, a later loop, an inner loop in each turn of an outer one, or all rows of a block; or by many blocks, while L2 is as fast as it can be; "
+            "or sums that a block makes step by step in global memory. Where blocks load the same data, the sums that they exchange between threads go with these loads."
         ),
         example="A naive matrix product loads each element of A once for each column of the result.",
         remedy="Keep what is used again in registers or shared memory: tile the loop, or hoist the load out of it (`__restrict__` lets the compiler do it).",
@@ -67,14 +67,14 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="redundant-global-stores",
-        what="A loop stores its result in each turn, or several threads at the same place, although only the last one stays.",
+        what="What is stored is overwritten before anyone reads it, is there already, or is read by the block alone.",
         detected=(
             "A store whose address is the same in each turn of a loop, or in all threads of the grid, while nothing shows that others read there; "
             "loops that store at least twice as much as device memory and L2 can have taken in; sums that a block makes step by step in "
             "global memory; or sums in memory to which threads add zero, unless a branch finds another value."
         ),
         example="out[i] = sum inside the loop that adds up sum.",
-        remedy="Store once, after the loop, or in one thread; share elements out so that each has one thread.",
+        remedy="Store once, after the loop, or in one thread; share elements out so that each has one thread; keep sums of a block in shared memory; store only what changes.",
         leaves=("tensor",),
     ),
     _kind(

@@ -25,10 +25,10 @@ from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME
 
 OF_CUDA = ("__", "#pragma", "float4", "threadIdx", "cp.async")
-# Besides: options of its compilers, functions and literals of floats, vectors, templates and pointers.
+# Besides: options of its compilers, functions and literals of floats, vectors, templates, pointers and statements.
 ONLY_IN_CUDA = re.compile(
     r"__|#pragma|float4|cp\.async|nvcc|ptxas|-lineinfo|-use_fast|-fmad|curand|std::|template|vector type|cuda::"
-    r"|\b(?:pow|sqrt|exp|fma)f\b|\d\.\d*f\b"
+    r"|\b(?:pow|sqrt|exp|fma)f\b|\d\.\d*f\b|;`"
 )
 NUMBA = "_ZN8__main__4fillB2v1B92cw51cXTLSUwv1sDUaE5ArrayIfLi1E1C7mutable7alignedEf"
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.blame import Waits, charge
 from profiler.analyse.causes.evidence.estimates import SECTORS_A_CYCLE
+from profiler.analyse.causes.evidence.latency import DRAM_CYCLES, L1_CYCLES
 from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, Kind, Site
 from profiler.analyse.recording.profile import Profile
 from profiler.catalog.metrics import LANES
@@ -55,8 +56,6 @@ _QUEUED = (*_OF_REQUESTS, "short_scoreboard")
 # wait for 230 to 740 each, while memory has little to do; those behind contended atomics for 43,000 and 370,000. Loads that are
 # issued together wait once.
 _LONGEST_LATENCY = 2_000.0
-# Cycles from a load to its result while nothing else is under way, on an H200 (the ladder `latency` in runs/).
-L1_CYCLES, DRAM_CYCLES = 40.0, 698.0
 # Percent. While memory idles for half of the time, its queues are short (`time_model.py`), and a long wait has another reason.
 _MEMORY_IS_BUSY = 50.0
 

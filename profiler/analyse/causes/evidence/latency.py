@@ -44,6 +44,8 @@ _RESULTS: Mapping[str, tuple[str, ...]] = {
 _OF_A_SCHEDULER = (ISSUE, *_PIPES, "xu")
 SCHEDULERS = 4
 _WARPS = 64.0  # that an SM holds
+# Cycles from a load to its result while nothing else is under way, on an H200 (the ladder `latency` in runs/).
+SHARED_CYCLES, L1_CYCLES, L2_CYCLES, DRAM_CYCLES = 29.0, 40.0, 287.0, 698.0
 _MOST = 1_000.0  # the largest speed-up that is searched for
 _NEAR = 1e-13  # the part of a speed-up by which it may be wrong
 

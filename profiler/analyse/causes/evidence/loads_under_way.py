@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from profiler.analyse.causes.evidence.charging import DRAM_CYCLES, L1_CYCLES
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.latency import DRAM_CYCLES, L1_CYCLES
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.code.loops import Loop
 

@@ -7,8 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.evidence.blame import Waits
-from profiler.analyse.causes.evidence.charging import DRAM_CYCLES, L1_CYCLES, SPECIAL_LANES, count_waits
-from profiler.analyse.causes.evidence.latency import SCHEDULERS, UNNAMED, Places
+from profiler.analyse.causes.evidence.charging import SPECIAL_LANES, count_waits
+from profiler.analyse.causes.evidence.latency import (
+    DRAM_CYCLES,
+    L1_CYCLES,
+    L2_CYCLES,
+    SCHEDULERS,
+    SHARED_CYCLES,
+    UNNAMED,
+    Places,
+)
 from profiler.analyse.causes.evidence.sites import FP64_LANES, Kind, Site
 from profiler.analyse.causes.evidence.tensor_work import avoidable_part
 from profiler.analyse.causes.evidence.time_model import (
@@ -31,7 +39,6 @@ USED = {
     "dram": "dram_throughput_pct", "l2": "l2_pct", "l1": "l1_pct", "lsu": "lsu_pipe_pct", "issue": "issue_active_pct",
     "fma": "fma_pipe_pct", "alu": "alu_pipe_pct", "fp64": "fp64_pipe_pct", "xu": "xu_pipe_pct", "tensor": "tensor_pipe_pct",
 }  # fmt: skip
-_SHARED_CYCLES, _L2_CYCLES = 29.0, 287.0  # as `L1_CYCLES`
 _LOADS_IN_L2 = "l2_hits_of_loads_pct"
 _WAITS_IN_L1, _WAITS_IN_CACHES = "waits_in_l1_pct", "waits_in_caches_pct"
 _WAITED_FOR: Mapping[str, tuple[Kind, ...]] = {
@@ -285,7 +292,7 @@ def _cycles_to_load(figures: Mapping[str, float]) -> tuple[float, float]:
         figures.get(name, 100 * hit) / 100
         for name, hit in ((_WAITS_IN_L1, in_l1), (_WAITS_IN_CACHES, in_caches))
     )
-    return l1 * L1_CYCLES, (caches - l1) * _L2_CYCLES + (1 - caches) * DRAM_CYCLES
+    return l1 * L1_CYCLES, (caches - l1) * L2_CYCLES + (1 - caches) * DRAM_CYCLES
 
 
 def latency_of_hits(figures: Mapping[str, float]) -> float:
@@ -296,7 +303,7 @@ def latency_of_hits(figures: Mapping[str, float]) -> float:
 
 def _unloaded(figures: Mapping[str, float], sites: Sequence[Site]) -> dict[str, float]:
     """Returns the part of the waiting for results that is their latency in an idle GPU; the rest is queueing."""
-    cycles = {"long_scoreboard": sum(_cycles_to_load(figures)), "short_scoreboard": _SHARED_CYCLES}
+    cycles = {"long_scoreboard": sum(_cycles_to_load(figures)), "short_scoreboard": SHARED_CYCLES}
     issued = sum(site.executed for site in sites)
     found = {}
     for reason, kinds in _WAITED_FOR.items():

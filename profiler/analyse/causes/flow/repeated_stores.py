@@ -106,12 +106,15 @@ def find_sums_with_zero(evidence: Evidence) -> dict[Site, SumWithZero]:
     """Returns the stores that put back a sum where what was added to is from, if that is a zero unless a branch has found another value."""
     found = {}
     for store in evidence.of("global store"):
+        if not store.lane_executions:
+            continue
         makers = makers_of_value(evidence, store)
         load = _load_added_to(evidence, makers[0], store) if len(makers) == 1 else None
-        for register in makers[0].use.inputs if load else ():
+        # A load that a branch passes by, with a zero in its place, adds a value to nothing.
+        for register in makers[0].use.inputs - load.use.results if load else ():
             writers = writers_before(evidence, makers[0], register)
             others = [one for one in writers if not _is_zero(one)]
-            lanes = sum(one.lane_executions for one in others) / (store.lane_executions or 1.0)
+            lanes = sum(one.lane_executions for one in others) / store.lane_executions
             if load and 0 < len(others) < len(writers) and lanes < 1:
                 warps = sum(one.executed for one in others) / store.executed
                 found[store] = SumWithZero(load, max(0.0, 1 - warps), 1 - lanes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
@@ -25,10 +26,10 @@ from profiler.analyse.causes.flow.repeated_stores import (
     sectors_by_place,
 )
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
-from profiler.text import whole_percent
 
 _OFTEN = 2.0  # half of what is stored is in vain
 _UNROLLED = 4.0  # turns of a loop by the compiler
+_LEAST_SAID = 0.01  # "at least 0 %" would say nothing
 
 
 def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
@@ -136,11 +137,15 @@ def detect_global_trees(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def detect_sums_with_zero(evidence: Evidence) -> Iterable[Candidate]:
-    """Names sums in memory to which most threads add a zero: they load the value, and store it as it was.
+    """Names sums in memory to which threads add a zero: they load the value, and store it as it was.
 
     A warp of which no lane adds anything passes both by. Of the others, fewer lanes take part, which touch fewer sectors where they lie apart.
     """
     if not (found := find_sums_with_zero(evidence)):
+        return
+    added = sum(store.lane_executions for store in found)
+    part = sum(one.of_lanes * store.lane_executions for store, one in found.items()) / added
+    if part < _LEAST_SAID:
         return
     by_warps = {site: one.of_warps for store, one in found.items() for site in (store, one.load)}
     by_lanes = {
@@ -149,11 +154,9 @@ def detect_sums_with_zero(evidence: Evidence) -> Iterable[Candidate]:
         for site in (store, one.load)
     }
     fewer, lighter = evidence.without(by_warps), evidence.without(by_lanes)
-    added = sum(store.lane_executions for store in found)
-    part = sum(one.of_lanes * store.lane_executions for store, one in found.items()) / added
     yield Candidate(
         "redundant-global-stores",
-        f"In at least {whole_percent(100 * part)} % of the sums that go back to memory, zero was added: what is stored is what was loaded.",
+        f"In at least {math.floor(100 * part)} % of the sums that go back to memory, zero was added: what is stored is what was loaded.",
         "Load and store only where there is something to add: `if (value != 0) x[i] += value;`.",
         Effect(
             {**fewer.resources, **{unit: lighter.resources[unit] for unit in ("l1", "l2")}},

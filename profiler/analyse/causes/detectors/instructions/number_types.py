@@ -38,7 +38,7 @@ _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 _QUOTIENT, _ROOT = "MUFU.RCP64H", "MUFU.RSQ64H"
 _OF_A_ROOT = frozenset({"0xfcb00000", "-0x3500000"})
 _ARITHMETIC_OF_FUNCTION = 4.0  # a guess, and what refines it
-_OF_A_NORM = "0x7fd00000"  # from which hypot of doubles takes the power of two by which it scales its numbers
+_OF_A_NORM_OF_DOUBLES = "0x7fd00000"  # from which hypot takes the power of two by which it scales its numbers
 _RECIPROCAL_ROOT = 4.0  # with what scales a denormal number, in single precision
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
@@ -300,7 +300,7 @@ def _in_single_precision(site: Site) -> float:
         return _RECIPROCAL_ROOT
     if site.instruction.name not in _SUMS:
         return 0.0
-    if _OF_A_NORM in site.instruction.operands:
+    if _OF_A_NORM_OF_DOUBLES in site.instruction.operands:
         return SCALED_NORM.precise
     tested = not _OF_A_ROOT.isdisjoint(site.instruction.operands)
     return TESTED_ROOT.precise - _RECIPROCAL_ROOT if tested else 0.0

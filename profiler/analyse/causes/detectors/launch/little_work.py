@@ -36,9 +36,9 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     each = evidence.executed / evidence.shape.warps
     # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
-    once = _done_once(evidence)
+    once = dict.fromkeys(_done_once(evidence), 1.0)
     in_shared = {site for site in evidence.sites if site.stores_in_shared}
-    overlapped = evidence.waiting_for(dict.fromkeys(once, 1.0), *_LATENCIES)
+    overlapped = evidence.waiting_for(once, *_LATENCIES)
     waiting = evidence.time_of(once, *_LATENCIES)
     is_waiting = waiting >= WORTH_A_CHANGE
     waited = {site: sum(evidence.charged[site][reason] for reason in _LATENCIES) for site in once}
@@ -97,11 +97,14 @@ def _spared_in_rows(evidence: Evidence, once: Collection[Site], shared: float) -
     in common goes. Where one warp is left for a row, it passes nothing through shared memory. Neighbours in the row are accessed at once,
     with one address. Copies of a load stand for several elements.
     """
-    loads = [site for site in evidence.of("global load") if site not in find_single_values(evidence)]
+    shuffles = [site for site in once if site.opcode.startswith(SUMMING)]
+    if evidence.shape is None or not shuffles:
+        return {}
+    single = find_single_values(evidence)
+    loads = [site for site in evidence.of("global load") if site not in single]
     copies = Counter(site.instruction.place for site in loads)
     has_one = all(site in once and site.width <= _ONE_REGISTER for site in loads)
-    shuffles = [site for site in once if site.opcode.startswith(SUMMING)]
-    if evidence.shape is None or not shuffles or not has_one or max(copies.values(), default=0) != 1:
+    if not has_one or max(copies.values(), default=0) != 1:
         return {}
     accesses = [one for one in (*loads, *evidence.of("global store")) if not lies_apart(evidence, one)]
     joined = (*shuffles, *accesses, *find_address_work(evidence, accesses))

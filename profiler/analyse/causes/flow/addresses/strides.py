@@ -54,9 +54,11 @@ def step_in_loop(evidence: Evidence, loop: Loop, access: Site) -> int | None:
 def _step_of_product(evidence: Evidence, loop: Loop, product: Site) -> int | None:
     """Returns by how much each turn raises an index times the size of an element, behind the place where the array begins."""
     index, size, start = product.instruction.operands[1:4]
-    if not size.startswith("0x") or product.use.inputs & product.use.results:
+    if not size.startswith("0x") or product.use.inputs & product.use.results or index.startswith("-"):
         return None
-    of_index, of_start = (_step_of_register(evidence, loop, one) for one in (index, start))
+    of_index, of_start = (
+        _step_of_register(evidence, loop, one.removesuffix(".reuse")) for one in (index, start)
+    )
     return None if of_index is None or of_start is None else of_index * int(size, 16) + of_start
 
 

@@ -1,4 +1,4 @@
-"""Sums in memory to which most threads add a zero: the value is loaded, and stored as it was."""
+"""Sums in memory to which threads add a zero: the value is loaded, and stored as it was."""
 
 import pytest
 from made_evidence import evidence_of
@@ -19,14 +19,14 @@ SUM = {
 WARPS, LANES = 1 - 40 / 100, 1 - 8 * 40 / (32 * 100)
 
 
-def found(sectors=32.0, finding=8.0, **changed):
+def found(sectors=32.0, finding=8.0, storing=32.0, **changed):
     """Each request touches so many sectors; lanes that are neighbours touch four."""
     of_access = {"sectors": 100 * sectors, "ideal_sectors": 400.0, "lanes": 32.0, "acting": 32.0}
     facts = {
         3: {"lanes": finding, "acting": finding},
         4: of_access,
         5: {"waits": {"long_scoreboard": 50}},
-        6: of_access,
+        6: of_access | {"acting": storing},
     }
     return list(detect_sums_with_zero(evidence_of(*(SUM | changed).values(), facts=facts)))
 
@@ -50,11 +50,22 @@ def test_a_sum_to_which_each_thread_adds_something_is_none():
     assert not found(finding=32.0, found=("FMUL R6, R10, R11", 100.0))
 
 
+@pytest.mark.parametrize(("finding", "said"), [(0.01, "99"), (31.0, "3"), (31.6, "1"), (31.9, None)])
+def test_what_is_said_to_be_at_least_so_much_is_rounded_down(finding, said):
+    every = found(finding=finding, found=("FMUL R6, R10, R11", 100.0))
+    assert [one.sentence.startswith(f"In at least {said} % of") for one in every] == [True] * bool(said)
+
+
+def test_a_store_that_no_lane_makes_puts_no_sum_back():
+    assert found(finding=0.0, storing=0.0) == []
+
+
 @pytest.mark.parametrize(
     "changed",
     [
         {"zero": "MOV R6, 0x3f800000"},  # one is added
         {"zero": "MOV R6, R12"},  # who knows
+        {"zero": "MOV R4, RZ", "load": ("@P0 LDG.E R4, [R2.64]", 40.0)},  # a value is added to nothing
         {"found": ("MOV R6, RZ", 40.0)},  # zero for all: what it is for, no counter says
         {"load": "LDG.E R4, [R2.64+0x4]"},  # from another place
         {"load": "LDS R4, [R2]"},

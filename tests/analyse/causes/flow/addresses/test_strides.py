@@ -36,6 +36,12 @@ MOVED = (
             ["IADD3 R8, P1, R8, 0x4, RZ", "IADD3.X R9, RZ, R9, RZ, P1, !PT"],
             True,
         ),
+        (["IMAD.WIDE R2, R6.reuse, 0x4, R8", FIRST], ["IADD3 R6, R6, 0x1, RZ"], True),
+        (
+            ["IMAD.WIDE R2, -R6, 0x4, R8", FIRST],
+            ["IADD3 R6, R6, 0x1, RZ", "IADD3 R8, P1, R8, 0x4, RZ", "IADD3.X R9, RZ, R9, RZ, P1, !PT"],
+            False,  # not followed: as far back as on
+        ),
         (["IMAD.WIDE R2, R6, R7, R8", FIRST], ["IADD3 R6, R6, 0x1, RZ"], False),  # a row further
         (["IMAD.WIDE R2, R6, 0x4, R2", FIRST], [], False),
     ],
