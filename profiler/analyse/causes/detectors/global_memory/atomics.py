@@ -20,6 +20,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
+from profiler.analyse.causes.flow.addresses.apart import find_updates_apart
 from profiler.analyse.causes.flow.dataflow import readers_behind
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES
@@ -46,11 +47,10 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     kinds = dict.fromkeys(site.kind for site in sites)
     most = max(kinds, key=lambda kind: sum(weights[site] for site in sites if site.kind == kind))
     larger = advise_larger_blocks(evidence) if most == "atomic" else None
-    advice, in_triton = larger or advise(evidence, evidence.of(most), weights)
-    giving = [site for site in evidence.of(most) if _gives_places(evidence, site)]
-    if not larger and 2 * sum(weights[site] for site in giving) > sum(
-        weights[site] for site in evidence.of(most)
-    ):
+    of_most = [site for site in sites if site.kind == most]
+    advice, in_triton = larger or advise(evidence, of_most, weights)
+    giving = [site for site in of_most if _gives_places(evidence, site)]
+    if not larger and 2 * sum(weights[site] for site in giving) > sum(weights[site] for site in of_most):
         advice, in_triton = advice + IN_ORDER, IN_TRITON[ATOMIC_CONTENTION] + IN_ORDER
     # What follows is of all of them: where both memories have some, neither is named.
     memory = f" in {MEMORY[most]} memory" if len(kinds) == 1 else ""
@@ -92,10 +92,12 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
 def _find_costly(evidence: Evidence) -> list[Site]:
     """Returns the atomics of the memory where they cost more, if those of the other memory add less to that than a change is worth; else all.
 
-    How long warps wait for them does not tell: a reduction keeps L2 busy, and no warp waits for it.
+    How long warps wait for them does not tell: a reduction keeps L2 busy, and no warp waits for it. Those that cost sectors because their
+    lanes lie apart are a matter of the layout.
     """
-    sites = evidence.of(*MEMORY)
-    by_memory = [alike for kind in MEMORY if (alike := evidence.of(kind))]
+    apart = find_updates_apart(evidence)
+    sites = [site for site in evidence.of(*MEMORY) if site not in apart]
+    by_memory = [alike for kind in MEMORY if (alike := [site for site in sites if site.kind == kind])]
     if len(by_memory) < 2:
         return sites  # so it is in nearly all kernels, and costs take long to find
     costs = [_cost(evidence, alike) for alike in by_memory]
