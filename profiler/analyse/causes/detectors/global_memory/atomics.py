@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import (
@@ -14,6 +15,7 @@ from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import (
     advise,
     advise_larger_blocks,
 )
+from profiler.analyse.causes.detectors.global_memory.retries import find_in_conflict
 from profiler.analyse.causes.detectors.global_memory.updated_places import ATOMIC_CONTENTION, MEMORY
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -92,11 +94,14 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
 def _find_costly(evidence: Evidence) -> list[Site]:
     """Returns the atomics of the memory where they cost more, if those of the other memory add less to that than a change is worth; else all.
 
-    How long warps wait for them does not tell: a reduction keeps L2 busy, and no warp waits for it. Those that cost sectors because their
-    lanes lie apart are a matter of the layout.
+    How long warps wait for them does not tell: a reduction keeps L2 busy, and no warp waits for it. Those whose
+    lanes lie apart, or fall into the same bank, are a matter of the layout.
     """
-    apart = find_updates_apart(evidence)
-    sites = [site for site in evidence.of(*MEMORY) if site not in apart]
+    by_layout = {
+        *find_updates_apart(evidence),
+        *chain.from_iterable(map(evidence.inside, find_in_conflict(evidence))),
+    }
+    sites = [site for site in evidence.of(*MEMORY) if site not in by_layout]
     by_memory = [alike for kind in MEMORY if (alike := [site for site in sites if site.kind == kind])]
     if len(by_memory) < 2:
         return sites  # so it is in nearly all kernels, and costs take long to find
