@@ -22,8 +22,11 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="uncoalesced-stores",
-        what="Neighbouring threads store to addresses that lie apart.",
-        detected="Sectors that each store requested, against those that its bytes would fill.",
+        what="Neighbouring threads store to addresses that lie apart, or update them atomically.",
+        detected=(
+            "Sectors that each store requested, against those that its bytes would fill; and those of atomics by which each thread updates a row, "
+            "element after element."
+        ),
         example="out[x * height + y] with x the thread, as in a naive transpose.",
         remedy="Let neighbouring threads write neighbouring elements: transpose a tile in shared memory before storing it.",
         leaves=WORK,

@@ -12,7 +12,7 @@ SHARED_MEMORY: tuple[CauseKind, ...] = (
     _kind(
         name="bank-conflicts",
         what="Lanes of a warp access different words of the same bank, and the access takes several passes.",
-        detected="Passes that each shared access made, against those that it needs.",
+        detected="Passes that each shared access made, against those that it needs; and the turns in which atomics are tried again because of them.",
         example="tile[threadIdx.x][k] of a 32 x 32 array of floats: 32 passes for one.",
         remedy="Choose another row length (of 4-byte words, one more), or exchange the index bits (swizzle), so that the lanes fall into different banks.",
         leaves=LOCAL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import (
@@ -14,12 +15,14 @@ from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import (
     advise,
     advise_larger_blocks,
 )
+from profiler.analyse.causes.detectors.global_memory.retries import find_in_conflict
 from profiler.analyse.causes.detectors.global_memory.updated_places import ATOMIC_CONTENTION, MEMORY
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
+from profiler.analyse.causes.flow.addresses.apart import find_updates_apart
 from profiler.analyse.causes.flow.dataflow import readers_behind
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES
@@ -46,11 +49,10 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     kinds = dict.fromkeys(site.kind for site in sites)
     most = max(kinds, key=lambda kind: sum(weights[site] for site in sites if site.kind == kind))
     larger = advise_larger_blocks(evidence) if most == "atomic" else None
-    advice, in_triton = larger or advise(evidence, evidence.of(most), weights)
-    giving = [site for site in evidence.of(most) if _gives_places(evidence, site)]
-    if not larger and 2 * sum(weights[site] for site in giving) > sum(
-        weights[site] for site in evidence.of(most)
-    ):
+    of_most = [site for site in sites if site.kind == most]
+    advice, in_triton = larger or advise(evidence, of_most, weights)
+    giving = [site for site in of_most if _gives_places(evidence, site)]
+    if not larger and 2 * sum(weights[site] for site in giving) > sum(weights[site] for site in of_most):
         advice, in_triton = advice + IN_ORDER, IN_TRITON[ATOMIC_CONTENTION] + IN_ORDER
     # What follows is of all of them: where both memories have some, neither is named.
     memory = f" in {MEMORY[most]} memory" if len(kinds) == 1 else ""
@@ -92,10 +94,15 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
 def _find_costly(evidence: Evidence) -> list[Site]:
     """Returns the atomics of the memory where they cost more, if those of the other memory add less to that than a change is worth; else all.
 
-    How long warps wait for them does not tell: a reduction keeps L2 busy, and no warp waits for it.
+    How long warps wait for them does not tell: a reduction keeps L2 busy, and no warp waits for it. Those whose
+    lanes lie apart, or fall into the same bank, are a matter of the layout.
     """
-    sites = evidence.of(*MEMORY)
-    by_memory = [alike for kind in MEMORY if (alike := evidence.of(kind))]
+    by_layout = {
+        *find_updates_apart(evidence),
+        *chain.from_iterable(map(evidence.inside, find_in_conflict(evidence))),
+    }
+    sites = [site for site in evidence.of(*MEMORY) if site not in by_layout]
+    by_memory = [alike for kind in MEMORY if (alike := [site for site in sites if site.kind == kind])]
     if len(by_memory) < 2:
         return sites  # so it is in nearly all kernels, and costs take long to find
     costs = [_cost(evidence, alike) for alike in by_memory]

@@ -14,6 +14,7 @@ from profiler.analyse.causes.flow.addresses.apart import (
     MOVING,
     find_counted,
     find_side_by_side,
+    find_updates_apart,
     is_misaligned,
     lies_apart,
 )
@@ -40,16 +41,22 @@ _DESPITE_REMAINDERS = (
 
 
 def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
-    """Names accesses that touch more than one sector too many for each request: their lanes lie apart."""
-    variants: tuple[tuple[Kind, str, str, str, str], ...] = (
-        ("global load", "uncoalesced-loads", "loads", "stores", "read neighbouring elements"),
-        ("global store", "uncoalesced-stores", "stores", "loads", "write neighbouring elements"),
+    """Names accesses that touch more than one sector too many for each request: their lanes lie apart. Atomics are stores, too."""
+    updates = find_updates_apart(evidence)
+    found: dict[Kind, list[Site]] = {
+        "global load": _find_apart(evidence, "global load"),
+        "global store": [*_find_apart(evidence, "global store"), *updates],
+    }
+    are_updates = 2 * _unused(updates) > _unused(found["global store"])
+    stores, write = ("updates", "update") if are_updates else ("stores", "write")
+    variants: tuple[tuple[Kind, str, str, str, str, str], ...] = (
+        ("global load", "uncoalesced-loads", "loads", "uncoalesced-stores", stores, "read"),
+        ("global store", "uncoalesced-stores", stores, "uncoalesced-loads", "loads", write),
     )
-    found = {kind: _find_apart(evidence, kind) for kind, *_ in variants}
     together = [site for sites in found.values() for site in sites]
     by_data = {kind: is_gathered(evidence, sites[0]) for kind, sites in found.items() if sites}
     costs = {kind: _cost(evidence, sites) for kind, sites in found.items()}
-    for kind, name, verb, others, advice in variants:
+    for kind, name, verb, other, others, act in variants:
         if not (sites := found[kind]):
             continue
         request, needed = _per_request(sites)
@@ -67,7 +74,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {_sectors_text(needed)} would hold its data: {lanes} "
             f"use {used} % of what is moved.{both if len(mended) > len(sites) else ''}",
-            _advice_apart(evidence, sites, advice, by_data[kind]),
+            _advice_apart(evidence, sites, f"{act} neighbouring elements", by_data[kind]),
             cheaper_accesses(evidence, mended),
             {site: site.excess_sectors for site in sites},
             {
@@ -77,7 +84,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
             }
             | ({"bytes_apart": apart} if apart else {}),
             regrouped=_spared_on_the_way(evidence, mended),
-            includes=f"uncoalesced-{others}" if len(mended) > len(sites) else "",
+            includes=other if len(mended) > len(sites) else "",
             in_triton=_advice_in_triton(evidence, name, sites, by_data[kind]),
         )
 

@@ -1,19 +1,22 @@
 """Finds the loops that repeat an atomic until it succeeds: spin locks, and updates that others came before.
 
 Such a loop turns as often as its warps have to wait for others. So whatever it executes and waits for, barriers and copies through
-shared memory included, ends with the contention and with nothing else.
+shared memory included, ends with the contention and with nothing else. In shared memory, lanes also wait for others of their bank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site, is_swap
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
+from profiler.catalog.metrics import LANES
 
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
 
@@ -24,6 +27,28 @@ def add_retries(evidence: Evidence) -> Evidence:
     loops = evidence.loops_around(swaps)
     retried = [site for loop in loops if _is_retried(evidence, loop) for site in evidence.inside(loop)]
     return replace(evidence, retried=frozenset(retried)) if retried else evidence
+
+
+@kept
+def find_in_conflict(evidence: Evidence) -> Mapping[Loop, Site]:
+    """Returns the loops that repeat a swap in shared memory because its lanes fall into the same bank, each with its load from the same place.
+
+    A bank lets one lane swap at a time, whatever the places of the others: on an H200, where 32 lanes add to 32 doubles in the same two pairs of
+    banks, two lanes leave the loop in each of its 16 turns. The load serves all lanes of one place in one pass: if a pass
+    serves fewer than two, more lanes have a place of their own than share one with another. And while only its own lanes come before each
+    other, a warp needs no more turns than it has lanes.
+    """
+    found = {}
+    for swap in filter(is_swap, evidence.of("shared atomic")):
+        loop = evidence.innermost_loop(swap)
+        if loop is None or not _is_retried(evidence, loop) or evidence.turns(swap, loop) > LANES:
+            continue
+        for load in evidence.inside(loop):
+            passes, needed = load.passes or 0.0, load.ideal_passes or 0.0
+            is_of_place = load.kind == "shared load" and address_of(load) == address_of(swap)
+            if is_of_place and passes > needed and 2 * passes > load.lane_executions:
+                found[loop] = load
+    return found
 
 
 def _is_retried(evidence: Evidence, loop: Loop) -> bool:

@@ -8,7 +8,7 @@ from itertools import chain
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, FOUR_CHAINS, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
     find_address_work,
     made_of,
@@ -41,9 +41,8 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     inside = _hot_loops(evidence)
     if not inside:
         return
-    addresses = find_address_work(evidence)
     sites = [site for loop in inside for site in loop]
-    keeping = [site for loop in inside for site in _with_addresses(loop, addresses)]
+    keeping = [site for loop in inside for site in _with_addresses(evidence, loop)]
     share = 100 * evidence.share_executed(keeping)
     size, longest = min(map(len, inside)), max(map(len, inside))
     in_steps = {site for loop in inside if _goes_in_steps(loop) for site in loop}
@@ -135,9 +134,13 @@ def _keeping(inside: Sequence[Site]) -> list[Site]:
     return kept[::-1]
 
 
-def _with_addresses(inside: Sequence[Site], addresses: Set[Site]) -> list[Site]:
-    """Returns what keeps a loop going, and what goes on to the next address in it."""
+def _with_addresses(evidence: Evidence, inside: Sequence[Site]) -> list[Site]:
+    """Returns what keeps a loop going, and what goes on to the next address in it.
+
+    An address that several turns find together, for an access behind the loop, is what they are for: each has its part to do, unrolled or not.
+    """
     keeping = _keeping(inside)
+    addresses = find_address_work(evidence, [site for site in inside if site.kind in ACCESSES])
     passed_by = _of_data(inside).union(keeping)
     steps = (site for site in inside if site.kind == "integer" and site in addresses)
     return [*keeping, *(site for site in steps if site not in passed_by)]

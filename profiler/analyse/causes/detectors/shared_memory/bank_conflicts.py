@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.global_memory.retries import find_in_conflict
 from profiler.analyse.causes.evidence.charging import find_cost_in_queue
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -21,6 +23,7 @@ _AT_PLACES_OF_DATA = (
     "several copies of it, whose words alternate, for as many groups of lanes. Loaded data say which words the lanes access, so that padding "
     "only moves the conflicts."
 )
+_OF_SWAPS = " A bank lets one lane at a time swap in what it adds, and the others try again."
 _WAITS = ("short_scoreboard", "mio_throttle")
 
 
@@ -44,19 +47,34 @@ def detect_bank_conflicts(evidence: Evidence) -> Iterable[Candidate]:
     waits = {reason: max(part, behind) for reason, part in evidence.waiting_for(fractions, *_WAITS).items()}
     apart = bytes_between_lanes(evidence, [worst])
     lanes = f"its lanes are {apart:,} bytes apart and" if apart else "its lanes"
+    repeated = _find_repeated(evidence)
+    passes = {
+        site: 1 - (1 - fractions.get(site, 0.0)) * (1 - repeated.get(site, 0.0))
+        for site in {**fractions, **repeated}
+    }
+    spared = replace(evidence, retried=frozenset()).without(repeated) if repeated else Effect()
     yield Candidate(
         "bank-conflicts",
         f"{worst.opcode} makes {needed * sites[worst]:.3g} passes through shared memory where {_passes_text(needed)} would do: {lanes} "
-        "meet in the same banks.",
+        f"meet in the same banks.{_OF_SWAPS if worst in repeated else ''}",
         _AT_PLACES_OF_DATA
         if apart is None and _is_at_place_of_data(evidence, worst)
         else f"{_row_length(evidence, worst)}; or let neighbouring lanes access neighbouring words, or exchange bits of the index (swizzle), so that the "
         "lanes of a warp fall into different banks.",
-        Effect({"l1": evidence.part_of_l1(fractions)}, lighter=waits),
+        Effect({**spared.resources, "l1": evidence.part_of_l1(passes)}, spared.waits, lighter=waits),
         weights,
         {"passes_per_needed": sites[worst]} | ({"bytes_apart": apart} if apart else {}),
         regrouped=evidence.without_idle_lanes(),
     )
+
+
+def _find_repeated(evidence: Evidence) -> dict[Site, float]:
+    """Returns which part of the loops that repeat swaps goes with the conflicts: without them, a turn swaps for as many more lanes as a pass serves."""
+    return {
+        site: 1 - 1 / _ways(load)
+        for loop, load in find_in_conflict(evidence).items()
+        for site in evidence.inside(loop)
+    }
 
 
 def _is_at_place_of_data(evidence: Evidence, site: Site) -> bool:

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.measured_time import find_avoidable, wasted_dram
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import Kind, Site, is_swap
+from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 MOVING: tuple[Kind, ...] = ("global load", "global store")
@@ -22,6 +24,23 @@ def find_counted(evidence: Evidence, *kinds: Kind) -> list[Site]:
 def lies_apart(evidence: Evidence, site: Site) -> bool:
     """Returns whether a request touches more than one sector too many for each row, because its lanes are not neighbours."""
     return site.excess_sectors > site.executed * _rows(evidence, site) or _takes_pieces(evidence, site)
+
+
+@kept
+def find_updates_apart(evidence: Evidence) -> list[Site]:
+    """Returns the atomics by which each lane updates the elements of a row of its own, turn after turn.
+
+    If neighbouring lanes took neighbouring elements of one row, as many updates would be of as many places, and a request would touch few
+    sectors. Contended atomics wait for others at their place, however the lanes lie.
+    """
+    if evidence.atomics_are_contended:
+        return []
+    walking = find_walking(evidence)
+    return [
+        site
+        for site in find_counted(evidence, "atomic")
+        if site in walking and not is_swap(site) and lies_apart(evidence, site)
+    ]
 
 
 def count_bytes_apart(evidence: Evidence) -> Evidence:

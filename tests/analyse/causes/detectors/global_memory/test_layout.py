@@ -1,9 +1,11 @@
 """How many sectors the lanes of a warp touch: one too many, or as many as there are lanes."""
 
+from dataclasses import replace
+
 import pytest
 from made_evidence import LOAD, evidence_of, load_with, names
 
-from profiler.analyse.causes.detectors.global_memory import layout
+from profiler.analyse.causes.detectors.global_memory import atomics, layout
 from profiler.analyse.causes.find import bound_of
 from profiler.analyse.causes.together import saved_together
 
@@ -205,3 +207,28 @@ def test_a_thread_that_stores_all_up_to_the_next_one_is_to_store_it_at_once(stri
     facts = {len(before) + word: {"sectors": 3200.0, "ideal_sectors": 400.0} for word in range(12)}
     (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *stores, "EXIT", facts=facts))
     assert advised in candidate.advice
+
+
+WALKING, STAYING = "IADD3 R6, R6, 0x4, RZ", "NOP"
+UPDATE = "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4"
+
+
+@pytest.mark.parametrize(
+    ("update", "step", "sectors", "contended", "named"),
+    [
+        (UPDATE, WALKING, 32.0, False, "uncoalesced-stores"),
+        (UPDATE, WALKING, 5.0, False, "atomic-contention"),  # only one too many: the lanes are neighbours
+        (UPDATE, WALKING, 32.0, True, "atomic-contention"),  # they wait for others at the same place
+        (UPDATE, STAYING, 32.0, False, "atomic-contention"),  # no lane could take another turn's element
+        ("ATOMG.E.CAS.STRONG.GPU PT, R8, [R6.64], R4, R5", WALKING, 32.0, False, "atomic-contention"),
+    ],
+)
+def test_updates_of_a_row_by_each_lane_are_a_matter_of_the_layout(update, step, sectors, contended, named):
+    facts = {1: {"sectors": 400 * sectors, "ideal_sectors": 1600.0, "acting": 32.0, "waits": {"drain": 9}}}
+    lines = ("NOP", *((line, 400.0) for line in (update, step, "@P1 BRA 0x10")), "EXIT")
+    evidence = replace(evidence_of(*lines, facts=facts), atomics_are_contended=contended)
+    found = [*layout.detect_uncoalesced(evidence), *atomics.detect_atomics(evidence)]
+    assert [one.name for one in found] == [named]
+    if named == "uncoalesced-stores":
+        assert found[0].sentence.startswith("A warp updates 32 sectors")
+        assert "Let neighbouring threads update neighbouring elements" in found[0].advice

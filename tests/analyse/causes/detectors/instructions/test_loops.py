@@ -46,6 +46,27 @@ def test_a_place_that_data_names_is_computed_in_each_turn_unrolled_or_not(index,
 
 
 @pytest.mark.parametrize(
+    ("inside", "behind", "counted"),
+    [
+        (
+            "LDG.E R8, [R12.64]",
+            "EXIT",
+            True,
+        ),  # each turn accesses the next address, which unrolled is an offset
+        (
+            "FADD R5, R5, R7",
+            "LDG.E R8, [R12.64]",
+            False,
+        ),  # all turns find one, as those of a loop over dimensions
+    ],
+)
+def test_an_address_that_all_turns_find_together_is_what_they_are_for(inside, behind, counted):
+    step = "IMAD R12, R2, R10, R12"
+    evidence = evidence_of(BEFORE, *((line, 100) for line in (step, inside, *KEEPING)), (behind, 1))
+    assert (step in kept(evidence)) == counted
+
+
+@pytest.mark.parametrize(
     ("more", "said"),
     [((), "a loop of 4 instructions"), (("FADD R6, R6, R7",), "2 loops of 4 to 5 instructions")],
 )

@@ -3,6 +3,7 @@
 import pytest
 from made_evidence import evidence_of, names
 
+from profiler.analyse.causes.detectors.global_memory import atomics, retries
 from profiler.analyse.causes.detectors.shared_memory import bank_conflicts
 
 
@@ -85,3 +86,35 @@ def test_padding_does_not_help_where_loaded_data_say_the_place(loading, said):
     )
     (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of(*lines, "EXIT", facts=facts))
     assert candidate.advice.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("passes", "of", "turns", "named"),
+    [
+        (17.0, "[R8]", 16.0, "bank-conflicts"),  # a pass for each of the lanes that still try
+        (9.0, "[R8]", 16.0, "bank-conflicts"),
+        (8.0, "[R8]", 16.0, "atomic-contention"),  # two lanes a pass: they may have the same place
+        (17.0, "[R9]", 16.0, "atomic-contention"),  # a load from elsewhere says nothing of the place
+        (17.0, "[R8]", 33.0, "atomic-contention"),  # more turns than lanes: other warps come before them
+    ],
+)
+def test_lanes_of_one_bank_swap_one_after_the_other_although_their_places_differ(passes, of, turns, named):
+    lines = (f"LDS R2, {of}", "FADD R3, R4, R2", "ATOMS.CAST.SPIN R3, [R8], R2, R3", "ISETP.EQ.U32.AND P0, PT, R3, 0x1, PT", "@!P0 BRA 0x10")  # fmt: skip
+    executed = 100 * turns
+    facts = {
+        1: {"passes": passes * executed, "ideal_passes": executed, "acting": 17.0},
+        2: {"waits": {"short_scoreboard": 90}},
+        4: {"waits": {"short_scoreboard": 90}},
+    }
+    evidence = retries.add_retries(
+        evidence_of("MOV R8, R9", *((line, executed) for line in lines), "EXIT", facts=facts)
+    )
+    found = [*atomics.detect_atomics(evidence), *bank_conflicts.detect_bank_conflicts(evidence)]
+    assert found[0].name == named
+    (conflicts,) = (one for one in found if one.name == "bank-conflicts")
+    is_first = named == "bank-conflicts"
+    assert ("the others try again" in conflicts.sentence) == is_first
+    # The turns go, and with them what they wait for.
+    assert conflicts.effect.waits.get("short_scoreboard", 0.0) == pytest.approx(
+        1 - 1 / passes if is_first else 0
+    )
