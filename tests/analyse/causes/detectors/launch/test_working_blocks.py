@@ -59,16 +59,17 @@ def test_sharing_work_out_saves_no_more_than_there_are_blocks_for_it():
 @pytest.mark.parametrize(
     ("sms", "name", "advice"),
     [
-        (1000.0, "load-imbalance", "Let each block that has work take less"),
-        (1001.0, "grid-too-small", "Split the work into more blocks"),  # an SM has none, whoever has work
+        (4000.0, "load-imbalance", "Let each block that has work take less"),
+        (4001.0, "grid-too-small", "Split the work into more blocks"),
     ],
 )
-def test_fewer_blocks_than_sms_are_too_few_whichever_of_them_have_work(sms, name, advice):
+def test_blocks_of_which_more_would_help_most_are_too_few_whichever_of_them_have_work(sms, name, advice):
+    """To share out among all that are launched makes it four times as fast, and as many blocks as SMs another four times, or more."""
     (candidate,) = grid.detect_small_grid(launched(waves=0.1, sms=sms))
     assert candidate.name == name
     assert candidate.advice.startswith(advice)
-    idle, shared_out = 1 - 250 / sms, 1 - 250 / 1000
-    assert candidate.saves == pytest.approx(shared_out if sms == 1000.0 else idle)
+    shared_out, idle = 1 - 250 / 1000, 1 - 250 / sms
+    assert candidate.saves == pytest.approx(shared_out if sms == 4000.0 else idle)
 
 
 @pytest.mark.parametrize(
