@@ -49,6 +49,10 @@ _TWO_FLOATS = ".F32x2"
 # reads its place, and compilers keep other values there.
 _DESCRIBED, _WORDS_OF_PLACE = "gdesc[", 2
 _OF_FOUR_WARPS = re.compile(r"[A-Z]GMMA\b")
+# Uniform registers that follow each other say which tile of a tensor is copied: `UTMALDG.2D [UR16], [UR28]` takes the place in shared memory
+# from UR16, that of the barrier from UR17, and the coordinates from UR18 and UR19. A copy to global memory, UTMASTG, needs no barrier. The
+# address of the tensor's descriptor is in UR28 and UR29.
+_OF_TENSORS = re.compile(r"UTMA(LD|ST|RED)G\.(\d)D")
 _FROM_PAIRS = re.compile(r"(F2[FI]|FRND)\b.*\.F64\b(?!\.F)|I2F\b.*\.[US]64\b")
 _ADDED_TO_PAIRS = ("IMAD.WIDE", "IMAD.HI", "UIMAD.WIDE", "UIMAD.HI")
 _CLEARS_LOWER_HALF = re.compile(r"PRMT (R\d+), RZ, 0x7610, \1(\.reuse)?")
@@ -214,6 +218,10 @@ class _Names(NamedTuple):
 
 
 def _names_in_all(opcode: str, operands: tuple[str, ...]) -> list[_Names]:
+    if copies := _OF_TENSORS.match(opcode):
+        counts = (1 + (copies[1] == "LD") + int(copies[2]), 2)
+        both = [words_from(one.strip("[]"), count) for one, count in zip(operands, counts, strict=False)]
+        return [*(_Names(tuple(one), _NO_NAMES) for one in both), *map(_names_in, operands[2:])]
     if not _OF_FOUR_WARPS.match(opcode):
         return [_names_in(one) for one in operands]
     result, *factors = operands

@@ -134,6 +134,10 @@ def test_the_registers_that_an_instruction_writes(text, written):
         ("TLD.LZ RZ, R7, R6, UR4, 0x0.1D, 0x1", "R6 R7 UR4", "R7"),
         ("HGMMA.64x8x16.F32 R24, R4, gdesc[UR8], R24, gsb0", "R4 R5 R6 R7 R24 R25 R26 R27 UR10 UR11", ""),
         ("UTCHMMA gdesc[UR4], gdesc[UR6], tmem[UR8]", "UR4 UR6 UR8", ""),
+        # Two coordinates follow the places of the tile and of its barrier.
+        ("UTMALDG.2D [UR16], [UR28]", "UR16 UR17 UR18 UR19 UR28 UR29", ""),
+        ("UTMALDG.3D.MULTICAST [UR16], [UR28], UR6", "UR16 UR17 UR18 UR19 UR20 UR28 UR29 UR6", ""),
+        ("UTMASTG.2D [UR12], [UR8]", "UR12 UR13 UR14 UR8 UR9", ""),
     ],
 )
 def test_the_registers_that_an_instruction_reads_or_names_and_those_that_it_only_writes(text, read, alone):

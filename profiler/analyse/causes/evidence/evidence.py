@@ -25,6 +25,7 @@ from profiler.analyse.causes.evidence.measured_time import (
 )
 from profiler.analyse.causes.evidence.sites import (
     GLOBAL,
+    SIZE_IS_UNKNOWN,
     TEXTURE_FETCHES,
     Kind,
     Site,
@@ -260,12 +261,18 @@ class Evidence:
 
     @cached_property
     def _arriving(self) -> dict[Site, float]:
-        """Holds by instruction the sectors that reach L2."""
-        return {
+        """Holds by instruction the sectors that reach L2; those of copies of any size, which are not counted, are what the others leave."""
+        arriving = {
             site: (site.sectors or 0.0) * (self.missing_l1 if site.kind in _LOOKED_UP else 1.0)
             + self._of_meeting_lanes.get(site, 0.0)
             for site in self.sites
         }
+        copies = {
+            site: site.lane_executions for site in self.sites if site.instruction.name in SIZE_IS_UNKNOWN
+        }
+        left = max(0.0, self.figures.get("l2_sectors", 0.0) - sum(arriving.values()))
+        all_copies = sum(copies.values()) or 1.0
+        return arriving | {site: left * count / all_copies for site, count in copies.items()}
 
     @cached_property
     def _of_meeting_lanes(self) -> dict[Site, float]:

@@ -19,6 +19,7 @@ from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_call
 from profiler.analyse.causes.flow.dataflow import (
     CHANGED_BY_OTHERS,
     COMPUTED,
+    address_comes_of,
     address_registers,
 )
 from profiler.analyse.causes.flow.depending import find_depending
@@ -137,6 +138,21 @@ def find_lookups_alike(evidence: Evidence) -> Set[Site]:
             and site not in depending
             and _find_dimensions(evidence, site) is not None
         }
+    return found
+
+
+@kept
+def find_updates_of_one_place(evidence: Evidence) -> Set[Site]:
+    """Returns the atomics by which all threads of the grid update one place, in the same turn of a loop: their address is made of parameters alone."""
+    found: set[Site] = set()
+    for function, sites in evidence.by_function.items():
+        atomics = [
+            site for site in sites if site.kind == "atomic" and _find_dimensions(evidence, site) == set()
+        ]
+        if atomics:
+            loops = evidence.loops.get(function, [])
+            depending = set(find_depending(sites, loops, _of_one_thread(sites)))
+            found |= {site for site in atomics if not address_comes_of(evidence, site, depending)}
     return found
 
 

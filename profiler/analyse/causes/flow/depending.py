@@ -37,7 +37,9 @@ def find_depending(
             replaced = _without_names(replaced, left)
             nearest_end = min(passed, default=math.inf)
         results, guard = site.use.results, site.instruction.predicate
-        depends = site in first or not (tainted.isdisjoint(site.taken) or site in never)
+        # Under the same predicate, it reads what such lanes have.
+        taken = {name for name in site.taken if replaced.get(name) != guard} if guard else site.taken
+        depends = site in first or not (tainted.isdisjoint(taken) or site in never)
         if depends:
             yield site
             tainted |= results

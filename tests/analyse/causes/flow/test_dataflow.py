@@ -134,6 +134,21 @@ def test_what_two_opposite_predicates_replace_is_gone(second, depends):
     assert (evidence.sites[-2] in depending) == depends
 
 
+@pytest.mark.parametrize(
+    ("reader", "depends"),
+    [
+        ("@P0 FADD R6, R4, R4", False),
+        ("@!P0 FADD R6, R4, R4", True),
+        ("FADD R6, R4, R4", True),
+        ("@P1 FADD R6, R4, R4", True),
+    ],
+)
+def test_what_is_replaced_under_a_predicate_is_gone_for_what_reads_it_under_the_same_one(reader, depends):
+    evidence = evidence_of("LDG.E R4, [R2.64]", "@P0 MOV R4, RZ", reader, "EXIT")
+    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    assert (evidence.sites[-2] in depending) == depends
+
+
 def test_what_one_side_of_a_branch_replaces_is_there_behind_it():
     lines = ("LDG.E R4, [R2.64]", "@P1 BRA 0x30", "@P0 MOV R4, RZ", "@!P0 MOV R4, R9", "FADD R6, R4, R4", "EXIT")  # fmt: skip
     evidence = evidence_of(*lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -23,6 +23,7 @@ from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering
 from profiler.analyse.causes.flow.addresses.apart import find_updates_apart
+from profiler.analyse.causes.flow.block_sharing import find_updates_of_one_place
 from profiler.analyse.causes.flow.dataflow import readers_behind
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES
@@ -37,7 +38,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
     repeated, evidence = _find_repeated(evidence, sites), replace(evidence, retried=frozenset())
     ordering = find_ordering(evidence)
     fractions = dict.fromkeys([*sites, *repeated, *ordering], 1 - 1 / LANES)
-    weights = evidence.weigh(fractions)
+    weights = _weigh_places(evidence, evidence.weigh(fractions))
     waiting = 100 * evidence.time_of(fractions)
     atomics = dict.fromkeys(sites, 1.0)
     of_l1, of_l2 = evidence.part_of_l1(atomics), evidence.part_of_l2(atomics)
@@ -89,6 +90,19 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         },
         in_triton=in_triton,
     )
+
+
+def _weigh_places(evidence: Evidence, weights: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns the weights of contended atomics that update one place for the whole grid, and none of the others, which queue behind these.
+
+    No place of another one is updated more often than that one is executed.
+    """
+    of_one_place = find_updates_of_one_place(evidence) if evidence.atomics_are_contended else set()
+    most = max(
+        (site.lane_executions for site in evidence.of("atomic") if site not in of_one_place), default=0.0
+    )
+    first = {site for site in of_one_place if site in weights and site.lane_executions >= most}
+    return {site: weight if site in first or not first else 0.0 for site, weight in weights.items()}
 
 
 def _find_costly(evidence: Evidence) -> list[Site]:

@@ -87,7 +87,8 @@ def detect_short_launch(evidence: Evidence) -> Iterable[Candidate]:
 def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     """Names a grid of fewer blocks than the GPU holds at once: SMs without a block, or with too few warps to hide waiting.
 
-    Where most of the blocks that are launched end at once, it is not their number that is wrong, but how the work is shared out.
+    Where most of the blocks that are launched end at once, it is not their number that is wrong, but how the work is shared out: unless
+    they are so few that more of them, up to one for each SM, would make it faster by a larger factor than sharing out among these.
     Where each turn of a loop starts from the one before, more blocks have work only if a thread makes several chains of such turns.
     What it waits for in each turn stays then, except for its arithmetic on the others.
     """
@@ -101,17 +102,18 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
     if not of_others:
         return
     launched = count_blocks(evidence)
+    shares_most = launched / blocks >= sms / launched
     advice, in_triton = _MORE_BLOCKS, ""
     if chains < math.inf:
         advice, in_triton = _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
-    elif blocks < launched:
+    elif blocks < launched and shares_most:
         advice = _LESS_EACH
     elif stores_in_each_turn(evidence):
         advice, in_triton = _FEWER_TURNS.format("blocks"), _FEWER_TURNS.format("programs")
     idle = max(0.0, 1 - blocks / sms)
     latency = evidence.model.wait_share(NO_WARP, UNNAMED, *_LATENCY) * (1 - waves)
     # Where most of them have none, it is how the work is shared out that is wrong; if fewer have none, it is mostly their number.
-    is_for_few = chains == math.inf and 2 * blocks < launched
+    is_for_few = chains == math.inf and 2 * blocks < launched and shares_most
     # The work of a few is shared out among those that were launched, at best: it then takes this much less time.
     spread = 1 - blocks / launched
     empty = (idle, "the SMs have nothing to do") if idle > latency else (1 - waves, "their places are empty")

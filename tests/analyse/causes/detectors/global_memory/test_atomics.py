@@ -593,6 +593,32 @@ def test_where_others_queue_behind_atomics_the_samples_at_other_lines_are_explai
     assert ("queue behind these atomics" in candidate.sentence) == said
 
 
+OF_THE_GRID = ("LDC.64 R2, c[0x0][0x270]", "RED.E.ADD.STRONG.GPU [R2.64+0x84], R5")
+OF_DATA = ("LDG.E R8, [R10.64]", "IMAD.WIDE R6, R8, 0x4, R2", "RED.E.ADD.STRONG.GPU [R6.64], R5")
+
+
+@pytest.mark.parametrize(
+    ("first", "contended", "times", "named"),
+    [
+        (OF_THE_GRID, True, 100.0, {1}),
+        (OF_THE_GRID, True, 99.0, {1, 4}),  # a place of the others may be updated more often
+        (OF_THE_GRID, False, 100.0, {1, 4}),  # none queues behind another
+        (("S2R R2, SR_TID.X", OF_THE_GRID[1]), True, 100.0, {1, 4}),
+        (("S2R R2, SR_CTAID.X", OF_THE_GRID[1]), True, 100.0, {1, 4}),
+        (("LDG.E.64 R2, [R12.64]", OF_THE_GRID[1]), True, 100.0, {1, 4}),
+    ],
+)
+def test_contended_atomics_queue_behind_those_that_update_one_place_for_the_whole_grid(
+    first, contended, times, named
+):
+    facts = {place: {"waits": {"lg_throttle": 40}} for place in (1, 4)}
+    evidence = evidence_of(
+        *((line, times) for line in first), *((line, 100.0) for line in OF_DATA), "EXIT", facts=facts
+    )
+    (candidate,) = atomics.detect_atomics(replace(evidence, atomics_are_contended=contended))
+    assert {site.position for site, weight in candidate.weights.items() if weight} == named
+
+
 @pytest.mark.parametrize(("threads", "in_shared"), [(32, False), (64, True)])
 def test_a_block_of_one_warp_has_no_others_to_add_up_with(threads, in_shared):
     lines = ("IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5", "EXIT")

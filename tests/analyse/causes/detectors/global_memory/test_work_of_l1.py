@@ -79,3 +79,13 @@ def test_l1_works_for_texture_fetches_too(fetches, part):
     lines = ("LDG.E R4, [R2.64]", *["TEX RZ, R5, R6, R7, UR4, 0x0.3D, 0x1"] * fetches, "EXIT")
     evidence = evidence_of(*lines, facts={0: {"sectors": 400.0, "ideal_sectors": 400.0}})
     assert evidence.part_of_l1({evidence.sites[0]: 1.0}) == pytest.approx(part)
+
+
+@pytest.mark.parametrize("arrived", [1000.0, 600.0, 500.0])
+def test_what_arrives_in_l2_and_no_access_is_counted_for_is_that_of_copies_of_any_size(arrived):
+    """The unit that copies tensors has no count of sectors for each of its copies."""
+    lines = ("UTMALDG.2D [UR8], [UR4]", "STG.E [R2.64], R4")
+    evidence = evidence_of(*lines, facts={1: {"sectors": 600.0}}, figures={"l2_sectors": arrived})
+    copy, store = evidence.sites
+    assert evidence.part_of_l2({copy: 1.0}) == pytest.approx(max(0.0, 1 - 600 / arrived))
+    assert evidence.part_of_l2({copy: 1.0, store: 1.0}) == pytest.approx(1.0)

@@ -17,13 +17,14 @@ def launched(
     going_on=1000.0,
     end="@P0 EXIT",
     waves=1.25,
+    sms=100.0,
 ):
     """A thousand blocks of four warps, 800 of which fit: those past the end of a list have nothing to do."""
     lines = [(line, 4000.0) for line in (f"S2R R3, {index}", "LDC R5, c[0x0][0x248]", TEST, *before, end)]
     lines += [("LDG.E R4, [R8.64]", going_on), ("STG.E [R6.64], R4", going_on), ("EXIT", going_on)]
     return evidence_of(
         *lines,
-        figures={"waves": waves, "sms": 100.0},
+        figures={"waves": waves, "sms": sms},
         waits={"long_scoreboard": 0.8, "issue": 0.2},
         grid=1000,
         block=128,
@@ -53,6 +54,22 @@ def test_sharing_work_out_saves_no_more_than_there_are_blocks_for_it():
     evidence = launched(going_on=1900.0, waves=0.1)
     (candidate,) = grid.detect_small_grid(evidence)
     assert candidate.saves == pytest.approx(1 - 475 / 1000)
+
+
+@pytest.mark.parametrize(
+    ("sms", "name", "advice"),
+    [
+        (4000.0, "load-imbalance", "Let each block that has work take less"),
+        (4001.0, "grid-too-small", "Split the work into more blocks"),
+    ],
+)
+def test_blocks_of_which_more_would_help_most_are_too_few_whichever_of_them_have_work(sms, name, advice):
+    """To share out among all that are launched makes it four times as fast, and as many blocks as SMs another four times, or more."""
+    (candidate,) = grid.detect_small_grid(launched(waves=0.1, sms=sms))
+    assert candidate.name == name
+    assert candidate.advice.startswith(advice)
+    shared_out, idle = 1 - 250 / 1000, 1 - 250 / sms
+    assert candidate.saves == pytest.approx(shared_out if sms == 4000.0 else idle)
 
 
 @pytest.mark.parametrize(
