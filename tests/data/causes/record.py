@@ -27,6 +27,7 @@ WORK = Path("/tmp/prof")
 PROGRAMS = [
     "global_memory",
     "shared_memory",
+    "sums_in_banks",
     "tile_order",
     "one_place",
     "in_place",

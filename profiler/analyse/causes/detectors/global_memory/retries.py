@@ -16,8 +16,8 @@ from profiler.analyse.causes.evidence.sites import Site, is_swap
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
-from profiler.catalog.metrics import LANES
 
+_COMPILED_SUM = ".SPIN"
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
 
 
@@ -31,22 +31,28 @@ def add_retries(evidence: Evidence) -> Evidence:
 
 @kept
 def find_in_conflict(evidence: Evidence) -> Mapping[Loop, Site]:
-    """Returns the loops that repeat a swap in shared memory because its lanes fall into the same bank, each with its load from the same place.
+    """Returns the loops that repeat an addition in shared memory because its lanes fall into the same bank, each with its load from the same place.
 
-    A bank lets one lane swap at a time, whatever the places of the others: on an H200, where 32 lanes add to 32 doubles in the same two pairs of
-    banks, two lanes leave the loop in each of its 16 turns. The load serves all lanes of one place in one pass: if a pass
-    serves fewer than two, more lanes have a place of their own than share one with another. And while only its own lanes come before each
-    other, a warp needs no more turns than it has lanes.
+    Where no instruction adds, the compiler swaps in the sum, and a bank lets one lane at a time do that, whatever the places of the others.
+    On an H200, a warp that adds to doubles 1, 2, 4 and 8 places apart makes 1, 2, 4 and 8 turns, and takes 120, 239, 489 and 1,036 cycles;
+    a loop that the code itself makes of `atomicCAS` makes one turn at all of these distances.
+
+    The load serves all lanes of one place in one pass: if a pass serves fewer than two, more lanes have a place of their own than share one
+    with another. It makes a pass less in each turn, so that twice its mean, less one, is how many turns the conflicts explain. If they are
+    not half of the turns, other warps come first more often.
     """
     found = {}
-    for swap in filter(is_swap, evidence.of("shared atomic")):
+    for swap in evidence.of("shared atomic"):
         loop = evidence.innermost_loop(swap)
-        if loop is None or not _is_retried(evidence, loop) or evidence.turns(swap, loop) > LANES:
+        if _COMPILED_SUM not in swap.opcode or loop is None or not _is_retried(evidence, loop):
             continue
         for load in evidence.inside(loop):
             passes, needed = load.passes or 0.0, load.ideal_passes or 0.0
             is_of_place = load.kind == "shared load" and address_of(load) == address_of(swap)
-            if is_of_place and passes > needed and 2 * passes > load.lane_executions:
+            if not is_of_place or passes <= needed or 2 * passes <= load.lane_executions:
+                continue
+            explained = 2 * passes / load.executed - 1
+            if evidence.turns(swap, loop) <= 2 * explained:
                 found[loop] = load
     return found
 

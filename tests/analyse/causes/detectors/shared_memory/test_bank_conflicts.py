@@ -89,17 +89,21 @@ def test_padding_does_not_help_where_loaded_data_say_the_place(loading, said):
 
 
 @pytest.mark.parametrize(
-    ("passes", "of", "turns", "named"),
+    ("passes", "of", "swap", "turns", "named"),
     [
-        (17.0, "[R8]", 16.0, "bank-conflicts"),  # a pass for each of the lanes that still try
-        (9.0, "[R8]", 16.0, "bank-conflicts"),
-        (8.0, "[R8]", 16.0, "atomic-contention"),  # two lanes a pass: they may have the same place
-        (17.0, "[R9]", 16.0, "atomic-contention"),  # a load from elsewhere says nothing of the place
-        (17.0, "[R8]", 33.0, "atomic-contention"),  # more turns than lanes: other warps come before them
+        (17.0, "[R8]", "CAST.SPIN", 16.0, "bank-conflicts"),  # a pass for each of the lanes that still try
+        (9.0, "[R8]", "CAST.SPIN", 16.0, "bank-conflicts"),
+        (8.0, "[R8]", "CAST.SPIN", 16.0, "atomic-contention"),  # two lanes a pass may have the same place
+        (17.0, "[R9]", "CAST.SPIN", 16.0, "atomic-contention"),  # of a load from elsewhere
+        (17.0, "[R8]", "CAST.SPIN", 66.0, "bank-conflicts"),
+        (17.0, "[R8]", "CAST.SPIN", 67.0, "atomic-contention"),  # mostly, other warps come before them
+        (17.0, "[R8]", "CAS", 16.0, "atomic-contention"),  # the code's own loop, whose lanes pass together
     ],
 )
-def test_lanes_of_one_bank_swap_one_after_the_other_although_their_places_differ(passes, of, turns, named):
-    lines = (f"LDS R2, {of}", "FADD R3, R4, R2", "ATOMS.CAST.SPIN R3, [R8], R2, R3", "ISETP.EQ.U32.AND P0, PT, R3, 0x1, PT", "@!P0 BRA 0x10")  # fmt: skip
+def test_lanes_of_one_bank_swap_one_after_the_other_although_their_places_differ(
+    passes, of, swap, turns, named
+):
+    lines = (f"LDS R2, {of}", "FADD R3, R4, R2", f"ATOMS.{swap} R3, [R8], R2, R3", "ISETP.EQ.U32.AND P0, PT, R3, 0x1, PT", "@!P0 BRA 0x10")  # fmt: skip
     executed = 100 * turns
     facts = {
         1: {"passes": passes * executed, "ideal_passes": executed, "acting": 17.0},
