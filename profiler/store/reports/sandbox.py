@@ -90,6 +90,8 @@ class Sandbox:
         most_bytes = min(memory_bytes + _NEVER_TOUCHED_BYTES, physical) if memory_bytes else physical
         self.workers = workers or available_cores()
         self._timeout_s = timeout_s
+        self._is_stopped = False
+        self._readings: set[Future[Extracted]] = set()  # those without a result
         self._context = _Context()
         self._pool = ProcessPool(
             max_workers=self.workers,
@@ -122,7 +124,11 @@ class Sandbox:
 
     def _read(self, request: Request, limit_s: float, answer: Future[Extracted]) -> None:
         reading = self._schedule(_work, request, limit_s)
+        self._readings.add(reading)
+        reading.add_done_callback(self._readings.discard)
         reading.add_done_callback(partial(self._settle, request, limit_s, answer))
+        if self._is_stopped:  # by another thread, which perhaps did not see this reading any more
+            reading.cancel()
 
     def _settle(
         self, request: Request, limit_s: float, answer: Future[Extracted], reading: Future[Extracted]
@@ -136,7 +142,7 @@ class Sandbox:
                 with suppress(RuntimeError):  # the pool is closed
                     self._read(less, limit_s, answer)
                     return
-            answer.set_exception(error)
+            answer.set_exception(CancelledError() if self._is_stopped else error)
 
     def __enter__(self) -> Sandbox:
         return self
@@ -149,20 +155,26 @@ class Sandbox:
         self._join()
 
     def stop(self) -> None:
-        """Abandons whatever is being read."""
+        """Abandons whatever is being read: a thread that waits for it gets CancelledError."""
+        self._is_stopped = True
         self._pool.stop()
         self._join()
 
     def _join(self) -> None:
         self._pool.join()
         self._context.end_readers()
+        for reading in tuple(self._readings):
+            reading.cancel()  # a pool that stops leaves it pending, and a thread may wait for it
 
 
 def outcome(future: Future[Extracted], report: object) -> Extracted:
-    """Returns the reader's result for a report, or raises the error that says what is wrong with the report."""
+    """Returns the reader's result for a report, or raises the error that says what is wrong with the report.
+
+    Raises CancelledError if the reading was abandoned.
+    """
     try:
         return future.result()
-    except ProfError:
+    except (ProfError, CancelledError):
         raise
     except ProcessExpired as death:
         if death.exitcode == -signal.SIGALRM:

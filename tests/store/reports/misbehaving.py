@@ -6,6 +6,7 @@ question crashes, spins or eats, for real, in the process of the worker.
 
 import ctypes
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,6 +46,16 @@ class Spins(Request):
     def run_name(self):
         (self.folder / "spinning").write_text(str(os.getpid()))
         _spin_forever()
+        return "never"
+
+
+@dataclass(frozen=True)
+class Waits(Request):
+    """Takes very long, in Python: it can be told to end."""
+
+    def run_name(self):
+        (self.folder / "waiting").touch()
+        time.sleep(1_000_000)
         return "never"
 
 

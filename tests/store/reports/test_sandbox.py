@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import CancelledError
 from functools import cache
 from pathlib import Path
 
 import pytest
+from living import wait_until
 
 from profiler.errors import InternalError, ReaderFailed, ReaderNotStarted, ReportNotFound
 from profiler.machine import available_cores
@@ -256,6 +258,24 @@ def test_a_signal_while_a_reader_starts_leaves_no_reader_that_prints_an_error(re
     command = [sys.executable, "-c", TOLD_TO_END_WHILE_A_READER_STARTS, reports / "graph.ncu-rep", tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (1, "ended\n")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["while the reader starts", "while it reads"])
+def test_whoever_waits_for_a_report_hears_that_its_reading_was_abandoned(
+    misbehaving, reports, tmp_path, when
+):
+    report, folder = reports / "graph.ncu-rep", tmp_path / "run"
+    sandbox = Sandbox(workers=1)
+    answer = sandbox.submit(misbehaving.Waits((report,), folder))
+    if when == "while it reads":
+        assert wait_until((folder / "waiting").exists, 30)
+
+    sandbox.stop()
+
+    assert isinstance(answer.exception(timeout=10), CancelledError)
+    with pytest.raises(CancelledError):  # not an error of the report, which the user would see
+        outcome(answer, report)
 
 
 def test_more_is_allowed_for_larger_reports(tmp_path):
