@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from living import wait_until
 
-from profiler.errors import InternalError, ReaderFailed, ReaderNotStarted, ReportNotFound
+from profiler.errors import InternalError, ReaderFailed, ReportNotFound
 from profiler.machine import available_cores
 from profiler.store.reports.request import Request
 from profiler.store.reports.sandbox import Sandbox, default_timeout_s, outcome
@@ -147,20 +147,6 @@ def test_a_reader_that_crashes_on_a_sound_file_is_not_called_damage(sandbox, mis
         outcome(sandbox.submit(misbehaving.ReadsNull((report,), tmp_path)), report)
 
     assert "need not be damaged" in caught.value.remedy
-
-
-def test_a_library_that_does_not_load_is_not_called_a_lack_of_memory(reports, tmp_path, monkeypatch):
-    (tmp_path / "ncu_report.py").write_text("raise ImportError('GLIBC_2.38 not found')\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    report = reports / "graph.ncu-rep"
-
-    with (
-        Sandbox(workers=1) as readers,
-        pytest.raises(ReaderNotStarted, match=r"GLIBC_2\.38 not found") as caught,
-    ):
-        outcome(readers.submit(Request((report,), tmp_path / "run")), report)
-
-    assert "pip install --force-reinstall ncu-report" in caught.value.remedy
 
 
 @pytest.mark.slow
