@@ -60,9 +60,9 @@ _FACTORS = {
         "{} times as many warps are in use",
     ),
     "tensor_work": (
-        "the tensor pipe has work for {} % fewer cycles",
-        "the tensor pipe has work for {} % more cycles",
-        "the tensor pipe has work for {} times as many cycles",
+        "the work of the tensor pipe takes {} % fewer cycles",
+        "the work of the tensor pipe takes {} % more cycles",
+        "the work of the tensor pipe takes {} times as many cycles",
     ),
     "tensor_pipe_pct": (
         "the tensor pipe is {} % busier",

@@ -101,7 +101,7 @@ def test_the_factor_that_explains_most_is_a_main_one_though_no_sentence_has_word
 def test_the_headline_names_the_largest_change_before_changes_against_it():
     work, pipe = ("tensor_work", 2.1, 1.1, 200.0, 100.0), ("tensor_pipe_pct", 0.95, -0.1, 92.0, 88.0)
     assert why(work, pipe) == (
-        "The tensor pipe has work for 50 % fewer cycles, although the tensor pipe is 4 % less busy."
+        "The work of the tensor pipe takes 50 % fewer cycles, although the tensor pipe is 4 % less busy."
     )
     assert why(("mean_cycles", 2.0, 1.0, 200.0, 100.0)).startswith("No cause that prof knows"), (
         "cycles are the time itself"

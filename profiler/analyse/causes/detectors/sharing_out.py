@@ -7,7 +7,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import SCHEDULERS
 from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.catalog.metrics import LANES
-from profiler.text import counted
+from profiler.text import counted, whole_percent
 
 SHARE_TURNS = (
     "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
@@ -26,7 +26,8 @@ def say_few_threads(evidence: Evidence) -> tuple[str, str]:
     threads = evidence.shape.threads if evidence.shape else LANES
     lanes = evidence.shape.lanes_of_warp if evidence.shape else LANES
     return (
-        f"Blocks of {counted(threads, 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp",
+        f"Blocks of {counted(threads, 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp: "
+        f"{whole_percent(100 * (1 - lanes / LANES))} % of the lanes do nothing.",
         share_out(evidence) or _TOGETHER,
     )
 

@@ -63,8 +63,9 @@ def detect_idle_lanes(evidence: Evidence) -> Iterable[Candidate]:
     if not is_for_threads and 2 * sum(part * site.executed for site, (part, _) in warps.items()) > wasted:
         yield _wasting_warps(evidence, idle, warps)
     elif is_for_threads:
-        of_launch = _wasting(_name_of_few_threads(evidence), evidence, idle, *say_few_threads(evidence))
-        yield replace(of_launch, regrouped=evidence.without_idle_lanes(), blames_lines=True)
+        sentence, advice = say_few_threads(evidence)
+        found = _wasting(_name_of_few_threads(evidence), evidence, idle, sentence, advice)
+        yield replace(found, sentence=sentence, regrouped=evidence.without_idle_lanes(), blames_lines=True)
     elif idle:
         yield _wasting("idle-lanes", evidence, idle, *say_what_idles(evidence, idle))
 
@@ -185,7 +186,7 @@ def detect_lanes_without_thread(evidence: Evidence) -> Iterable[Candidate]:
     sentence, advice = say_few_threads(evidence)
     yield Candidate(
         _name_of_few_threads(evidence),
-        f"{sentence}: {whole_percent(100 * idle)} % of the lanes do nothing.",
+        sentence,
         advice,
         Effect({**effect.resources, LAUNCH: _not_launched(evidence, effect)}, effect.waits),
         evidence={"acting_lanes": lanes, "wasted_lanes_pct": 100 * idle},

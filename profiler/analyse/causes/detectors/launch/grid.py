@@ -373,7 +373,7 @@ def _named_blocks(evidence: Evidence) -> str:
     named = "1 block" if blocks == 1 else f"{blocks:,.0f} blocks"
     if working == blocks:
         return named
-    return f"{'At most ' * may_be_fewer(evidence)}{working:,.0f} of {named} have work,"
+    return f"{'At most ' * may_be_fewer(evidence)}{working:,.0f} of {named} {'has' if working == 1 else 'have'} work,"
 
 
 def _warps(evidence: Evidence) -> float:
