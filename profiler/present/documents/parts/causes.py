@@ -112,7 +112,7 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
     shared = _shared_bounds(shown)
     items = [_item(one, said, quoted, shared) for one in shown]
     if items := [one for one in items if one.weight_pct is not None or one.sentence]:
-        meaning = _ADDED_UP if len(items) > 1 else _MEANING
+        meaning = _ADDED_UP if sum(one.weight_pct is not None for one in items) > 1 else _MEANING
         blocks.append(Items(meaning.format(what), items, _TITLES))
         blocks += [Text(text) for text in (*shared.values(), *_why_later(causes))]
     if others:
@@ -149,7 +149,7 @@ def _counted_answers(sureness: Sureness) -> str:
 
 def _why_not_known(first: Cause) -> str:
     if first.is_ceiling:
-        return "too few kernels with nothing to gain were tested"
+        return "too few kernels at a ceiling were tested"
     if first.cause == UNOPTIMISED:
         return "too few kernels that were compiled for debugging were tested"
     return "the tests used only recordings that hold what this one lacks"
