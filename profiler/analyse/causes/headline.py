@@ -87,7 +87,7 @@ def with_next(
     return replace(
         said,
         next=next_,
-        advises_on=causes[0].cause if causes else None,
+        advises_on=advised.cause if (advised := _advised(causes)) else None,
         tells_what_without_lines=bool(next_) and _whose_text(causes, profile) not in ("", WRITTEN_BY_TORCH),
     )
 
@@ -219,17 +219,29 @@ def _whose_text(causes: Sequence[Cause], profile: Profile | None) -> str:
 
 
 def _change_text(causes: Sequence[Cause]) -> str:
-    open_ones = [one for one in causes if not one.is_ceiling]
-    if causes and causes[0] not in open_ones:
-        return f"prof knows no change of this kernel alone that saves much. {causes[0].try_}"
-    if not open_ones:
+    advised = _advised(causes)
+    if advised is None:
         return ""
+    if advised.is_ceiling:
+        return f"prof knows no change of this kernel alone that saves much. {advised.try_}"
+    if causes[0].is_ceiling:
+        beside = f"Beside this ceiling, {name_and_place(advised)} can be removed"
+        return f"{beside}: {advised.try_} {saves_text(advised)}"
+    open_ones = [one for one in causes if not one.is_ceiling]
     return " ".join(filter(None, [open_ones[0].try_, saves_text(open_ones[0]), _hiding_text(open_ones)]))
+
+
+def _advised(causes: Sequence[Cause]) -> Cause | None:
+    """Returns the cause whose change is to be tried first: of a kernel at a ceiling, one beside it that is said to save much, if there is any."""
+    if not causes or not causes[0].is_ceiling:
+        return next(iter(causes), None)
+    return next((one for one in causes if not one.is_ceiling and _expected(one) >= WEAK_PCT), causes[0])
 
 
 def _foreign_text(causes: Sequence[Cause], profile: Profile | None) -> str:
     """Returns what to do where an instruction is to blame whose source line is not known."""
-    if not causes or causes[0].is_ceiling or causes[0].where_is != "instruction":
+    advised = _advised(causes)
+    if advised is None or advised.is_ceiling or advised.where_is != "instruction":
         return ""
     return without_source(profile.kernel, profile.manifest.program) if profile else without_source()
 

@@ -180,6 +180,30 @@ def test_a_headline_says_which_cause_its_sentences_hold_whole():
     assert (without.explains, with_next(without, []).advises_on) == (None, None)
 
 
+@pytest.mark.parametrize(("expected", "is_advised"), [(9.4, False), (9.6, True)])
+def test_a_kernel_at_a_ceiling_is_told_what_saves_10_percent_beside_it(expected, is_advised):
+    """The list prints whole percents: where it says 10 % of a cause, the headline cannot know of no change that saves much."""
+    ceiling = Cause("at-memory-bandwidth", "Memory is busy.", "Move less.", Savings(0.0, 0.0), [], {})
+    place = CodePlace("STG.E", 16, 100.0, "kernel.cu", 28)
+    stores = Cause(
+        "uncoalesced-stores", "Lanes lie apart.", "Store side by side.", Savings(expected, 52.0), [place], {}, "line"
+    )  # fmt: skip
+    small = Cause("barriers", "Warps wait.", "Wait less.", Savings(4.0, 4.0), [], {})
+    causes = [ceiling, small, stores]
+    said = with_next(explained("It takes 1 ms.", causes), causes)
+    assert said.why.startswith("at-memory-bandwidth: Memory is busy.")
+    assert (said.explains, said.advises_on) == (
+        "at-memory-bandwidth",
+        "uncoalesced-stores" if is_advised else "at-memory-bandwidth",
+    )
+    assert said.next == (
+        "Beside this ceiling, uncoalesced-stores at kernel.cu:28 can be removed: Store side by side. "
+        "Likely to save 10 % of the time, and never more than 52 %."
+        if is_advised
+        else "prof knows no change of this kernel alone that saves much. Move less."
+    )
+
+
 @pytest.mark.parametrize(
     ("expected", "unseen", "tells"),
     [

@@ -48,7 +48,7 @@ def test_a_loop_whose_turns_could_exchange_values_together_counts_in_full(turns_
     in_turns = cause("barriers", 80.0, **turns_at_once)
     causes = in_order([in_turns, cause("grid-too-small", 90.0)])
     assert names(causes)[0] == first
-    assert (SAID.format("grid-too-small stands") in str(cause_blocks(causes, []))) == (first == "barriers")
+    assert (SAID.format("grid-too-small ranks") in str(cause_blocks(causes, []))) == (first == "barriers")
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def loads(name, saves, line):
 def test_loads_are_put_side_by_side_before_they_are_kept_if_that_saves_nearly_as_much(apart, line, is_first):
     causes = in_order([loads("redundant-global-loads", 50.0, 7), loads("uncoalesced-loads", apart, line)])
     assert (names(causes)[0] == "uncoalesced-loads") == is_first
-    said = "redundant-global-loads stands below uncoalesced-loads, which saves less: a block has to load side by side"
+    said = "redundant-global-loads ranks below uncoalesced-loads, which saves less: a block has to load side by side"
     assert (said in str(cause_blocks(causes, []))) == (is_first and apart < 50)
 
 
@@ -100,7 +100,7 @@ def test_fewer_functions_come_before_single_precision_if_they_make_most_of_the_d
     causes = in_order([cause("fp64-arithmetic", 80.0, **of_doubles), cause("special-functions", saves)])
     assert (names(causes)[0] == "special-functions") == is_first
     said = (
-        "fp64-arithmetic stands below special-functions, which saves less: functions make most of the doubles"
+        "fp64-arithmetic ranks below special-functions, which saves less: functions make most of the doubles"
     )
     assert (said in str(cause_blocks(causes, []))) == (is_first and saves < 80)
 
@@ -112,7 +112,7 @@ def test_the_accesses_come_before_several_elements_in_a_thread_if_they_save_near
 ):
     causes = in_order([cause("too-little-work-a-thread", 50.0), cause(form, saves)])
     assert (names(causes)[0] == form) == is_first
-    said = f"too-little-work-a-thread stands below {form}, which saves less: "
+    said = f"too-little-work-a-thread ranks below {form}, which saves less: "
     assert (said in str(cause_blocks(causes, []))) == (is_first and saves < 50)
 
 
@@ -123,7 +123,7 @@ def test_both_forms_of_several_elements_come_before_them():
     assert causes == [*forms, several]
     said = str(cause_blocks(causes, []))
     assert all(
-        f"too-little-work-a-thread stands below {form}, which saves less: " in said for form in names(forms)
+        f"too-little-work-a-thread ranks below {form}, which saves less: " in said for form in names(forms)
     )
 
 
@@ -217,7 +217,7 @@ def test_the_documentation_names_the_general_causes():
 @pytest.mark.parametrize(("waiting", "is_said"), [(40.0, True), (60.0, False), (30.4, False)])
 def test_the_answer_says_why_a_cause_that_saves_less_stands_first(waiting, is_said):
     causes = in_order([cause("dependent-chain", waiting), cause("bank-conflicts", 30.0)])
-    assert (SAID.format("dependent-chain stands") in str(cause_blocks(causes, []))) == is_said
+    assert (SAID.format("dependent-chain ranks") in str(cause_blocks(causes, []))) == is_said
 
 
 def test_a_ceiling_that_stands_first_needs_no_reason():
@@ -225,16 +225,16 @@ def test_a_ceiling_that_stands_first_needs_no_reason():
     ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-stores", 10.0)
     waiting = cause("dependent-chain", 12.0)
     assert ceiling.is_ceiling
-    assert "stands below" not in str(cause_blocks([ceiling, fault], []))
-    assert "stands below" not in str(cause_blocks([ceiling, waiting], []))
-    assert SAID.format("dependent-chain stands") in str(cause_blocks([ceiling, fault, waiting], []))
+    assert "ranks below" not in str(cause_blocks([ceiling, fault], []))
+    assert "ranks below" not in str(cause_blocks([ceiling, waiting], []))
+    assert SAID.format("dependent-chain ranks") in str(cause_blocks([ceiling, fault, waiting], []))
 
 
 def test_the_order_is_explained_by_all_causes_that_it_put_behind():
     faults = [cause("bank-conflicts", 10.0), cause("type-conversions", 9.0), cause("loop-overhead", 8.0)]
     causes = in_order([*faults, cause("barriers", 12.0), cause("grid-too-small", 9.0)])
     said = str(cause_blocks(causes, [], full=False))
-    assert SAID.format("barriers and grid-too-small stand") in said
+    assert SAID.format("barriers and grid-too-small rank") in said
     assert "causes so common were less often the right ones" in said
 
 

@@ -69,8 +69,8 @@ def test_a_smaller_cause_of_both_sides_remains_with_both_figures(recorded):
     assert "new" not in text
 
 
-def shown(comparison):
-    document = Document("", [changed_cause_blocks(comparison, "b", full=False)], Records((), ()))
+def shown(comparison, *, full=False):
+    document = Document("", [changed_cause_blocks(comparison, "b", full=full)], Records((), ()))
     return document_text(document, Window(width=100))
 
 
@@ -183,10 +183,28 @@ def test_such_a_cause_is_said_to_limit_now_or_to_have_limited_before(recorded):
     cause = replace(found.causes[0], cause="narrow-accesses", where=[])
     lists = {one: [] for one in found.__struct_fields__ if one.startswith("causes")}
     unmoved = replace(found, **{**lists, "causes_unmoved": ["narrow-accesses"]})
+    meaning = "what limits now, or limited before, is on both sides"
+    assert meaning in " ".join(shown(unmoved).split())
+    assert meaning not in " ".join(shown(replace(unmoved, causes_unmoved=[], causes_gone=["x"])).split())
     assert "limited before  narrow-accesses" in shown(unmoved)
     assert f"limits now  {cause.saves_pct.expected:>4.0f} %  narrow-accesses" in shown(
         replace(unmoved, causes=[cause])
     )
+
+
+@pytest.mark.parametrize(("waiting", "is_said"), [(20.0, True), (12.0, False)])
+def test_why_the_next_step_is_not_the_largest_saving_is_said_once_and_not_folded_away(
+    recorded, waiting, is_said
+):
+    found = compare_profiles(*profiles_in(recorded, "5", "6"))
+    causes = [
+        Cause(name, f"Why {name}.", "Try.", Savings(saves, 100.0), [], {})
+        for name, saves in (("bank-conflicts", 15.0), ("dependent-chain", waiting))
+    ]
+    for full in (False, True):
+        page = shown(replace(found, causes=causes, causes_unmoved=["dependent-chain"]), full=full)
+        assert ("Why dependent-chain." in page) == full
+        assert page.count("dependent-chain ranks below causes that save less") == is_said
 
 
 def test_every_quantity_of_a_cause_is_a_metric():

@@ -460,7 +460,7 @@ def test_where_it_is_not_known_how_sure_the_first_cause_is_the_reason_is_said():
     first = CAUSES_FOUND[0]
     reasons = {
         first.cause: "the tests used only recordings that hold what this one lacks",
-        "at-memory-bandwidth": "too few kernels with nothing to gain were tested",
+        "at-memory-bandwidth": "too few kernels at a ceiling were tested",
         "unoptimised-code": "too few kernels that were compiled for debugging were tested",
     }
     for cause, reason in reasons.items():

@@ -31,12 +31,13 @@ from profiler.text import date_of, is_cupy_source, listed, saving
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
-_ORDER = "{} stands below causes that save less: in tests, a cause so common was less often the right one."
+_ORDER = "{} ranks below causes that save less: in tests, a cause so common was less often the right one."
 _ORDER_OF_SEVERAL = (
-    "{} stand below causes that save less: in tests, causes so common were less often the right ones."
+    "{} rank below causes that save less: in tests, causes so common were less often the right ones."
 )
-_FIRST_STEP = "{} stands below {}, which saves less: {}."
+_FIRST_STEP = "{} ranks below {}, which saves less: {}."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
+_ON_BOTH = "; what limits now, or limited before, is on both sides"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
     "dram": "device memory", "l2": "L2", "l1": "L1", "lsu": "the load/store pipe", "issue": "issuing the other instructions",
@@ -104,7 +105,10 @@ def cause_blocks(
     return [*_each_cause(causes, said, full, what), *more, *sure, *lacks]
 
 
-def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what: str) -> Section:
+def _each_cause(
+    causes: Sequence[Cause], said: Headline | None, full: bool, what: str, told: Collection[str] = ()
+) -> Section:
+    """Returns the list of causes, and why it is in its order as far as that is not `told` above."""
     blocks: list[Block] = []
     most = len(causes) if full else _count_shown(causes)
     shown, others = causes[:most], causes[most:]
@@ -112,9 +116,9 @@ def _each_cause(causes: Sequence[Cause], said: Headline | None, full: bool, what
     shared = _shared_bounds(shown)
     items = [_item(one, said, quoted, shared) for one in shown]
     if items := [one for one in items if one.weight_pct is not None or one.sentence]:
-        meaning = _ADDED_UP if len(items) > 1 else _MEANING
+        meaning = _ADDED_UP if sum(one.weight_pct is not None for one in items) > 1 else _MEANING
         blocks.append(Items(meaning.format(what), items, _TITLES))
-        blocks += [Text(text) for text in (*shared.values(), *_why_later(causes))]
+        blocks += [Text(text) for text in (*shared.values(), *_why_later(causes)) if text not in told]
     if others:
         named = ", ".join(f"{name_and_place(one)} ({saving(one.saves_pct.expected)} %)" for one in others)
         rows = [_item(one, said, quoted, shared) for one in others]
@@ -149,7 +153,7 @@ def _counted_answers(sureness: Sureness) -> str:
 
 def _why_not_known(first: Cause) -> str:
     if first.is_ceiling:
-        return "too few kernels with nothing to gain were tested"
+        return "too few kernels at a ceiling were tested"
     if first.cause == UNOPTIMISED:
         return "too few kernels that were compiled for debugging were tested"
     return "the tests used only recordings that hold what this one lacks"
@@ -233,7 +237,8 @@ def _not_recorded(
 
 
 def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: bool) -> Section:
-    """Returns which causes went, came and remain. Their descriptions, and what to try, are folded away unless `full`.
+    """Returns which causes went, came and remain. Their descriptions, and what to try, are folded away unless `full`; why one
+    that saves less stands first is not.
 
     Of two different kernels, it returns the causes of each.
     """
@@ -259,8 +264,11 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
         ("remain", remain),
         ("unknown", [f"{one}: {hidden}" for one in undecided]),
     ]
-    changes: list[Block] = [Text(_CHANGED), Facts([row for row in rows if row[1]])]
-    each = _each_cause(causes, said, full=True, what=of_it)
+    meaning = f"{_CHANGED}{_ON_BOTH if unmoved else ''}"
+    # Only this says why the next step is not about the largest saving. The last sentence names most causes, and is not long.
+    order = _why_later(causes)[-1:]
+    changes: list[Block] = [Text(meaning), Facts([row for row in rows if row[1]]), *map(Text, order)]
+    each = _each_cause(causes, said, full=True, what=of_it, told=order)
     if each and not full:
         instead = f"what each is and what to try: add --full, or give {after} to `prof show`"
         each = [Folded(f"what each is and what to try, for {after}", each, instead)]
