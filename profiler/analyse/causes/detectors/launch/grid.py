@@ -45,8 +45,8 @@ _SHARE_LAST = (
 )
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
 _FEWER_TURNS = (
-    "No turn of a loop needs what another one has computed: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
-    "or in a loop that steps by the whole grid."
+    "Launch more {0}: no turn of the loop that stores needs what another one has computed. If it steps by the whole grid, more {0} share its turns out "
+    "as it is; otherwise, give the grid a dimension for what the loop counts."
 )
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 _LESS_EACH = (
