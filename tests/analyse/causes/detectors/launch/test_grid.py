@@ -126,6 +126,25 @@ def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(l
     ) is shared_out
 
 
+@pytest.mark.parametrize(
+    ("lines", "is_said"),
+    [
+        ([("NOP", 1.0), LOAD, "FADD R7, R4, R7", LOOP, STORED], True),
+        ([("NOP", 1e9), LOAD, "FADD R7, R4, R7", LOOP, STORED], False),  # each warp makes one turn
+        ([LOAD, "FADD R7, R4, R7", STORED], False),
+        ([("NOP", 1.0), LOAD, "HMMA.16816.F32 R8, R4, R6, R8", LOOP, STORED], False),  # tiles and sums
+    ],
+)
+def test_turns_of_a_loop_may_be_work_for_more_blocks_or_need_each_other(lines, is_said):
+    """Of a loop of which it is not known, the advice says what each case takes."""
+    (candidate,) = grid.detect_small_grid(evidence_of(*lines, grid=64, figures={"waves": 0.5, "sms": 132.0}))
+    assert (
+        "a dimension of the grid for a loop whose turns do not need each other" in candidate.advice
+    ) is is_said
+    assert ("only another algorithm has work for more blocks" in candidate.advice) is is_said
+    assert "add up their parts of one result" in candidate.advice
+
+
 @pytest.mark.parametrize(("acting", "shared_out"), [(16.0, False), (16.1, True)])
 def test_turns_in_which_few_lanes_store_may_need_those_before(acting, shared_out):
     lines = [FROM, LOADED, ("NOP", 1.0), LOAD, MADE, "@P1 " + STORED, FORWARD, LOOP.replace("0x10", "0x30")]
