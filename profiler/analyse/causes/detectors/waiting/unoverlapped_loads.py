@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from profiler.analyse.causes.cause import WAITING_FOR_TILES
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -36,6 +37,8 @@ _AHEAD = {
     "write their fast forms, which have no branches, and the loads of all copies are issued together.",
     "stores": "Load all values before the first store: stores stand between these loads, and the compiler moves no load ahead of one that may change "
     "what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
+    "copied": f"A thread loads several values already: load neighbours {NEIGHBOURS_AT_ONCE}, and all others before the first use, with no branch "
+    "between them.",
     "": "Let each thread take several elements, and issue all of their loads before the first use.",
 }
 _AHEAD_IN_TRITON = {
@@ -148,6 +151,10 @@ def _how_to_load_ahead(evidence: Evidence, where: str, loads: Sequence[Site]) ->
         return "slow paths"
     if where in ("loop", "") and _are_behind_stores(evidence, loads):
         return "stores"
+    if where == "":
+        copied = find_copied_loads(site for site in loads if not evidence.innermost_loop(site))
+        of_copied = evidence.time_of(copied, "long_scoreboard")
+        return "copied" if 2 * of_copied > evidence.time_of(loads, "long_scoreboard") else where
     if where != "loop":
         return where
     held = [site for site in loads if _is_behind_stores_of_turns(evidence, site)]
