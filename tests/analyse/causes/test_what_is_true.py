@@ -115,6 +115,16 @@ def test_stores_between_loads_keep_the_compiler_from_issuing_them_together(lines
     assert ("before the first store" in candidate.advice) == advised
 
 
+@pytest.mark.parametrize(
+    ("lines", "named"), [((LOAD, STORE, SECOND), [SECOND]), ((LOAD, SECOND, STORE), [LOAD, SECOND])]
+)
+def test_only_loads_behind_a_store_are_said_to_be_there(lines, named):
+    waits = {lines.index(one): {"waits": {"long_scoreboard": 9}} for one in lines if one.startswith("LDG")}
+    evidence = evidence_of(*lines, "FADD R5, R5, R6", "EXIT", facts=waits | {3: WAITED_FOR})
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert [site.instruction.text for site in candidate.weights] == named
+
+
 def test_a_store_before_a_loop_keeps_no_loads_of_its_turns_apart():
     lines = (LOAD, STORE, *((line, 800.0) for line in (SECOND, "FADD R5, R5, R6", "@P0 BRA 0x20")), "EXIT")
     facts = {0: {"waits": {"long_scoreboard": 9}}, 3: WAITED_FOR}

@@ -51,7 +51,7 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
 
     A turn may start from what the one before has left in shared memory, or in an array that it loads as well. Where few turns store,
     as in a search, those before may say where, and of a running count, they say what. What is added to memory without asking for the
-    result is stored as well.
+    result is stored as well. A sum beside what is stored needs all turns, and where each warp makes a single turn, there is none to share.
     """
     return _take_most_of_the_time(
         evidence,
@@ -59,6 +59,8 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
             loop
             for loop in evidence.loops_around(_stores_in(evidence.sites))
             if stores_its_own(evidence, loop)
+            and evidence.goes_back(loop)
+            and not any(one.kind in _RESULTS and is_carried_by(loop, one) for one in evidence.inside(loop))
         ],
     )
 

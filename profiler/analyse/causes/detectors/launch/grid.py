@@ -37,6 +37,10 @@ _SHORT_NS = 10_000.0  # starting takes about a third of it
 _MANY_WAVES = 10.0  # with more rounds of blocks, the last one is at most a tenth of the time
 _OF_LAST_BLOCKS = 0.01  # of the instructions: those at the end of the data, which a block there leaves out
 _MORE_BLOCKS = "Split the work into more blocks: smaller tiles, or several threads or blocks that add up their parts of one result."
+_MORE_BLOCKS_FOR_TURNS = (
+    "Split the work into more blocks: smaller tiles, a dimension of the grid for a loop whose turns do not need each other, or several threads or "
+    "blocks that add up their parts of one result. Where each turn needs the one before, only another algorithm has work for more blocks."
+)
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
 _SHARE_IF_UNEVEN = f"If some do more than others, {_SHARE_EVENLY[0].lower()}{_SHARE_EVENLY[1:]}"
 _SHARE_LAST = (
@@ -45,8 +49,8 @@ _SHARE_LAST = (
 )
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
 _FEWER_TURNS = (
-    "No turn of a loop needs what another one has computed: let more {} share the turns out, by a dimension of the grid for what the loop counts, "
-    "or in a loop that steps by the whole grid."
+    "Launch more {0}: no turn of the loop that stores needs what another one has computed. If it steps by the whole grid, more {0} share its turns out "
+    "as it is; otherwise, give the grid a dimension for what the loop counts."
 )
 _AS_MANY_BLOCKS = "Launch a multiple of {:.0f} {}, as many for each SM, or more and smaller ones."
 _LESS_EACH = (
@@ -103,7 +107,10 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         return
     launched = count_blocks(evidence)
     shares_most = launched / blocks >= sms / launched
-    advice, in_triton = _MORE_BLOCKS, ""
+    # Tensor cores multiply tiles and add up the products. What else a loop is for is not known.
+    has_turns = any(evidence.goes_back(loop) for loop in evidence.loops_around(evidence.sites))
+    is_unknown = has_turns and not evidence.of("tensor")
+    advice, in_triton = _MORE_BLOCKS_FOR_TURNS if is_unknown else _MORE_BLOCKS, ""
     if chains < math.inf:
         advice, in_triton = _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
     elif blocks < launched and shares_most:

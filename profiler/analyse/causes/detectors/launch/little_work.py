@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 
 from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -44,6 +45,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     waited = {site: sum(evidence.charged[site][reason] for reason in _LATENCIES) for site in once}
     # Loads of several elements are under way together, except for those that wait in a loop.
     of_loads, of_all_loads = (evidence.time_of(sites, "long_scoreboard") for sites in (once, evidence.sites))
+    has_copies = bool(find_copied_loads(site for site in once if site.kind == "global load"))
     for index, blocks in _ways_on(evidence.shape).items():
         axis = index.removeprefix(OF_BLOCK).removeprefix(".").lower()
         alike = [
@@ -69,12 +71,15 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         said += f" along {axis}." if axis else "."
         if is_waiting:
             said += f" Warps wait for results for {whole_percent(100 * waiting)} % of their time, which several elements in a thread would share."
-        how = f"along {axis}, four at once" if axis else "(four at once, or a grid-stride loop)"
+        if has_copies:
+            elements = f"elements along {axis}" if axis else f"neighbouring elements {NEIGHBOURS_AT_ONCE}"
+        else:
+            elements = f"elements {f'along {axis}, four at once' if axis else '(four at once, or a grid-stride loop)'}"
         prepared = {site: site.executed + evidence.charged[site].total for site in alike}
         yield Candidate(
             "too-little-work-a-thread",
             said,
-            f"Let each thread take several elements {how}, and prepare once for all of them.",
+            f"Let each thread take several {elements}, and prepare once for all of them.",
             Effect({**resources, LAUNCH: spare_launches(evidence, left)}, waits),
             (waited if is_waiting else {}) | prepared,
             {"instructions_per_warp": each, "same_in_every_block_pct": same}

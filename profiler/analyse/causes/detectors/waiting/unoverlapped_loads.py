@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from profiler.analyse.causes.cause import WAITING_FOR_TILES
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -34,8 +35,10 @@ _AHEAD = {
     "store that may change what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
     "slow paths": "A loop over these loads is unrolled already, but the branches of precise divisions, roots or functions stand between its copies: "
     "write their fast forms, which have no branches, and the loads of all copies are issued together.",
-    "stores": "Load all values before the first store: stores stand between these loads, and the compiler moves no load ahead of one that may change "
+    "stores": "Load all values before the first store: one stands before these loads, and the compiler moves no load ahead of one that may change "
     "what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
+    "copied": f"A thread loads several values already: load neighbours {NEIGHBOURS_AT_ONCE}, and all others before the first use, with no branch "
+    "between them.",
     "": "Let each thread take several elements, and issue all of their loads before the first use.",
 }
 _AHEAD_IN_TRITON = {
@@ -85,10 +88,12 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         *([f"a warp has about {few} of them under way at a time"] if few else []),
         *([f"each scheduler has {counted(round(warps), 'warp', 'warps')}"] if warps else []),
     ]
+    behind_stores = _find_behind_stores(evidence, loads)
+    how = _how_to_load_ahead(evidence, where, loads, behind_stores)
     yield Candidate(
         "loads-not-overlapped",
         f"Warps spend {whole_percent(waiting)} % of their time waiting for loads from global memory{'; ' if beside else ''}{', and '.join(beside)}.",
-        _AHEAD[_how_to_load_ahead(evidence, where, loads)],
+        _AHEAD[how],
         Effect(
             {"l1": evidence.part_of_l1(staged), "l2": -evidence.added_in_l2(past_l1)},
             {
@@ -96,7 +101,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
                 **evidence.waiting_for(find_waiting_for_tiles(evidence, turns), "barrier"),
             },
         ),
-        waits,
+        {site: waits[site] for site in behind_stores} if how == "stores" else waits,
         {"waiting_for_loads_pct": waiting}
         | ({WAITING_FOR_TILES: 100 * evidence.time_of(tiles, "long_scoreboard")} if where == "turns" else {})
         | ({"loads_under_way": float(few)} if few else {})
@@ -142,12 +147,18 @@ def _most_waited_for(evidence: Evidence, loads: Sequence[Site], tiles: Collectio
     return max(waiting, key=lambda where: waiting[where])
 
 
-def _how_to_load_ahead(evidence: Evidence, where: str, loads: Sequence[Site]) -> str:
+def _how_to_load_ahead(
+    evidence: Evidence, where: str, loads: Sequence[Site], behind_stores: Collection[Site]
+) -> str:
     apart = find_loads_between_slow_paths(evidence)
     if 2 * evidence.time_of(apart, "long_scoreboard") > evidence.time_of(loads, "long_scoreboard"):
         return "slow paths"
-    if where in ("loop", "") and _are_behind_stores(evidence, loads):
+    if where in ("loop", "") and behind_stores:
         return "stores"
+    if where == "":
+        copied = find_copied_loads(site for site in loads if not evidence.innermost_loop(site))
+        of_copied = evidence.time_of(copied, "long_scoreboard")
+        return "copied" if 2 * of_copied > evidence.time_of(loads, "long_scoreboard") else where
     if where != "loop":
         return where
     held = [site for site in loads if _is_behind_stores_of_turns(evidence, site)]
@@ -167,8 +178,8 @@ def _is_behind_stores_of_turns(evidence: Evidence, load: Site) -> bool:
     )
 
 
-def _are_behind_stores(evidence: Evidence, loads: Collection[Site]) -> bool:
-    """Returns whether warps wait most for loads of runs in which a store alone keeps some from being issued with those before it.
+def _find_behind_stores(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
+    """Returns the loads that a store alone keeps from being issued with those before it, if warps wait most for loads of such runs; else none.
 
     What comes of another load waits for it anyway. The compiler moves loads from memory that is known not to change, and never those of volatile
     data. A store that the loop overwrites itself goes with its own cause.
@@ -195,7 +206,7 @@ def _are_behind_stores(evidence: Evidence, loads: Collection[Site]) -> bool:
                 beside += [site] if is_held else []
                 before.append(site)
     times = [evidence.time_of(sites, "long_scoreboard") for sites in (held, beside, loads)]
-    return times[0] >= WORTH_A_CHANGE and 2 * times[1] >= times[2]
+    return held if times[0] >= WORTH_A_CHANGE and 2 * times[1] >= times[2] else []
 
 
 def _overlapped(evidence: Evidence, site: Site) -> float:

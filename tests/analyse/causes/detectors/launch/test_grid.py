@@ -99,6 +99,13 @@ LOADED, MADE, FROM = "LDC.64 R10, c[0x0][0x210]", "FADD R7, R4, R8", "LDC.64 R2,
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "BAR.SYNC 0x0", MADE, STORED, FORWARD, LOOP], False),
         (["LDC.64 R2, c[0x0][0x210]", LOADED, ("NOP", 1.0), LOAD, MADE, STORED, FORWARD, LOOP], False),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "FADD R7, R4, R7", LOOP, STORED], False),  # a sum
+        (
+            [FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, "FADD R9, R7, R9", FORWARD, LOOP],
+            False,
+        ),  # one beside
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, "FADD R9, R7, R8", FORWARD, LOOP], True),
+        # Each warp enters the loop as often as it makes a turn.
+        ([FROM, LOADED, ("NOP", 1e9), LOAD, MADE, STORED, FORWARD, LOOP], False),
         # The counter of the loop; a count of what it finds; a sum of what it loads.
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "IADD3 R7, R7, 0x1, RZ", STORED, FORWARD, LOOP], True),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "@P1 IADD3 R7, R7, 0x1, RZ", STORED, FORWARD, LOOP], False),
@@ -111,7 +118,31 @@ def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(l
     figures = {"waves": 0.5, "sms": 132.0}
     evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}}, grid=64, figures=figures)
     (candidate,) = grid.detect_small_grid(evidence)
-    assert ("No turn of a loop needs what another one has computed" in candidate.advice) is shared_out
+    assert (
+        "Launch more blocks: no turn of the loop that stores needs what another" in candidate.advice
+    ) is shared_out
+    assert (
+        "If it steps by the whole grid, more blocks share its turns out as it is" in candidate.advice
+    ) is shared_out
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_said"),
+    [
+        ([("NOP", 1.0), LOAD, "FADD R7, R4, R7", LOOP, STORED], True),
+        ([("NOP", 1e9), LOAD, "FADD R7, R4, R7", LOOP, STORED], False),  # each warp makes one turn
+        ([LOAD, "FADD R7, R4, R7", STORED], False),
+        ([("NOP", 1.0), LOAD, "HMMA.16816.F32 R8, R4, R6, R8", LOOP, STORED], False),  # tiles and sums
+    ],
+)
+def test_turns_of_a_loop_may_be_work_for_more_blocks_or_need_each_other(lines, is_said):
+    """Of a loop of which it is not known, the advice says what each case takes."""
+    (candidate,) = grid.detect_small_grid(evidence_of(*lines, grid=64, figures={"waves": 0.5, "sms": 132.0}))
+    assert (
+        "a dimension of the grid for a loop whose turns do not need each other" in candidate.advice
+    ) is is_said
+    assert ("only another algorithm has work for more blocks" in candidate.advice) is is_said
+    assert "add up their parts of one result" in candidate.advice
 
 
 @pytest.mark.parametrize(("acting", "shared_out"), [(16.0, False), (16.1, True)])

@@ -142,6 +142,27 @@ def test_several_elements_along_an_axis_are_loaded_at_once_too():
     ]
 
 
+@pytest.mark.parametrize(
+    ("copies", "opcode", "line", "has_several"),
+    [
+        (3, "LDG.E", 7, False),
+        (4, "LDG.E", 7, True),
+        (4, "LDG.E", None, False),  # each on a line of its own: other arrays
+        (4, "LDG.E.128", 7, False),  # as wide as can be
+    ],
+)
+def test_a_thread_that_has_four_copies_of_a_load_is_not_told_to_take_four_elements(
+    copies, opcode, line, has_several
+):
+    loads = [f"{opcode} R{4 + 4 * number}, [R2.64+{64 * number:#x}]" for number in range(copies)]
+    evidence = evidence_of(
+        "S2R R2, SR_CTAID.X", *loads, "EXIT", line=line, grid=(100, 100, 1), figures={"waves": 1e9}
+    )
+    any_way, *along = [one.advice for one in little_work.detect_little_work(evidence)]
+    assert ("several neighbouring elements at once (up to 16 bytes, a vector type)" in any_way) is has_several
+    assert all(("four at once" in one) is not has_several for one in (any_way, *along))
+
+
 ELEMENT = ("S2R R2, SR_CTAID.X", "LDG.E R4, [R2.64]")
 ADDED_UP = ("SHFL.BFLY PT, R5, R4, 0x1, 0x1f", "FADD R4, R4, R5")
 BETWEEN_WARPS = ("@!P0 STS [R9], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R10]")

@@ -29,6 +29,19 @@ def test_four_loads_under_way_are_enough():
     assert lone_saving(4) == 0.25
 
 
+@pytest.mark.parametrize(
+    ("copies", "elsewhere", "advised"), [(3, 0, False), (4, 0, True), (4, 8, True), (4, 10, False)]
+)
+def test_loads_of_which_a_thread_has_four_copies_are_to_be_wide(copies, elsewhere, advised):
+    """Unless warps wait more for others."""
+    loads = [f"LDG.E R{10 + number}, [R2.64+{0x200 * number:#x}]" for number in range(copies)]
+    lines = (*loads, "FADD R5, R5, R10", "LDG.E.64 R6, [R8.64]", "FADD R5, R5, R6")
+    waits = {copies: {"waits": {"long_scoreboard": 9}}, copies + 2: {"waits": {"long_scoreboard": elsewhere}}}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, line=7, facts=waits))
+    assert candidate.advice.startswith("A thread loads several values already") is advised
+    assert candidate.advice.startswith("Let each thread take several elements") is not advised
+
+
 def staging(use):
     """A loop in which a warp loads four times 16 bytes, waits, hands them on by `use`, and waits at a barrier."""
     lines = [f"LDG.E.128 R{8 + 4 * place}, [R2.64+{0x200 * place:#x}]" for place in range(4)]
