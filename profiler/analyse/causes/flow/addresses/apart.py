@@ -33,14 +33,11 @@ def find_updates_apart(evidence: Evidence) -> list[Site]:
     If neighbouring lanes took neighbouring elements of one row, as many updates would be of as many places, and a request would touch few
     sectors. Contended atomics wait for others at their place, however the lanes lie.
     """
-    if evidence.atomics_are_contended:
+    atomics = find_counted(evidence, "atomic")
+    if not atomics or evidence.atomics_are_contended:
         return []
     walking = find_walking(evidence)
-    return [
-        site
-        for site in find_counted(evidence, "atomic")
-        if site in walking and not is_swap(site) and lies_apart(evidence, site)
-    ]
+    return [site for site in atomics if site in walking and not is_swap(site) and lies_apart(evidence, site)]
 
 
 def count_bytes_apart(evidence: Evidence) -> Evidence:

@@ -5,7 +5,7 @@ So it is where a kernel is launched with blocks for the parts of its work, and e
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ARITHMETIC, Kind, Site, is_blind_exchange
@@ -30,8 +30,12 @@ def find_stored_apart(evidence: Evidence, index: str) -> Set[Site]:
         return frozenset()
     if not any(site.kind in _WORK and evidence.innermost_loop(site) for site in evidence.sites):
         return frozenset()
-    found = _find_depending(evidence, index)
-    others = (_find_depending(evidence, other) for other in _INDICES if other != index)
+    found = set()
+    for site in _depending(evidence, index):
+        if _is_work(site):
+            return frozenset()  # so it is in nearly all kernels, and the search is long
+        found.add(site)
+    others = (frozenset(_depending(evidence, other)) for other in _INDICES if other != index)
     if _says_more(evidence, found) or not any(_says_more(evidence, other) for other in others):
         return frozenset()
     return found
@@ -42,15 +46,13 @@ def _is_unknown(site: Site) -> bool:
     return site.kind in _CHANGED_BY_OTHERS or (".STRONG" in site.opcode and not is_blind_exchange(site))
 
 
-def _find_depending(evidence: Evidence, index: str) -> Set[Site]:
-    """Returns what depends on an index. Of descriptors that each block makes for itself, what they say counts, and not where they lie."""
+def _depending(evidence: Evidence, index: str) -> Iterator[Site]:
+    """Yields what depends on an index. Of descriptors that each block makes for itself, what they say counts, and not where they lie."""
     sites = evidence.sites
     makes_them = any(is_blind_exchange(site) for site in sites)
     tensors = {site for site in sites if makes_them and site.instruction.name == _LOAD_OF_TENSOR}
     reading = {site for site in sites if index in site.instruction.text}
-    return frozenset(
-        find_depending(sites, evidence.loops.get(sites[0].function, ()), reading, never=tensors - reading)
-    )
+    return find_depending(sites, evidence.loops.get(sites[0].function, ()), reading, never=tensors - reading)
 
 
 def _says_more(evidence: Evidence, depending: Set[Site]) -> bool:
@@ -60,9 +62,13 @@ def _says_more(evidence: Evidence, depending: Set[Site]) -> bool:
     )
 
 
+def _is_work(site: Site) -> bool:
+    return site.kind != "global store" and site.kind not in _OF_ADDRESSES
+
+
 def _is_more(evidence: Evidence, site: Site, depending: Set[Site]) -> bool:
     if site.kind != "global store":
-        return site.kind not in _OF_ADDRESSES
+        return _is_work(site)
     if site.instruction.name == _STORE_OF_TENSOR:
         return False  # what it stores is in shared memory, and no store to that depends on the index
     stored = site.use.inputs - set(address_registers(site.instruction))
