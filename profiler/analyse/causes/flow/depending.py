@@ -38,7 +38,7 @@ def find_depending(
             nearest_end = min(passed, default=math.inf)
         results, guard = site.use.results, site.instruction.predicate
         # Under the same predicate, it reads what such lanes have.
-        taken = site.taken
+        taken: Set[str] = site.taken
         if guard and replaced:
             taken = {name for name in taken if replaced.get(name) != guard}
         depends = site in first or not (tainted.isdisjoint(taken) or site in never)
