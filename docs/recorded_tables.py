@@ -1,4 +1,4 @@
-"""The tables of the documentation, made from what `runs/` holds; each function returns one in Markdown."""
+"""The tables of the documentation, made from what `runs/` and the last campaign hold; each function returns one in Markdown."""
 
 import contextlib
 import csv
@@ -262,7 +262,7 @@ def faults_table() -> str:
     for operation, of_it in groupby(recorded, lambda row: row["operation"]):
         kinds = list(of_it)
         counted = [
-            sum(int(row[column]) for row in kinds)
+            f"{sum(int(row[column]) for row in kinds):,}"
             for column in ("faults", "error", "power_lost", "completed")
         ]
         rows.append(

@@ -38,7 +38,7 @@ class FullerRun(Struct, frozen=True):
 class Headline(Struct, frozen=True, omit_defaults=True):
     """The answer in three sentences: what was measured, why it is so, and what to do next.
 
-    The other fields say what these sentences hold, so that nothing below them says it again.
+    The other fields say what these sentences hold, so that nothing below them says it again, and what they give figures of is found there.
     """
 
     what: str
@@ -47,6 +47,7 @@ class Headline(Struct, frozen=True, omit_defaults=True):
     explains: Annotated[
         str | None, Meta(description="The cause of which `why` has the whole sentence, if any.")
     ] = None
+    gives: Annotated[tuple[str, ...], Meta(description="The metrics whose values `why` gives.")] = ()
     advises_on: Annotated[
         str | None, Meta(description="The cause of which `next` has the whole advice, if any.")
     ] = None

@@ -14,9 +14,9 @@ from profiler.analyse.causes.at_a_ceiling import heed_ceilings, helps_at
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis, Savings, Seen, where_is
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.every import DETECTORS, WITHOUT_COUNTERS
-from profiler.analyse.causes.detectors.global_memory.retries import add_retries
 from profiler.analyse.causes.detectors.global_memory.updated_places import ATOMIC_CONTENTION
 from profiler.analyse.causes.detectors.instructions.compilation import detect_unoptimised
+from profiler.analyse.causes.detectors.retries import add_retries
 from profiler.analyse.causes.evidence.evidence import Evidence, gather
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.latency import UNNAMED

@@ -27,7 +27,7 @@ from profiler.analyse.compare.metric_order import in_telling_order
 from profiler.analyse.compare.quantities import bounded_exp
 from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides, ratio_sentence
 from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_text
-from profiler.analyse.compare.why import limits_text, why_of_pair
+from profiler.analyse.compare.why import find_conflicts, limits_text, why_of_pair
 from profiler.analyse.recording.doubts import is_part_of_step
 from profiler.analyse.recording.kernel_names import called_name
 from profiler.analyse.recording.main_shape import pair_of_main_shapes
@@ -136,11 +136,13 @@ def _headline(
         limits = limits_text(names, (causes.before, causes.after)) if causes.before else ""
         return Headline(f"{causes.two_kernels_text} {what} {limits}".rstrip(), "", "")
     if steps:
-        why = _ONE_KERNEL.format(" and ".join(steps))
+        said = Headline(what, _ONE_KERNEL.format(" and ".join(steps)), "")
     else:
         peaks = peaks_text(before, after) if is_on_two_gpus(before, after) else None
-        why = why_of_pair(found, causes.changed, peaks)
-    return with_next(Headline(what, why, ""), found.causes, after, at_place=True)
+        conflicts = find_conflicts(found.metrics, causes.changed)
+        gives = (conflicts.name,) if conflicts else ()
+        said = Headline(what, why_of_pair(found, causes.changed, peaks), "", gives=gives)
+    return with_next(said, found.causes, after, at_place=True)
 
 
 def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:

@@ -34,7 +34,6 @@ _LEAST_PART = NOTABLE_PCT / 100
 _LARGE_PART = 1 / 3  # of a small change: a factor that makes up so much of it says where it comes from
 _MOST_SUBJECTS = 2
 _CONFLICTS = "shared_conflicts"
-_EXTRA_PASSES = "passes for bank conflicts"
 _NO_CAUSE = "No cause that prof knows went, came or changed by 5 % of the time."
 _UNOPTIMISED = "The compiler optimised neither side, and of such code prof names no other cause."
 _NOT_KNOWN = "Which causes went or came is not known: one side, or both, lack the counters for it."
@@ -101,15 +100,16 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     exchanged, at_ceiling = _ceilings(changed)
     is_at_ceiling = any(one.is_ceiling for one in changed.new)  # which is what limits it
     limits = _limits_now(found.causes, changed) if is_faster and not (is_same or is_at_ceiling) else []
+    conflicts = find_conflicts(found.metrics, changed)
     left = [
         _sentence(map(_with_place, gone), "{} went away."),
         _sentence(map(_with_change, changed.less), "{} shrank."),
-        _conflicts(found.metrics, changed, rose=False),
+        _conflicts(conflicts, rose=False),
     ]
     came = [
         "" if limits else _sentence(map(_with_place, new), "{} appeared."),
         _sentence(map(_with_change, changed.more), "{} grew."),
-        _conflicts(found.metrics, changed, rose=True),
+        _conflicts(conflicts, rose=True),
     ]
     if is_same:
         even_so = _joined(_present([exchanged, *left, *came, at_ceiling]), "Even so, ")
@@ -179,25 +179,24 @@ def _without_a_reason(changed: ChangedCauses) -> str:
     return _NO_CAUSE if changed.is_known else _NOT_KNOWN
 
 
-def _conflicts(metrics: Sequence[MetricDelta], changed: ChangedCauses, *, rose: bool) -> str:
-    """Returns a sentence if bank conflicts rose, or else fell, by a notable part of all passes; "" where a cause says it."""
+def find_conflicts(metrics: Sequence[MetricDelta], changed: ChangedCauses) -> MetricDelta | None:
+    """Returns the extra passes for bank conflicts if they rose or fell by a notable part of all passes; None where a cause says it."""
     said = {one.cause for one in (*changed.gone, *changed.new)}
     said |= {one.cause for one in (*changed.less, *changed.more)}
     one = next((one for one in metrics if one.name == _CONFLICTS), None)
     if one is None or "bank-conflicts" in said:
-        return ""
-    added = one.delta if rose else -one.delta
-    if added <= NOTABLE_PCT / 100 * _whole(one, metrics, after=rose):
+        return None
+    is_notable = abs(one.delta) > NOTABLE_PCT / 100 * _whole(one, metrics, after=one.delta > 0)
+    return one if is_notable else None
+
+
+def _conflicts(one: MetricDelta | None, *, rose: bool) -> str:
+    if one is None or rose != (one.delta > 0):
         return ""
     divisor, unit = unit_for_people(one.unit, one.before, one.after)
     many = "" if unit == one.unit else f" {unit}"
     before, after = (f"{number(value / divisor)}{many if value else ''}" for value in (one.before, one.after))
-    return f"Extra {_EXTRA_PASSES} {'rose' if rose else 'fell'} from {before} to {after}."
-
-
-def metrics_of(why: str) -> set[str]:
-    """Returns the names of the metrics whose values the sentences give: whoever reads these looks for them in the table."""
-    return {_CONFLICTS} if _EXTRA_PASSES in why else set()
+    return f"Extra passes for bank conflicts {'rose' if rose else 'fell'} from {before} to {after}."
 
 
 def _whole(part: MetricDelta, metrics: Sequence[MetricDelta], after: bool) -> float:

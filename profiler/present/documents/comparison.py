@@ -15,7 +15,6 @@ from profiler.analyse.compare.changes import judge_speedup
 from profiler.analyse.compare.fingerprints import WHY_EXPECTED
 from profiler.analyse.compare.metric_order import repeated
 from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides
-from profiler.analyse.compare.why import metrics_of
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text
@@ -207,8 +206,8 @@ def shown_metrics(
     moved = [one.name for one in deltas if one.has_moved and one.name not in repeats]
     still = [one.name for one in deltas if not one.has_moved and (one.before or one.after)]
     checked = {check.metric for one in comparison.confirmations for check in one.checks}
-    said = metrics_of(comparison.headline.why) if comparison.headline else set()
-    names = {DURATION, *moved[:_MOST_MOVED], *still[: max(0, _LEAST_METRICS - len(moved))], *checked, *said}
+    given = comparison.headline.gives if comparison.headline else ()
+    names = {DURATION, *moved[:_MOST_MOVED], *still[: max(0, _LEAST_METRICS - len(moved))], *checked, *given}
     return [one for one in deltas if one.name in names], [one for one in deltas if one.name not in names]
 
 

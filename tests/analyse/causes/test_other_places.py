@@ -8,10 +8,10 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses, redundant_loads, redundant_stores
-from profiler.analyse.causes.detectors.global_memory.retries import add_retries
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.instructions import integer_overhead, special_functions
 from profiler.analyse.causes.detectors.launch import grid, little_work
+from profiler.analyse.causes.detectors.retries import add_retries
 from profiler.analyse.causes.detectors.shared_memory.bank_conflicts import detect_bank_conflicts
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.evidence.charging import are_atomics_contended

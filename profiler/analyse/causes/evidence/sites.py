@@ -98,9 +98,8 @@ _FOR_WHOLE_WARPS = "U"  # runs beside both pipes
 # precision run on it, as the first guesses of double roots and quotients do.
 BESIDE_SPECIAL = ("F2FP", "F2IP", "I2FP", "I2I")
 _SPECIAL_OF_DOUBLES = ("F2F", "I2F", "F2I", "MUFU")
-_TO_DROPPING = (
-    4  # instructions at most from an exchange to the UTMACCTL that belongs to it: one waits in between
-)
+# Instructions at most from an exchange to the UTMACCTL that belongs to it: one waits in between.
+_TO_DROPPING = 4
 _NO_WAITS: Mapping[str, int] = {}
 _BY_OPCODE = tuple((re.compile(pattern), kind) for pattern, kind in _KINDS)
 

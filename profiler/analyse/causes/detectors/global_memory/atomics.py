@@ -15,8 +15,8 @@ from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import (
     advise,
     advise_larger_blocks,
 )
-from profiler.analyse.causes.detectors.global_memory.retries import find_in_conflict
 from profiler.analyse.causes.detectors.global_memory.updated_places import ATOMIC_CONTENTION, MEMORY
+from profiler.analyse.causes.detectors.retries import find_in_conflict
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect

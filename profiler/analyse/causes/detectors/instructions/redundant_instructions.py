@@ -35,6 +35,10 @@ _ADDITIONS = {
 }  # by the product that a multiply-add would include
 _RECIPROCAL = "MUFU.RCP"
 _NEARLY_ALL = 0.9  # of the warps: the last blocks of a grid may lie past the end of the data
+_SHARE_OR_LAUNCH_ONE = (
+    "Let each of them do a part of the work, such as of a loop's turns, and add up the parts; or launch one instead of them, which "
+    "stores its result wherever it is read."
+)
 # What a loop needs to make its result. Outside of loops, a load makes room for the lookup of the result.
 _GOING_WITH_A_LOOP = ("integer", "control", "global load")
 
@@ -159,13 +163,11 @@ def _find_stored_apart(evidence: Evidence, ways: Iterable[tuple[str, int]]) -> I
             yield Candidate(
                 "redundant-instructions",
                 f"The {blocks:,} blocks along {axis.lower()} compute the same, and differ only in where they store it.",
-                "Let each of them do a part of the work, such as of a loop's turns, and add up the parts; or launch one instead of them, which "
-                "stores its result wherever it is read.",
+                _SHARE_OR_LAUNCH_ONE,
                 evidence.without(dict.fromkeys(alike, 1 - 1 / blocks)),
                 evidence.weigh(alike),
                 {"blocks_alike": float(blocks), "same_in_every_block_pct": share},
-                in_triton="Let each of these programs do a part of the work, such as of a loop's turns, and add up the parts; or launch one instead "
-                "of them, which stores its result wherever it is read.",
+                in_triton=_SHARE_OR_LAUNCH_ONE,
             )
 
 

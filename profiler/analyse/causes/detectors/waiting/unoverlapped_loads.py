@@ -88,7 +88,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         *([f"a warp has about {few} of them under way at a time"] if few else []),
         *([f"each scheduler has {counted(round(warps), 'warp', 'warps')}"] if warps else []),
     ]
-    behind_stores = _find_behind_stores(evidence, loads)
+    behind_stores = _find_behind_stores(evidence, loads) if where in ("loop", "") else []
     how = _how_to_load_ahead(evidence, where, loads, behind_stores)
     yield Candidate(
         "loads-not-overlapped",
@@ -153,7 +153,7 @@ def _how_to_load_ahead(
     apart = find_loads_between_slow_paths(evidence)
     if 2 * evidence.time_of(apart, "long_scoreboard") > evidence.time_of(loads, "long_scoreboard"):
         return "slow paths"
-    if where in ("loop", "") and behind_stores:
+    if behind_stores:
         return "stores"
     if where == "":
         copied = find_copied_loads(site for site in loads if not evidence.innermost_loop(site))

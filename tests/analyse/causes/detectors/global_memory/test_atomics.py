@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 from made_evidence import LOAD, evidence_of, names
 
-from profiler.analyse.causes.detectors.global_memory import atomics, retries
+from profiler.analyse.causes.detectors import retries
+from profiler.analyse.causes.detectors.global_memory import atomics
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.waiting import barriers
 

@@ -3,7 +3,8 @@
 import pytest
 from made_evidence import evidence_of, names
 
-from profiler.analyse.causes.detectors.global_memory import atomics, retries
+from profiler.analyse.causes.detectors import retries
+from profiler.analyse.causes.detectors.global_memory import atomics
 from profiler.analyse.causes.detectors.shared_memory import bank_conflicts
 
 

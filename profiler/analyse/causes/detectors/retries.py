@@ -17,7 +17,7 @@ from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 
-_COMPILED_SUM = ".SPIN"
+_COMPILED_SUM = ".SPIN"  # the swap of the loop that the compiler makes of an addition
 _IN_VAIN = 2.0  # turns for each success: fewer wait for less than their own update takes
 
 
