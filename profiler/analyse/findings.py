@@ -205,7 +205,7 @@ def _changed(opcode: Opcode, *_: object) -> int | None:
 
 
 class Instructions(Struct, frozen=True):
-    opcodes: Annotated[list[Opcode], Importance(87, each=2, by=_changed)]
+    opcodes: Annotated[list[Opcode], Importance(90, each=2, by=_changed)]
     hot_loop: HotLoop | None = None
 
 
