@@ -1,4 +1,4 @@
-"""The record of the diagnosis on kernels that it had not seen, for docs/causes.md.
+"""The record of the diagnosis on kernels that it had not seen, for docs/track-record.md.
 
 blind_tests.csv in tests/data/causes has a row for each blind test, and blind_pairs.csv one for each pair of the eleventh and later
 ones, as tests/data/causes/blind.py scored it before anything was changed for it.
@@ -112,20 +112,20 @@ def _share(some: int, of: int) -> str:
     return f"{some} ({100 * some / of:.0f} %)"
 
 
-def sureness_table() -> str:
+def sureness_tables() -> str:
     """How often the first cause is right: by what it is expected to save, by which one it is, and by what the change did."""
     pairs = read_pairs()
     expects: Callable[[Pair], float] = lambda pair: float(pair["expects_1"] or 0)  # noqa: E731
     saved: Callable[[Pair], float] = lambda pair: float(pair["saved"])  # noqa: E731
-    groups = [
-        *_ranges("The first cause is likely to save", pairs, expects, BANDS),
-        *_by_first_cause(pairs),
-        *_ranges("By the other tests, the answer is sure to", pairs, _predicted(pairs), (0, 50, 70, 85)),
-        *_ranges("The change saved", pairs, saved, (0, 25, 50, 75)),
-        ("The change removed one cause.", [pair for pair in pairs if " " not in pair["right"]]),
-        ("The change removed several.", [pair for pair in pairs if " " in pair["right"]]),
-    ]
-    return _answers_table("pairs", groups)
+    several = {many: [pair for pair in pairs if (" " in pair["right"]) == many] for many in (False, True)}
+    tables = {
+        "the first cause is likely to save": _ranges(pairs, expects, BANDS),
+        "the first cause is": _by_first_cause(pairs),
+        "by the other tests, an answer is right in": _ranges(pairs, _predicted(pairs), (0, 50, 70, 85)),
+        "the change saved": _ranges(pairs, saved, (0, 25, 50, 75)),
+        "the change removed": [("one cause", several[False]), ("several causes", several[True])],
+    }
+    return "\n\n".join(_answers_table(of, groups) for of, groups in tables.items())
 
 
 def reader_table() -> str:
@@ -173,16 +173,16 @@ def _by_first_cause(pairs: Iterable[Pair]) -> list[tuple[str, list[Pair]]]:
     found: dict[str, list[Pair]] = {}
     for pair in pairs:
         found.setdefault(pair["named_1"], []).append(pair)
-    often = [(f"The first cause is `{name}`.", some) for name, some in found.items() if len(some) >= _OFTEN]
+    often = [(f"`{name}`", some) for name, some in found.items() if len(some) >= _OFTEN]
     return sorted(often, key=lambda one: -totals_of(one[1]).right_first / len(one[1]))
 
 
 def _ranges(
-    said: str, pairs: Iterable[Pair], value: Callable[[Pair], float], limits: Sequence[int]
+    pairs: Iterable[Pair], value: Callable[[Pair], float], limits: Sequence[int]
 ) -> list[tuple[str, list[Pair]]]:
     ranges = list(zip(limits, [*limits[1:], 101], strict=True))
     return [
-        (f"{said} {_range_text(low, high)}.", [pair for pair in pairs if low <= value(pair) < high])
+        (_range_text(low, high), [pair for pair in pairs if low <= value(pair) < high])
         for low, high in ranges
     ]
 

@@ -1,4 +1,4 @@
-"""The causes and their track record for docs/causes.md: tables, the failures, and a picture of expected against saved.
+"""The causes for docs/causes.md, and their record for docs/track-record.md: tables, failures, and a picture of expected against saved.
 
 The figures come from tests/data/causes/record.json, which tests/data/causes/track_record.py measures.
 """
@@ -14,6 +14,7 @@ from altair.typing import ChartType
 from recorded_tables import prose, table_text
 
 from profiler.catalog.causes import BY_NAME, CAUSES, GROUPS
+from profiler.catalog.causes.kind import CauseKind
 from profiler.present.style import BLUE, CATEGORIES, GREY, RED, chart_of, heading
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data" / "causes"
@@ -28,18 +29,19 @@ def read_record() -> dict[str, list[Row]]:
     return record
 
 
-def causes_table() -> str:
-    """A section for each group, with a row for each cause."""
+def causes_list() -> str:
+    """A section for each group, with one for each cause, so that a link leads to it."""
     sections = []
     for group in GROUPS:
-        rows = [
-            (f"`{one.name}`", *map(prose, (one.what, one.detected, one.example, one.remedy)))
-            for one in CAUSES
-            if one.group == group
-        ]
-        table = table_text(("cause", "what it is", "detected by", "example", "change"), rows)
-        sections.append(f"### {group.capitalize()}\n\n{table}")
+        of_group = [_cause_text(one) for one in CAUSES if one.group == group]
+        sections.append("\n\n".join((f"### {group.capitalize()}", *of_group)))
     return "\n\n".join(sections)
+
+
+def _cause_text(one: CauseKind) -> str:
+    told = {"Example": one.example, "Change": one.remedy, "Detected by": one.detected}
+    listed = "\n".join(f"* **{name}:** {prose(text)}" for name, text in told.items())
+    return f"#### `{one.name}`\n\n{prose(one.what)}\n\n{listed}"
 
 
 def record_tables() -> str:

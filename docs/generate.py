@@ -101,11 +101,11 @@ def _content(block: re.Match[str]) -> str:
         "claims": lambda: claims.claims_table(claims.Recorded(KERNELS, RUNS), CLAIMS[block["what"]]),
         "commands": commands_reference,
         "errors": errors_table,
-        "causes": cause_record.causes_table,
+        "causes": cause_record.causes_list,
         "cause record": cause_record.record_tables,
         "blind tests": blind_record.tests_table,
         "blind reader": blind_record.reader_table,
-        "sureness": blind_record.sureness_table,
+        "sureness": blind_record.sureness_tables,
         "faults": recorded_tables.faults_table,
     }
     return fill[block["kind"]]()

@@ -145,7 +145,7 @@ def test_the_words_that_a_page_explains_are_words_that_its_commands_print():
     outputs = [*blocks(ROOT / "docs" / "comparing.md", "text"), *blocks(ROOT / "docs" / "causes.md", "text")]
     printed = " ".join("\n".join([*outputs, *blocks(ROOT / "README.md", "text")]).split())
     explained = comparing.partition("## From top to bottom")[2].partition("\n## ")[0]
-    explained += causes.partition("* The **headline**")[2].partition("* Several causes")[0]
+    explained += causes.partition("* The **headline**")[2].partition("* **Not recorded**")[0]
     terms = [term.strip("`") for term in re.findall(r"\*\*(.+?)\*\*", explained)]
     words = [word for term in terms for word in term.split(", ") if word not in ("place", "order")]
     assert len(words) > 10

@@ -1,4 +1,4 @@
-"""Blind tests are scored as docs/causes.md says, and its tables are what the scored pairs come to."""
+"""Blind tests are scored as docs/track-record.md says, and its tables are what the scored pairs come to."""
 
 import sys
 from pathlib import Path

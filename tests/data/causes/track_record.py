@@ -2,7 +2,7 @@
 """Measures how often the diagnosis is right: track_record.py [--keep FOLDER] [--check]
 
 Diagnoses every kernel of `pairs.toml` from its recording, compares the answer with what the known change saved, and writes
-`record.json`, which docs/causes.md and the tests read. --check writes nothing, and exits with 1 where the answers differ.
+`record.json`, which docs/track-record.md and the tests read. --check writes nothing, and exits with 1 where the answers differ.
 --keep stores what was read of the reports in FOLDER, so that the next time takes seconds.
 
 Each pair is diagnosed three times: from its recording with the preset "source"; from the part of it that the preset "default"

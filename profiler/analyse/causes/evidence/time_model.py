@@ -5,7 +5,7 @@ have no warp, as at the end of a launch; that shrinks with the work before it. I
 other in their places (`latency.py`); the faster they do, the less time it takes.
 
 The bound is harder: of the resources whose work the change leaves as it is, the busiest still needs its time, even if all
-waiting ended. The record in docs/causes.md says how far to trust the estimates.
+waiting ended. The record in docs/track-record.md says how far to trust the estimates.
 """
 
 from __future__ import annotations
