@@ -103,35 +103,20 @@ def detect_stored_again(evidence: Evidence) -> Iterable[Candidate]:
 def detect_global_trees(evidence: Evidence) -> Iterable[Candidate]:
     """Names the stores, or the loads, of sums that a block makes step by step in global memory, where shared memory could hold what is left of them.
 
-    While some threads wait for what the step before has stored, the others wait for these at the barrier. As many instructions access shared memory
-    in their place.
+    As many instructions access shared memory in their place.
     """
-    parts: dict[Site, float] = {}
-    barriers: dict[Site, float] = {}
-    for loop, accesses in find_global_trees(evidence).items():
-        parts |= accesses
-        inside = evidence.inside(loop)
-        of_steps = {site: evidence.charged[site].total for site in inside if site.kind != "barrier"}
-        gone = sum(accesses.get(site, 0.0) * waiting for site, waiting in of_steps.items())
-        if gone:
-            meeting = (site for site in inside if site.kind == "barrier")
-            barriers |= dict.fromkeys(meeting, gone / sum(of_steps.values()))
-    if not parts:
+    if not (parts := find_global_trees(evidence)):
         return
-    stores = {site: part for site, part in parts.items() if site.kind == "global store"}
     loads = {site: part for site, part in parts.items() if site.kind == "global load"}
-    of_all = _in_shared_memory(evidence, parts | barriers)
+    of_all = _in_shared_memory(evidence, parts)
     by_loads = 2 * evidence.model.saved(_in_shared_memory(evidence, loads)) >= evidence.model.saved(of_all)
+    blamed = loads if by_loads else {site: part for site, part in parts.items() if site not in loads}
     yield Candidate(
         "redundant-global-loads" if by_loads else "redundant-global-stores",
         "A block adds up what its threads hold, step by step in global memory: each step loads what the one before has stored there.",
         "Keep what is left of the sums in shared memory, or exchange it by shuffles (`__shfl_down_sync`), and store only the result.",
         of_all,
-        {
-            site: (site.sectors or site.executed) * part
-            for site, part in (loads if by_loads else stores).items()
-        },
-        includes="barriers",
+        {site: (site.sectors or site.executed) * part for site, part in blamed.items()},
         in_triton="Add up by `tl.sum`, and store only the result.",
     )
 
