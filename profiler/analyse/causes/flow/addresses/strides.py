@@ -37,41 +37,15 @@ def _step_by(evidence: Evidence, site: Site, register: str) -> int | None:
 
 
 def step_in_loop(evidence: Evidence, loop: Loop, access: Site) -> int | None:
-    """Returns how many bytes further each turn of a loop accesses; nothing where that is not the same for all turns.
-
-    Each turn raises the address itself, or makes it anew from an index and the place where the array begins, of which it raises one.
-    """
-    registers = address_registers(access.instruction)
-    made = {
-        one
-        for one in sources_of(evidence, access, registers)
-        if one.opcode.startswith("IMAD.WIDE") and evidence.innermost_loop(one) == loop
-    }
-    steps = [_step_of_product(evidence, loop, one) for one in made]
-    anew = {register for one in made for register in one.use.results}
-    steps += [_step_of_register(evidence, loop, one) for one in registers - anew]
-    return None if None in steps else sum(step for step in steps if step is not None)
-
-
-def _step_of_product(evidence: Evidence, loop: Loop, product: Site) -> int | None:
-    """Returns by how much each turn raises an index times the size of an element, behind the place where the array begins."""
-    index, size, start = product.instruction.operands[1:4]
-    if not size.startswith("0x") or product.use.inputs & product.use.results or index.startswith("-"):
-        return None
-    of_index, of_start = (
-        _step_of_register(evidence, loop, one.removesuffix(".reuse")) for one in (index, start)
-    )
-    return None if of_index is None or of_start is None else of_index * int(size, 16) + of_start
-
-
-def _step_of_register(evidence: Evidence, loop: Loop, register: str) -> int | None:
+    """Returns how many bytes further each turn of a loop accesses; nothing where that is not the same for all turns."""
     step = 0
-    for site in evidence.inside(loop):
-        if register in site.use.results:
-            further = _step_by(evidence, site, register)
-            if further is None or site.instruction.predicate is not None:
-                return None
-            step += further
+    for register in address_registers(access.instruction):
+        for site in evidence.inside(loop):
+            if register in site.use.results:
+                further = _step_by(evidence, site, register)
+                if further is None or site.instruction.predicate is not None:
+                    return None
+                step += further
     return step
 
 

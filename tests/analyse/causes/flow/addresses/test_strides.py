@@ -28,22 +28,6 @@ MOVED = (
         ([FIRST, SECOND], ["IADD3 R2, P1, R2, 0x4, RZ", UPPER], False),  # a neighbour beside each
         ([FIRST], ["IADD3 R2, P1, R2, R8, RZ", UPPER], False),  # a row further
         ([FIRST], [], False),
-        # The address is made anew of an index or of a place in the array, of which one moves on.
-        (["IMAD.WIDE R2, R6, 0x4, R8", FIRST], ["IADD3 R6, R6, 0x1, RZ"], True),
-        (["IMAD.WIDE R2, R6, 0x4, R8", FIRST], ["IADD3 R6, R6, 0x2, RZ"], False),  # every other element
-        (
-            ["IMAD.WIDE R2, R6, 0x4, R8", FIRST],
-            ["IADD3 R8, P1, R8, 0x4, RZ", "IADD3.X R9, RZ, R9, RZ, P1, !PT"],
-            True,
-        ),
-        (["IMAD.WIDE R2, R6.reuse, 0x4, R8", FIRST], ["IADD3 R6, R6, 0x1, RZ"], True),
-        (
-            ["IMAD.WIDE R2, -R6, 0x4, R8", FIRST],
-            ["IADD3 R6, R6, 0x1, RZ", "IADD3 R8, P1, R8, 0x4, RZ", "IADD3.X R9, RZ, R9, RZ, P1, !PT"],
-            False,  # not followed: as far back as on
-        ),
-        (["IMAD.WIDE R2, R6, R7, R8", FIRST], ["IADD3 R6, R6, 0x1, RZ"], False),  # a row further
-        (["IMAD.WIDE R2, R6, 0x4, R2", FIRST], [], False),
     ],
 )
 def test_a_turn_that_goes_on_behind_what_the_last_one_took_walks_through_neighbours(loads, further, walks):
