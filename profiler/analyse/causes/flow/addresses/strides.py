@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
+from profiler.analyse.causes.evidence.sites import GLOBAL, Site
 from profiler.analyse.causes.flow.addresses.operations import CARRY, NEGATIVE, SUMS
 from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
 from profiler.analyse.code.loops import Loop
@@ -51,31 +49,15 @@ def step_in_loop(evidence: Evidence, loop: Loop, access: Site) -> int | None:
 
 @kept
 def find_walking(evidence: Evidence) -> set[Site]:
-    """Returns the accesses to global memory that, in each turn of a loop, take the elements behind those of the turn before.
-
-    The copies of an unrolled turn may have registers of their own for their addresses. Each goes on as far as all of them take, and how far
-    some go may not be known, which the compiler moves to and fro.
-    """
+    """Returns the accesses to global memory that, in each turn of a loop, take the elements behind those of the turn before."""
     copies: dict[tuple[object, Loop], list[Site]] = {}
     for site in evidence.of(*GLOBAL):
         if site.width and (loop := evidence.innermost_loop(site)):
             copies.setdefault((base_of(site), loop), []).append(site)
-    found: set[Site] = set()
-    others: dict[tuple[Loop, Kind], dict[int | None, list[list[Site]]]] = {}
-    for (_, loop), sites in copies.items():
-        step = step_in_loop(evidence, loop, sites[0])
-        if step and abs(step) == _bytes_taken(sites):
-            found.update(sites)
-        else:
-            others.setdefault((loop, sites[0].kind), {}).setdefault(step, []).append(sites)
-    for by_step in others.values():
-        known = [step for step in by_step if step is not None]
-        together = [sites for alike in by_step.values() for sites in alike]
-        if len(known) == 1 and abs(known[0]) == sum(map(_bytes_taken, together)):
-            found.update(*together)
-    return found
-
-
-def _bytes_taken(sites: Iterable[Site]) -> int:
-    """Returns how many bytes a lane takes in accesses by the same registers, each offset once."""
-    return sum({offset_of(one): one.width // 8 for one in sites}.values())
+    return {
+        site
+        for (_, loop), sites in copies.items()
+        if abs(step_in_loop(evidence, loop, sites[0]) or 0)
+        == sum({offset_of(one): one.width // 8 for one in sites}.values())
+        for site in sites
+    }

@@ -37,19 +37,3 @@ def test_a_turn_that_goes_on_behind_what_the_last_one_took_walks_through_neighbo
 
 def test_without_a_loop_nobody_walks():
     assert not find_walking(evidence_of(FIRST, "EXIT"))
-
-
-@pytest.mark.parametrize(
-    ("step", "further", "walks"),
-    [
-        # The second of two turns has an address of its own, which goes on alike.
-        ("0x8", "IADD3 R6, P2, R6, 0x8, RZ", True),
-        ("0x8", "LDG.E R6, [R10.64]", True),  # nobody knows how far it goes on
-        ("0x10", "LDG.E R6, [R10.64]", False),  # two of four elements
-        ("0x8", "IADD3 R6, P2, R6, 0xc, RZ", False),  # in a row of other elements
-    ],
-)
-def test_copies_of_a_turn_may_have_addresses_of_their_own(step, further, walks):
-    updates = ("RED.E.ADD [R2.64], R4", "RED.E.ADD [R6.64], R5")
-    evidence = evidence_of("NOP", *updates, f"IADD3 R2, P1, R2, {step}, RZ", further, "@P0 BRA 0x10", "EXIT")
-    assert find_walking(evidence) == (set(evidence.of("atomic")) if walks else set())
