@@ -53,7 +53,6 @@ JULIA_SAYS = {
     "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants": "Use indices of 32 bits (`Int32`, and "
     "`1i32` of CUDA.jl: literals have 64 bits), mark accesses `@inbounds`, and unroll so that offsets become constants",
     "and use 32-bit indices": "and use indices of 32 bits (`Int32`, and `1i32` of CUDA.jl: literals have 64 bits)",
-    "`if (value != 0) x[i] += value;`": "`value != 0 && (x[i] += value)`",
     "12582912.0f": "12582912f0",
     "asynchronously (cp.async)": "asynchronously (`CG.memcpy_async`)",
     "(`__shfl_sync`, `__syncwarp`)": "(`shfl_sync`, `sync_warp`)",

@@ -63,7 +63,6 @@ NUMBA_SAYS = {
     "and use 32-bit indices": "and use unsigned indices of 32 bits (`np.uint32(i)`): Numba tests others for being negative",
     "divide by constants and powers of two (shifts and masks)": "divide `np.uint32`, which takes a third of the instructions that signed integers take, "
     "by constants and powers of two (shifts and masks)",
-    "`if (value != 0) x[i] += value;`": "`if value != 0: x[i] += value`",
     "12582912.0f": "`np.float32(12582912)`",
     "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers": "Load the next tile "
     "into a second `cuda.shared.array` while this one is used. If variables",

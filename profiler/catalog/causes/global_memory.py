@@ -70,14 +70,13 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="redundant-global-stores",
-        what="What is stored is overwritten before anyone reads it, is there already, or is read by the block alone.",
+        what="What is stored is overwritten before anyone reads it, or is read by the block alone.",
         detected=(
             "A store whose address is the same in each turn of a loop, or in all threads of the grid, while nothing shows that others read there; "
-            "loops that store at least twice as much as device memory and L2 can have taken in; sums that a block makes step by step in "
-            "global memory; or sums in memory to which threads add zero, unless a branch finds another value."
+            "or loops that store at least twice as much as device memory and L2 can have taken in; or sums that a block makes step by step in global memory."
         ),
         example="out[i] = sum inside the loop that adds up sum.",
-        remedy="Store once, after the loop, or in one thread; share elements out so that each has one thread; keep sums of a block in shared memory; store only what changes.",
+        remedy="Store once, after the loop, or in one thread; share elements out so that each has one thread; keep sums of a block in shared memory.",
         leaves=("tensor",),
     ),
     _kind(

@@ -53,7 +53,6 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_stores.detect_redundant_stores,
     redundant_stores.detect_stored_again,
     redundant_stores.detect_global_trees,
-    redundant_stores.detect_sums_with_zero,
     compilation.detect_spills,
     atomics.detect_atomics,
     constants.detect_divergent_constants,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -98,8 +98,6 @@ _FOR_WHOLE_WARPS = "U"  # runs beside both pipes
 # precision run on it, as the first guesses of double roots and quotients do.
 BESIDE_SPECIAL = ("F2FP", "F2IP", "I2FP", "I2I")
 _SPECIAL_OF_DOUBLES = ("F2F", "I2F", "F2I", "MUFU")
-# Instructions at most from an exchange to the UTMACCTL that belongs to it: one waits in between.
-_TO_DROPPING = 4
 _NO_WAITS: Mapping[str, int] = {}
 _BY_OPCODE = tuple((re.compile(pattern), kind) for pattern, kind in _KINDS)
 
@@ -263,11 +261,6 @@ def is_swap(site: Site) -> bool:
     return any(swap in site.opcode for swap in _SWAPS)
 
 
-def is_blind_exchange(site: Site) -> bool:
-    """Returns whether an atomic stores a value, and nothing reads the old one."""
-    return ".EXCH" in site.opcode and not site.use.written
-
-
 def executed_parts(parts: Mapping[Site, float]) -> dict[Site, float]:
     """Returns how many executions of each instruction are in its part."""
     return {site: part * site.executed for site, part in parts.items()}
@@ -286,25 +279,12 @@ def read_sites(profile: Profile) -> list[Site]:
         for position, (instruction, use) in enumerate(zip(function, uses_in(function), strict=True))
         if instruction.executed
     ]
-    count_descriptors_as_stores(sites)
     if counted := _counts(run, launches):
         for site in sites:
             _count(site, counted)
     if (capability := profile.compute_capability) is not None:
         place_on_pipes(sites, capability)
     return sites
-
-
-def count_descriptors_as_stores(sites: Sequence[Site]) -> None:
-    """Makes stores of the exchanges by which a kernel writes the descriptors of tensors that it makes itself: no thread waits for another's update.
-
-    The compiler takes them for `tensormap.cp_fenceproxy` of PTX. Nothing reads the old value, and what the unit that copies tensors has kept
-    of the place is dropped at once.
-    """
-    for place, site in enumerate(sites):
-        following = sites[place + 1 : place + 1 + _TO_DROPPING]
-        if is_blind_exchange(site) and any(one.instruction.name == "UTMACCTL" for one in following):
-            site.kind = "global store"
 
 
 def place_on_pipes(sites: Iterable[Site], capability: str) -> None:

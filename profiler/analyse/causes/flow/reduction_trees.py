@@ -181,16 +181,15 @@ def _part_going(site: Site, exchanging: Set[Site]) -> float:
     return site.idle_share if adds_up else 1.0
 
 
-@kept
-def find_global_trees(evidence: Evidence) -> dict[Loop, dict[Site, float]]:
-    """Returns the loops in which the threads of a block add up what they hold in global memory, step by step, with the part of each access that shared memory spares.
+def find_global_trees(evidence: Evidence) -> dict[Site, float]:
+    """Returns the accesses by which the threads of a block add up what they hold in global memory, step by step, with the part that shared memory spares.
 
     A barrier orders the threads of a block alone: what others store to the array, the loop could not read behind it. The threads that act are fewer in
     each step, and half of all at most: so most of what they leave are parts of sums, which are nobody's result. What the kernel
     has not stored there itself before the loop, each thread loads once.
     """
     meeting = _own_barriers(evidence)
-    found = {}
+    found: dict[Site, float] = {}
     for loop in meeting:
         stores = [site for site in evidence.inside(loop) if _is_step_in_global(evidence, meeting, loop, site)]
         entering = evidence.last_before(stores[0].function, loop) if stores else None
@@ -210,7 +209,7 @@ def find_global_trees(evidence: Evidence) -> dict[Loop, dict[Site, float]]:
         is_given = all(site.instruction in loop for site in stored)
         needed = len(stores) * entering.executed * LANES if is_given else 0.0
         spared = max(0.0, 1 - needed / loaded) if loaded else 0.0
-        found[loop] = dict.fromkeys(stored, 1.0) | dict.fromkeys(loads, spared)
+        found |= dict.fromkeys(stored, 1.0) | dict.fromkeys(loads, spared)
     return found
 
 

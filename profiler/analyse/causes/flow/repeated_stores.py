@@ -1,4 +1,4 @@
-"""Finds stores that are in vain: those that a loop overwrites itself, those of all threads to one place, and those of what was there before.
+"""Finds stores that another one makes useless: those that a loop overwrites itself, and those of all threads to one place.
 
 However many warps store to one place, and from however many SMs, one slice of L2 takes them all, while the others idle. No counter shows
 that, and whatever else is requested waits behind them.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.addresses import address_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -21,10 +20,7 @@ from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     find_pointers,
     makers_of_address,
-    makers_of_value,
-    sources_of,
 )
-from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
@@ -32,8 +28,6 @@ from profiler.catalog.metrics import LANES, SECTOR_BYTES
 # slice moves two sectors a cycle ("NVIDIA A100 Tensor Core GPU Architecture": 5,120 bytes from 80 slices).
 _CYCLES_A_SECTOR = 0.586
 _SIZE_OF_L2 = "device__attribute_l2_cache_size"
-_ADDING = ("FADD", "DADD", "IADD3")
-_ZEROS = ("RZ", "-RZ", "0", "0x0", "SRZ")  # also in the sum and the product by which compilers make a zero
 # The part of the time below which nothing is named.
 _SOME = 0.03
 
@@ -92,52 +86,6 @@ def find_other_loads(evidence: Evidence, store: Site) -> list[Site]:
         for site in evidence.around(store)
         if site.kind == "global load" and address_of(site) != address_of(store)
     ]
-
-
-class SumWithZero(NamedTuple):
-    """The load of what a thread adds to, with the part of the warps in which no lane adds anything but zero, and that of all lanes."""
-
-    load: Site
-    of_warps: float
-    of_lanes: float
-
-
-def find_sums_with_zero(evidence: Evidence) -> dict[Site, SumWithZero]:
-    """Returns the stores that put back a sum where what was added to is from, if that is a zero unless a branch has found another value."""
-    found = {}
-    for store in evidence.of("global store"):
-        if not store.lane_executions:
-            continue
-        makers = makers_of_value(evidence, store)
-        load = _load_added_to(evidence, makers[0], store) if len(makers) == 1 else None
-        # A load that a branch passes by, with a zero in its place, adds a value to nothing.
-        for register in makers[0].use.inputs - load.use.results if load else ():
-            writers = writers_before(evidence, makers[0], register)
-            others = [one for one in writers if not _is_zero(one)]
-            lanes = sum(one.lane_executions for one in others) / store.lane_executions
-            if load and 0 < len(others) < len(writers) and lanes < 1:
-                warps = sum(one.executed for one in others) / store.executed
-                found[store] = SumWithZero(load, max(0.0, 1 - warps), 1 - lanes)
-    return found
-
-
-def _load_added_to(evidence: Evidence, adding: Site, store: Site) -> Site | None:
-    """Returns the load of one of the values that are added, if it is from the place to which the sum is stored."""
-    if adding.instruction.name not in _ADDING:
-        return None
-    place = address_of(store), makers_of_address(evidence, store)
-    return next(
-        (
-            one
-            for one in sources_of(evidence, adding)
-            if one.kind == "global load" and (address_of(one), makers_of_address(evidence, one)) == place
-        ),
-        None,
-    )
-
-
-def _is_zero(site: Site) -> bool:
-    return not site.use.inputs and all(one in _ZEROS for one in site.instruction.operands[1:])
 
 
 def add_stores_alike(evidence: Evidence) -> Evidence:

@@ -3,7 +3,7 @@
 import pytest
 from made_evidence import code_of, sites_of
 
-from profiler.analyse.causes.evidence.sites import count_descriptors_as_stores, kind_of, place_on_pipes
+from profiler.analyse.causes.evidence.sites import kind_of, place_on_pipes
 
 
 @pytest.mark.parametrize(
@@ -72,21 +72,6 @@ def test_pairs_of_registers_are_cleared_by_the_alu_since_hopper(capability, unit
     (site,) = sites_of(code_of("CS2R R4, SRZ"))
     place_on_pipes([site], capability)
     assert site.units == units
-
-
-@pytest.mark.parametrize(
-    ("exchange", "behind", "kind"),
-    [
-        ("ATOMG.E.EXCH.STRONG.GPU PT, RZ, [R2], R5", "UTMACCTL.IV [UR36]", "global store"),
-        ("ATOMG.E.EXCH.STRONG.GPU PT, R5, [R2], R5", "UTMACCTL.IV [UR36]", "atomic"),  # the old value is read
-        ("ATOMG.E.ADD.STRONG.GPU PT, RZ, [R2], R5", "UTMACCTL.IV [UR36]", "atomic"),
-        ("ATOMG.E.EXCH.STRONG.GPU PT, RZ, [R2], R5", "UTMACMDFLUSH", "atomic"),
-    ],
-)
-def test_a_kernel_that_writes_the_descriptor_of_a_tensor_stores(exchange, behind, kind):
-    sites = sites_of(code_of(exchange, "DEPBAR {5,4,3,2,1,0}", behind))
-    count_descriptors_as_stores(sites)
-    assert sites[0].kind == kind
 
 
 def test_lanes_that_are_predicated_off_are_idle():

@@ -13,7 +13,7 @@ from profiler.analyse.causes.detectors.global_memory.updated_places import (
 )
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ACCESSES, Site, is_blind_exchange, is_swap
+from profiler.analyse.causes.evidence.sites import ACCESSES, Site, is_swap
 from profiler.analyse.causes.flow.dataflow import (
     all_makers,
     makers_of_address,
@@ -146,7 +146,7 @@ def advise_larger_blocks(evidence: Evidence) -> tuple[str, str] | None:
 
 
 def _is_store(_: Evidence, site: Site) -> bool:
-    return is_blind_exchange(site)
+    return ".EXCH" in site.opcode and not site.use.written
 
 
 def _chooses(evidence: Evidence, site: Site) -> bool:

@@ -18,7 +18,6 @@ from profiler.analyse.causes.flow.addresses.apart import (
     is_misaligned,
     lies_apart,
 )
-from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent, find_single_values
 from profiler.analyse.causes.flow.dataflow import (
     PARAMETER,
@@ -51,8 +50,7 @@ _AS_MUCH_WORK = _AS_MUCH_TO_MOVE | {"fma", "alu", "fp64", "xu", "tensor"}
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     """Names accesses narrower than 16 bytes that are otherwise well formed: aligned, contiguous, and not broadcast or gathered.
 
-    The hardware refuses a wide access whose address is not a multiple of its width, so misaligned accesses come first. What these loads ask
-    for again and again is to be kept; lookups beside them, as in a table, need not be wide, and the caches may serve those.
+    The hardware refuses a wide access whose address is not a multiple of its width, so misaligned accesses come first.
     """
     side_by_side = find_side_by_side(evidence)
     accesses = evidence.of("global load", "global store")
@@ -69,7 +67,7 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     single = find_single_values(evidence)
     total = sum(site.bytes_of_lanes for site in accesses if site not in single)
     moved = sum(site.bytes_of_lanes for site in accesses if base_of(site) in bases)
-    if not sites or 2 * moved < total or count_times_requested(evidence, bases) > OFTEN:
+    if not sites or 2 * moved < total or count_times_requested(evidence, together=True) > OFTEN:
         return
     if evidence.waits_by_reason and evidence.time_of(accesses) < WORTH_A_CHANGE:
         return
@@ -151,7 +149,6 @@ def _goes_down_rows(evidence: Evidence, access: Site) -> bool:
     """Returns whether each turn of a loop goes on by a size that is given to the kernel, such as the length of a row, and not by a number of threads.
 
     The next elements of the row are then those of the neighbouring threads. An address is raised by the size, or by the size times the count of the turns.
-    An index that is divided counts elements: its quotient times the length of a row is where the row of an element starts.
     """
     loop = evidence.innermost_loop(access)
     if loop is None:
@@ -165,8 +162,6 @@ def _goes_down_rows(evidence: Evidence, access: Site) -> bool:
         (one for register in address_registers(access.instruction) for one in from_turns(access, register)),
         lambda site: [one for register in site.use.inputs for one in from_turns(site, register)],
     )
-    if not makers.isdisjoint(find_dividing(evidence)):
-        return False
     carried = {one for one in makers if is_carried(evidence, one)}
     moving = carried.union(find_depending(evidence.inside(loop), [loop], carried))
     for one in makers:

@@ -321,19 +321,16 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
         )
 
 
-def count_times_requested(evidence: Evidence, bases: Collection[object] | None = None) -> float:
-    """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers. Single values count as none.
+def count_times_requested(evidence: Evidence, together: bool = False) -> float:
+    """Returns how often loads that do not fill shared memory ask for each byte that device memory delivers.
 
-    With `bases`, only what loads of these ask for counts, and those of one base count as one. That is a lower bound: what device memory
-    delivers to other loads is not known apart.
+    With `together`, loads of one base count as one. Single values count as none.
     """
     asked: dict[object, float] = {}
     single = find_single_values(evidence)
     for site in evidence.of("global load"):
         if site not in single and not feeds_shared_memory(evidence, site):
             base, size = base_of(site), site.bytes_asked
-            before = asked.get(base, 0.0)
-            asked[base] = before + size if bases is None else max(before, size)
-    requested = sum(size for base, size in asked.items() if bases is None or base in bases)
+            asked[base] = max(asked.get(base, 0.0), size) if together else asked.get(base, 0.0) + size
     delivered = evidence.find("dram_bytes_read")
-    return requested / delivered if delivered else 0.0
+    return sum(asked.values()) / delivered if delivered else 0.0

@@ -1,8 +1,7 @@
-"""Detects stores to global memory in vain: whose results are overwritten before anyone reads them, are there already, or only the block reads."""
+"""Detects stores to global memory in vain: whose results are overwritten before anyone reads them, or only the block reads."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
@@ -11,7 +10,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ONE_SLICE, Effect
 from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.causes.evidence.sites import FENCES, Site
-from profiler.analyse.causes.flow.addresses.apart import lies_apart
 from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.causes.flow.loop_carried import is_carried, stores_its_own
 from profiler.analyse.causes.flow.reduction_trees import find_global_trees
@@ -20,7 +18,6 @@ from profiler.analyse.causes.flow.repeated_stores import (
     count_stored_again,
     find_other_loads,
     find_stores_alike,
-    find_sums_with_zero,
     is_read_past_barrier,
     part_overwritten,
     sectors_by_place,
@@ -29,7 +26,6 @@ from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 
 _OFTEN = 2.0  # half of what is stored is in vain
 _UNROLLED = 4.0  # turns of a loop by the compiler
-_LEAST_SAID = 0.01  # "at least 0 %" would say nothing
 
 
 def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
@@ -103,69 +99,21 @@ def detect_stored_again(evidence: Evidence) -> Iterable[Candidate]:
 def detect_global_trees(evidence: Evidence) -> Iterable[Candidate]:
     """Names the stores, or the loads, of sums that a block makes step by step in global memory, where shared memory could hold what is left of them.
 
-    While some threads wait for what the step before has stored, the others wait for these at the barrier. As many instructions access shared memory
-    in their place.
+    As many instructions access shared memory in their place.
     """
-    parts: dict[Site, float] = {}
-    barriers: dict[Site, float] = {}
-    for loop, accesses in find_global_trees(evidence).items():
-        parts |= accesses
-        inside = evidence.inside(loop)
-        of_steps = {site: evidence.charged[site].total for site in inside if site.kind != "barrier"}
-        gone = sum(accesses.get(site, 0.0) * waiting for site, waiting in of_steps.items())
-        if gone:
-            meeting = (site for site in inside if site.kind == "barrier")
-            barriers |= dict.fromkeys(meeting, gone / sum(of_steps.values()))
-    if not parts:
+    if not (parts := find_global_trees(evidence)):
         return
-    stores = {site: part for site, part in parts.items() if site.kind == "global store"}
     loads = {site: part for site, part in parts.items() if site.kind == "global load"}
-    of_all = _in_shared_memory(evidence, parts | barriers)
+    of_all = _in_shared_memory(evidence, parts)
     by_loads = 2 * evidence.model.saved(_in_shared_memory(evidence, loads)) >= evidence.model.saved(of_all)
+    blamed = loads if by_loads else {site: part for site, part in parts.items() if site not in loads}
     yield Candidate(
         "redundant-global-loads" if by_loads else "redundant-global-stores",
         "A block adds up what its threads hold, step by step in global memory: each step loads what the one before has stored there.",
         "Keep what is left of the sums in shared memory, or exchange it by shuffles (`__shfl_down_sync`), and store only the result.",
         of_all,
-        {
-            site: (site.sectors or site.executed) * part
-            for site, part in (loads if by_loads else stores).items()
-        },
-        includes="barriers",
+        {site: (site.sectors or site.executed) * part for site, part in blamed.items()},
         in_triton="Add up by `tl.sum`, and store only the result.",
-    )
-
-
-def detect_sums_with_zero(evidence: Evidence) -> Iterable[Candidate]:
-    """Names sums in memory to which threads add a zero: they load the value, and store it as it was.
-
-    A warp of which no lane adds anything passes both by. Of the others, fewer lanes take part, which touch fewer sectors where they lie apart.
-    """
-    if not (found := find_sums_with_zero(evidence)):
-        return
-    added = sum(store.lane_executions for store in found)
-    part = sum(one.of_lanes * store.lane_executions for store, one in found.items()) / added
-    if part < _LEAST_SAID:
-        return
-    by_warps = {site: one.of_warps for store, one in found.items() for site in (store, one.load)}
-    by_lanes = {
-        site: one.of_lanes if lies_apart(evidence, site) else one.of_warps
-        for store, one in found.items()
-        for site in (store, one.load)
-    }
-    fewer, lighter = evidence.without(by_warps), evidence.without(by_lanes)
-    yield Candidate(
-        "redundant-global-stores",
-        f"In at least {math.floor(100 * part)} % of the sums that go back to memory, zero was added: what is stored is what was loaded.",
-        "Load and store only where there is something to add: `if (value != 0) x[i] += value;`.",
-        Effect(
-            {**fewer.resources, **{unit: lighter.resources[unit] for unit in ("l1", "l2")}},
-            fewer.waits,
-            lighter.waits,
-        ),
-        {store: one.of_lanes * (store.sectors or store.executed) for store, one in found.items()},
-        {"zeros_added_pct": 100 * part},
-        in_triton="Load and store only where there is something to add: `mask=value != 0`.",
     )
 
 

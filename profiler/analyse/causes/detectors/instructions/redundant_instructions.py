@@ -16,7 +16,6 @@ from profiler.analyse.causes.flow.arithmetic.repeated_in_turns import (
     find_repeated_by_inner_loops,
     find_steady_arithmetic,
 )
-from profiler.analyse.causes.flow.arithmetic.stored_apart import find_stored_apart
 from profiler.analyse.causes.flow.block_sharing import find_grid_independent
 from profiler.analyse.causes.flow.dataflow import (
     COMPUTED,
@@ -35,10 +34,6 @@ _ADDITIONS = {
 }  # by the product that a multiply-add would include
 _RECIPROCAL = "MUFU.RCP"
 _NEARLY_ALL = 0.9  # of the warps: the last blocks of a grid may lie past the end of the data
-_SHARE_OR_LAUNCH_ONE = (
-    "Let each of them do a part of the work, such as of a loop's turns, and add up the parts; or launch one instead of them, which "
-    "stores its result wherever it is read."
-)
 # What a loop needs to make its result. Outside of loops, a load makes room for the lookup of the result.
 _GOING_WITH_A_LOOP = ("integer", "control", "global load")
 
@@ -123,7 +118,6 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
     """
     grid = evidence.shape.grid if evidence.shape else ()
     ways = [(axis, blocks) for axis, blocks in zip("XYZ", grid, strict=False) if blocks > 1]
-    yield from _find_stored_apart(evidence, ways)
     for (axis, blocks), in_loops in product(ways, (True, False)):
         spared, unpacking = find_repeated_in_blocks(evidence, f"SR_CTAID.{axis}", in_loops)
         several = min(EIGHTFOLD, 1 - left_of_blocks(evidence, 1 / blocks))
@@ -151,23 +145,6 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
                 {site: site.executed + evidence.charged[site].total for site in sites},
                 {"blocks_alike": float(blocks), "same_in_every_block_pct": share},
                 in_triton=advice.format("program", " (a larger block along this axis)"),
-            )
-
-
-def _find_stored_apart(evidence: Evidence, ways: Iterable[tuple[str, int]]) -> Iterable[Candidate]:
-    """Yields all work of blocks that only store it at other places than those beside them."""
-    for axis, blocks in ways:
-        if stored := find_stored_apart(evidence, f"SR_CTAID.{axis}"):
-            alike = [site for site in evidence.sites if site not in stored and site.kind != "global store"]
-            share = 100 * evidence.share_executed(alike)
-            yield Candidate(
-                "redundant-instructions",
-                f"The {blocks:,} blocks along {axis.lower()} compute the same, and differ only in where they store it.",
-                _SHARE_OR_LAUNCH_ONE,
-                evidence.without(dict.fromkeys(alike, 1 - 1 / blocks)),
-                evidence.weigh(alike),
-                {"blocks_alike": float(blocks), "same_in_every_block_pct": share},
-                in_triton=_SHARE_OR_LAUNCH_ONE,
             )
 
 

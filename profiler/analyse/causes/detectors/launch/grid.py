@@ -107,10 +107,8 @@ def detect_small_grid(evidence: Evidence) -> Iterable[Candidate]:
         return
     launched = count_blocks(evidence)
     shares_most = launched / blocks >= sms / launched
-    # Tensor cores multiply tiles and add up the products. What else a loop is for is not known.
     has_turns = any(evidence.goes_back(loop) for loop in evidence.loops_around(evidence.sites))
-    is_unknown = has_turns and not evidence.of("tensor")
-    advice, in_triton = _MORE_BLOCKS_FOR_TURNS if is_unknown else _MORE_BLOCKS, ""
+    advice, in_triton = _MORE_BLOCKS_FOR_TURNS if has_turns else _MORE_BLOCKS, ""
     if chains < math.inf:
         advice, in_triton = _FEWER_CHAINS.format(chains), _FEWER_ELEMENTS
     elif blocks < launched and shares_most:

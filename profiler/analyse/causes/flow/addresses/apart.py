@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.measured_time import find_avoidable, wasted_dram
 from profiler.analyse.causes.evidence.sites import Kind, Site, is_swap
-from profiler.analyse.causes.flow.addresses.strides import find_walking
+from profiler.analyse.causes.flow.addresses.strides import step_in_loop
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
 MOVING: tuple[Kind, ...] = ("global load", "global store")
@@ -31,13 +31,18 @@ def find_updates_apart(evidence: Evidence) -> list[Site]:
     """Returns the atomics by which each lane updates the elements of a row of its own, turn after turn.
 
     If neighbouring lanes took neighbouring elements of one row, as many updates would be of as many places, and a request would touch few
-    sectors. Contended atomics wait for others at their place, however the lanes lie.
+    sectors. Contended atomics wait for others at their place, however the lanes lie. How far some copies of an unrolled turn go on may not be known.
     """
     atomics = find_counted(evidence, "atomic")
     if not atomics or evidence.atomics_are_contended:
         return []
-    walking = find_walking(evidence)
-    return [site for site in atomics if site in walking and not is_swap(site) and lies_apart(evidence, site)]
+    around = {site: loop for site in atomics if (loop := evidence.innermost_loop(site))}
+    going_on = {loop for site, loop in around.items() if step_in_loop(evidence, loop, site)}
+    return [
+        site
+        for site, loop in around.items()
+        if loop in going_on and not is_swap(site) and lies_apart(evidence, site)
+    ]
 
 
 def count_bytes_apart(evidence: Evidence) -> Evidence:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import GLOBAL, Kind, Site
+from profiler.analyse.causes.evidence.sites import GLOBAL, Site
 from profiler.analyse.causes.flow.addresses.operations import CARRY, NEGATIVE, SUMS
 from profiler.analyse.causes.flow.dataflow import address_registers, sources_of
 from profiler.analyse.code.loops import Loop
@@ -37,71 +35,29 @@ def _step_by(evidence: Evidence, site: Site, register: str) -> int | None:
 
 
 def step_in_loop(evidence: Evidence, loop: Loop, access: Site) -> int | None:
-    """Returns how many bytes further each turn of a loop accesses; nothing where that is not the same for all turns.
-
-    Each turn raises the address itself, or makes it anew from an index and the place where the array begins, of which it raises one.
-    """
-    registers = address_registers(access.instruction)
-    made = {
-        one
-        for one in sources_of(evidence, access, registers)
-        if one.opcode.startswith("IMAD.WIDE") and evidence.innermost_loop(one) == loop
-    }
-    steps = [_step_of_product(evidence, loop, one) for one in made]
-    anew = {register for one in made for register in one.use.results}
-    steps += [_step_of_register(evidence, loop, one) for one in registers - anew]
-    return None if None in steps else sum(step for step in steps if step is not None)
-
-
-def _step_of_product(evidence: Evidence, loop: Loop, product: Site) -> int | None:
-    """Returns by how much each turn raises an index times the size of an element, behind the place where the array begins."""
-    index, size, start = product.instruction.operands[1:4]
-    if not size.startswith("0x") or product.use.inputs & product.use.results or index.startswith("-"):
-        return None
-    of_index, of_start = (
-        _step_of_register(evidence, loop, one.removesuffix(".reuse")) for one in (index, start)
-    )
-    return None if of_index is None or of_start is None else of_index * int(size, 16) + of_start
-
-
-def _step_of_register(evidence: Evidence, loop: Loop, register: str) -> int | None:
+    """Returns how many bytes further each turn of a loop accesses; nothing where that is not the same for all turns."""
     step = 0
-    for site in evidence.inside(loop):
-        if register in site.use.results:
-            further = _step_by(evidence, site, register)
-            if further is None or site.instruction.predicate is not None:
-                return None
-            step += further
+    for register in address_registers(access.instruction):
+        for site in evidence.inside(loop):
+            if register in site.use.results:
+                further = _step_by(evidence, site, register)
+                if further is None or site.instruction.predicate is not None:
+                    return None
+                step += further
     return step
 
 
 @kept
 def find_walking(evidence: Evidence) -> set[Site]:
-    """Returns the accesses to global memory that, in each turn of a loop, take the elements behind those of the turn before.
-
-    The copies of an unrolled turn may have registers of their own for their addresses. Each goes on as far as all of them take, and how far
-    some go may not be known, which the compiler moves to and fro.
-    """
+    """Returns the accesses to global memory that, in each turn of a loop, take the elements behind those of the turn before."""
     copies: dict[tuple[object, Loop], list[Site]] = {}
     for site in evidence.of(*GLOBAL):
         if site.width and (loop := evidence.innermost_loop(site)):
             copies.setdefault((base_of(site), loop), []).append(site)
-    found: set[Site] = set()
-    others: dict[tuple[Loop, Kind], dict[int | None, list[list[Site]]]] = {}
-    for (_, loop), sites in copies.items():
-        step = step_in_loop(evidence, loop, sites[0])
-        if step and abs(step) == _bytes_taken(sites):
-            found.update(sites)
-        else:
-            others.setdefault((loop, sites[0].kind), {}).setdefault(step, []).append(sites)
-    for by_step in others.values():
-        known = [step for step in by_step if step is not None]
-        together = [sites for alike in by_step.values() for sites in alike]
-        if len(known) == 1 and abs(known[0]) == sum(map(_bytes_taken, together)):
-            found.update(*together)
-    return found
-
-
-def _bytes_taken(sites: Iterable[Site]) -> int:
-    """Returns how many bytes a lane takes in accesses by the same registers, each offset once."""
-    return sum({offset_of(one): one.width // 8 for one in sites}.values())
+    return {
+        site
+        for (_, loop), sites in copies.items()
+        if abs(step_in_loop(evidence, loop, sites[0]) or 0)
+        == sum({offset_of(one): one.width // 8 for one in sites}.values())
+        for site in sites
+    }

@@ -7,6 +7,7 @@ from made_evidence import LOAD, evidence_of, load_with, names
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout
 from profiler.analyse.causes.find import bound_of
+from profiler.analyse.causes.flow.addresses.apart import find_updates_apart
 from profiler.analyse.causes.together import saved_together
 
 APART = {"sectors": 3200.0, "ideal_sectors": 400.0}
@@ -232,3 +233,12 @@ def test_updates_of_a_row_by_each_lane_are_a_matter_of_the_layout(update, step, 
     if named == "uncoalesced-stores":
         assert found[0].sentence.startswith("A warp updates 32 sectors")
         assert "Let neighbouring threads update neighbouring elements" in found[0].advice
+
+
+def test_copies_of_an_update_go_on_alike():
+    """Of the second of two turns, nobody knows how far it goes on."""
+    second = UPDATE.replace("R6", "R8"), "LDG.E.64 R8, [R10.64]"
+    apart = {"sectors": 12_800.0, "ideal_sectors": 1600.0, "acting": 32.0}
+    lines = ("NOP", *((line, 400.0) for line in (UPDATE, *second, WALKING, "@P1 BRA 0x10")), "EXIT")
+    evidence = replace(evidence_of(*lines, facts={1: apart, 2: apart}), atomics_are_contended=False)
+    assert find_updates_apart(evidence) == evidence.of("atomic")

@@ -115,17 +115,6 @@ def test_places_of_one_base_that_a_wide_access_brings_together_are_requested_onc
     assert names(narrow_accesses.detect_narrow, evidence) == found
 
 
-@pytest.mark.parametrize(("sectors", "found"), [(1600.0, ["narrow-accesses"]), (200.0, [])])
-def test_what_is_looked_up_again_beside_wide_accesses_may_be_narrow(sectors, found):
-    """Device memory delivers 3,200 bytes: all that one load asks for, and half of what the other does, of places that lie apart or side by side."""
-    counts = {0: 100.0, 1: 200.0, 2: 400.0}
-    facts = {place: {"sectors": ideal, "ideal_sectors": ideal} for place, ideal in counts.items()}
-    facts[1]["sectors"] = sectors
-    lines = ("LDG.E.U8 R4, [R2.64]", "LDG.E.U16 R8, [R6.64]", "STG.E [R10.64], R8")
-    evidence = evidence_of(*lines, facts=facts, figures={"dram_bytes_read": 3200.0})
-    assert names(narrow_accesses.detect_narrow, evidence) == found
-
-
 @pytest.mark.parametrize(
     ("lines", "launched"),
     [
@@ -186,12 +175,6 @@ def test_fewer_threads_are_left_if_each_takes_the_elements_of_several_whose_turn
     assert candidate.effect.warps == warps
 
 
-QUOTIENT = (
-    "I2F.U32.RP R11, R9",
-    "MUFU.RCP R11, R11",
-    "F2I.FTZ.U32.TRUNC.NTZ R11, R11",
-    "IMAD.HI.U32 R12, R11, R8, RZ",
-)
 SIZE, THREADS_OF_BLOCK = "LDC R9, c[0x0][0x220]", "LDC R9, c[0x0][0x0]"
 
 
@@ -202,11 +185,6 @@ SIZE, THREADS_OF_BLOCK = "LDC R9, c[0x0][0x220]", "LDC R9, c[0x0][0x0]"
         (SIZE, ["IADD3 R8, R8, 0x1, RZ", "IMAD R2, R8, R9, R7"], 0.25),
         (SIZE, ["IADD3 R8, R8, 0x1, RZ", "IMAD R2, R7, R9, R8"], 1.0),  # where the row begins does not change
         (SIZE, ["IADD3 R2, R2, 0x400, RZ"], 1.0),
-        (
-            SIZE,
-            ["IADD3 R8, R8, 0x1, RZ", *QUOTIENT, "IMAD R2, R12, R9, R7"],
-            1.0,
-        ),  # in which row is element R8?
         (THREADS_OF_BLOCK, ["IMAD.WIDE R2, R9, 0x4, R2"], 1.0),  # the other threads take the elements between
     ],
 )

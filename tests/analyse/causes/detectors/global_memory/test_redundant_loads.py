@@ -7,7 +7,6 @@ from made_evidence import LOAD, LOOP, evidence_of, names
 
 from profiler.analyse.causes.cause import IN_A_REGISTER
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
-from profiler.analyse.causes.evidence.addresses import base_of
 
 
 @pytest.mark.parametrize("sectors", [4.0, 16.0])
@@ -81,16 +80,6 @@ def test_what_lanes_without_an_element_do_not_ask_for_is_no_data_that_is_loaded_
     evidence = evidence_of(LOAD, "EXIT", facts=facts, figures={"dram_bytes_read": 200.0, "l1_hit_pct": 90.0})
     assert redundant_loads.count_times_requested(evidence) == times
     assert names(redundant_loads.detect_redundant_loads, evidence) == ["redundant-global-loads"] * (times > 2)
-
-
-def test_of_some_places_only_their_loads_count_each_place_once():
-    """Each of three loads asks for 12,800 bytes; device memory delivers as many for all of them."""
-    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in range(3)}
-    code = ("LDG.E R4, [R2.64]", "LDG.E R5, [R2.64+0x80]", "LDG.E R6, [R8.64]", "EXIT")
-    evidence = evidence_of(*code, facts=facts, figures={"dram_bytes_read": 12_800.0})
-    places = [base_of(site) for site in evidence.of("global load")]
-    asked = [redundant_loads.count_times_requested(evidence, some) for some in (None, places, places[:2], [])]
-    assert asked == [3.0, 2.0, 1.0, 0.0]
 
 
 def test_no_bound_counts_products_of_halves_which_tensor_cores_multiply():

@@ -132,7 +132,6 @@ def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(l
         ([("NOP", 1.0), LOAD, "FADD R7, R4, R7", LOOP, STORED], True),
         ([("NOP", 1e9), LOAD, "FADD R7, R4, R7", LOOP, STORED], False),  # each warp makes one turn
         ([LOAD, "FADD R7, R4, R7", STORED], False),
-        ([("NOP", 1.0), LOAD, "HMMA.16816.F32 R8, R4, R6, R8", LOOP, STORED], False),  # tiles and sums
     ],
 )
 def test_turns_of_a_loop_may_be_work_for_more_blocks_or_need_each_other(lines, is_said):

@@ -28,22 +28,6 @@ MOVED = (
         ([FIRST, SECOND], ["IADD3 R2, P1, R2, 0x4, RZ", UPPER], False),  # a neighbour beside each
         ([FIRST], ["IADD3 R2, P1, R2, R8, RZ", UPPER], False),  # a row further
         ([FIRST], [], False),
-        # The address is made anew of an index or of a place in the array, of which one moves on.
-        (["IMAD.WIDE R2, R6, 0x4, R8", FIRST], ["IADD3 R6, R6, 0x1, RZ"], True),
-        (["IMAD.WIDE R2, R6, 0x4, R8", FIRST], ["IADD3 R6, R6, 0x2, RZ"], False),  # every other element
-        (
-            ["IMAD.WIDE R2, R6, 0x4, R8", FIRST],
-            ["IADD3 R8, P1, R8, 0x4, RZ", "IADD3.X R9, RZ, R9, RZ, P1, !PT"],
-            True,
-        ),
-        (["IMAD.WIDE R2, R6.reuse, 0x4, R8", FIRST], ["IADD3 R6, R6, 0x1, RZ"], True),
-        (
-            ["IMAD.WIDE R2, -R6, 0x4, R8", FIRST],
-            ["IADD3 R6, R6, 0x1, RZ", "IADD3 R8, P1, R8, 0x4, RZ", "IADD3.X R9, RZ, R9, RZ, P1, !PT"],
-            False,  # not followed: as far back as on
-        ),
-        (["IMAD.WIDE R2, R6, R7, R8", FIRST], ["IADD3 R6, R6, 0x1, RZ"], False),  # a row further
-        (["IMAD.WIDE R2, R6, 0x4, R2", FIRST], [], False),
     ],
 )
 def test_a_turn_that_goes_on_behind_what_the_last_one_took_walks_through_neighbours(loads, further, walks):
@@ -53,19 +37,3 @@ def test_a_turn_that_goes_on_behind_what_the_last_one_took_walks_through_neighbo
 
 def test_without_a_loop_nobody_walks():
     assert not find_walking(evidence_of(FIRST, "EXIT"))
-
-
-@pytest.mark.parametrize(
-    ("step", "further", "walks"),
-    [
-        # The second of two turns has an address of its own, which goes on alike.
-        ("0x8", "IADD3 R6, P2, R6, 0x8, RZ", True),
-        ("0x8", "LDG.E R6, [R10.64]", True),  # nobody knows how far it goes on
-        ("0x10", "LDG.E R6, [R10.64]", False),  # two of four elements
-        ("0x8", "IADD3 R6, P2, R6, 0xc, RZ", False),  # in a row of other elements
-    ],
-)
-def test_copies_of_a_turn_may_have_addresses_of_their_own(step, further, walks):
-    updates = ("RED.E.ADD [R2.64], R4", "RED.E.ADD [R6.64], R5")
-    evidence = evidence_of("NOP", *updates, f"IADD3 R2, P1, R2, {step}, RZ", further, "@P0 BRA 0x10", "EXIT")
-    assert find_walking(evidence) == (set(evidence.of("atomic")) if walks else set())
