@@ -16,6 +16,7 @@ from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
     copies,
     lanes,
+    padding,
     zeros,
 )
 from profiler.analyse.causes.detectors.instructions import (
@@ -76,6 +77,7 @@ DETECTORS: tuple[Detector, ...] = (
     alike.detect_repeated_by_threads,
     alike.detect_picked,
     copies.detect_copies,
+    padding.detect_padding,
     zeros.detect_zeros_added,
     unoverlapped_loads.detect_unoverlapped_loads,
     dependent_chains.detect_dependent_chain,
