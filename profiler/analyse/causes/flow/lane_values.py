@@ -60,23 +60,11 @@ def is_of_loaded_data(evidence: Evidence, makers: Iterable[Site]) -> bool:
     return not find_differing_in_block(evidence).isdisjoint(loads)
 
 
-def find_registers_of_threads(evidence: Evidence) -> list[Site]:
-    """Returns what reads special registers that may differ between the threads of a block: an index, a lane, a clock."""
-    return [
-        site
-        for site in evidence.sites
-        if site.instruction.name in ("S2R", "S2UR", "CS2R")
-        and not any(one in site.instruction.text for one in _OF_A_BLOCK)
-    ]
-
-
 def _yield_differing_in_block(evidence: Evidence) -> Iterator[Site]:
-    own = set(find_registers_of_threads(evidence))
-
     def differs(site: Site) -> bool | None:
         name = site.instruction.name
         if name in ("S2R", "S2UR", "CS2R"):
-            return site in own
+            return not any(one in site.instruction.text for one in _OF_A_BLOCK)
         return True if name == "ELECT" or site.kind in NOT_REPEATED else None
 
     return _follow(evidence, differs)
