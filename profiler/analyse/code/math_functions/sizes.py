@@ -81,8 +81,6 @@ _BY_TERM = {
     0.008382413: Size(22, 1),  # expm1f: 27, and 6 for exp(x) - 1
     0.1449145: Size(23, 5, 1),  # log1pf: 24, and 6 for log(1 + x)
 }
-# A power in its two parts: those of one base share the logarithm.
-POWER_LOGARITHM, POWER_BEHIND_LOGARITHM = Size(35, 4, 1), Size(34, 5, 1)
 # Where the compiler does not know the exponent, powf also tests whether it is zero, odd, infinite or no number: 77 instructions instead of
 # 69. It rounds half of the exponent towards zero, once for each evaluation.
 OF_ANY_EXPONENT = Size(8, 0)

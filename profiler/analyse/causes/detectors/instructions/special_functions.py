@@ -9,11 +9,6 @@ from math import inf
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_around
-from profiler.analyse.causes.detectors.instructions.constant_powers import (
-    by_products,
-    find_constant_powers,
-    powers_in_triton,
-)
 from profiler.analyse.causes.detectors.instructions.fast_forms import (
     WITHOUT_FAST_FORM,
     advise_on_functions,
@@ -72,8 +67,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     fractions = dict.fromkeys((site for one in find_evaluating(evidence) for site in one.sites), 1.0)
     roots = {root: part_root_only_compared(evidence, root) for root in find_roots(evidence)}
-    powers = find_constant_powers(evidence)
-    dropped = _find_dropped(evidence, roots) | {site: one.spared for site, one in powers.items()}
+    dropped = _find_dropped(evidence, roots)
     lines = [
         line
         for group in find_around(evidence, _evaluates, EVALUATING)
@@ -87,7 +81,6 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_these = evidence.without(dict.fromkeys(fractions, 1.0)).resources.get(_UNIT, 0.0)
     busy = 100 * evidence.model.busy.get(_UNIT, 0.0) * of_these
     spared = executed_parts(fractions)
-    of_powers = sum(one.whole.precise * site.executed for site, one in powers.items())
     of_doubles = sum(spared[site] for site in _find_of_doubles(evidence))
     of_roots = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in roots.items())
     of_library = sum(part for site, part in spared.items() if is_of_library(site.instruction.file or ""))
@@ -97,10 +90,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     apart = for_loads > evidence.time_of(spared)
     if of_library > most and advice != WITHOUT_FAST_FORM:
         in_triton = _OF_LIBRARY
-    if of_powers > most:
-        advice = by_products(powers)
-        in_triton = powers_in_triton(advice)
-    elif of_doubles > most:
+    if of_doubles > most:
         advice = in_triton = _OF_DOUBLES
     elif of_roots > most:
         advice = in_triton = _BY_SQUARES
