@@ -119,10 +119,6 @@ def is_tested(instruction: Instruction) -> bool:
     return instruction.name in _ADDS and _size_of_tested(instruction) is not None
 
 
-def tests_root(instruction: Instruction) -> bool:
-    return instruction.name in _ADDS and not _OF_A_ROOT.isdisjoint(instruction.operands)
-
-
 def tests_reciprocal(instruction: Instruction) -> bool:
     return instruction.name in _ADDS and _OF_A_RECIPROCAL in instruction.operands
 
