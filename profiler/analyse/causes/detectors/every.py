@@ -14,7 +14,6 @@ from profiler.analyse.causes.detectors.global_memory import (
 )
 from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
-    copies,
     lanes,
     zeros,
 )
@@ -74,8 +73,6 @@ DETECTORS: tuple[Detector, ...] = (
     lanes.detect_idle_lanes,
     lanes.detect_lanes_without_thread,
     alike.detect_repeated_by_threads,
-    alike.detect_picked,
-    copies.detect_copies,
     zeros.detect_zeros_added,
     unoverlapped_loads.detect_unoverlapped_loads,
     dependent_chains.detect_dependent_chain,
