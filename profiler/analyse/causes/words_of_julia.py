@@ -47,9 +47,6 @@ JULIA_SAYS = {
     "`__fdividef`": "`@fastmath a / b`",
     "`rsqrtf`": "`CUDA.rsqrt`",
     "of powf": "of powers",
-    "__fdividef(1, x)": "@fastmath(1 / x)",
-    "rsqrtf(x)": "CUDA.rsqrt(x)",
-    "`sqrtf(x)": "`sqrt(x)",
     "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants": "Use indices of 32 bits (`Int32`, and "
     "`1i32` of CUDA.jl: literals have 64 bits), mark accesses `@inbounds`, and unroll so that offsets become constants",
     "and use 32-bit indices": "and use indices of 32 bits (`Int32`, and `1i32` of CUDA.jl: literals have 64 bits)",

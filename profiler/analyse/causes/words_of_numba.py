@@ -54,9 +54,6 @@ NUMBA_SAYS = {
     "`__fdividef`": "`libdevice.fast_fdividef`",
     "`rsqrtf`": "`libdevice.rsqrtf`",
     "of powf": "of powers",
-    "__fdividef(1, x)": "libdevice.fast_fdividef(1, x)",
-    "rsqrtf(x)": "libdevice.rsqrtf(x)",
-    "`sqrtf(x)": "`math.sqrt(x)",
     "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants": "Use unsigned indices of 32 bits "
     "(`np.uint32(i)`, `range(np.uint32(n))`): Numba tests others for being negative. Loops of a constant number of turns are unrolled, so that offsets "
     "become constants",

@@ -93,8 +93,8 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         name="idle-lanes",
         what="Lanes have nothing to do while their warp executes.",
         detected=(
-            "Lanes that have ended, do not exist, or are kept from their warp's work by a predicate or a branch; warps that a test sends away; "
-            "threads that hold the element of another, or bring only zeros to a sum; "
+            "Lanes that have ended, do not exist, or are kept from their warp's work by a predicate or a branch; warps that a test sends away, "
+            "or that bring only zeros to a sum; "
             "or threads of a block that all make the same turns of a loop."
         ),
         example="if (tid < s) in a reduction: half of the threads only watch from the first step on.",

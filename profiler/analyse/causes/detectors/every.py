@@ -14,7 +14,6 @@ from profiler.analyse.causes.detectors.global_memory import (
 )
 from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
-    copies,
     lanes,
     padding,
     zeros,
@@ -75,8 +74,6 @@ DETECTORS: tuple[Detector, ...] = (
     lanes.detect_idle_lanes,
     lanes.detect_lanes_without_thread,
     alike.detect_repeated_by_threads,
-    alike.detect_picked,
-    copies.detect_copies,
     padding.detect_padding,
     zeros.detect_zeros_added,
     unoverlapped_loads.detect_unoverlapped_loads,

@@ -12,7 +12,6 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Kind, S
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import makers_since_access, sources_of
 from profiler.analyse.causes.flow.depending import find_depending
-from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
@@ -60,23 +59,11 @@ def is_of_loaded_data(evidence: Evidence, makers: Iterable[Site]) -> bool:
     return not find_differing_in_block(evidence).isdisjoint(loads)
 
 
-def find_registers_of_threads(evidence: Evidence) -> list[Site]:
-    """Returns what reads special registers that may differ between the threads of a block: an index, a lane, a clock."""
-    return [
-        site
-        for site in evidence.sites
-        if site.instruction.name in ("S2R", "S2UR", "CS2R")
-        and not any(one in site.instruction.text for one in _OF_A_BLOCK)
-    ]
-
-
 def _yield_differing_in_block(evidence: Evidence) -> Iterator[Site]:
-    own = set(find_registers_of_threads(evidence))
-
     def differs(site: Site) -> bool | None:
         name = site.instruction.name
         if name in ("S2R", "S2UR", "CS2R"):
-            return site in own
+            return not any(one in site.instruction.text for one in _OF_A_BLOCK)
         return True if name == "ELECT" or site.kind in NOT_REPEATED else None
 
     return _follow(evidence, differs)
@@ -184,55 +171,6 @@ def ends_turns(evidence: Evidence, branch: Site) -> bool:
     return loop is not None and (target is None or not loop.start <= target <= loop.end)
 
 
-@kept
-def find_alike_in_lanes(evidence: Evidence) -> Mapping[Site, float]:
-    """Returns the code of loops that all lanes of a warp run on the same data, with the part that goes if each takes its share of the turns.
-
-    That is arithmetic on loaded values, in a loop of which nothing depends on the lane, such as a sum over a whole row for each of
-    its elements. Turns that follow one another through memory, as along a list, cannot be shared out.
-    """
-    loops = [
-        (loop, sites)
-        for function, loops in evidence.loops.items()
-        for loop in loops
-        if _works_on_loads(sites := evidence.inside(loop)) and evidence.last_before(function, loop)
-    ]
-    found: dict[Site, float] = {}
-    for loop, sites in _without_differing(evidence, loops):
-        if any(site.kind == "global load" and is_carried(evidence, site) for site in sites):
-            continue
-        for site in sites:
-            shares = min(site.acting or site.lanes or LANES, evidence.turns(site, loop))
-            found[site] = max(found.get(site, 0.0), 1 - 1 / max(1.0, shares))
-    return found
-
-
-def _without_differing(
-    evidence: Evidence, loops: Sequence[tuple[Loop, list[Site]]]
-) -> Sequence[tuple[Loop, list[Site]]]:
-    """Returns the loops of which no result depends on the lane. In most kernels the first load of each does, and the search ends there."""
-    left = dict(loops)
-    around: dict[Site, list[Loop]] = {}
-    for loop, sites in loops:
-        for site in sites:
-            around.setdefault(site, []).append(loop)
-    differing = find_differing(evidence)
-    while left and (one := next(differing, None)):
-        for loop in around.get(one, ()):
-            left.pop(loop, None)
-    return list(left.items())
-
-
-def _works_on_loads(sites: Iterable[Site]) -> bool:
-    """Returns whether a loop computes with floats that it loads, and leaves nothing in memory for others."""
-    kinds = {site.kind for site in sites}
-    return (
-        not kinds.isdisjoint(("global load", "shared load"))
-        and kinds.isdisjoint(("global store", "shared store", "barrier", *NOT_REPEATED))
-        and not kinds.isdisjoint(ARITHMETIC)
-    )
-
-
 def find_made_by_all(evidence: Evidence) -> Mapping[Site, float]:
     """Returns the arithmetic of loops by which the threads of a block make one value of those that they hold, with the part that goes if each makes its own.
 
@@ -264,9 +202,9 @@ def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:
 
 
 def add_shares(evidence: Evidence) -> Evidence:
-    """Returns the evidence with bounds that do not count arithmetic which the lanes of a warp, or the threads of a block, could share out."""
-    alike = {**find_made_by_all(evidence), **find_alike_in_lanes(evidence)}
-    if not any(site.kind in ARITHMETIC for site in alike):
+    """Returns the evidence with bounds that do not count arithmetic which the threads of a block could share out."""
+    alike = find_made_by_all(evidence)
+    if not alike:
         return evidence
     avoidable = dict(evidence.model.avoidable)
     for unit, kinds in _COUNTED.items():

@@ -10,7 +10,7 @@ from itertools import pairwise
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, STORES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, Kind, Site
 from profiler.analyse.causes.flow.addresses.shared_places import is_apart
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
@@ -22,7 +22,7 @@ from profiler.analyse.causes.flow.dataflow import (
     makers_since_access,
     sources_of,
 )
-from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
+from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.causes.flow.staging import TURNS_WORTH_IT
@@ -37,8 +37,6 @@ _VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them fou
 _FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
 # Copies of other instructions may be one: what turns compute alike, or load alike from a tile.
 _AS_OFTEN_AS_WRITTEN: tuple[Kind, ...] = ("barrier", "global load", "global store", "shared store")
-# By the number of an element, and not by how large its value is.
-_CHOOSING = ("ISETP.EQ", "ISETP.NE", "PLOP3", "SEL", "FSEL", "MOV", "IMAD.MOV")
 
 
 @dataclass(frozen=True)
@@ -112,25 +110,6 @@ def copies_in(evidence: Evidence, loop: Loop) -> Counter[tuple[Kind, str, str | 
         (site.kind, site.opcode, site.instruction.place)
         for site in evidence.inside(loop)
         if site.kind in _AS_OFTEN_AS_WRITTEN
-    )
-
-
-@kept
-def find_picking(evidence: Evidence) -> list[Tree]:
-    """Returns the sums for all threads to which, in each turn, only the thread with the turn's number gives something."""
-    return [tree for tree in find_sums_for_all(evidence) if _only_picks(evidence, tree)]
-
-
-def _only_picks(evidence: Evidence, tree: Tree) -> bool:
-    """Returns whether a thread does nothing of its own in a turn but to compare numbers, and to choose by that between what it has."""
-    differing = find_differing_in_block(evidence)
-    others = [site for site in evidence.inside(tree.loop) if site not in tree.parts]
-    stores = [site for site in others if site.kind in STORES]
-    own = [site for site in others if site in differing and site not in stores]
-    return (
-        bool(own)
-        and all(site.opcode.startswith(_CHOOSING) for site in own)
-        and all(differing.isdisjoint(sources_of(evidence, site)) for site in stores)
     )
 
 

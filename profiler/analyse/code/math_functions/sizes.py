@@ -81,8 +81,6 @@ _BY_TERM = {
     0.008382413: Size(22, 1),  # expm1f: 27, and 6 for exp(x) - 1
     0.1449145: Size(23, 5, 1),  # log1pf: 24, and 6 for log(1 + x)
 }
-# A power in its two parts: those of one base share the logarithm.
-POWER_LOGARITHM, POWER_BEHIND_LOGARITHM = Size(35, 4, 1), Size(34, 5, 1)
 # Where the compiler does not know the exponent, powf also tests whether it is zero, odd, infinite or no number: 77 instructions instead of
 # 69. It rounds half of the exponent towards zero, once for each evaluation.
 OF_ANY_EXPONENT = Size(8, 0)
@@ -119,10 +117,6 @@ def scales_norm(instruction: Instruction) -> bool:
 def is_tested(instruction: Instruction) -> bool:
     """Returns whether an instruction tests the argument of a precise reciprocal or root."""
     return instruction.name in _ADDS and _size_of_tested(instruction) is not None
-
-
-def tests_root(instruction: Instruction) -> bool:
-    return instruction.name in _ADDS and not _OF_A_ROOT.isdisjoint(instruction.operands)
 
 
 def tests_reciprocal(instruction: Instruction) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.turns import as_figure, known_turns, most_turns, named_turns
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import (
@@ -24,7 +23,6 @@ from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.possible_writers import writers_before
-from profiler.analyse.causes.flow.reduction_trees import find_picking
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.code.registers import register_of
 from profiler.catalog.metrics import LANES
@@ -88,33 +86,6 @@ def _repeated(
         {"repeated_instructions_pct": share},
         in_triton="Let the program load, compute and store a block of elements (`tl.arange`; `tl.sum` adds one up) instead of one element in each turn "
         "of a loop: all threads of a program compute alike what has only one element.",
-    )
-
-
-def detect_picked(evidence: Evidence) -> Iterable[Candidate]:
-    """Names loops in each turn of which the threads of a block exchange values only to find what one of them holds for the turn's number.
-
-    All others give a constant, such as zero, and all go on alike with what they find: each thread could do that for what it holds, in one turn.
-    """
-    picking = find_picking(evidence)
-    if not picking:
-        return
-    threads = evidence.shape.threads if evidence.shape else 1
-    parts = {
-        site: 1 - 1 / min(tree.turns, threads) for tree in picking for site in evidence.inside(tree.loop)
-    }
-    turns = [known_turns(evidence, tree) for tree in picking]
-    yield Candidate(
-        "idle-lanes",
-        f"In {named_turns(turns)}, the threads of a block exchange values only to find what one of them holds for the number of the "
-        f"turn: {whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions.",
-        "Let each thread compute with what it holds, all at once instead of one in each turn. What threads need of each other, they can read from "
-        "a table in shared memory that they fill once, before the loop.",
-        evidence.without(parts),
-        executed_parts(parts),
-        as_figure(most_turns(turns)),
-        in_triton="Compute with whole blocks instead of one element in each turn: `tl.sum(tl.where(index == k, x, 0))` only picks one of `x`. Or load that "
-        "one (`tl.load(pointer + k)`), which the caches serve.",
     )
 
 

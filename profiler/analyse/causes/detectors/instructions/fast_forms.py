@@ -78,7 +78,7 @@ def _find_forms(spared: Mapping[Site, float], dropped: Mapping[Site, Size]) -> l
     found: dict[str, float] = {}
     for site, part in spared.items():
         size = size_of(site.instruction)
-        # The reciprocal of a root is one function with it, and a root that is only compared is none.
+        # The reciprocal of a root is one function with it.
         if part and size and size.form and (site not in dropped or dropped[site].fast < size.fast):
             found[size.form] = found.get(size.form, 0.0) + (size.precise - size.fast) * site.executed
     return sorted(found, key=lambda form: -found[form])

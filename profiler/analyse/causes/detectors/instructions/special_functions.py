@@ -9,11 +9,6 @@ from math import inf
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_around
-from profiler.analyse.causes.detectors.instructions.constant_powers import (
-    by_products,
-    find_constant_powers,
-    powers_in_triton,
-)
 from profiler.analyse.causes.detectors.instructions.fast_forms import (
     WITHOUT_FAST_FORM,
     advise_on_functions,
@@ -23,27 +18,21 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import Site, executed_parts
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_evaluating
-from profiler.analyse.causes.flow.arithmetic.only_compared import (
-    Root,
-    find_roots,
-    is_reciprocal_of,
-    part_root_only_compared,
-)
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
-from profiler.analyse.causes.flow.dataflow import changed_in
+from profiler.analyse.causes.flow.dataflow import changed_in, sources_of
 from profiler.analyse.code.libraries import is_of_library
 from profiler.analyse.code.math_functions.lasting import is_of_remainder, lasting_function
 from profiler.analyse.code.math_functions.sizes import (
     NONE,
     OF_ANY_EXPONENT,
     TESTED_RECIPROCAL,
-    TESTED_ROOT,
     Size,
     is_tested,
     moves_constant,
     rounds_exponent,
     size_of,
     takes_logarithm_of_power,
+    tests_reciprocal,
 )
 from profiler.analyse.code.registers import REGISTER
 from profiler.text import whole_percent
@@ -71,9 +60,7 @@ _DIGITS = 9
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
     fractions = dict.fromkeys((site for one in find_evaluating(evidence) for site in one.sites), 1.0)
-    roots = {root: part_root_only_compared(evidence, root) for root in find_roots(evidence)}
-    powers = find_constant_powers(evidence)
-    dropped = _find_dropped(evidence, roots) | {site: one.spared for site, one in powers.items()}
+    dropped = _find_dropped(evidence)
     lines = [
         line
         for group in find_around(evidence, _evaluates, EVALUATING)
@@ -87,9 +74,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_these = evidence.without(dict.fromkeys(fractions, 1.0)).resources.get(_UNIT, 0.0)
     busy = 100 * evidence.model.busy.get(_UNIT, 0.0) * of_these
     spared = executed_parts(fractions)
-    of_powers = sum(one.whole.precise * site.executed for site, one in powers.items())
     of_doubles = sum(spared[site] for site in _find_of_doubles(evidence))
-    of_roots = TESTED_ROOT.precise * sum(part * root.test.executed for root, part in roots.items())
     of_library = sum(part for site, part in spared.items() if is_of_library(site.instruction.file or ""))
     most = sum(spared.values()) / 2
     names, advice, in_triton = advise_on_functions(spared, dropped)
@@ -97,13 +82,8 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     apart = for_loads > evidence.time_of(spared)
     if of_library > most and advice != WITHOUT_FAST_FORM:
         in_triton = _OF_LIBRARY
-    if of_powers > most:
-        advice = by_products(powers)
-        in_triton = powers_in_triton(advice)
-    elif of_doubles > most:
+    if of_doubles > most:
         advice = in_triton = _OF_DOUBLES
-    elif of_roots > most:
-        advice = in_triton = _BY_SQUARES
     effect = _keep_special(evidence, _effect_of(evidence, fractions), lines, fractions)
     # Nobody changes for its registers alone what hardly ever runs, as the slow path of a division.
     warps = _more_warps(evidence) if evidence.model.saved(effect) >= WORTH_A_CHANGE else 1.0
@@ -130,7 +110,6 @@ _LOADS_APART = " Branches for rare arguments stand between loads, so that warps 
 _OWN_REGISTERS = (
     " The functions need registers of their own: without these, an SM would hold {:.2g} times as many warps."
 )
-_BY_SQUARES = "Compare the squares instead of the roots (`x * x + y * y < r * r`). If only the nearest is wanted, take the root of that one, at the end."
 # As `tl.randn` does, for each normal number. An option of nvcc changes such code as well.
 _OF_LIBRARY = (
     "The functions are in code of a library that the kernel calls: call it less often, for several results at once if it can give them "
@@ -234,19 +213,25 @@ def _keep_special(
     return replace(effect, resources={**effect.resources, _UNIT: removed})
 
 
-def _find_dropped(evidence: Evidence, roots: Mapping[Root, float]) -> dict[Site, Size]:
+def _find_dropped(evidence: Evidence) -> dict[Site, Size]:
     """Returns by the instruction that tests the argument how much of a fast form is not needed either.
 
-    A root goes whole as far as it is only compared, and a reciprocal of a root is one function, which is as long as the root. A
-    division by what its loop does not change is a product with the reciprocal, which is taken once.
+    A reciprocal of a root is one function, which is as long as the root. A division by what its loop does not change is a product with the
+    reciprocal, which is taken once.
     """
-    dropped = {root.test: TESTED_ROOT * part for root, part in roots.items()}
-    dropped |= {site: _BY_RECIPROCAL for site in evidence.of("fp32") if _has_lasting_divisor(evidence, site)}
-    if roots:
-        results = {root.result for root in roots}
-        dividing = [site for site in evidence.sites if is_reciprocal_of(evidence, site, results)]
-        dropped |= dict.fromkeys(dividing, TESTED_RECIPROCAL)
-    return dropped
+    dropped = {site: _BY_RECIPROCAL for site in evidence.of("fp32") if _has_lasting_divisor(evidence, site)}
+    return dropped | {site: TESTED_RECIPROCAL for site in evidence.sites if _is_of_root(evidence, site)}
+
+
+def _is_of_root(evidence: Evidence, site: Site) -> bool:
+    """Returns whether a precise reciprocal begins, of a root: a = x * g and a + (x - a * a) * g / 2, where g is the guess of 1 / sqrt(x)."""
+    return tests_reciprocal(site.instruction) and any(
+        guess.opcode.startswith("MUFU.RSQ")
+        for root in sources_of(evidence, site)
+        if root.instruction.name == "FFMA"
+        for factor in sources_of(evidence, root)
+        for guess in sources_of(evidence, factor)
+    )
 
 
 def _has_lasting_divisor(evidence: Evidence, site: Site) -> bool:

@@ -29,7 +29,6 @@ from profiler.analyse.causes.flow.working_blocks import (
     may_be_fewer,
     part_working,
 )
-from profiler.analyse.code.loops import Loop
 from profiler.catalog.causes import TOO_SHORT
 from profiler.text import counted, whole_percent
 
@@ -43,10 +42,6 @@ _MORE_BLOCKS_FOR_TURNS = (
 )
 _SHARE_EVENLY = "Share the work out evenly: split the long pieces, start them first, or let blocks take work from a counter."
 _SHARE_IF_UNEVEN = f"If some do more than others, {_SHARE_EVENLY[0].lower()}{_SHARE_EVENLY[1:]}"
-_SHARE_LAST = (
-    "Share out what one {0} does alone: let {0}s join their results in pairs, as a tree, or launch a second kernel for it, with as many {0}s as "
-    "it can use."
-)
 _SPLIT = "Split the long pieces: one {} lasts for {} % of the time at least, whatever is started first."
 _FEWER_TURNS = (
     "Launch more {0}: no turn of the loop that stores needs what another one has computed. If it steps by the whole grid, more {0} share its turns out "
@@ -217,12 +212,6 @@ def detect_imbalance(evidence: Evidence) -> Iterable[Candidate]:
     elif _differ_by_a_block(evidence):
         sentence = f"{of_active}: some have a block more than others."
         advice, in_triton = (_AS_MANY_BLOCKS.format(sms, what) for what in ("blocks", "programs"))
-    elif lone := _find_code_of_one_block(evidence):
-        sentence = (
-            f"{of_active}: one block takes longer for code that it executes alone than others take in all."
-        )
-        advice, in_triton = _SHARE_LAST.format("block"), _SHARE_LAST.format("program")
-        uneven = lone
     else:
         sentence = f"{of_active}: some blocks take longer than the rest."
         advice, in_triton = _advise_on_lengths(
@@ -337,34 +326,6 @@ def _find_uneven_loops(evidence: Evidence) -> dict[Site, float]:
         if is_decided_by_loads(evidence, inside[-1]):
             found |= {site: times[site] for site in inside}
     return found if 2 * sum(found.values()) > sum(times.values()) else {}
-
-
-def _find_code_of_one_block(evidence: Evidence) -> dict[Site, float]:
-    """Returns how long warps are in loops that those of one block enter, such as of the last to arrive, if an average block is there for less in all.
-
-    In a grid of more blocks than a block has warps, these are not one warp of each block.
-    """
-    warps, blocks = evidence.shape.warps_of_block if evidence.shape else 0, count_blocks(evidence)
-    times = {site: float(site.instruction.samples or 0) for site in evidence.sites}
-    found: dict[Site, float] = {}
-    for function, loops in evidence.loops.items():
-        for loop in loops:
-            if 0 < _count_entries(evidence, function, loop) <= warps < blocks:
-                found |= {site: times[site] for site in evidence.inside(loop)}
-    return found if blocks * sum(found.values()) > sum(times.values()) else {}
-
-
-def _count_entries(evidence: Evidence, function: int, loop: Loop) -> float:
-    """Returns how often warps enter a loop at most: from the instruction before it, or by a branch that passes that one by; 0 if nothing stands before."""
-    if (before := evidence.last_before(function, loop)) is None:
-        return 0.0
-    place = before.instruction.offset
-    passing = (
-        one.executed
-        for one in evidence.by_function[function]
-        if one.leads_to and one.instruction.offset < place < one.leads_to <= loop.start
-    )
-    return before.executed + sum(passing)
 
 
 def _are_left_early(evidence: Evidence, uneven: Mapping[Site, float]) -> bool:

@@ -22,7 +22,6 @@ from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import (
     ASSUMED_TURNS,
-    find_picking,
     find_sums_for_all,
     find_trees,
 )
@@ -70,10 +69,9 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     """Names sums, or other values of all threads, that a block makes in each turn of a loop, where one exchange could serve several turns.
 
     The block then waits once for all that these turns wait for one after the other, their loads among it: the change is named by what it spares
-    most of. `idle-lanes` names those to which one thread gives all.
+    most of.
     """
-    picking = find_picking(evidence)
-    sums = [one for one in find_sums_for_all(evidence) if one not in picking]
+    sums = find_sums_for_all(evidence)
     if not sums:
         return
     parts = {site: part for one in sums for site, part in one.parts.items()}

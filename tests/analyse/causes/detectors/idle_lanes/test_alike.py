@@ -4,11 +4,7 @@ import pytest
 from made_evidence import evidence_of
 from msgspec.structs import replace
 
-from profiler.analyse.causes.detectors.idle_lanes.alike import (
-    detect_picked,
-    detect_repeated_by_threads,
-)
-from profiler.analyse.causes.detectors.waiting.trees import detect_sums_for_all
+from profiler.analyse.causes.detectors.idle_lanes.alike import detect_repeated_by_threads
 
 THREAD = "S2R R0, SR_TID.X"
 ELEMENT_BY_ELEMENT = (
@@ -243,65 +239,3 @@ def test_threads_without_shared_memory_that_is_known_are_not_said_to_store_too_m
 @pytest.mark.parametrize("meeting", ["BAR.SYNC.DEFER_BLOCKING 0x0", "WARPSYNC R3", "LDS R9, [R4]"])
 def test_what_is_read_before_it_is_stored_anew_counts(meeting):
     assert parts_of_copy(*COPY[:-1], meeting, COPY[-1], turns=64) == (set(), [])
-
-
-MEET = "BAR.SYNC.DEFER_BLOCKING 0x0"
-HELD = "IMAD R20, R0, R0, RZ"
-# Each turn finds what one thread holds in R20, by a sum of zeros and that, and adds its exponential to a sum.
-PICKING = {
-    "test": "ISETP.NE.AND P0, PT, R0, R5, PT",
-    "choose": "FSEL R9, R20, RZ, !P0",
-    "shuffle": "SHFL.BFLY PT, R10, R9, 0x1, 0x1f",
-    "add": "FADD R9, R9, R10",
-    "leave": "@P1 STS [R12], R9",
-    "meet": MEET,
-    "sum": "LDS R13, [UR6]",
-    "use": "MUFU.EX2 R14, R13",
-    "store": "@!P1 STG.E [R4.64], R14",
-    "next": "IADD3 R5, R5, 0x1, RZ",
-    "end": "@P2 BRA 0x20",
-}
-
-
-def picking(turns=64, **changed):
-    lines = [(line, 100 * turns) for line in (PICKING | changed).values() if line]
-    facts = {place: {"acting": 1.0} for place, (line, _) in enumerate(lines, 2) if line.startswith("@P1")}
-    return evidence_of(THREAD, HELD, *lines, "EXIT", block=128, facts=facts)
-
-
-def picked(**changed):
-    return list(detect_picked(picking(**changed)))
-
-
-def test_a_turn_that_only_picks_what_one_thread_holds_is_needed_once_for_all_of_them():
-    (one,) = picked()
-    assert (one.name, one.evidence["turns"]) == ("idle-lanes", 64)
-    assert set(one.weights.values()) == {6400 * (1 - 1 / 64)}
-    (longer,) = picked(turns=256)
-    assert set(longer.weights.values()) == {25600 * (1 - 1 / 128)}  # the block's threads are no more
-
-
-@pytest.mark.parametrize("only_adds", [{}, {"use": "FADD R14, R14, R13", "store": ""}])
-def test_what_only_picks_is_no_sum_that_another_exchange_would_make(only_adds):
-    """As little as threads add up, there is nothing to add up later, or for several turns at once."""
-    adds_up = {"test": "FMUL R15, R20, R5", "choose": "FADD R9, R15, R20"}
-    for changed, others in ((only_adds, 0), (only_adds | adds_up, 1)):
-        evidence = picking(**changed)
-        assert len(list(detect_sums_for_all(evidence))) == others
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"choose": "FMUL R9, R20, R5"},  # each thread gives what it computes
-        {"choose": "LDG.E R9, [R0.64]"},  # or what it loads
-        {"test": "FSETP.GT.AND P0, PT, R20, R5, PT"},  # or what is large enough: the sum is of several
-        {"choose": "", "test": ""},  # or the same in each turn
-        {"use": "FFMA R14, R20, R13, R14"},  # each thread goes on with what it has besides
-        {"store": "STG.E [R4.64], R0"},  # or stores it
-        {"use": "FADD R20, R20, R13"},  # or changes what the next turn picks from
-        {"meet": "", "leave": ""},  # a warp alone picks by shuffles, or does something else
-    ],
-)
-def test_a_turn_is_needed_where_each_thread_gives_or_makes_something_of_its_own(changed):
-    assert picked(**changed) == []

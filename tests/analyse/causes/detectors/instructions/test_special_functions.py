@@ -118,3 +118,30 @@ def test_who_calls_a_library_can_call_it_less_often_and_has_not_written_its_func
     assert (
         "`__expf`" in candidate.advice
     )  # in CUDA C++, where an option of the compiler changes that code too
+
+
+# As compiled for sm_90: R13 holds the argument, and R0 the root.
+ROOT = (
+    "BSSY B0, 0xa0", "MUFU.RSQ R10, R13", "IADD3 R0, R13, -0xd000000, RZ", "ISETP.GT.U32.AND P1, PT, R0, 0x727fffff, PT", "@!P1 BRA 0x50",
+    "FMUL.FTZ R0, R13, R10", "FMUL.FTZ R10, R10, 0.5", "FFMA R11, -R0, R0, R13", "FFMA R0, R11, R10, R0", "BSYNC B0",
+)  # fmt: skip
+RECIPROCAL = (
+    "BSSY B0, 0x130", "IADD3 R9, R0, 0x1800000, RZ", "LOP3.LUT R9, R9, 0x7f800000, RZ, 0xc0, !PT",
+    "ISETP.GT.U32.AND P0, PT, R9, 0x1ffffff, PT", "@P0 BRA 0xe0", "MUFU.RCP R9, R0", "FFMA R12, R9, R0, -1", "FADD.FTZ R12, -R12, -RZ",
+    "FFMA R12, R9, R12, R9", "BSYNC B0",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("argument", "fast"),
+    [
+        ("R0", 4),  # of the root: one function
+        ("R20", 4 + 5),  # of another sum, the reciprocal has a fast form of its own
+    ],
+)
+def test_the_reciprocal_of_a_root_is_one_function_of_four_instructions(argument, fast):
+    reciprocal = [line.replace("R0", argument) for line in RECIPROCAL]
+    lines = [(line, 32.0) for line in (*ROOT, *reciprocal, "STG.E desc[UR4][R2.64], R0")]
+    lines = [("FFMA R20, R21, R22, R23", 0.0), *lines]
+    (candidate,) = special_functions.detect_special_functions(evidence_of(*lines, "EXIT", line=9))
+    assert sum(candidate.weights.values()) == pytest.approx((20 - fast) * 32)

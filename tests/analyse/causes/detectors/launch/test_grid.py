@@ -550,37 +550,3 @@ def test_turns_of_which_lanes_make_more_than_others_are_shared_out_in_their_warp
     assert advice in candidate.advice
     assert in_triton in candidate.in_triton
     assert bool(in_triton) == bool(candidate.in_triton)
-
-
-OTHERS = "FADD R2, R2, R3"
-
-
-@pytest.mark.parametrize(
-    ("warps", "blocks", "elsewhere", "first", "is_one"),
-    [
-        (8.0, 1000, 990, OTHERS, True),  # of the samples, 10 in 1,000, and of the blocks, one in 1,000
-        (8.0, 1000, 10_000, OTHERS, False),  # its loop takes it as long as an average block in all
-        (9.0, 1000, 990, OTHERS, False),  # some of another block
-        (8.0, 8, 40, OTHERS, False),  # perhaps a warp of each block
-        (8.0, 1000, 990, "@P2 BRA 0x20", False),  # others pass by what stands before the loop
-    ],
-)
-def test_what_one_block_does_alone_for_longer_than_others_in_all_is_to_be_shared_out(
-    warps, blocks, elsewhere, first, is_one
-):
-    """Blocks have 8 warps; the last one to arrive adds up what all have left."""
-    figures = {"waves": 20.0, "sms": 8.0, "l1tex__cycles_active.min": 44.0,
-               "l1tex__cycles_active.avg": 46.0, "l1tex__cycles_active.max": 100.0}  # fmt: skip
-    adding = "LDG.E R5, [R6.64]"
-    lines = ((first, 8000), ("@P1 EXIT", warps), (adding, 4000), ("@P0 BRA 0x20", 4000), "EXIT")
-    evidence = evidence_of(*lines, figures=figures, grid=blocks, block=256)
-    for place, samples in ((0, elsewhere), (2, 10)):
-        site = evidence.sites[place]
-        site.instruction = replace(site.instruction, samples=samples)
-    (candidate,) = grid.detect_imbalance(evidence)
-    assert ("that it executes alone" in candidate.sentence) == is_one
-    assert candidate.advice.startswith("Share out what one block does alone") == is_one
-    assert (
-        candidate.blames_lines
-        and max(candidate.weights, key=candidate.weights.get).instruction.text == adding
-    ) == is_one
