@@ -73,7 +73,9 @@ class CodePlace(Struct, frozen=True, omit_defaults=True):
 class Savings(Struct, frozen=True):
     """Estimates and bounds what removing the cause saves, in percent of the kernel's time."""
 
-    expected: Annotated[float, Meta(description="An estimate; docs/track-record.md says how good it has been.")]
+    expected: Annotated[
+        float, Meta(description="An estimate; docs/track-record.md says how good it has been.")
+    ]
     at_most: Annotated[float, Meta(description="A bound: what remains needs at least the rest of the time.")]
     limited_by: Annotated[
         str | None, Meta(description="The resource that needs the rest, such as dram or fma, where one does.")
