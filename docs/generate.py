@@ -240,14 +240,12 @@ def main() -> int:
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("--write", action="store_true")
     action.add_argument("--check", action="store_true")
-    parser.add_argument(
-        "pages", nargs="*", type=Path, help="these pages alone [default: all, and the pictures]"
-    )
+    parser.add_argument("files", nargs="*", type=Path, help="these pages and pictures alone [default: all]")
     wants = parser.parse_args()
-    pages = [page.resolve() for page in wants.pages] or PAGES
-    wanted = {page: generated_page(page.read_text()) for page in pages}
-    if not wants.pages:
-        wanted |= {picture: draw() for picture, draw in PICTURES.items()}
+    files = [file.resolve() for file in wants.files] or [*PAGES, *PICTURES]
+    wanted = {
+        file: PICTURES[file]() if file in PICTURES else generated_page(file.read_text()) for file in files
+    }
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     for path in stale:
         if wants.write:

@@ -166,6 +166,14 @@ def test_the_generator_says_which_pages_are_not_current(tmp_path):
     assert "something older" not in page.read_text()
 
 
+def test_the_generator_draws_a_picture_that_is_named(tmp_path, monkeypatch):
+    picture = tmp_path.resolve() / "drawn.svg"
+    monkeypatch.setitem(generate.PICTURES, picture, lambda: "<svg/>")
+    monkeypatch.setattr(sys, "argv", ["generate.py", "--write", str(picture)])
+    assert generate.main() == 0
+    assert picture.read_text() == "<svg/>"
+
+
 def test_every_ladder_that_moves_bytes_has_its_table_and_those_that_take_claims_apart_are_named():
     text = (DOCS / "memory.md").read_text()
     for climb in recorded_tables.recorded_climbs(ROOT / "kernels", RunStore(ROOT / "runs")):
@@ -292,7 +300,14 @@ def test_the_index_leads_to_every_page():
 
 def test_no_link_leads_nowhere():
     nowhere = []
-    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "kernels" / "README.md"]:
+    beside = (
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "kernels/README.md",
+        "tests/data/causes/README.md",
+    )
+    for page in [*PAGES, *(ROOT / name for name in beside)]:
         for address in links(page):
             path, _, anchor = address.partition("#")
             target = (page.parent / path).resolve() if path else page

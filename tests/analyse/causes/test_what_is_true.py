@@ -428,9 +428,6 @@ def test_an_array_in_local_memory_is_no_lack_of_registers(load, figures, is_arra
     assert ("40 registers" in candidate.sentence) != is_array
 
 
-ONES = ("MOV R4, 0x1", "IMAD.MOV.U32 R5, RZ, RZ, 0x1")
-
-
 @pytest.mark.parametrize(
     ("more", "fused"),
     [

@@ -380,7 +380,6 @@ def test_bank_conflicts_that_came_or_went_are_a_reason_though_no_cause_is(ratio,
 
 
 NARROW = Cause("narrow-accesses", "", "", Savings(9.0, 9.0), [], {})
-SPILLS = Cause("register-spills", "", "", Savings(9.0, 9.0), [], {})
 CLOCK = ("clock", 0.95, -0.1, 1.5, 1.43)
 
 

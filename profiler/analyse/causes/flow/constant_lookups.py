@@ -50,7 +50,7 @@ def _find_lookups_apart(evidence: Evidence) -> list[Site]:
     indexed = [site for site in evidence.of("mio") if _is_indexed(site)]
     if not indexed:
         return []
-    differing = set(find_differing(evidence))
+    differing = find_differing(evidence)
     jumps = (site for site in evidence.of("control") if site.instruction.name in JUMPS_BY_REGISTER)
     targets = {one for site in jumps for one in sources_of(evidence, site)}
     return [

@@ -186,12 +186,11 @@ def find_pointers(evidence: Evidence, site: Site) -> frozenset[str]:
     )
 
 
-def readers_behind(evidence: Evidence, site: Site, registers: Iterable[str] | None = None) -> list[Site]:
-    """Returns the instructions behind this one that read what it writes, or only these registers of it."""
+def readers_behind(evidence: Evidence, site: Site) -> list[Site]:
+    """Returns the instructions behind this one that read what it writes."""
     code = evidence.by_function[site.function]
     behind = code[evidence.place(site, code) + 1 :]
-    written = site.use.written if registers is None else registers
-    return [reader for register in written for reader in readers_of(register, behind)]
+    return [reader for register in site.use.written for reader in readers_of(register, behind)]
 
 
 @kept

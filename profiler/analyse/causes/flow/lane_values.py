@@ -30,8 +30,8 @@ _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",),
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
 
 
-def find_differing(evidence: Evidence) -> Iterator[Site]:
-    """Yields the instructions whose results depend on the lane, some of them twice. What memory holds at one address is one value, however it is loaded."""
+def find_differing(evidence: Evidence) -> set[Site]:
+    """Returns the instructions whose results depend on the lane. What memory holds at one address is one value, however it is loaded."""
     columns = evidence.shape.block[0] if evidence.shape else 1
     own = [*_OF_LANES, *([_IN_X] if columns > 1 else []), *(_IN_YZ if columns % LANES else ())]
 
@@ -49,17 +49,7 @@ def find_differing(evidence: Evidence) -> Iterator[Site]:
 @kept
 def find_differing_in_block(evidence: Evidence) -> set[Site]:
     """Returns the instructions whose results depend on the thread: its lane, its warp, or what these lead to."""
-    return set(_yield_differing_in_block(evidence))
 
-
-def is_of_loaded_data(evidence: Evidence, makers: Iterable[Site]) -> bool:
-    """Returns whether one of these instructions, or what led to it, is a load of data that depend on the thread."""
-    found = makers_since_access(evidence, makers)
-    loads = (site for site in found if site.kind in ("global load", "shared load"))
-    return not find_differing_in_block(evidence).isdisjoint(loads)
-
-
-def _yield_differing_in_block(evidence: Evidence) -> Iterator[Site]:
     def differs(site: Site) -> bool | None:
         name = site.instruction.name
         if name in ("S2R", "S2UR", "CS2R"):
@@ -69,28 +59,27 @@ def _yield_differing_in_block(evidence: Evidence) -> Iterator[Site]:
     return _follow(evidence, differs)
 
 
-def _without(sites: Iterable[Site], differing: Iterable[Site]) -> set[Site]:
-    """Returns which of these do not differ. In most kernels all do, and the search ends with the last of them."""
-    left = set(sites)
-    for one in differing:
-        left.discard(one)
-        if not left:
-            break
-    return left
+def is_of_loaded_data(evidence: Evidence, makers: Iterable[Site]) -> bool:
+    """Returns whether one of these instructions, or what led to it, is a load of data that depend on the thread."""
+    found = makers_since_access(evidence, makers)
+    loads = (site for site in found if site.kind in ("global load", "shared load"))
+    return not find_differing_in_block(evidence).isdisjoint(loads)
 
 
-def _follow(evidence: Evidence, differs: Callable[[Site], bool | None]) -> Iterator[Site]:
-    """Yields the instructions that differ, and what reads their results; `differs` is None for what differs only as it does so."""
+def _follow(evidence: Evidence, differs: Callable[[Site], bool | None]) -> set[Site]:
+    """Returns the instructions that differ, and what reads their results; `differs` is None for what differs only as it does so."""
+    found: set[Site] = set()
     for function, sites in evidence.by_function.items():
         known = {site: does for site in sites if (does := differs(site)) is not None}
         first = {site for site, does in known.items() if does}
         never = known.keys() - first
-        yield from find_depending(sites, evidence.loops.get(function, []), first, never)
+        found.update(find_depending(sites, evidence.loops.get(function, []), first, never))
+    return found
 
 
 def find_chosen_by_warp(evidence: Evidence) -> set[Site]:
     """Returns the instructions under a predicate that is the same for all lanes: whole warps execute them, or none of their lanes."""
-    differing = set(find_differing(evidence))
+    differing = find_differing(evidence)
     found: set[Site] = set()
     for sites in evidence.by_function.values():
         setting: dict[str, Site] = {}
@@ -181,8 +170,8 @@ def find_made_by_all(evidence: Evidence) -> Mapping[Site, float]:
     meeting = {loop for site in evidence.of("barrier") if (loop := evidence.innermost_loop(site))}
     if not meeting or threads <= LANES:
         return {}
-    arithmetic = (site for loop in meeting for site in evidence.inside(loop) if site.kind in ARITHMETIC)
-    alike = _without(arithmetic, _yield_differing_in_block(evidence))
+    arithmetic = {site for loop in meeting for site in evidence.inside(loop) if site.kind in ARITHMETIC}
+    alike = arithmetic - find_differing_in_block(evidence)
     over_lanes = (site for loop in meeting for site in _adding_over_lanes(evidence, loop))
     return dict.fromkeys(alike, 1 - 1 / threads) | dict.fromkeys(over_lanes, 1.0)
 

@@ -16,11 +16,7 @@ from profiler.analyse.causes.evidence.latency import ONE_SLICE
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.causes.flow.block_sharing import count_blocks_alike
-from profiler.analyse.causes.flow.dataflow import (
-    address_registers,
-    find_pointers,
-    makers_of_address,
-)
+from profiler.analyse.causes.flow.dataflow import address_registers, find_pointers, makers_of_address
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 

@@ -17,9 +17,9 @@ WGMMA = "HGMMA.64x128x16.F32 R24, gdesc[UR8], R24"
 LOOP = "BRA 0x0"
 
 
-def tile(copies, products, multiply=MMA, after=(LOOP,), **others):
+def tile(copies, products, after=(LOOP,), **others):
     """A loop in which 100 warps copy 512 bytes with each of `copies` instructions, and multiply."""
-    lines = [COPY] * copies + [FRAGMENT] + [multiply] * products + [*after]
+    lines = [COPY] * copies + [FRAGMENT] + [MMA] * products + [*after]
     facts = {copies: {"waits": {"long_scoreboard": 50}}, copies + 1: {"waits": {"short_scoreboard": 30}}}
     return evidence_of(*lines, facts=facts, **others)
 

@@ -189,9 +189,10 @@ def test_turns_that_are_peeled_off_a_loop_under_a_predicate_are_computed_too():
 IMAGES, PIXELS = 10, 100
 
 
-def planes(apart, bytes_of_a_block, threads=256, figures=None):
+def planes(apart, bytes_of_a_block):
     """Two passes over the pixels of all images: each in a loop over images of its own if `apart`, or both in one of them."""
-    per_block, warps = threads / 32, 50 * threads / 32
+    blocks, per_block = 50, 8
+    warps = blocks * per_block
     lines = [(one, warps) for one in START]
     outer = len(lines)
     lines += [(one, warps * IMAGES) for one in FIRST]
@@ -217,7 +218,7 @@ def planes(apart, bytes_of_a_block, threads=256, figures=None):
     facts = {
         place: {"sectors": sectors, "ideal_sectors": sectors, "executed": sectors / 4} for place in loads
     }
-    return evidence_of(*lines, facts=facts, figures=figures, grid=50, block=threads), loads
+    return evidence_of(*lines, facts=facts, grid=blocks, block=32 * per_block), loads
 
 
 @pytest.mark.parametrize(("kibibytes", "is_kept"), [(127, True), (129, False)])

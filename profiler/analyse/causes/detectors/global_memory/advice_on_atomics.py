@@ -14,11 +14,7 @@ from profiler.analyse.causes.detectors.global_memory.updated_places import (
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site, is_swap
-from profiler.analyse.causes.flow.dataflow import (
-    all_makers,
-    makers_of_address,
-    makers_of_value,
-)
+from profiler.analyse.causes.flow.dataflow import all_makers, makers_of_address, makers_of_value
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.same_in_turns import find_steady
 from profiler.analyse.causes.words_of_triton import IN_TRITON

@@ -50,7 +50,8 @@ _AS_MUCH_WORK = _AS_MUCH_TO_MOVE | {"fma", "alu", "fp64", "xu", "tensor"}
 def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     """Names accesses narrower than 16 bytes that are otherwise well formed: aligned, contiguous, and not broadcast or gathered.
 
-    The hardware refuses a wide access whose address is not a multiple of its width, so misaligned accesses come first.
+    The hardware refuses a wide access whose address is not a multiple of its width, so misaligned accesses come first. What loads ask for
+    again and again is to be kept.
     """
     side_by_side = find_side_by_side(evidence)
     accesses = evidence.of("global load", "global store")

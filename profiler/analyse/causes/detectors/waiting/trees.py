@@ -6,22 +6,18 @@ removes: they are named together, as barriers, or as loads that do not overlap w
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.cause import TURNS_AT_ONCE
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.turns import (
-    as_figure,
-    known_turns,
-    most_turns,
-    named_turns,
-)
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import (
     ASSUMED_TURNS,
+    Tree,
+    copies_in,
     find_sums_for_all,
     find_trees,
 )
@@ -61,7 +57,7 @@ def detect_trees_in_turns(evidence: Evidence) -> Iterable[Candidate]:
         "result of its own, let a warp take each turn, and add up by `__shfl_xor_sync`.",
         evidence.without(parts),
         evidence.weigh(site for site in parts if site.kind == "barrier" or site.kind in SHARED),
-        {**as_figure(most_turns(turns)), "waiting_pct": 100 * waiting},
+        {**_as_figure(turns), "waiting_pct": 100 * waiting},
     )
 
 
@@ -81,7 +77,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     going = {site: part for site, part in inside.items() if site.kind != "global load" or site in loads}
     at_once = replace(exchange, waits={**exchange.waits, **evidence.waiting_for(going, *_ONE_AFTER_ANOTHER)})
     turns = [known_turns(evidence, one) for one in sums]
-    figures = {**as_figure(most_turns(turns)), TURNS_AT_ONCE: float(ASSUMED_TURNS)}
+    figures = {**_as_figure(turns), TURNS_AT_ONCE: float(ASSUMED_TURNS)}
     waiting, exchanging = evidence.time_of(loads, "long_scoreboard"), evidence.time_of(parts)
     is_for_loads = waiting > exchanging
     figures |= {"waiting_for_loads_pct": 100 * waiting, "exchanging_pct": 100 * exchanging}
@@ -118,3 +114,30 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
             "that their loads are under way together, and one exchange serves them all."
             + _ONLY_ADDED_UP_IN_TRITON,
         )
+
+
+def known_turns(evidence: Evidence, tree: Tree) -> float | None:
+    """Returns the turns that a tree's loop makes in the source; None where it may be unrolled, so that each turn of the machine code is several of these.
+
+    Where a barrier, a store or a load stands in it once, only loops within it are unrolled. Several may also be those of a function that is
+    called twice: a number that may be wrong is not said.
+    """
+    fewest = min(copies_in(evidence, tree.loop).values(), default=1)
+    return tree.turns if tree.exchanges == fewest == 1 else None
+
+
+def named_turns(turns: Sequence[float | None]) -> str:
+    most = _most_turns(turns)
+    if len(turns) == 1:
+        return "each turn of a loop" if most is None else f"each of {most:.0f} turns of a loop"
+    return f"each turn of {len(turns)} loops" + (f", which make up to {most:.0f}" if most else "")
+
+
+def _as_figure(turns: Sequence[float | None]) -> Mapping[str, float]:
+    most = _most_turns(turns)
+    return {} if most is None else {"turns": most}
+
+
+def _most_turns(turns: Sequence[float | None]) -> float | None:
+    """Returns the most turns of a loop, if those of all are known."""
+    return None if None in turns else max(filter(None, turns))

@@ -59,7 +59,7 @@ class Repeated(NamedTuple):
 _NOTHING = Repeated({}, frozenset())
 
 
-def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool = True) -> Repeated:
+def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool) -> Repeated:
     """Returns the arithmetic of loops, or that outside of them, with what serves it alone, that every block along an index makes with the same data.
 
     A load stays for each result that a block's own work reads, in place of one that goes, or else of what computes it. Where nothing in

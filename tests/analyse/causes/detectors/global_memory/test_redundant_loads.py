@@ -52,10 +52,6 @@ def test_what_a_register_would_hold_is_told_from_what_a_block_keeps(place, again
 
 
 # Of a loop that adds up rows: the row depends on the block's y, and x is that of the lane.
-ROWS = ("S2R R2, SR_CTAID.{}", "S2R R9, SR_TID.X", "IMAD R2, R2, 0x400, R9", ("LDG.E R4, [R2]", 400.0),
-        ("IADD3 R2, R2, 0x80, RZ", 400.0), ("@P0 BRA 0x30", 400.0))  # fmt: skip
-
-
 @pytest.mark.parametrize(("delivered", "hits", "found"), [(6000.0, 90.0, 1), (7000.0, 90.0, 0)])  # fmt: skip
 def test_loads_are_redundant_if_caches_serve_each_byte_more_than_twice(delivered, hits, found):
     """100 loads of 128 bytes ask for 12,800."""

@@ -27,7 +27,6 @@ TREE = {
     "result": ("LDG.E R12, [R6.64]", 1_000.0),
     "exit": "EXIT",
 }
-WAITS = {"load other": ("long_scoreboard", 30), "barrier": ("barrier", 60), "add": ("wait", 10)}
 
 
 def found(acting=21.0, **changed):
@@ -36,8 +35,7 @@ def found(acting=21.0, **changed):
     facts = {
         places[name]: {"lanes": acting, "acting": acting} for name in ("load own", "load other", "store")
     }
-    for name, (reason, samples) in WAITS.items():
-        facts.setdefault(places[name], {})["waits"] = {reason: samples}
+    facts[places["load other"]]["waits"] = {"long_scoreboard": 30}
     facts[places["result"]] = {"lanes": 1.0, "acting": 1.0}
     evidence = evidence_of(*tree.values(), facts=facts)
     return list(detect_global_trees(evidence))

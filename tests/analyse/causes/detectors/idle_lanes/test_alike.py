@@ -25,14 +25,13 @@ ELEMENT_BY_ELEMENT = (
 LOAD, MULTIPLY, STORE = 5, 6, 7
 
 
-def parts_in(replaced=None, block=128, turns=64, lanes=32.0, after=()):
+def parts_in(replaced=None, block=128, lanes=32.0, after=()):
     """Returns the part of each instruction that other threads repeat, if some of the lines are others, and others come `after` the loop."""
     lines = [(replaced or {}).get(place, line) for place, line in enumerate(ELEMENT_BY_ELEMENT)]
     lines = [
         (line, 6400) if isinstance(line, str) and LOAD <= place < 12 else line
         for place, line in enumerate(lines)
     ]
-    lines = [line if isinstance(line, str) or line[1] == 100 else (line[0], 100 * turns) for line in lines]
     facts = {place: {"lanes": lanes} for place in range(LOAD, len(lines) - 1)}
     lines[-1:-1] = after
     evidence = evidence_of(*lines, block=block, facts=facts)
