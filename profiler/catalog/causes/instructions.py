@@ -94,7 +94,7 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         what="Lanes have nothing to do while their warp executes.",
         detected=(
             "Lanes that have ended, do not exist, or are kept from their warp's work by a predicate or a branch; warps that a test sends away, "
-            "or that bring only zeros to a sum; "
+            "or that bring only zeros to a sum; arithmetic with elements behind the end of a row, which no thread loads; "
             "or threads of a block that all make the same turns of a loop."
         ),
         example="if (tid < s) in a reduction: half of the threads only watch from the first step on.",

@@ -15,6 +15,7 @@ from profiler.analyse.causes.detectors.global_memory import (
 from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
     lanes,
+    padding,
     zeros,
 )
 from profiler.analyse.causes.detectors.instructions import (
@@ -73,6 +74,7 @@ DETECTORS: tuple[Detector, ...] = (
     lanes.detect_idle_lanes,
     lanes.detect_lanes_without_thread,
     alike.detect_repeated_by_threads,
+    padding.detect_padding,
     zeros.detect_zeros_added,
     unoverlapped_loads.detect_unoverlapped_loads,
     dependent_chains.detect_dependent_chain,

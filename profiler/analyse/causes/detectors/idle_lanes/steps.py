@@ -117,7 +117,7 @@ def is_broadcast(site: Site) -> bool:
 def find_unconcerned(evidence: Evidence) -> set[Site]:
     """Returns what a predicate keeps whole warps from, so that no lane is idle while others act, and spilled values that a lane does not need."""
     by_warp = find_chosen_by_warp(evidence) if evidence.has_costs else set()
-    counted = {guard_of(site) for site in evidence.of(*ACCESSES) if _acts_in_whole_warps(site)}
+    counted = {guard_of(site) for site in evidence.of(*ACCESSES) if acts_in_whole_warps(site)}
     spilled = {site for site in evidence.of("local") if site.instruction.predicate}
     chosen = {site for site in evidence.sites if site in by_warp or guard_of(site) in counted}
     return {site for site in chosen if is_whole(site)} | spilled
@@ -128,11 +128,11 @@ def guard_of(site: Site) -> object:
     return site.function, site.instruction.predicate, round(site.acting or 0.0)
 
 
-def _acts_in_whole_warps(site: Site) -> bool:
+def acts_in_whole_warps(site: Site) -> bool:
     """Returns whether the sectors leave no choice but that a predicate keeps whole warps from an access: each warp that acts takes one at least."""
-    if not site.instruction.predicate or not site.sectors or site.sectors >= site.executed:
+    if not site.instruction.predicate or site.sectors is None or site.sectors >= site.executed:
         return False
-    return site.lane_executions > LANES * (1 - LANE_MISSING) * site.sectors
+    return site.lane_executions >= LANES * (1 - LANE_MISSING) * site.sectors
 
 
 def is_whole(site: Site) -> bool:

@@ -1,0 +1,58 @@
+"""Detects tiles that are longer than the rows they hold: what no thread has loaded is computed with all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.idle_lanes.steps import LANE_MISSING, acts_in_whole_warps
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Site, executed_parts
+from profiler.analyse.causes.flow.dataflow import sources_of
+from profiler.text import whole_percent
+
+
+def detect_padding(evidence: Evidence) -> Iterable[Candidate]:
+    """Names what whole warps compute with a constant in place of elements that a predicate keeps them from loading."""
+    if not (padding := _find_padding(evidence)):
+        return
+    weights = executed_parts(padding)
+    wasted = 100 * sum(weights.values()) / evidence.executed
+    yield Candidate(
+        "idle-lanes",
+        f"{whole_percent(wasted)} % of the instructions are for elements that no thread loads, as of a tile that is longer than its row: warps "
+        "compute with a constant in their place.",
+        "Take no more elements at once than a row has: choose the size of the tile by the length of the row, or go through the row in smaller steps.",
+        evidence.without(padding),
+        weights,
+        {"padding_pct": wasted},
+        in_triton="Choose BLOCK by the length of the row: the next power of two or, where that is much longer, several smaller blocks.",
+    )
+
+
+def _find_padding(evidence: Evidence) -> dict[Site, float]:
+    """Returns the part of each access that whole warps skip, and of the arithmetic with what they have not loaded.
+
+    Arithmetic with one absent element changes nothing, such as adding a zero, but its result is absent only where all it takes is.
+    """
+    padding: dict[Site, float] = {}
+    absent: dict[Site, float] = {}
+    for site in evidence.sites:
+        if site.kind in ACCESSES and site.idle_share >= LANE_MISSING and acts_in_whole_warps(site):
+            padding[site] = site.idle_share
+            if site.kind == "global load" and _has_constant_instead(evidence, site):
+                absent[site] = site.idle_share
+        elif site.kind in (*ARITHMETIC, "conversion"):
+            taken = [absent.get(one, 0.0) for one in sources_of(evidence, site) if not _is_constant(one)]
+            if part := max(taken, default=0.0):
+                padding[site], absent[site] = part, min(taken)
+    return padding if absent else {}
+
+
+def _has_constant_instead(evidence: Evidence, load: Site) -> bool:
+    """Returns whether the registers of a load hold constants where it is not made, and not another element."""
+    return all(map(_is_constant, sources_of(evidence, load, set(load.use.written))))
+
+
+def _is_constant(site: Site) -> bool:
+    return site.kind == "other" and not site.use.inputs
