@@ -12,6 +12,7 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Kind, S
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import makers_since_access, sources_of
 from profiler.analyse.causes.flow.depending import find_depending
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
 from profiler.catalog.metrics import LANES
@@ -160,6 +161,41 @@ def ends_turns(evidence: Evidence, branch: Site) -> bool:
     return loop is not None and (target is None or not loop.start <= target <= loop.end)
 
 
+@kept
+def find_alike_in_lanes(evidence: Evidence) -> Mapping[Site, float]:
+    """Returns the code of loops that all lanes of a warp run on the same data, with the part that goes if each takes its share of the turns.
+
+    That is arithmetic on loaded values, in a loop of which nothing depends on the lane, such as a sum over a whole row for each of
+    its elements. Turns that follow one another through memory, as along a list, cannot be shared out.
+    """
+    working = [
+        (loop, sites)
+        for function, loops in evidence.loops.items()
+        for loop in loops
+        if _works_on_loads(sites := evidence.inside(loop)) and evidence.last_before(function, loop)
+    ]
+    differing = find_differing(evidence) if working else set()
+    found: dict[Site, float] = {}
+    for loop, sites in working:
+        follow_memory = any(site.kind == "global load" and is_carried(evidence, site) for site in sites)
+        if not differing.isdisjoint(sites) or follow_memory:
+            continue
+        for site in sites:
+            shares = min(site.acting or site.lanes or LANES, evidence.turns(site, loop))
+            found[site] = max(found.get(site, 0.0), 1 - 1 / max(1.0, shares))
+    return found
+
+
+def _works_on_loads(sites: Iterable[Site]) -> bool:
+    """Returns whether a loop computes with floats that it loads, and leaves nothing in memory for others."""
+    kinds = {site.kind for site in sites}
+    return (
+        not kinds.isdisjoint(("global load", "shared load"))
+        and kinds.isdisjoint(("global store", "shared store", "barrier", *NOT_REPEATED))
+        and not kinds.isdisjoint(ARITHMETIC)
+    )
+
+
 def find_made_by_all(evidence: Evidence) -> Mapping[Site, float]:
     """Returns the arithmetic of loops by which the threads of a block make one value of those that they hold, with the part that goes if each makes its own.
 
@@ -191,9 +227,9 @@ def _adding_over_lanes(evidence: Evidence, loop: Loop) -> Iterator[Site]:
 
 
 def add_shares(evidence: Evidence) -> Evidence:
-    """Returns the evidence with bounds that do not count arithmetic which the threads of a block could share out."""
-    alike = find_made_by_all(evidence)
-    if not alike:
+    """Returns the evidence with bounds that do not count arithmetic which the lanes of a warp, or the threads of a block, could share out."""
+    alike = {**find_made_by_all(evidence), **find_alike_in_lanes(evidence)}
+    if not any(site.kind in ARITHMETIC for site in alike):
         return evidence
     avoidable = dict(evidence.model.avoidable)
     for unit, kinds in _COUNTED.items():
