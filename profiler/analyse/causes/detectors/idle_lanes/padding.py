@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.idle_lanes.steps import LANE_MISSING, acts_in_whole_warps
+from profiler.analyse.causes.evidence.blocks_of_sm import warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Site, executed_parts
 from profiler.analyse.causes.flow.dataflow import sources_of
@@ -23,7 +25,7 @@ def detect_padding(evidence: Evidence) -> Iterable[Candidate]:
         f"{whole_percent(wasted)} % of the instructions are for elements that no thread loads, as of a tile that is longer than its row: warps "
         "compute with a constant in their place.",
         "Take no more elements at once than a row has: choose the size of the tile by the length of the row, or go through the row in smaller steps.",
-        evidence.without(padding),
+        replace(evidence.without(padding), warps=warps_without(evidence, _count_registers(padding))),
         weights,
         {"padding_pct": wasted},
         in_triton="Choose BLOCK by the length of the row: the next power of two or, where that is much longer, several smaller blocks.",
@@ -47,6 +49,15 @@ def _find_padding(evidence: Evidence) -> dict[Site, float]:
             if part := max(taken, default=0.0):
                 padding[site], absent[site] = part, min(taken)
     return padding if absent else {}
+
+
+def _count_registers(padding: Mapping[Site, float]) -> int:
+    """Returns how many registers of a thread hold absent elements, or what is made of them."""
+    parts: dict[str, float] = {}
+    for site, part in padding.items():
+        for register in site.use.written:
+            parts[register] = min(part, parts.get(register, part))
+    return int(sum(parts.values()))
 
 
 def _has_constant_instead(evidence: Evidence, load: Site) -> bool:
