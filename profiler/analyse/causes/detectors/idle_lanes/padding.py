@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.idle_lanes.steps import LANE_MISSING, acts_in_whole_warps
+from profiler.analyse.causes.detectors.idle_lanes.steps import LANE_MISSING, acts_in_whole_warps, is_constant
 from profiler.analyse.causes.evidence.blocks_of_sm import warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Site, executed_parts
@@ -45,7 +45,7 @@ def _find_padding(evidence: Evidence) -> dict[Site, float]:
             if site.kind == "global load" and _has_constant_instead(evidence, site):
                 absent[site] = site.idle_share
         elif site.kind in (*ARITHMETIC, "conversion"):
-            taken = [absent.get(one, 0.0) for one in sources_of(evidence, site) if not _is_constant(one)]
+            taken = [absent.get(one, 0.0) for one in sources_of(evidence, site) if not is_constant(one)]
             if part := max(taken, default=0.0):
                 padding[site], absent[site] = part, min(taken)
     return padding if absent else {}
@@ -62,8 +62,4 @@ def _count_registers(padding: Mapping[Site, float]) -> int:
 
 def _has_constant_instead(evidence: Evidence, load: Site) -> bool:
     """Returns whether the registers of a load hold constants where it is not made, and not another element."""
-    return all(map(_is_constant, sources_of(evidence, load, set(load.use.written))))
-
-
-def _is_constant(site: Site) -> bool:
-    return site.kind == "other" and not site.use.inputs
+    return all(map(is_constant, sources_of(evidence, load, set(load.use.written))))

@@ -135,6 +135,11 @@ def acts_in_whole_warps(site: Site) -> bool:
     return site.lane_executions >= LANES * (1 - LANE_MISSING) * site.sectors
 
 
+def is_constant(site: Site) -> bool:
+    """Returns whether an instruction writes the same value whatever was computed before, such as zero or a parameter."""
+    return site.kind == "other" and not site.use.inputs
+
+
 def is_whole(site: Site) -> bool:
     """Returns whether whole warps reach an instruction, whatever its predicate lets them do."""
     return (site.lanes or 0.0) > LANES * (1 - LANE_MISSING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.idle_lanes.steps import is_constant
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.dataflow import makers_of_value, reach, readers_in, sources_of
@@ -59,9 +60,10 @@ def _count_adding(evidence: Evidence, exchange: Site) -> float:
         if (loop := evidence.innermost_loop(one)) and loop != around:
             loops.add(loop)
             continue
-        is_constant = one.kind == "other" and not one.use.inputs
         return (
-            sum(_count_entering(evidence, exchange.function, loop) for loop in loops) if is_constant else 0.0
+            sum(_count_entering(evidence, exchange.function, loop) for loop in loops)
+            if is_constant(one)
+            else 0.0
         )
     return 0.0
 
