@@ -6,7 +6,15 @@ from statistics import mean
 import blind
 import pytest
 
-from profiler.catalog.causes.sureness import BANDS, Answers, Sureness, band_of, how_sure, read_record
+from profiler.catalog.causes.sureness import (
+    BANDS,
+    Answers,
+    Sureness,
+    answers_naming,
+    band_of,
+    how_sure,
+    read_record,
+)
 
 PAIRS = blind.read_scored()
 
@@ -36,6 +44,12 @@ def predicted():
 def test_the_record_counts_the_pairs_of_the_blind_tests():
     assert read_record() == blind.count_answers(PAIRS), "blind.py writes it anew"
     assert sum(count.kernels for count in read_record().values()) == len(PAIRS)
+
+
+def test_the_answers_that_name_a_cause_are_those_of_all_bands():
+    named = [pair for pair in PAIRS if pair["named_1"] == "idle-lanes"]
+    right, three = sum(map(is_right, named)), sum(map(is_among_three, named))
+    assert answers_naming("idle-lanes") == (len(named), right, three)
 
 
 @pytest.mark.parametrize(("least", "most"), [(0, 50), (50, 70), (70, 85), (85, 100)])

@@ -78,6 +78,12 @@ def how_sure(first: str, expected: float, record: AnswersByFirst | None = None) 
     return Sureness(kernels, right_first, among_three, of_this_cause=False)
 
 
+def answers_naming(cause: str) -> Answers:
+    """Counts the kernels for which this cause stood first, whatever it was likely to save."""
+    counts = [count for (first, _), count in read_record().items() if first == cause]
+    return Answers(*map(sum, zip(*counts, strict=True))) if counts else Answers(0, 0, 0)
+
+
 def band_of(expected: float) -> int:
     return max(begin for begin in BANDS if begin <= max(expected, 0))
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from profiler.analyse.listing import NAMES_HEADER, OVERVIEW_HEADER, StoreOverview
 from profiler.catalog.causes import CAUSES, CauseKind
+from profiler.catalog.causes.sureness import answers_naming
 from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, Metric, derivation
 from profiler.catalog.presets import MEASURED_ON, Preset
 from profiler.present.document import (
@@ -21,13 +22,15 @@ from profiler.present.document import (
     Text,
 )
 from profiler.present.documents.parts.rows import rows_document
+from profiler.text import counted
 
 _METRIC_HEADER = ("name", "unit", "better", "group", "meaning", "ncu")
 _METRIC_COLUMNS = (
     Column("name"), Column("unit"), Column("better"), Column("group", wide=True), Column("meaning", folds=True),
     Column("ncu", wide=True),
 )  # fmt: skip
-_CAUSE_HEADER = ("cause", "group", "what", "detected", "example", "remedy")
+_CAUSE_TOLD = ("cause", "group", "what", "detected", "example", "remedy")
+_CAUSE_HEADER = (*_CAUSE_TOLD, "stood_first", "right_first", "among_three")
 _CAUSE_COLUMNS = (
     Column("cause"),
     Column("group", wide=True),
@@ -81,13 +84,24 @@ def causes_document(kinds: Sequence[CauseKind]) -> Document:
 
 def cause_document(kind: CauseKind) -> Document:
     """Returns everything about one cause."""
-    records = _cause_records([kind])
-    return Document("", [[Facts(list(zip(_CAUSE_HEADER, map(str, records.rows[0]), strict=True)))]], records)
+    facts = list(zip(_CAUSE_TOLD, _told(kind), strict=True))
+    return Document("", [[Facts([*facts, ("tests", _tests_text(kind.name))])]], _cause_records([kind]))
+
+
+def _told(kind: CauseKind) -> tuple[str, ...]:
+    return kind.name, kind.group, kind.what, kind.detected, kind.example, kind.remedy
+
+
+def _tests_text(name: str) -> str:
+    kernels, right, three = answers_naming(name)
+    if not kernels:
+        return "It stood first for none of the kernels that prof had not seen."
+    seen = counted(kernels, "kernel")
+    return f"It stood first for {seen} that prof had not seen, and was right for {right}; one of the first three was right for {three}."
 
 
 def _cause_records(kinds: Sequence[CauseKind]) -> Records:
-    rows = [(one.name, one.group, one.what, one.detected, one.example, one.remedy) for one in kinds]
-    return Records(_CAUSE_HEADER, rows)
+    return Records(_CAUSE_HEADER, [(*_told(one), *answers_naming(one.name)) for one in kinds])
 
 
 def presets_document(presets: Sequence[Preset]) -> Document:

@@ -20,7 +20,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.findings import CauseChange
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import CAUSES, find_cause
-from profiler.catalog.causes.sureness import Sureness, how_sure
+from profiler.catalog.causes.sureness import Sureness, answers_naming, how_sure, read_record
 from profiler.present.document import Caution, Document, Item, Items, Records, Text
 from profiler.present.documents.parts.causes import (
     cause_blocks,
@@ -385,13 +385,22 @@ def test_prof_causes_holds_everything_in_every_format(prof_here, format):
     if format == "json":
         rows = json.loads(text)
         rows = rows if isinstance(rows, list) else next(v for v in rows.values() if isinstance(v, list))
-        assert set(rows[0]) == {"cause", "group", "what", "detected", "example", "remedy"}
+        assert set(rows[0]) == {
+            "cause", "group", "what", "detected", "example", "remedy", "stood_first", "right_first", "among_three"
+        }  # fmt: skip
 
 
 def test_prof_causes_says_everything_about_one(prof_here):
     kind = find_cause("bank-conflicts")
     page = flat(prof_here("causes", "bank-conflicts").stdout)
     assert all(flat(text) in page for text in (kind.what, kind.detected, kind.example, kind.remedy))
+    kernels, right, _ = answers_naming("bank-conflicts")
+    assert f"stood first for {kernels} kernels that prof had not seen, and was right for {right}" in page
+
+
+def test_prof_causes_says_of_a_cause_that_no_test_named_that_none_did(prof_here):
+    (untried,) = {"unoptimised-code"} - {first for first, _ in read_record()}
+    assert "first for none of the kernels" in flat(prof_here("causes", untried).stdout)
 
 
 def test_a_cause_that_does_not_exist_is_an_error_with_the_nearest_name(prof_here):
