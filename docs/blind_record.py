@@ -18,6 +18,9 @@ sys.path.append(str(DATA))
 from blind import count_answers
 
 Pair = dict[str, str]
+_JUDGED = (
+    "counted", "right first", "first one that remains", "right among three", "right line", "bounds broken", "mean error",
+)  # fmt: skip
 _OFTEN = 10  # pairs, from which on a share says something
 
 
@@ -58,29 +61,32 @@ def totals_of(pairs: Sequence[Pair]) -> Totals:
     )
 
 
+def totals_table() -> str:
+    """What all blind tests came to, and the last ten, when they were first diagnosed."""
+    tests, found = _read_tests()
+    rows = []
+    for said, last in ((f"all {len(tests)} tests", 0), ("the last ten", -10)):
+        whole = _added(found[last:])
+        remains = sum(int(test["remains"]) for test in tests[last:])
+        rows.append((said, *_cells(whole, _share(remains, whole.counted), _share)))
+    return table_text(("", *_JUDGED), rows, right=range(1, 8))
+
+
 def tests_table() -> str:
-    """A row for each blind test, and one for all of them together."""
-    pairs = read_pairs()
-    tests = _read("blind_tests.csv")
-    found = [_totals(test, [pair for pair in pairs if pair["test"] == test["test"]]) for test in tests]
-    remains, known = ([int(test[key]) for test in tests] for key in ("remains", "right_first_known"))
+    """A row for each blind test."""
+    tests, found = _read_tests()
     rows = [
-        (test["title"], *_cells(one, str(left)), knowing)
-        for test, one, left, knowing in zip(tests, found, remains, known, strict=True)
+        (test["test"], test["kernels"], *_cells(one, test["remains"]), test["right_first_known"])
+        for test, one in zip(tests, found, strict=True)
     ]
-    everything = _added(found)
-    rows.append(
-        (
-            "*together, when first diagnosed*",
-            *_cells(everything, _share(sum(remains), everything.counted), _share),
-            "",
-        )
+    return table_text(
+        ("test", "kernels", *_JUDGED, "right first, pairs known"), rows, right=(0, *range(2, 10))
     )
-    header = (
-        "blind test", "counted", "right first", "first one that remains", "right among three", "right line", "bounds broken",
-        "mean error", "right first, pairs known",
-    )  # fmt: skip
-    return table_text(header, rows, right=range(1, 9))
+
+
+def _read_tests() -> tuple[list[dict[str, str]], list[Totals]]:
+    pairs, tests = read_pairs(), _read("blind_tests.csv")
+    return tests, [_totals(test, [pair for pair in pairs if pair["test"] == test["test"]]) for test in tests]
 
 
 def _totals(test: dict[str, str], pairs: Sequence[Pair]) -> Totals:
@@ -98,18 +104,18 @@ def _cells(
     one: Totals, remains: str, share: Callable[[int, int], str] = lambda some, _: str(some)
 ) -> tuple[str | int, ...]:
     return (
-        one.counted,
+        f"{one.counted:,}",
         share(one.right_first, one.counted),
         remains,
         share(one.among_three, one.counted),
-        f"{one.lines_right} of {one.lines}",
+        f"{one.lines_right} of {one.lines:,}",
         one.broken,
         f"{one.error:.1f}",
     )
 
 
 def _share(some: int, of: int) -> str:
-    return f"{some} ({100 * some / of:.0f} %)"
+    return f"{some:,} ({100 * some / of:.0f} %)"
 
 
 def sureness_tables() -> str:

@@ -14,7 +14,8 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- gpus: memory -->  every rung of such ladders that was timed on two GPUs
     <!-- claims: gemm -->      what was published about these kernels, with the verdict of the recorded runs
     <!-- commands -->          the help of every verb
-    <!-- blind tests -->       what each blind test of the diagnosis came to
+    <!-- blind totals -->      what all blind tests of the diagnosis came to, and the last ten
+    <!-- blind tests -->       what each of them came to
     <!-- blind reader -->      what a reader said of the same kernels
     <!-- sureness -->          how often the first cause was right there, by what it is likely to save
     <!-- faults -->            what the last campaign of injected faults came to
@@ -66,7 +67,7 @@ CLIMB = KERNELS / "gemm" / "climb.svg"
 TUNING = KERNELS / "gemm" / "tuning.svg"
 EXPECTED = ROOT / "docs" / "causes.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause record|blind tests|blind reader|sureness|faults)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause record|blind totals|blind tests|blind reader|sureness|faults)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
@@ -103,6 +104,7 @@ def _content(block: re.Match[str]) -> str:
         "errors": errors_table,
         "causes": cause_record.causes_list,
         "cause record": cause_record.record_tables,
+        "blind totals": blind_record.totals_table,
         "blind tests": blind_record.tests_table,
         "blind reader": blind_record.reader_table,
         "sureness": blind_record.sureness_tables,
