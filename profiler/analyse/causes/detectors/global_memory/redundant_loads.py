@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.cause import IN_A_REGISTER
+from profiler.analyse.causes.cause import IN_A_REGISTER, NOT_AT_A_CEILING
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.fewer_loads import (
     without_hits,
@@ -95,7 +95,8 @@ def _name_tile(
     repeated = without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed)
     exchanged = _sums_of_blocks_alike(evidence, loads)
     alone = _WITHOUT_EXCHANGE if exchanged else ""
-    shared = _BEYOND_L1 if evidence.model.l2_is_full else ""
+    is_ceiling = evidence.model.l2_is_full and repeated.resources["l2"] < NOT_AT_A_CEILING
+    shared = _BEYOND_L1 if is_ceiling else ""
     on_the_way = find_products_of_halves(evidence) | find_in_trees(evidence)
     return Candidate(
         "redundant-global-loads",
