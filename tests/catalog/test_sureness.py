@@ -77,16 +77,22 @@ def test_it_says_more_than_the_mean_of_all_answers(predicted):
 
 @pytest.mark.parametrize("kernels", [9, 10])
 def test_a_cause_counts_alone_if_it_stood_first_often_enough(kernels):
-    """If not, so do all that promised as much: none of another band, and no ceiling."""
+    """If not, so do all that promised as much: none of another band, and no ceiling. Of a ceiling, only ceilings count."""
     record = {
         ("barriers", 20): Answers(kernels, 1, 2),
         ("idle-lanes", 20): Answers(30, 20, 25),
         ("idle-lanes", 40): Answers(50, 50, 50),
-        ("at-fma-rate", 20): Answers(70, 0, 0),
+        ("at-fma-rate", 20): Answers(3, 0, 0),
+        ("at-alu-rate", 20): Answers(1, 1, 1),
     }
     alone, all_alike = Sureness(10, 1, 2, True), Sureness(39, 21, 27, False)
     assert how_sure("barriers", 25.0, record) == (alone if kernels == 10 else all_alike)
     assert how_sure("never-first", 25.0, record) == Sureness(30 + kernels, 21, 27, False)
+    assert (
+        how_sure("at-fma-rate", 25.0, record)
+        == how_sure("at-xu-rate", 25.0, record)
+        == Sureness(4, 1, 1, False)
+    )
 
 
 @pytest.mark.parametrize(("expected", "band"), [(0, 0), (19.9, 0), (20, 20), (60, 60), (100, 60), (-1, 0)])

@@ -152,13 +152,12 @@ class Diagnosis(Struct, frozen=True):
     def sureness(self) -> Sureness | None:
         """Returns how sure the first cause is; None where no such recording, or no such answer, was put to the test.
 
-        All recordings of the blind tests showed everything. Too few kernels had nothing to gain, or were compiled for debugging.
+        All recordings of the blind tests showed everything. Too few kernels were compiled for debugging.
         """
         if not self.causes or set(self.sees) < set(get_args(Seen)):
             return None
         first = self.causes[0]
-        is_tried = not first.is_ceiling and first.cause != UNOPTIMISED
-        return how_sure(first.cause, first.saves_pct.expected) if is_tried else None
+        return how_sure(first.cause, first.saves_pct.expected) if first.cause != UNOPTIMISED else None
 
     def could_show(self, cause: Cause, of: Diagnosis) -> bool:
         """Returns whether this recording could show the `cause` that another one shows; if not, its absence means nothing."""

@@ -13,7 +13,7 @@ from profiler.analyse.recording.kernel_names import short_name
 from profiler.analyse.recording.languages import Language, language_of
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.timings import typical_time
-from profiler.catalog.causes import UNOPTIMISED
+from profiler.catalog.causes import LAST_WAVE, UNOPTIMISED
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import ANY_PROGRAM, record_source
 from profiler.text import duration, saving, short_place
@@ -223,12 +223,18 @@ def _change_text(causes: Sequence[Cause]) -> str:
     if advised is None:
         return ""
     if advised.is_ceiling:
-        return f"prof knows no change of this kernel alone that saves much. {advised.try_}"
+        return f"{advised.try_}{_beginning_at_ceiling(causes)} prof knows nothing else that saves much."
     if causes[0].is_ceiling:
         beside = f"Beside this ceiling, {name_and_place(advised)} can be removed"
         return f"{beside}: {advised.try_} {saves_text(advised)}"
     open_ones = [one for one in causes if not one.is_ceiling]
     return " ".join(filter(None, [open_ones[0].try_, saves_text(open_ones[0]), _hiding_text(open_ones)]))
+
+
+def _beginning_at_ceiling(causes: Sequence[Cause]) -> str:
+    """Returns where to begin with less work for what is at its ceiling: all that is named beside it spares some, but for the last round of blocks."""
+    spared = next((one for one in causes if not one.is_ceiling and one.cause != LAST_WAVE), None)
+    return f" Begin with {name_and_place(spared)}." if spared else ""
 
 
 def _advised(causes: Sequence[Cause]) -> Cause | None:

@@ -19,7 +19,7 @@ CEILINGS: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="at-l2-bandwidth",
-        what="L2 delivers nearly all that it can, without requests that could be saved.",
+        what="L2 delivers nearly all that it can.",
         detected="Throughput of L2 near the 88 % of its peak that are within reach, and above that of device memory.",
         example="Reading the same 20 MB again and again.",
         remedy="Keep what is used again in shared memory or registers.",

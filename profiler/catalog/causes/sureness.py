@@ -47,7 +47,7 @@ class Sureness(Struct, frozen=True):
         bool,
         Meta(
             description=f"Whether these answers named this cause first. If not, fewer than {_ENOUGH} did, and all count that expected to save "
-            "about as much."
+            "about as much; of a kernel at a ceiling, all that named a ceiling."
         ),
     ]
 
@@ -63,18 +63,20 @@ AnswersByFirst = Mapping[tuple[str, int], Answers]
 def how_sure(first: str, expected: float, record: AnswersByFirst | None = None) -> Sureness:
     """Returns how often answers were right that named `first` before all others and expected to save about as much by it.
 
-    If these are few, it goes by all answers that expected to save about as much.
+    If these are few, it goes by all answers that expected to save about as much. Ceilings, which expect to save nothing, and other causes
+    say nothing of each other.
     """
     record = record or read_record()
     band = band_of(expected)
     of_cause = record.get((first, band))
     if of_cause and of_cause.kernels >= _ENOUGH:
         return Sureness(*of_cause, of_this_cause=True)
-    # Of kernels with nothing to gain, too few were tried, and they say nothing of others.
-    of_band = [
-        count for (name, its_band), count in record.items() if its_band == band and name not in _CEILINGS
+    alike = [
+        count
+        for (name, its_band), count in record.items()
+        if its_band == band and (name in _CEILINGS) == (first in _CEILINGS)
     ]
-    kernels, right_first, among_three = map(sum, zip(*of_band, strict=True))
+    kernels, right_first, among_three = map(sum, zip(*alike, strict=True))
     return Sureness(kernels, right_first, among_three, of_this_cause=False)
 
 

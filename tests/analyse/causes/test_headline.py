@@ -23,6 +23,7 @@ from profiler.analyse.causes.headline import (
     with_next,
     without_source,
 )
+from profiler.catalog.causes import LAST_WAVE
 
 
 @pytest.mark.parametrize(("expected", "is_weak"), [(9.4, True), (9.6, False), (10.0, False)])
@@ -182,7 +183,7 @@ def test_a_headline_says_which_cause_its_sentences_hold_whole():
 
 @pytest.mark.parametrize(("expected", "is_advised"), [(9.4, False), (9.6, True)])
 def test_a_kernel_at_a_ceiling_is_told_what_saves_10_percent_beside_it(expected, is_advised):
-    """The list prints whole percents: where it says 10 % of a cause, the headline cannot know of no change that saves much."""
+    """The list prints whole percents: where it says 10 % of a cause, the headline cannot know nothing that saves much."""
     ceiling = Cause("at-memory-bandwidth", "Memory is busy.", "Move less.", Savings(0.0, 0.0), [], {})
     place = CodePlace("STG.E", 16, 100.0, "kernel.cu", 28)
     stores = Cause(
@@ -200,8 +201,18 @@ def test_a_kernel_at_a_ceiling_is_told_what_saves_10_percent_beside_it(expected,
         "Beside this ceiling, uncoalesced-stores at kernel.cu:28 can be removed: Store side by side. "
         "Likely to save 10 % of the time, and never more than 52 %."
         if is_advised
-        else "prof knows no change of this kernel alone that saves much. Move less."
+        else "Move less. Begin with barriers. prof knows nothing else that saves much."
     )
+
+
+@pytest.mark.parametrize(("beside", "begins"), [("uncoalesced-stores", " Begin with uncoalesced-stores."), (LAST_WAVE, ""), (None, "")])  # fmt: skip
+def test_at_a_ceiling_less_work_begins_with_the_cause_beside_it_that_spares_some(beside, begins):
+    """The last round of blocks does the same work for the ceiling, however full it is."""
+    ceiling = Cause("at-l2-bandwidth", "L2 is busy.", "Keep more.", Savings(0.0, 0.0), [], {})
+    small = [Cause(beside, "Why.", "How.", Savings(6.0, 52.0), [], {})] if beside else []
+    said = with_next(explained("It takes 1 ms.", [ceiling, *small]), [ceiling, *small])
+    assert said.next == f"Keep more.{begins} prof knows nothing else that saves much."
+    assert said.advises_on == "at-l2-bandwidth"
 
 
 @pytest.mark.parametrize(

@@ -469,13 +469,24 @@ def test_where_it_is_not_known_how_sure_the_first_cause_is_the_reason_is_said():
     first = CAUSES_FOUND[0]
     reasons = {
         first.cause: "the tests used only recordings that hold what this one lacks",
-        "at-memory-bandwidth": "too few kernels at a ceiling were tested",
         "unoptimised-code": "too few kernels that were compiled for debugging were tested",
     }
     for cause, reason in reasons.items():
         said = flat_text(sureness_blocks([replace(first, cause=cause)], None))
         assert said == f"How sure: not known, because {reason}."
     assert sureness_blocks([], None) == []
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "of_own"), [("at-l2-bandwidth", "; at this one, 3 of 3"), ("at-tensor-rate", "")]
+)  # fmt: skip
+def test_of_a_ceiling_it_says_how_many_kernels_got_faster_by_another_change(ceiling, of_own):
+    assert answers_naming("at-l2-bandwidth") == (3, 0, 1)
+    said = flat_text(sureness_blocks([replace(CEILING, cause=ceiling)], Sureness(10, 3, 4, False)))
+    assert said == (
+        "How sure: only kernels with a faster next version were tested. Of 10 that prof put at a ceiling, 7 got faster by another "
+        f"change{of_own}."
+    )
 
 
 def all_seen(*causes):
@@ -487,5 +498,4 @@ def test_only_answers_of_the_kind_that_was_tried_say_how_sure_they_are():
     assert all_seen(cause).sureness == how_sure("uncoalesced-loads", 46.6)
     assert all_seen().sureness is None
     assert replace(all_seen(cause), sees=["resources", "instructions"]).sureness is None
-    for name in ("at-memory-bandwidth", "unoptimised-code"):
-        assert all_seen(replace(cause, cause=name)).sureness is None
+    assert all_seen(replace(cause, cause="unoptimised-code")).sureness is None

@@ -23,7 +23,7 @@ from profiler.analyse.causes.headline import (
 from profiler.analyse.causes.order import is_general, why_first
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import UNOPTIMISED
-from profiler.catalog.causes.sureness import Sureness
+from profiler.catalog.causes.sureness import Sureness, answers_naming
 from profiler.catalog.presets import what_records_source
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
 from profiler.text import date_of, is_cupy_source, listed, saving
@@ -133,6 +133,8 @@ def sureness_blocks(causes: Sequence[Cause], sureness: Sureness | None) -> Secti
         return []
     if sureness is None:
         return [Text(f"How sure: not known, because {_why_not_known(causes[0])}.")]
+    if causes[0].is_ceiling:
+        return [Text(f"How sure: {_answers_at_ceilings(causes[0].cause, sureness)}")]
     advice = (
         " Look at the first three before you change anything." if sureness.right_first_pct < _SURE_PCT else ""
     )
@@ -151,9 +153,15 @@ def _counted_answers(sureness: Sureness) -> str:
     return f"{right:,} of {kernels:,} answers like this one named the right cause first{among}"
 
 
+def _answers_at_ceilings(ceiling: str, all_of_them: Sureness) -> str:
+    """Returns how many kernels had another change than less of the work at a ceiling. One that is as fast as it can be has no pair to count."""
+    own, others = answers_naming(ceiling), all_of_them.kernels - all_of_them.right_first
+    said = f"Of {all_of_them.kernels:,} that prof put at a ceiling, {others:,} got faster by another change"
+    of_own = f"; at this one, {own.kernels - own.right_first:,} of {own.kernels:,}" if own.kernels else ""
+    return f"only kernels with a faster next version were tested. {said}{of_own}."
+
+
 def _why_not_known(first: Cause) -> str:
-    if first.is_ceiling:
-        return "too few kernels at a ceiling were tested"
     if first.cause == UNOPTIMISED:
         return "too few kernels that were compiled for debugging were tested"
     return "the tests used only recordings that hold what this one lacks"

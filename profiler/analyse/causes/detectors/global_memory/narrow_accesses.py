@@ -75,13 +75,18 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     width = _mean_width(sites)
     widths = sorted({site.width // 8 for site in sites})
     elements = f"{WIDEST_BITS / width:.0f}" if len(widths) == 1 else "several"
-    # Others may be as narrow: what lies apart, or what is one place for all lanes.
-    are_others_narrow = any(site.width // 8 in widths for site in accesses if base_of(site) not in bases)
     request = (evidence.shape.lanes_of_warp if evidence.shape else LANES) * width / 8
+    said = _widths_text(widths)
+    apart = (site for site in accesses if base_of(site) in bases and lies_apart(evidence, site))
+    if 2 * sum(site.bytes_of_lanes for site in apart) > moved:
+        how = f"{said} that lie side by side in a thread, and apart between threads: wider ones touch each sector less often."
+    else:
+        # Others may be as narrow: what lies apart, or what is one place for all lanes.
+        are_others_narrow = any(site.width // 8 in widths for site in accesses if base_of(site) not in bases)
+        how = f"{'neighbouring lanes, ' if are_others_narrow else ''}{said} a thread, {request:.0f} bytes a request{' on average' if len(widths) > 1 else ''}."
     yield Candidate(
         "narrow-accesses",
-        f"{whole_percent(100 * moved / total)} % of the data moves in accesses of {'neighbouring lanes, ' if are_others_narrow else ''}"
-        f"{_widths_text(widths)} a thread, {request:.0f} bytes a request{' on average' if len(widths) > 1 else ''}.",
+        f"{whole_percent(100 * moved / total)} % of the data moves in accesses of {how}",
         f"Access 16 bytes a thread ({elements} neighbouring elements at once), with a scalar tail.",
         _widened(evidence, sites, bases),
         {site: site.bytes_of_lanes for site in sites},

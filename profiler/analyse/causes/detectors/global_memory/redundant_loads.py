@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.cause import IN_A_REGISTER
+from profiler.analyse.causes.cause import IN_A_REGISTER, NOT_AT_A_CEILING
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.fewer_loads import (
     without_hits,
@@ -48,6 +48,8 @@ _LARGER_BLOCKS = (
     "columns, and a row that is read several times kept as one block."
 )
 _WITHOUT_EXCHANGE = " Each thread then adds up results of its own, so that the block no longer exchanges sums: this estimate includes that."
+# What L2 serves again may be looked up at random places, which no tile holds.
+_BEYOND_L1 = " This estimate leaves out what several blocks load alike: one that does the work of several loads it once."
 _AT_ONCE = "(a sum beside the sum of squares, an exponential that is rescaled when the maximum grows)"
 _KEEP = (
     "Keep what the first loop reads in registers or shared memory, such as a whole row for each block, or do in one loop what the loops do "
@@ -93,6 +95,8 @@ def _name_tile(
     repeated = without_hits(evidence, loads, 1 - 1 / min(times, MOST_REUSE), fixed)
     exchanged = _sums_of_blocks_alike(evidence, loads)
     alone = _WITHOUT_EXCHANGE if exchanged else ""
+    is_ceiling = evidence.model.l2_is_full and repeated.resources["l2"] < NOT_AT_A_CEILING
+    shared = _BEYOND_L1 if is_ceiling else ""
     on_the_way = find_products_of_halves(evidence) | find_in_trees(evidence)
     return Candidate(
         "redundant-global-loads",
@@ -105,13 +109,14 @@ def _name_tile(
             else ""
         )
         + (_IN_CONSTANT_MEMORY if _is_a_table(evidence, loads) else "")
+        + shared
         + alone,
         combine([repeated, evidence.without(exchanged)]),
         {site: (site.sectors or 0.0) for site in loads},
         {"requested_per_delivered": times},
         regrouped=evidence.without(dict.fromkeys(on_the_way, 1.0)).resources,
         includes="barriers" if exchanged else "",
-        in_triton=_LARGER_BLOCKS + alone,
+        in_triton=_LARGER_BLOCKS + shared + alone,
     )
 
 

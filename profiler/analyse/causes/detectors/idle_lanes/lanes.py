@@ -310,7 +310,8 @@ def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
     """Returns whether warps reach this with some lanes, and run other code with the rest of them.
 
     They come to that other code half as often at least: else most of them have no other side. The turns of a loop on one side alone are no
-    more warps. A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them.
+    more warps. A loop that some lanes leave earlier than others counts too: the rest of the warp goes on without them. Code in a loop of
+    which other code has more lanes is no other side of what stands outside: the rest of its warp is in the loop as well.
     """
     if is_left_early(evidence, site):
         return True
@@ -321,7 +322,15 @@ def _goes_both_ways(evidence: Evidence, site: Site) -> bool:
         for lanes, counts in evidence.executed_with_lanes[site.function].items()
         if lanes < LANES - 1 and abs(lanes + here - LANES) < 1.0
         for other, count in counts.items()
+        if _holds_side(evidence, other, own, LANES - here)
     )
+
+
+def _holds_side(evidence: Evidence, loop: Loop | None, own: Loop | None, lanes: float) -> bool:
+    """Returns whether code of a loop may be the other side of code in one's `own`: the branch is in it, too, or it is all for so many lanes."""
+    if loop is None or (own and _is_in(own, loop)):
+        return True
+    return all((site.lanes or 0.0) - lanes < 1.0 for site in evidence.inside(loop))
 
 
 def _coming_to(

@@ -215,6 +215,23 @@ def test_what_lies_apart_may_be_as_narrow_as_what_lies_side_by_side(apart, is_sa
 
 
 @pytest.mark.parametrize(
+    ("sectors", "said"),
+    [
+        (3200.0, "accesses of 4 bytes that lie side by side in a thread, and apart between threads: wider ones touch each sector less often."),
+        (400.0, "accesses of 4 bytes a thread, 128 bytes a request."),
+    ],
+)  # fmt: skip
+def test_what_a_thread_takes_one_by_one_is_not_called_an_access_of_neighbouring_lanes(sectors, said):
+    """Eight words a thread: each request touches a sector for each of its 32 lanes; or else the lanes are neighbours."""
+    lines = [f"LDG.E R{8 + place}, [R2.64+{4 * place:#x}]" for place in range(8)]
+    counts = {"acting": 32.0, "sectors": sectors, "ideal_sectors": 400.0}
+    (found,) = narrow_accesses.detect_narrow(
+        evidence_of(*lines, "EXIT", facts=dict.fromkeys(range(8), counts))
+    )
+    assert found.sentence == f"100 % of the data moves in {said}"
+
+
+@pytest.mark.parametrize(
     ("index", "found"), [("LDC.64 R8, c[0x0][0x220]", ["narrow-accesses"]), ("S2R R8, SR_CTAID.Y", [])]
 )
 @pytest.mark.parametrize("delivered", [None, 3200.0])

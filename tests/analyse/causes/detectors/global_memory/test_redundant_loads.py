@@ -183,6 +183,21 @@ def test_blocks_that_load_the_same_are_named_where_l2_is_full(axis, l2, dram, hi
     assert found == ([] if spared is None else [pytest.approx(spared)])
 
 
+@pytest.mark.parametrize(
+    ("l2", "hits", "is_said"), [(0.9, 11.0, True), (0.89, 11.0, False), (0.9, 12.0, False)]
+)  # fmt: skip
+def test_at_a_ceiling_of_l2_the_estimate_says_that_it_counts_only_what_a_block_loads_again_itself(
+    l2, hits, is_said
+):
+    """A tile spares 7/8 of the hits, and a tenth of the work of L2 is no ceiling."""
+    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    figures = {"dram_bytes_read": 1280.0, "l1_hit_pct": hits}
+    evidence = evidence_of(LOAD, "EXIT", facts=facts, busy={"l2": l2, "dram": 0.1}, figures=figures)
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence)
+    for advice in (candidate.advice, candidate.in_triton):
+        assert ("leaves out what several blocks load alike" in advice) == is_said
+
+
 def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
     code = [("MOV R2, R8", 10), ("LDG.E.STRONG.GPU R4, [R2.64]", 1000), (LOOP, 1000), ("EXIT", 10)]
     assert names(redundant_loads.detect_redundant_loads, evidence_of(*code)) == []

@@ -132,6 +132,21 @@ def test_code_that_half_as_many_come_to_is_another_side_and_rarer_code_with_the_
     assert found.name == name
 
 
+@pytest.mark.parametrize(("in_rest_of_loop", "name"), [(30.0, "divergent-branches"), (32.0, "idle-lanes")])
+def test_what_lanes_leave_out_in_the_turns_of_a_loop_is_no_other_side_of_what_they_do_after_it(
+    in_rest_of_loop, name
+):
+    """Here all but two lanes load in each turn. If these take part in the turn as well, they are not elsewhere meanwhile."""
+    turn = [("LDG.E R4, [R2.64]", 30.0, 800), ("FADD R5, R5, R4", in_rest_of_loop, 800), ("@P0 BRA 0x10", in_rest_of_loop, 800)]  # fmt: skip
+    lines = [("MOV R1, R2", 32.0, 100), *turn, ("FMUL R6, R6, R7", 2.0, 100), ("EXIT", 32.0, 100)]
+    facts = {place: {"lanes": acting, "acting": acting} for place, (_, acting, _) in enumerate(lines)}
+    evidence = evidence_of(*((text, executed) for text, _, executed in lines), facts=facts)
+    (found,) = [
+        one for one in lanes.detect_idle_lanes(evidence) if "FMUL" in {site.opcode for site in one.weights}
+    ]
+    assert found.name == name
+
+
 @pytest.mark.parametrize(("acting", "saved"), [(1.0, True), (24.0, False)])
 def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_even_if_predicates_chose_them(
     acting, saved
