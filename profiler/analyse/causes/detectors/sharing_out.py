@@ -13,6 +13,7 @@ SHARE_TURNS = (
     "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
     "equally many turns."
 )
+ADD_UP_ONCE = "If a turn only adds to a sum, let each thread add up its own values, and add up over the threads once, after the loop."
 _WALK = (
     "Let 32 threads or more share the work of one thread out: each takes neighbouring elements in turn (from `threadIdx.x` on, in steps of "
     "`blockDim.x`), and shuffles add up what all need."
