@@ -1,4 +1,4 @@
-"""Says how to share work out among the lanes of a warp: that of a block of few threads, and the turns of uneven loops."""
+"""Says how to share work out among threads: that of a block of few threads, or of too many, and the turns of uneven loops."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import shared_of_block
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import SCHEDULERS
 from profiler.analyse.causes.flow.addresses.strides import find_walking
+from profiler.analyse.causes.flow.lane_values import count_copies
 from profiler.catalog.metrics import LANES
 from profiler.text import counted, whole_percent
 
@@ -31,6 +32,17 @@ def say_few_threads(evidence: Evidence) -> tuple[str, str]:
         f"{whole_percent(100 * (1 - lanes / LANES))} % of the lanes do nothing.",
         share_out(evidence) or _TOGETHER,
     )
+
+
+def use_fewer_warps(evidence: Evidence, advice: str) -> str:
+    """Returns advice in words of Triton, after that to use fewer warps where those of a program repeat what others compute."""
+    warps = evidence.shape.warps_of_block if evidence.shape else 1
+    copies = count_copies(evidence)
+    enough = max(1, warps // copies)
+    if enough == warps:
+        return advice
+    few = f"Use `num_warps={enough}`: a program has so few elements that {copies} threads compute each of them, and one stores it."
+    return f"{few} Or {advice[0].lower()}{advice[1:]}"
 
 
 def share_out(evidence: Evidence) -> str:
