@@ -34,15 +34,17 @@ def say_few_threads(evidence: Evidence) -> tuple[str, str]:
     )
 
 
-def use_fewer_warps(evidence: Evidence, advice: str) -> str:
-    """Returns advice in words of Triton, after that to use fewer warps where those of a program repeat what others compute."""
+def use_fewer_warps(evidence: Evidence) -> str:
+    """Returns to use fewer warps, in words of Triton, where several of a program compute the same elements; else nothing."""
     warps = evidence.shape.warps_of_block if evidence.shape else 1
     copies = count_copies(evidence)
     enough = max(1, warps // copies)
     if enough == warps:
-        return advice
-    few = f"Use `num_warps={enough}`: a program has so few elements that {copies} threads compute each of them, and one stores it."
-    return f"{few} Or {advice[0].lower()}{advice[1:]}"
+        return ""
+    return (
+        f"Use `num_warps={enough}`: a program has so few elements that {copies} threads compute each of them, and one stores it. Or give it more "
+        "elements: a larger BLOCK or, where that holds a whole row, several rows."
+    )
 
 
 def share_out(evidence: Evidence) -> str:

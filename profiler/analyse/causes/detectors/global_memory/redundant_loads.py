@@ -112,7 +112,7 @@ def _name_tile(
         {"requested_per_delivered": times},
         regrouped=evidence.without(dict.fromkeys(on_the_way, 1.0)).resources,
         includes="barriers" if exchanged else "",
-        in_triton=use_fewer_warps(evidence, _LARGER_BLOCKS) + alone,
+        in_triton=(use_fewer_warps(evidence) or _LARGER_BLOCKS) + alone,
     )
 
 

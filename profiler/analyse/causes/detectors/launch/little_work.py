@@ -89,9 +89,8 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             {"instructions_per_warp": each, "same_in_every_block_pct": same}
             | ({"waiting_for_results_pct": 100 * waiting} if is_waiting else {}),
             includes="loads-not-overlapped" if 2 * of_loads > of_all_loads else "",
-            in_triton=use_fewer_warps(
-                evidence, MORE_ROWS if is_of_rows else IN_TRITON["too-little-work-a-thread"]
-            ),
+            in_triton=use_fewer_warps(evidence)
+            or (MORE_ROWS if is_of_rows else IN_TRITON["too-little-work-a-thread"]),
         )
 
 
