@@ -3,6 +3,9 @@ blocks, `num_warps` and `num_stages`."""
 
 from __future__ import annotations
 
+_DO_MORE = "Let each program do more: several rows at once, {}, so that several loads are under way together, and offsets and parameters are prepared once."
+# For blocks that are as long as a row, or longer.
+MORE_ROWS = _DO_MORE.format("or a loop over blocks")
 # If a detector brings its own words for a way to find a cause, they come before these.
 IN_TRITON = {
     "uncoalesced-loads": "Let elements that are neighbours in the block be neighbours in memory: let one dimension of the offsets have stride 1, "
@@ -43,8 +46,7 @@ IN_TRITON = {
     "one result, each with a part of what a loop counts (split-k with `tl.atomic_add`, or a second kernel that adds up).",
     "uneven-last-wave": "Choose the BLOCK sizes so that the rounds are full, or launch one full round of programs that loop over all tiles.",
     "load-imbalance": "Share the work out evenly: let programs take tiles in turn, longest first, or from a counter (`tl.atomic_add`).",
-    "too-little-work-a-thread": "Let each program do more: several rows at once, a loop over blocks, or a larger BLOCK (unless it holds a whole row), so that "
-    "several loads are under way together, and offsets and parameters are prepared once.",
+    "too-little-work-a-thread": _DO_MORE.format("a loop over blocks, or a larger BLOCK (unless it holds a whole row)"),
     "block-too-small": "Let a program take more elements (a larger BLOCK), or several rows at once where it reduces each (a block of two dimensions, "
     "reduced along `axis=1`), with 4 to 8 `num_warps`.",
     "registers-limit-occupancy": "Give each thread fewer elements (a smaller BLOCK, or more `num_warps`), or limit registers (`maxnreg`).",

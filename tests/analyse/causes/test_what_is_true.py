@@ -87,6 +87,24 @@ def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_t
     assert in_triton in candidate.in_triton
 
 
+@pytest.mark.parametrize(("turns", "is_ahead"), [(1, False), (2, True)])
+def test_a_loop_of_one_turn_has_no_next_one_to_load_for(turns, is_ahead):
+    """Nor has it anything to unroll."""
+    inside = ((line, 100.0 * turns) for line in (LOAD, "FADD R5, R5, R4", "@P0 BRA 0x10"))
+    evidence = evidence_of("NOP", *inside, "EXIT", facts={2: WAITED_FOR})
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert ("num_stages" in candidate.in_triton) == is_ahead
+    assert ("unroll" in candidate.advice) == is_ahead
+
+
+@pytest.mark.parametrize(("acting", "may_be_larger"), [(0.0, False), (32.0, True)])
+def test_a_block_that_is_longer_than_its_row_brings_no_more_loads(acting, may_be_larger):
+    lines = ("CS2R R4, SRZ", f"@!P1 {LOAD}", "FADD R5, R5, R4", "EXIT")
+    facts = {1: {"acting": acting, "sectors": 0.0, "ideal_sectors": 0.0}, 2: WAITED_FOR}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    assert ("a BLOCK that gives each thread" in candidate.in_triton) == may_be_larger
+
+
 SECOND, STORE = "LDG.E R6, [R8.64]", "STG.E [R10.64], R4"
 OTHERS = "LDG.E R7, [R12.64]"
 

@@ -1,4 +1,4 @@
-"""Says how to share work out among the lanes of a warp: that of a block of few threads, and the turns of uneven loops."""
+"""Says how to share work out among threads: that of a block of few threads, or of too many, and the turns of uneven loops."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from profiler.analyse.causes.evidence.blocks_of_sm import shared_of_block
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import SCHEDULERS
 from profiler.analyse.causes.flow.addresses.strides import find_walking
+from profiler.analyse.causes.flow.lane_values import count_copies
 from profiler.catalog.metrics import LANES
 from profiler.text import counted, whole_percent
 
@@ -13,6 +14,7 @@ SHARE_TURNS = (
     "Let the lanes of a warp share the turns out (such as a warp for each row or list), or sort the work by its length, so that neighbours make "
     "equally many turns."
 )
+ADD_UP_ONCE = "If a turn only adds to a sum, let each thread add up its own values, and add up over the threads once, after the loop."
 _WALK = (
     "Let 32 threads or more share the work of one thread out: each takes neighbouring elements in turn (from `threadIdx.x` on, in steps of "
     "`blockDim.x`), and shuffles add up what all need."
@@ -29,6 +31,19 @@ def say_few_threads(evidence: Evidence) -> tuple[str, str]:
         f"Blocks of {counted(threads, 'thread', 'threads')} fill {lanes:.3g} of the 32 lanes of a warp: "
         f"{whole_percent(100 * (1 - lanes / LANES))} % of the lanes do nothing.",
         share_out(evidence) or _TOGETHER,
+    )
+
+
+def use_fewer_warps(evidence: Evidence) -> str:
+    """Returns to use fewer warps, in words of Triton, where several of a program compute the same elements; else nothing."""
+    warps = evidence.shape.warps_of_block if evidence.shape else 1
+    copies = count_copies(evidence)
+    enough = max(1, warps // copies)
+    if enough == warps:
+        return ""
+    return (
+        f"Use `num_warps={enough}`: a program has so few elements that {copies} threads compute each of them, and one stores it. Or give it more "
+        "elements: a larger BLOCK or, where that holds a whole row, several rows."
     )
 
 

@@ -29,6 +29,7 @@ NOT_REPEATED = ("local", "atomic", "shared atomic")
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
 # What brings a lane the value of another one that adds up with it, and not of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
+_BETWEEN_LANES = ("SHFL", "VOTE", "MATCH", "REDUX")
 
 
 def find_differing(evidence: Evidence) -> set[Site]:
@@ -242,3 +243,32 @@ def add_shares(evidence: Evidence) -> Evidence:
         if whole:
             avoidable[unit] = max(avoidable.get(unit, 0.0), 1 - needed / whole)
     return replace(evidence, model=replace(evidence.model, avoidable=avoidable))
+
+
+@kept
+def count_copies(evidence: Evidence) -> int:
+    """Returns how many threads of a block compute each result, of which one stores it; 1 where others may need what a thread computes.
+
+    So it is where a tile in Triton has fewer elements than a block has threads: all of them load, and the first of those with the same element
+    store. They are a half, a quarter or less of those that load; other shares come of data. What lanes pass to each other is for their
+    warp, so that only whole warps tell.
+    """
+    if evidence.of("shared store", "shared atomic", "tensor"):
+        return 1
+    passing = any(site.opcode.startswith(_BETWEEN_LANES) for site in evidence.sites)
+    differing = find_differing_in_block(evidence)
+    loads = (site for site in evidence.of("global load") if site in differing)
+    loading, storing = (
+        max((_part_of_threads(evidence, site, passing) for site in sites), default=0.0)
+        for sites in (loads, evidence.of("global store", "atomic"))
+    )
+    copies = round(loading / storing) if storing else 1
+    return copies if copies * storing == loading and copies.bit_count() == 1 else 1
+
+
+def _part_of_threads(evidence: Evidence, site: Site, of_warps: bool) -> float:
+    """Returns for which part of the threads that reach its loop, or begin its function, an access acts: or of their warps, at most."""
+    loop = evidence.innermost_loop(site)
+    first = (evidence.inside(loop) if loop else evidence.by_function[site.function])[0]
+    acting = min(site.executed, site.lane_executions) if of_warps else site.lane_executions / LANES
+    return acting / first.executed if first.executed else 0.0

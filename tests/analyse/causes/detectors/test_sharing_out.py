@@ -5,7 +5,7 @@ from made_evidence import LOAD, LOOP, evidence_of
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.launch import occupancy
-from profiler.analyse.causes.detectors.sharing_out import share_out
+from profiler.analyse.causes.detectors.sharing_out import share_out, use_fewer_warps
 
 # One lane of each warp goes through a row, and through a column.
 ROW, COLUMN = "IADD3 R2, R2, 0x4, RZ", "IADD3 R2, R2, 0x400, RZ"
@@ -59,3 +59,20 @@ def test_idle_lanes_and_small_blocks_are_advised_alike():
 def test_lanes_side_by_side_share_the_sectors_that_one_takes_one_by_one(further, spared):
     (candidate,) = lanes.detect_idle_lanes(few(further))
     assert candidate.effect.resources["l1"] == pytest.approx(spared)
+
+
+@pytest.mark.parametrize(
+    ("block", "storing", "warps"),
+    [
+        (128, 8.0, "`num_warps=1`"),
+        (256, 16.0, "`num_warps=4`"),
+        (128, 2.0, "`num_warps=1`"),  # a warp is the least that there is
+        (32, 8.0, ""),
+        (128, 32.0, ""),
+    ],
+)
+def test_a_program_needs_no_more_warps_than_it_has_elements_for(block, storing, warps):
+    lines = ("S2R R0, SR_TID.X", "LDG.E R4, [R0.64]", "STG.E [R0.64], R4", "EXIT")
+    kernel = evidence_of(*lines, facts={2: {"acting": storing}}, block=block)
+    assert use_fewer_warps(kernel).startswith(f"Use {warps}: " if warps else "")
+    assert bool(use_fewer_warps(kernel)) == bool(warps)

@@ -25,9 +25,9 @@ IN_ORDER = (
     " The old value is used, as where it says which place comes next: take room for all of a block by one update, and let a prefix sum give each "
     "element its place in that."
 )
-WITHOUT_FENCES = " Where no other access has to be in order with the updates, leave out their fences (`cuda::memory_order_relaxed`)."
+WITHOUT_FENCES = "Where no other access has to be in order with the updates, leave out their fences (`cuda::memory_order_relaxed`)."
 WITHOUT_FENCES_IN_TRITON = (
-    ' Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).'
+    'Where no other access has to be in order with the updates, leave out their fences (`sem="relaxed"`).'
 )
 _QUOTIENTS = ("IMAD.HI", "SHF.R", "PRMT")
 _SIGN = "0x1f"  # a shift by 31 bits makes the upper half of an index of 64 bits, beside the lower one

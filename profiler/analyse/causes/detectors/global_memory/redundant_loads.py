@@ -11,6 +11,7 @@ from profiler.analyse.causes.detectors.global_memory.fewer_loads import (
     without_loads,
     without_repeated,
 )
+from profiler.analyse.causes.detectors.sharing_out import use_fewer_warps
 from profiler.analyse.causes.evidence.addresses import address_of, base_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect, combine
@@ -116,7 +117,7 @@ def _name_tile(
         {"requested_per_delivered": times},
         regrouped=evidence.without(dict.fromkeys(on_the_way, 1.0)).resources,
         includes="barriers" if exchanged else "",
-        in_triton=_LARGER_BLOCKS + shared + alone,
+        in_triton=(use_fewer_warps(evidence) or _LARGER_BLOCKS) + shared + alone,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Set
 from itertools import pairwise
 
 from profiler.analyse.causes.detectors.idle_lanes.steps import find_unconcerned, is_broadcast
+from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, ONE_LANE, SHARED, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
@@ -46,17 +47,13 @@ _ONE_FOR_WARP = (
     "own, for which warps exchange nothing.",
     LESS_EXCHANGE,
 )
-_STEPS = (
-    "Values pass through shared memory in steps in which few lanes take part",
-    "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory. If every second "
-    "thread is idle from the first step on, launch half as many, and let each combine two elements before it.",
-    LESS_EXCHANGE,
-)
-_STEPS_APART = (
-    _STEPS[0],
+_STEPS = "Values pass through shared memory in steps in which few lanes take part"
+_IN_ONE_WARP = "The block is one warp, whose lanes need neither shared memory nor barriers: exchange their values by shuffles (`__shfl_xor_sync`)."
+_BETWEEN_WARPS = "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory."
+_HALF_AS_MANY = "If every second thread is idle from the first step on, launch half as many, and let each combine two elements before it."
+_NEIGHBOURS = (
     "Let the threads that take part in a step be neighbours (`if (thread < width)`, with half the width in the next step), which needs no "
-    "remainder; or exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory.",
-    LESS_EXCHANGE,
+    "remainder; or exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory."
 )
 _BY_DATA = (
     "A test of data sends lanes past what others of their warp do",
@@ -85,7 +82,7 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
         of_one = {site for site in exchanging if LANES * (1 - idle[site]) <= ONE_LANE}
         by_few = any(site.kind == "shared load" and 2 * idle[site] >= 1 for site in exchanging - of_one)
         if by_few and _passes_in_steps(evidence):
-            return _STEPS_APART if _are_chosen_by_remainders(evidence, exchanging) else _STEPS
+            return _STEPS, _advise_on_steps(evidence, exchanging), LESS_EXCHANGE
         if _are_most(work, of_one):
             if any(site.instruction.name == "SHFL" for site in evidence.of("mio")):
                 return _ONE_FOR_WARP
@@ -100,6 +97,23 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
 def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, str]:
     """Returns the sentence and the advice for branches that send lanes elsewhere: where data decides, no warp or block can choose."""
     return _BY_DATA if _are_passed_by(evidence, split) else _SIDES
+
+
+def _advise_on_steps(evidence: Evidence, exchanging: Set[Site]) -> str:
+    """Returns how to exchange values without steps, by the size of the block; and once, where a loop that loads may take the same steps in each turn."""
+    shape = evidence.shape
+    if shape and shape.warps_of_block == 1:
+        advice = [_IN_ONE_WARP]
+    elif _are_chosen_by_remainders(evidence, exchanging):
+        advice = [_NEIGHBOURS]
+    else:
+        # Half of a smaller block would not fill its warp.
+        advice = [_BETWEEN_WARPS, *([_HALF_AS_MANY] if shape is None or shape.threads >= 2 * LANES else [])]
+    loops = (evidence.inside(loop) for loops in evidence.loops.values() for loop in loops)
+    in_turns = any(
+        exchanging <= {*inside} and any(site.kind == "global load" for site in inside) for inside in loops
+    )
+    return " ".join([*advice, *([ADD_UP_ONCE] if in_turns else [])])
 
 
 def _are_passed_by(evidence: Evidence, idle: Mapping[Site, float]) -> bool:

@@ -9,6 +9,7 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.idle_lanes.steps import LANE_MISSING, acts_in_whole_warps, is_constant
 from profiler.analyse.causes.evidence.blocks_of_sm import warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Site, executed_parts
 from profiler.analyse.causes.flow.dataflow import sources_of
 from profiler.text import whole_percent
@@ -16,14 +17,14 @@ from profiler.text import whole_percent
 
 def detect_padding(evidence: Evidence) -> Iterable[Candidate]:
     """Names what whole warps compute with a constant in place of elements that a predicate keeps them from loading."""
-    if not (padding := _find_padding(evidence)):
+    if not (padding := find_padding(evidence)):
         return
     weights = executed_parts(padding)
     wasted = 100 * sum(weights.values()) / evidence.executed
     yield Candidate(
         "idle-lanes",
-        f"{whole_percent(wasted)} % of the instructions are for elements that no thread loads, as of a tile that is longer than its row: warps "
-        "compute with a constant in their place.",
+        f"A tile is longer than the row that it holds: {whole_percent(wasted)} % of the instructions are for elements behind the end of the row, "
+        "where warps compute with a constant.",
         "Take no more elements at once than a row has: choose the size of the tile by the length of the row, or go through the row in smaller steps.",
         replace(evidence.without(padding), warps=warps_without(evidence, _count_registers(padding))),
         weights,
@@ -32,7 +33,8 @@ def detect_padding(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _find_padding(evidence: Evidence) -> dict[Site, float]:
+@kept
+def find_padding(evidence: Evidence) -> Mapping[Site, float]:
     """Returns the part of each access that whole warps skip, and of the arithmetic with what they have not loaded.
 
     Arithmetic with one absent element changes nothing, such as adding a zero, but its result is absent only where all it takes is.

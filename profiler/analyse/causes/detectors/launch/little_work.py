@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable
 
 from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
+from profiler.analyse.causes.detectors.idle_lanes.padding import find_padding
+from profiler.analyse.causes.detectors.sharing_out import use_fewer_warps
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
@@ -17,6 +19,7 @@ from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_inde
 from profiler.analyse.causes.flow.dataflow import find_address_work
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
+from profiler.analyse.causes.words_of_triton import IN_TRITON, MORE_ROWS
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.text import whole_percent
 
@@ -46,6 +49,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     # Loads of several elements are under way together, except for those that wait in a loop.
     of_loads, of_all_loads = (evidence.time_of(sites, "long_scoreboard") for sites in (once, evidence.sites))
     has_copies = bool(find_copied_loads(site for site in once if site.kind == "global load"))
+    is_of_rows = any(site.opcode.startswith(SUMMING) for site in once) or bool(find_padding(evidence))
     for index, blocks in _ways_on(evidence.shape).items():
         axis = index.removeprefix(OF_BLOCK).removeprefix(".").lower()
         alike = [
@@ -85,6 +89,8 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             {"instructions_per_warp": each, "same_in_every_block_pct": same}
             | ({"waiting_for_results_pct": 100 * waiting} if is_waiting else {}),
             includes="loads-not-overlapped" if 2 * of_loads > of_all_loads else "",
+            in_triton=use_fewer_warps(evidence)
+            or (MORE_ROWS if is_of_rows else IN_TRITON["too-little-work-a-thread"]),
         )
 
 

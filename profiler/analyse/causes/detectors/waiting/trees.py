@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from profiler.analyse.causes.cause import TURNS_AT_ONCE
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
 from profiler.analyse.causes.flow.loop_carried import is_carried
@@ -27,7 +28,6 @@ from profiler.text import whole_percent
 _ONE_AFTER_ANOTHER = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving")
 
 _TURNS_AT_ONCE = f"Take several turns at once, such as {ASSUMED_TURNS} rows:"
-_ONLY_ADDED_UP = " If a turn only adds to a sum, let each thread add up its own values, and add up over the threads once, after the loop."
 _ONLY_ADDED_UP_IN_TRITON = (
     " If a turn only adds to a sum, add up whole blocks (`acc += x`), and call `tl.sum` once, after the loop."
 )
@@ -90,7 +90,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
         f"In {named_turns(turns)}, a block makes one value of what its threads hold, by shuffles and through shared memory: "
         f"{whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions, {said}.",
         f"{_TURNS_AT_ONCE} their values pass through shared memory between the same barriers. Or let a warp take "
-        "each turn, whose lanes exchange values without barriers." + _ONLY_ADDED_UP,
+        "each turn, whose lanes exchange values without barriers. " + ADD_UP_ONCE,
         exchange if is_for_loads else at_once,
         evidence.weigh(parts),
         figures,
@@ -105,7 +105,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
             f"In {named_turns(turns)}, a block waits for what it loads, and makes one value of it before the next turn loads: warps spend "
             f"{whole_percent(100 * waiting)} % of their time waiting for these loads, and {whole_percent(100 * exchanging)} % for that exchange.",
             f"{_TURNS_AT_ONCE} their loads are under way together, and their values pass through shared memory "
-            "between the same barriers." + _ONLY_ADDED_UP,
+            "between the same barriers. " + ADD_UP_ONCE,
             at_once,
             evidence.weigh(loads),
             figures,

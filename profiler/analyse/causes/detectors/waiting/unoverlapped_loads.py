@@ -8,6 +8,7 @@ from itertools import accumulate
 from profiler.analyse.causes.cause import WAITING_FOR_TILES
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
+from profiler.analyse.causes.detectors.idle_lanes.padding import find_padding
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
@@ -50,6 +51,7 @@ _AHEAD_IN_TRITON = {
     "": "Have more loads under way: several independent `tl.load` before the first use, a BLOCK that gives each thread several of them, or "
     "more programs and `num_warps`.",
 }
+_LARGER_BLOCK = (" (a larger BLOCK for each turn)", ", a BLOCK that gives each thread several of them")
 _REGISTER_BITS = 32
 _ENDS_RUN = ("BRA", "BRX", "BSYNC", "CALL", "EXIT")
 _MOVED_OR_NEVER = (".CONSTANT", ".STRONG")
@@ -106,8 +108,16 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         | ({WAITING_FOR_TILES: 100 * evidence.time_of(tiles, "long_scoreboard")} if where == "turns" else {})
         | ({"loads_under_way": float(few)} if few else {})
         | ({"active_warps": warps} if warps else {}),
-        in_triton=_AHEAD_IN_TRITON[where],
+        in_triton=_say_in_triton(evidence, where),
     )
+
+
+def _say_in_triton(evidence: Evidence, where: str) -> str:
+    """Returns the advice for Triton, without a larger BLOCK where that is longer than the row already."""
+    advice = _AHEAD_IN_TRITON[where]
+    for larger in _LARGER_BLOCK if find_padding(evidence) else ():
+        advice = advice.replace(larger, "")
+    return advice
 
 
 def _usual_count(evidence: Evidence, waits: Mapping[Site, float]) -> int:
@@ -135,13 +145,13 @@ def _is_of_tile(evidence: Evidence, load: Site) -> bool:
 
 
 def _most_waited_for(evidence: Evidence, loads: Sequence[Site], tiles: Collection[Site]) -> str:
-    """Returns where the loads are that warps wait for most, as `_AHEAD_IN_TRITON` names it."""
+    """Returns where the loads are that warps wait for most, as `_AHEAD_IN_TRITON` names it. A loop of one turn has no next one to load for."""
     waiting = dict.fromkeys(_AHEAD_IN_TRITON, 0.0)
     for site in loads:
         where = ""
         if site in tiles:
             where = "turns"
-        elif evidence.innermost_loop(site):
+        elif (loop := evidence.innermost_loop(site)) and evidence.goes_back(loop):
             where = "copies" if site.instruction.name in COPIES_TO_SHARED else "loop"
         waiting[where] += evidence.charged[site]["long_scoreboard"]
     return max(waiting, key=lambda where: waiting[where])

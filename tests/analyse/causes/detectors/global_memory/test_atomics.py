@@ -168,6 +168,20 @@ def test_fences_can_be_left_out_where_updates_do_not_queue_anyway(contended, adv
     assert ('sem="relaxed"' in candidate.in_triton) == advised
 
 
+@pytest.mark.parametrize(
+    ("fenced", "reader", "comes_first"),
+    [(15, "NOP", True), (14, "NOP", False), (15, "ISETP.EQ.AND P1, PT, R4, R9, PT", False)],
+)
+def test_to_leave_fences_out_comes_first_where_most_of_the_waiting_is_for_them(fenced, reader, comes_first):
+    """Unless the old value is used: it may say which blocks have stored before."""
+    waits = {1: {"waits": {"membar": fenced, "lg_throttle": 15}}}
+    update = "@P1 ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR6][R2.64], R5"
+    (candidate,) = atomics.detect_atomics(evidence_of(FENCE, update, reader, "EXIT", facts=waits))
+    for advice in (candidate.advice, candidate.in_triton):
+        assert advice.startswith("Where no other access has to be in order") == comes_first
+        assert advice.count("leave out their fences") == 1
+
+
 def test_a_fence_at_which_nobody_waits_is_not_spoken_of():
     evidence = evidence_of(FENCE, UPDATED, "EXIT", facts={1: {"waits": {"long_scoreboard": 30}}})
     (candidate,) = atomics.detect_atomics(evidence)

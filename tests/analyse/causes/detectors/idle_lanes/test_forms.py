@@ -68,6 +68,28 @@ def test_threads_that_a_remainder_chooses_are_to_be_neighbours(divisor, test, ad
 
 
 @pytest.mark.parametrize(
+    ("block", "advises", "in_half_a_block"),
+    [(32, "neither shared memory nor barriers", False), (48, "only between warps", False), (64, "only between warps", True)],
+)  # fmt: skip
+def test_how_to_exchange_values_depends_on_how_many_warps_a_block_has(block, advises, in_half_a_block):
+    """Half of the threads of a block would not fill a warp, in one of fewer than 64."""
+    found = named(*LOADED, *added_up(SOME), (BARRIER, ALL), *added_up(ONE), block=block)
+    assert advises in found.advice
+    assert ("launch half as many" in found.advice) == in_half_a_block
+
+
+@pytest.mark.parametrize(
+    ("begin", "is_advised"),
+    [("0x0", True), ("0x30", False)],  # a loop that loads; one that only goes through the steps
+)
+def test_what_each_turn_of_a_loop_adds_up_can_be_added_up_once(begin, is_advised):
+    steps = [*added_up(SOME), (BARRIER, ALL), *added_up(ONE)]
+    found = named(*LOADED, *steps, (f"@P0 BRA {begin}", ALL), ("EXIT", ALL))
+    assert found.sentence.startswith("Values pass through shared memory in steps")
+    assert ("once, after the loop" in found.advice) == is_advised
+
+
+@pytest.mark.parametrize(
     ("place", "target", "says"),
     [
         ("S2R R2, SR_TID.X", "0x60", "A test of data sends lanes past"),

@@ -79,5 +79,5 @@ def test_the_registers_of_what_is_not_loaded_make_room_for_warps(limit, warps):
 
 def test_triton_is_told_which_block_to_choose():
     (one,) = detect_padding(evidence_of(CLEARED, ROW, BEHIND, "FMUL R10, R8, R8", facts={1: WHOLE, 2: NONE}))
-    assert one.sentence.startswith("50 % of the instructions are for elements that no thread loads")
+    assert one.sentence.startswith("A tile is longer than the row that it holds: 50 % of the instructions")
     assert "next power of two" in one.in_triton

@@ -207,3 +207,32 @@ def test_threads_take_no_more_elements_than_leave_two_rounds_of_blocks(waves, sp
     evidence = evidence_of(*lines, block=128, facts={4: {"lanes": 32.0, "acting": 1.0}}, figures={"waves": waves}, line=7)  # fmt: skip
     (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.effect.resources["lsu"] == pytest.approx(spared)
+
+
+@pytest.mark.parametrize(
+    ("line", "may_be_larger"),
+    [("FADD R8, R8, R9", True), ("SHFL.BFLY PT, R9, R8, 0x10, 0x1f", False)],
+)
+def test_a_block_that_holds_a_row_cannot_be_larger(line, may_be_larger):
+    lines = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", line, "EXIT")
+    (candidate,) = little_work.detect_little_work(evidence_of(*lines, figures={"waves": 100.0}))
+    assert ("a larger BLOCK" in candidate.in_triton) == may_be_larger
+    assert "several rows at once" in candidate.in_triton
+
+
+def test_nor_can_one_that_is_longer_than_its_row():
+    nothing = {"acting": 0.0, "sectors": 0.0, "ideal_sectors": 0.0}
+    lines = ("S2R R2, SR_CTAID.X", "CS2R R8, SRZ", "@!P1 LDG.E.64 R8, [R2.64]", "FMUL R10, R8, R8", "EXIT")
+    evidence = evidence_of(*lines, facts={2: nothing}, figures={"waves": 100.0})
+    (candidate,) = little_work.detect_little_work(evidence)
+    assert "a larger BLOCK" not in candidate.in_triton
+
+
+@pytest.mark.parametrize(
+    ("storing", "advised"), [(8.0, "Use `num_warps=2`: "), (32.0, "Let each program do more")]
+)
+def test_a_program_whose_threads_repeat_each_other_needs_fewer_of_them_first(storing, advised):
+    lines = ("S2R R0, SR_TID.X", "LDG.E R8, [R0.64]", "STG.E [R0.64], R8", "EXIT")
+    evidence = evidence_of(*lines, facts={2: {"acting": storing}}, figures={"waves": 100.0})
+    (candidate,) = little_work.detect_little_work(evidence)
+    assert candidate.in_triton.startswith(advised)
