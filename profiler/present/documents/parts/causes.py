@@ -14,11 +14,11 @@ from profiler.analyse.causes.headline import (
     NO_LINES,
     WEAK_PCT,
     flag_of_lines,
-    has_bound,
     has_place,
     hidden_together,
     name_and_place,
     place_text,
+    tells_bound,
 )
 from profiler.analyse.causes.order import is_general, why_first
 from profiler.analyse.findings import CauseChange, ComparisonFinding
@@ -53,8 +53,6 @@ _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _SURE_PCT = 60  # Where two of five such answers named a wrong cause first, a second look costs less than the wrong change.
 _SAVING_WIDTH = len("> 99 %")
-# Of the first causes of blind tests that were right, 95 in 100 saved less than twice what was expected: a larger bound excludes little.
-_TELLING_BOUND = 2.0
 # The most that is saved in percent, and the resource that needs the rest of the time.
 _Bound = tuple[int, str]
 
@@ -65,19 +63,24 @@ def headline_blocks(headline: Headline | None) -> Section:
 
 
 def why_and_next(headline: Headline | None) -> Section:
-    """Returns the why and the next step, as far as they are known."""
+    """Returns the why and the next step, as far as they are known, and what their places are in, if that is no file."""
     lines = [("Why", headline.why), ("Next", headline.next)] if headline else []
-    return [Text(f"{name}: {text}") for name, text in lines if text]
+    note = [Text(_COUNTED_BY_CUPY)] if _names_cupy(headline) else []
+    return [*(Text(f"{name}: {text}") for name, text in lines if text), *note]
 
 
-def headline_with_causes(headline: Headline | None, causes: Sequence[Cause]) -> Section:
-    """Returns the answer, and what kind of source its places and those of the causes are in, where no file has the name."""
-    return [*headline_blocks(headline), *source_notes(place.file for one in causes for place in one.where)]
+def _names_cupy(headline: Headline | None) -> bool:
+    return headline is not None and is_cupy_source(f"{headline.what} {headline.why} {headline.next}")
 
 
-def source_notes(places: Iterable[str | None]) -> Section:
-    """Returns what the places are in, if that is no file."""
-    return [Text(_COUNTED_BY_CUPY)] if any(map(is_cupy_source, filter(None, places))) else []
+def source_notes(places: Iterable[str | None], said: Headline | None) -> Section:
+    """Returns what these places are in, if that is no file, and the headline above has not `said` so."""
+    is_new = any(map(is_cupy_source, filter(None, places))) and not _names_cupy(said)
+    return [Text(_COUNTED_BY_CUPY)] if is_new else []
+
+
+def _notes_on_causes(causes: Iterable[Cause], said: Headline | None) -> Section:
+    return source_notes((place.file for one in causes for place in one.where), said)
 
 
 def cause_blocks(
@@ -102,7 +105,7 @@ def cause_blocks(
     """
     more = _left_out(left_out) if full else []
     lacks = _not_recorded(causes, unseen, said, flag_of_lines(kernel, program), fuller)
-    return [*_each_cause(causes, said, full, what), *more, *sure, *lacks]
+    return [*_each_cause(causes, said, full, what), *more, *_notes_on_causes(causes, said), *sure, *lacks]
 
 
 def _each_cause(
@@ -272,7 +275,8 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     if each and not full:
         instead = f"what each is and what to try: add --full, or give {after} to `prof show`"
         each = [Folded(f"what each is and what to try, for {after}", each, instead)]
-    return [*changes, *each, *_not_recorded(causes, unseen, said, lines)]
+    notes = _notes_on_causes(causes, said)
+    return [*changes, *notes, *each, *_not_recorded(causes, unseen, said, lines)]
 
 
 def _causes_of_each(comparison: ComparisonFinding, full: bool) -> Section:
@@ -290,7 +294,9 @@ def _causes_of_each(comparison: ComparisonFinding, full: bool) -> Section:
             each = [Folded(told, each, f"{told}: add --full, or give one of the two to `prof show`")]
         blocks = [Text(_CHANGED), Facts(rows), *each]
     lines = flag_of_lines(comparison.after.kernel_name)
-    return [*blocks, *_not_recorded(comparison.causes, comparison.causes_unseen, comparison.headline, lines)]
+    said, unseen = comparison.headline, comparison.causes_unseen
+    notes = _notes_on_causes([*comparison.causes_before, *comparison.causes], said)
+    return [*blocks, *notes, *_not_recorded(comparison.causes, unseen, said, lines)]
 
 
 def _saving(cause: Cause, change: CauseChange | None = None) -> str:
@@ -320,17 +326,12 @@ def _shared_bounds(causes: Sequence[Cause]) -> dict[_Bound, str]:
 
 def _bound_of(cause: Cause) -> _Bound | None:
     limit = cause.saves_pct.limited_by
-    return (round(cause.saves_pct.at_most), limit) if limit and _tells_bound(cause) else None
-
-
-def _tells_bound(cause: Cause) -> bool:
-    """Returns whether the list says the most that a cause could save; the headline does so of its own in any case."""
-    return has_bound(cause) and cause.saves_pct.at_most < _TELLING_BOUND * cause.saves_pct.expected
+    return (round(cause.saves_pct.at_most), limit) if limit and tells_bound(cause) else None
 
 
 def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collection[_Bound]) -> Item:
     """Returns a cause with its evidence; leaves out what the headline `said`, lines `quoted` above, and `shared` bounds."""
-    is_own = _tells_bound(cause) and _bound_of(cause) not in shared
+    is_own = tells_bound(cause) and _bound_of(cause) not in shared
     saves = f" Saves {saving(cause.saves_pct.at_most)} % at most." if is_own else ""
     is_explained = said is not None and said.explains == cause.cause
     has_advice = said is not None and said.advises_on == cause.cause
