@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import combinations
 from types import MappingProxyType
 
 from profiler.analyse.causes.cause import Cause, FullerRun, Headline
@@ -20,7 +19,7 @@ from profiler.analyse.causes.headline import (
     place_text,
     tells_bound,
 )
-from profiler.analyse.causes.order import is_general, why_first
+from profiler.analyse.causes.order import why_not_by_saving
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness
@@ -31,11 +30,6 @@ from profiler.text import date_of, is_cupy_source, listed, saving
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
-_ORDER = "{} ranks below causes that save less: in tests, a cause so common was less often the right one."
-_ORDER_OF_SEVERAL = (
-    "{} rank below causes that save less: in tests, causes so common were less often the right ones."
-)
-_FIRST_STEP = "{} ranks below {}, which saves less: {}."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _ON_BOTH = "; what limits now, or limited before, is on both sides"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
@@ -121,7 +115,7 @@ def _each_cause(
     if items := [one for one in items if one.weight_pct is not None or one.sentence]:
         meaning = _ADDED_UP if sum(one.weight_pct is not None for one in items) > 1 else _MEANING
         blocks.append(Items(meaning.format(what), items, _TITLES))
-        blocks += [Text(text) for text in (*shared.values(), *_why_later(causes)) if text not in told]
+        blocks += [Text(text) for text in (*shared.values(), *why_not_by_saving(causes)) if text not in told]
     if others:
         named = ", ".join(f"{name_and_place(one)} ({saving(one.saves_pct.expected)} %)" for one in others)
         rows = [_item(one, said, quoted, shared) for one in others]
@@ -197,25 +191,6 @@ def _least_saved(causes: Iterable[Cause]) -> float:
     return min((round(one.saves_pct.expected) for one in causes if not one.is_ceiling), default=math.inf)
 
 
-def _why_later(causes: Sequence[Cause]) -> list[str]:
-    """Returns why a cause that saves more stands behind another, where one does."""
-    least, later = math.inf, []
-    for one in causes:
-        saves = round(one.saves_pct.expected)
-        if is_general(one) and saves > least:
-            later.append(one.cause)
-        elif not (is_general(one) or one.is_ceiling):
-            least = min(least, saves)
-    said = [
-        _FIRST_STEP.format(other.cause, one.cause, why)
-        for one, other in combinations(causes, 2)
-        if (why := why_first(one, other)) and round(one.saves_pct.expected) < round(other.saves_pct.expected)
-    ]
-    if later:
-        said.append((_ORDER if len(later) == 1 else _ORDER_OF_SEVERAL).format(listed(later)))
-    return said
-
-
 def _not_recorded(
     causes: Sequence[Cause],
     unseen: Sequence[str],
@@ -268,8 +243,7 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
         ("unknown", [f"{one}: {hidden}" for one in undecided]),
     ]
     meaning = f"{_CHANGED}{_ON_BOTH if unmoved else ''}"
-    # Only this says why the next step is not about the largest saving. The last sentence names most causes, and is not long.
-    order = _why_later(causes)[-1:]
+    order = why_not_by_saving(causes)
     changes: list[Block] = [Text(meaning), Facts([row for row in rows if row[1]]), *map(Text, order)]
     each = _each_cause(causes, said, full=True, what=of_it, told=order)
     if each and not full:
