@@ -14,6 +14,7 @@ from profiler.analyse.recording.languages import Language, language_of
 from profiler.analyse.recording.profile import Profile
 from profiler.analyse.statistics.timings import typical_time
 from profiler.catalog.causes import UNOPTIMISED
+from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import ANY_PROGRAM, record_source
 from profiler.text import duration, saving, short_place
@@ -26,6 +27,7 @@ _ALL_PCT = 100
 # Causes hide each other where removing both saves so much more than each would save of what the other leaves: each kind of
 # work alone needs nearly all of the time.
 _HIDDEN_PCT = 10
+_MOSTLY_RIGHT_PCT = 50  # of answers: with fewer, the first cause is more often wrong than right
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
 
@@ -69,7 +71,7 @@ def headline_of(profile: Profile, diagnosis: Diagnosis, launches: int) -> Headli
     causes, unseen = diagnosis.causes, diagnosis.unseen
     if not causes and unseen:
         return Headline(what, _without_cause(diagnosis), record_it, tells_how_to_record=True)
-    said = with_next(explained(what, causes, unseen), causes, profile)
+    said = with_next(explained(what, causes, unseen), causes, profile, sureness=diagnosis.sureness)
     if are_weak(causes) and UNCOUNTED in unseen:
         why, next_ = f"{said.why} {diagnosis.shown}".rstrip(), f"{record_it} {said.next}"
         said = replace(said, why=why, next=next_, tells_how_to_record=True)
@@ -82,10 +84,19 @@ def explained(what: str, causes: Sequence[Cause], unseen: Sequence[str] = ()) ->
 
 
 def with_next(
-    said: Headline, causes: Sequence[Cause], profile: Profile | None = None, *, at_place: bool = False
+    said: Headline,
+    causes: Sequence[Cause],
+    profile: Profile | None = None,
+    *,
+    at_place: bool = False,
+    sureness: Sureness | None = None,
 ) -> Headline:
-    """Returns the headline with the change to try first; `at_place`, after the name and place of its cause, which nothing else names."""
+    """Returns the headline with the change to try first; `at_place`, after the name and place of its cause, which nothing else names.
+
+    The `sureness` is that of the first cause.
+    """
     next_ = next_at_place(causes, profile) if at_place else next_text(causes, profile)
+    next_ = " ".join(filter(None, [next_, unsure_text(causes, sureness)]))
     return replace(
         said,
         next=next_,
@@ -269,6 +280,20 @@ def _hiding_text(causes: Sequence[Cause]) -> str:
     rest = name_and_place(last) if others == 1 else f"the next {others} causes"
     together = saving(last.saves_pct.together or 0.0)
     return f"With {rest} removed as well, likely to save {together} %: they hide each other."
+
+
+def unsure_text(causes: Sequence[Cause], sureness: Sureness | None) -> str:
+    """Returns the cause that may be the right one instead, where most such answers named a wrong one first.
+
+    Where no cause saves much, or two hide each other, what is said of these says so.
+    """
+    second = next((one for one in causes[1:] if not one.is_ceiling), None)
+    if sureness is None or second is None or sureness.right_first_pct >= _MOSTLY_RIGHT_PCT:
+        return ""
+    if are_weak(causes) or hidden_together(causes):
+        return ""
+    instead = f"{name_and_place(second)} ({saving(second.saves_pct.expected)} %)"
+    return f"Unsure: most such answers named a wrong cause first; {instead} may be the right one."
 
 
 def hidden_together(causes: Sequence[Cause]) -> Sequence[Cause]:
