@@ -235,10 +235,12 @@ def test_the_kernels_that_are_left_out_have_as_many_digits_as_those_that_are_sho
     assert "8 more kernels take 22.2 % of the time; --full lists all." in text
 
 
-def test_code_that_is_no_file_is_named_shortly_and_explained_above_the_kernels():
+def test_code_that_is_no_file_is_named_shortly_and_explained_below_the_kernels():
     row = TriagedKernel("a", "k", "H200", 1, 100.0, 100.0, "barriers", f"{40 * 'a'}.cubin.cu:45", None)
     text = document_text(triage_document(Triage(None, [row], 2, [])), Window(width=120))
-    assert text.index("code that CuPy compiled") < text.index("barriers at <CuPy source>:45")
+    assert text.index("code that CuPy compiled") > text.index("barriers at <CuPy source>:45")
+    brief = document_text(triage_document(Triage(None, [row], 2, [])).brief, Window(width=120))
+    assert "CuPy" not in brief  # which names no line
     assert "cubin" not in text
 
 

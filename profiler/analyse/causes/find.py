@@ -184,14 +184,19 @@ def _add_up(
     best: Mapping[str, Candidate],
     expected: Mapping[Candidate, float],
 ) -> Iterator[Cause]:
-    """Yields the causes with what each saves together with those before it, if there are any that save time."""
+    """Yields the causes with what each saves together with those before it, if there are any that save time.
+
+    A change that takes registers may cost more warps than it is worth beside the others: it is then not made, so that nothing is lost.
+    """
     added: dict[Candidate, float] = {}
+    most = 0.0
     for one in causes:
         if one.is_ceiling:
             yield one
             continue
         added[best[one.cause]] = expected[best[one.cause]]
-        together = round(100 * saved_together(evidence.model, added), 1) if len(added) > 1 else None
+        most = max(most, saved_together(evidence.model, added))
+        together = round(100 * most, 1) if len(added) > 1 else None
         yield replace(one, saves_pct=replace(one.saves_pct, together=together))
 
 

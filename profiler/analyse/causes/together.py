@@ -6,7 +6,8 @@ more: after one of them, the other unit still needs its time. Where each saves l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from math import prod
 
 from profiler.analyse.causes.cause import NOT_AT_A_CEILING
@@ -25,17 +26,27 @@ _ONE_CHANGE = (
 def saved_together(model: TimeModel, expected: Mapping[Candidate, float]) -> float:
     """Estimates the fraction of the time that the changes of all these candidates save; `expected` says what each saves by itself.
 
-    A change that includes another stands for both, and so does the larger of two that do the same. What the model does not know of is the part
-    of the time that the others leave.
+    Of two changes that overlap, only one is counted: the one that saves more with the others, so that a further change never takes from
+    what is saved. What the model does not know of is the part of the time that the others leave.
     """
     modelled = [one for one in expected if one.saves is None]
-    for one in sorted(modelled, key=lambda one: expected[one]):
-        others = (other for other in modelled if other is not one)
-        if any(other.includes == one.name or _do_the_same(one, other) for other in others):
-            modelled.remove(one)
-    left = 1.0 - model.saved(combine([one.effect for one in modelled]))
-    left *= prod(1.0 - saved for one, saved in expected.items() if one.saves is not None)
+    most = max(model.saved(combine([one.effect for one in apart])) for apart in _without_overlap(modelled))
+    left = (1.0 - most) * prod(1.0 - saved for one, saved in expected.items() if one.saves is not None)
     return max(1.0 - left, *expected.values())
+
+
+def _without_overlap(candidates: Sequence[Candidate]) -> Iterator[Sequence[Candidate]]:
+    """Yields each choice among the candidates that leaves no two of which one change does the work of both."""
+    overlap = next((both for both in combinations(candidates, 2) if _overlap(*both)), None)
+    if overlap is None:
+        yield candidates
+        return
+    for left_out in overlap:
+        yield from _without_overlap([one for one in candidates if one is not left_out])
+
+
+def _overlap(one: Candidate, other: Candidate) -> bool:
+    return one.includes == other.name or other.includes == one.name or _do_the_same(one, other)
 
 
 def find_hidden(

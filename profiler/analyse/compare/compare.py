@@ -142,7 +142,7 @@ def _headline(
         conflicts = find_conflicts(found.metrics, causes.changed)
         gives = (conflicts.name,) if conflicts else ()
         said = Headline(what, why_of_pair(found, causes.changed, peaks), "", gives=gives)
-    return with_next(said, found.causes, after, at_place=True)
+    return with_next(said, found.causes, after, at_place=True, sureness=causes.after.sureness)
 
 
 def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:

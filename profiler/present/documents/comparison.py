@@ -22,7 +22,7 @@ from profiler.catalog.metrics import BY_NAME, DURATION, HEADLINE, Direction
 from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
-from profiler.present.documents.parts.causes import changed_cause_blocks, source_notes, why_and_next
+from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
 from profiler.present.documents.parts.recording import USEFUL_BYTES
 from profiler.text import Spoken, counted, first_of, shortened, unit_for_people
 
@@ -141,10 +141,7 @@ def _answer(comparison: findings.ComparisonFinding) -> list[doc.Section]:
     headline = comparison.headline
     what = doc.Text(claim_text(headline), strong=True)
     cautions = [doc.Caution(one) for one in comparison.comparable.warnings]
-    said = [headline.what, headline.why, headline.next] if headline else []
-    causes = [*comparison.causes_before, *comparison.causes]
-    notes = source_notes([*said, *(place.file for one in causes for place in one.where)])
-    return [[what, *why_and_next(headline), *notes], cautions]
+    return [[what, *why_and_next(headline)], cautions]
 
 
 def _sides(

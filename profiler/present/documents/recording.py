@@ -25,7 +25,6 @@ from profiler.present import document as doc
 from profiler.present.documents.parts.causes import (
     cause_blocks,
     headline_blocks,
-    headline_with_causes,
     source_notes,
     sureness_blocks,
 )
@@ -127,10 +126,11 @@ def _index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
         f"Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel{of_range}.",
     )
     return [
-        [*headline_blocks(recording.headline), *source_notes(one.where for one in rows)],
+        headline_blocks(recording.headline),
         [
             doc.Table(_INDEX_COLUMNS, [doc.Row(_index_cells(one)) for one in rows], drops_empty=True),
             *([doc.Text(more)] if rest else []),
+            *source_notes((one.where for one in rows), recording.headline),
             doc.Text(ask),
         ],
         [doc.Caution(text) for text in shared],
@@ -207,7 +207,7 @@ def parts_of_kernel(
     facts = [*launched, *nvtx, *memory_facts(sheet.metrics)]
     rules = [doc.Text(line) for line in rule_lines(sheet, full=full)]
     return KernelParts(
-        headline=headline_with_causes(sheet.headline, sheet.causes),
+        headline=headline_blocks(sheet.headline),
         name=[doc.KernelName(without_tags(sheet.kernel), counted(sheet.launches, "launch", "launches"))],
         cautions=[doc.Caution(text) for text in sheet.cautions],
         reasons=[
@@ -316,10 +316,10 @@ def hot_line_blocks(lines: Sequence[HotLine], causes: Sequence[Cause]) -> doc.Se
 
 
 def _waits(line: HotLine) -> list[tuple[str, float]]:
-    """Returns the main reasons to wait at a line, and how often a warp was ready there."""
-    ready = [("ready", line.ready_pct)] if line.ready_pct >= _READY_PCT else []
+    """Returns the main reasons to wait at a line, and how often a warp did not wait there, the most frequent first."""
+    going = [("not waiting", line.ready_pct)] if line.ready_pct >= _READY_PCT else []
     waits = [one for one in line.stalls.items() if one[1] >= _LEAST_WAIT_PCT]
-    return [*waits[: _MOST_REASONS - len(ready)], *ready]
+    return sorted([*waits[: _MOST_REASONS - len(going)], *going], key=lambda one: -one[1])
 
 
 def rule_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:

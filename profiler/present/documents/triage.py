@@ -53,8 +53,12 @@ def triage_document(found: Triage, *, full: bool = False) -> doc.Document:
     return doc.Document(
         counted(found.recordings, "recording"),
         [
-            [*headline_blocks(found.headline), *source_notes(one.where for one in rows)],
-            [doc.Table(_COLUMNS, cells, drops_empty=True), *map(doc.Text, notes)],
+            headline_blocks(found.headline),
+            [
+                doc.Table(_COLUMNS, cells, drops_empty=True),
+                *source_notes((one.where for one in rows), found.headline),
+                *map(doc.Text, notes),
+            ],
             [doc.Caution(text) for text in found.cautions],
         ],
         doc.Records(TriagedKernel.__struct_fields__, [tuple(asdict(one).values()) for one in found.index]),

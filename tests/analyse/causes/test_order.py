@@ -10,12 +10,13 @@ from profiler.analyse.causes import find
 from profiler.analyse.causes.cause import IN_A_REGISTER, Cause, CodePlace, Savings
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.ceilings import detect_ceilings
-from profiler.analyse.causes.order import in_order
+from profiler.analyse.causes.order import in_order, why_not_by_saving
 from profiler.catalog.causes import BY_NAME, GENERAL
 from profiler.present.documents.parts.causes import cause_blocks
 
 DOCUMENTATION = Path(__file__).resolve().parents[3] / "docs" / "causes.md"
-SAID = "{} below causes that save less"
+SAID = "{} stands before {}, which would save more: "
+OF_MOST = "most kernels have such causes, and in tests they were less often the right ones."
 
 
 def cause(name, saves, **evidence):
@@ -48,7 +49,8 @@ def test_a_loop_whose_turns_could_exchange_values_together_counts_in_full(turns_
     in_turns = cause("barriers", 80.0, **turns_at_once)
     causes = in_order([in_turns, cause("grid-too-small", 90.0)])
     assert names(causes)[0] == first
-    assert (SAID.format("grid-too-small ranks") in str(cause_blocks(causes, []))) == (first == "barriers")
+    said = SAID.format("barriers", "grid-too-small") + "a block could take several turns of its loop at once."
+    assert why_not_by_saving(causes) == [said] * (first == "barriers")
 
 
 @pytest.mark.parametrize(
@@ -57,6 +59,19 @@ def test_a_loop_whose_turns_could_exchange_values_together_counts_in_full(turns_
 def test_a_loop_that_waits_for_each_tile_before_it_uses_it_counts_in_full(waiting, first):
     causes = [cause("loads-not-overlapped", 30.0, **waiting), cause("bank-conflicts", 20.0)]
     assert names(in_order(causes))[0] == first
+
+
+@pytest.mark.parametrize(
+    ("fact", "why"),
+    [
+        ("waiting_for_tiles_pct", "a loop waits for each tile before it uses it."),
+        ("idle_sms_pct", "some SMs have no block at all."),
+    ],
+)
+def test_the_fact_that_puts_a_cause_first_is_said(fact, why):
+    first = cause("loads-not-overlapped" if "tiles" in fact else "grid-too-small", 40.0, **{fact: 40.0})
+    causes = in_order([cause("too-little-reuse", 60.0), first])
+    assert why_not_by_saving(causes) == [SAID.format(first.cause, "too-little-reuse") + why]
 
 
 @pytest.mark.parametrize("both", [("bank-conflicts", "idle-lanes"), ("grid-too-small", "dependent-chain")])
@@ -76,7 +91,7 @@ def loads(name, saves, line):
 def test_loads_are_put_side_by_side_before_they_are_kept_if_that_saves_nearly_as_much(apart, line, is_first):
     causes = in_order([loads("redundant-global-loads", 50.0, 7), loads("uncoalesced-loads", apart, line)])
     assert (names(causes)[0] == "uncoalesced-loads") == is_first
-    said = "redundant-global-loads ranks below uncoalesced-loads, which saves less: a block has to load side by side"
+    said = "a block has to load side by side what it keeps."
     assert (said in str(cause_blocks(causes, []))) == (is_first and apart < 50)
 
 
@@ -99,9 +114,7 @@ def test_fewer_functions_come_before_single_precision_if_they_make_most_of_the_d
     """So they save about half as much at least. Where they save more, that is reason enough, and nothing is said."""
     causes = in_order([cause("fp64-arithmetic", 80.0, **of_doubles), cause("special-functions", saves)])
     assert (names(causes)[0] == "special-functions") == is_first
-    said = (
-        "fp64-arithmetic ranks below special-functions, which saves less: functions make most of the doubles"
-    )
+    said = SAID.format("special-functions", "fp64-arithmetic") + "functions make most of the doubles"
     assert (said in str(cause_blocks(causes, []))) == (is_first and saves < 80)
 
 
@@ -112,19 +125,14 @@ def test_the_accesses_come_before_several_elements_in_a_thread_if_they_save_near
 ):
     causes = in_order([cause("too-little-work-a-thread", 50.0), cause(form, saves)])
     assert (names(causes)[0] == form) == is_first
-    said = f"too-little-work-a-thread ranks below {form}, which saves less: "
+    said = SAID.format(form, "too-little-work-a-thread")
     assert (said in str(cause_blocks(causes, []))) == (is_first and saves < 50)
 
 
 def test_both_forms_of_several_elements_come_before_them():
     forms = [cause("loads-not-overlapped", 49.0), cause("narrow-accesses", 48.0)]
     several = cause("too-little-work-a-thread", 50.0)
-    causes = in_order([several, *forms])
-    assert causes == [*forms, several]
-    said = str(cause_blocks(causes, []))
-    assert all(
-        f"too-little-work-a-thread ranks below {form}, which saves less: " in said for form in names(forms)
-    )
+    assert in_order([several, *forms]) == [*forms, several]
 
 
 def test_a_value_that_a_register_would_hold_needs_no_neighbours():
@@ -214,28 +222,31 @@ def test_the_documentation_names_the_general_causes():
     assert {name for name in BY_NAME if f"`{name}`" in said} == GENERAL
 
 
-@pytest.mark.parametrize(("waiting", "is_said"), [(40.0, True), (60.0, False), (30.4, False)])
-def test_the_answer_says_why_a_cause_that_saves_less_stands_first(waiting, is_said):
+@pytest.mark.parametrize(("waiting", "is_said"), [(40.0, True), (60.0, False), (34.6, True), (34.4, False)])
+def test_the_answer_says_why_a_cause_that_saves_clearly_less_stands_first(waiting, is_said):
+    """Where it saves less by under 5 points, the two are alike within the error of an estimate."""
     causes = in_order([cause("dependent-chain", waiting), cause("bank-conflicts", 30.0)])
-    assert (SAID.format("dependent-chain ranks") in str(cause_blocks(causes, []))) == is_said
+    said = SAID.format("bank-conflicts", "dependent-chain") + OF_MOST
+    assert (said in str(cause_blocks(causes, []))) == is_said
 
 
 def test_a_ceiling_that_stands_first_needs_no_reason():
-    """A fault below it may be the surest to help, and yet saves more than a ceiling, which saves nothing."""
+    """A fault below it may be the surest to help, and yet saves more than a ceiling, which saves nothing. The first below needs one."""
     ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-stores", 10.0)
-    waiting = cause("dependent-chain", 12.0)
+    waiting = cause("dependent-chain", 15.0)
     assert ceiling.is_ceiling
-    assert "ranks below" not in str(cause_blocks([ceiling, fault], []))
-    assert "ranks below" not in str(cause_blocks([ceiling, waiting], []))
-    assert SAID.format("dependent-chain ranks") in str(cause_blocks([ceiling, fault, waiting], []))
+    assert why_not_by_saving([ceiling]) == why_not_by_saving([ceiling, fault]) == []
+    assert why_not_by_saving([ceiling, fault, waiting]) == [SAID.format(fault.cause, waiting.cause) + OF_MOST]
 
 
 def test_the_order_is_explained_by_all_causes_that_it_put_behind():
-    faults = [cause("bank-conflicts", 10.0), cause("type-conversions", 9.0), cause("loop-overhead", 8.0)]
-    causes = in_order([*faults, cause("barriers", 12.0), cause("grid-too-small", 9.0)])
+    """What another stands behind needs no reason: only the first is advised."""
+    faults = [cause("bank-conflicts", 20.0), cause("type-conversions", 19.0), cause("loop-overhead", 8.0)]
+    causes = in_order(
+        [*faults, cause("barriers", 27.0), cause("grid-too-small", 25.0), cause("dependent-chain", 24.0)]
+    )
     said = str(cause_blocks(causes, [], full=False))
-    assert SAID.format("barriers and grid-too-small rank") in said
-    assert "causes so common were less often the right ones" in said
+    assert SAID.format("bank-conflicts", "barriers and grid-too-small") + OF_MOST in said
 
 
 @pytest.mark.parametrize(("contended", "saves", "most"), [(True, 0.25, 0.25), (False, 0.6, 1.0)])

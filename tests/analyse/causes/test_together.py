@@ -76,6 +76,64 @@ def test_a_further_change_never_saves_less_and_nothing_saves_more_than_all(busy,
     assert saved_together(model, fewer) <= saved_together(model, each) + 1e-9
 
 
+# Several elements overlap with each of the other two, which do not overlap with each other.
+_OVERLAPPING = ("loads-not-overlapped", "too-little-work-a-thread", "redundant-instructions")
+
+
+def test_of_changes_that_overlap_the_one_counts_that_saves_more_with_the_others():
+    """Several elements save most by themselves, in the unit that another change relieves as well. So the loads that they include count."""
+    model = TimeModel({"l1": 0.9, "issue": 0.8}, {UNNAMED: 1.0})
+    other = Candidate("bank-conflicts", "Why.", "Change.", Effect({"l1": 0.8}))
+    loads = Candidate("loads-not-overlapped", "Why.", "Change.", Effect({"issue": 0.8}))
+    elements = Candidate(
+        "too-little-work-a-thread", "Why.", "Change.", Effect({"l1": 0.85}), includes=loads.name
+    )
+    each = saved_by(model, other, loads, elements)
+    assert max(each, key=lambda one: each[one]) is elements
+    without = {one: saved for one, saved in each.items() if one is not elements}
+    assert saved_together(model, each) == saved_together(model, without) > each[elements] + 0.2
+
+
+@given(
+    st.dictionaries(st.sampled_from(UNITS), fractions, min_size=1),
+    st.permutations(_OVERLAPPING),
+    st.lists(st.tuples(st.sampled_from(UNITS), fractions, fractions), min_size=3, max_size=3),
+)
+def test_a_further_change_that_overlaps_with_others_never_saves_less(busy, names, changes):
+    site = evidence_of("FADD R5, R5, R4").sites[0]
+    model = TimeModel(busy, {"wait": 0.5, "long_scoreboard": 0.5}, issuing=0.1)
+    each = saved_by(
+        model,
+        *(
+            Candidate(
+                name, "Why.", "Change.", Effect({unit: part}, {"wait": wait}), {site: 1.0},
+                includes="loads-not-overlapped" if name == "too-little-work-a-thread" else "",
+            )
+            for name, (unit, part, wait) in zip(names, changes, strict=True)
+        ),
+    )  # fmt: skip
+    fewer = dict(list(each.items())[:-1])
+    assert saved_together(model, fewer) <= saved_together(model, each) + 1e-9
+
+
+def test_a_change_that_costs_warps_takes_nothing_from_what_those_above_it_save(monkeypatch):
+    """Wider accesses wait less, and take registers. Where the loads are under way together already, they only cost warps."""
+    loads = Candidate("loads-not-overlapped", "Why.", "Change.", Effect(waits={"long_scoreboard": 0.95}))
+    chain = Candidate("dependent-chain", "Why.", "Change.", Effect(waits={"wait": 0.9}))
+    wide = Candidate("narrow-accesses", "Why.", "Change.", Effect(waits={"long_scoreboard": 0.8}, warps=0.47))
+    waits = {"long_scoreboard": 0.7, "wait": 0.3}
+    evidence = evidence_of("EXIT", busy={"issue": 0.2}, waits=waits, places=Places(warps=32))
+    each = saved_by(evidence.model, loads, chain, wide)
+    assert saved_together(evidence.model, each) < saved_together(
+        evidence.model, {one: each[one] for one in (loads, chain)}
+    )
+    monkeypatch.setattr(find, "DETECTORS", (lambda _: each,))
+    named, _ = find._find_causes(evidence)  # private: it takes evidence that is made by hand
+    together = {one.cause: one.saves_pct.together for one in named}
+    assert len(together) == 3
+    assert together["narrow-accesses"] == together["dependent-chain"]
+
+
 def test_a_kernel_whose_two_causes_hide_each_other_says_so():
     """By itself, neither saves a tenth of the time; the version without both takes 38 % of it."""
     run = track_record.open_kernels({"samples_both"})["samples_both"]

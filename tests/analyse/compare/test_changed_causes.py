@@ -204,7 +204,7 @@ def test_why_the_next_step_is_not_the_largest_saving_is_said_once_and_not_folded
     for full in (False, True):
         page = shown(replace(found, causes=causes, causes_unmoved=["dependent-chain"]), full=full)
         assert ("Why dependent-chain." in page) == full
-        assert page.count("dependent-chain ranks below causes that save less") == is_said
+        assert page.count("bank-conflicts stands before dependent-chain, which would save more") == is_said
 
 
 def test_every_quantity_of_a_cause_is_a_metric():

@@ -25,9 +25,10 @@ from profiler.present.document import Caution, Document, Item, Items, Records, T
 from profiler.present.documents.parts.causes import (
     cause_blocks,
     changed_cause_blocks,
-    headline_with_causes,
+    headline_blocks,
     source_notes,
     sureness_blocks,
+    why_and_next,
 )
 from profiler.present.render.markdown import document_markdown
 from profiler.present.render.terminal import Window, document_text
@@ -81,14 +82,13 @@ def bounded(at_most, limit, *names, expected=30.0):
 
 
 @pytest.mark.parametrize(("at_most", "is_said"), [(39.9, True), (40.0, False)])
-def test_the_list_says_a_bound_below_twice_what_is_likely(at_most, is_said):
-    """The headline says that of its cause in any case."""
+def test_a_bound_is_said_if_it_is_below_twice_what_is_likely(at_most, is_said):
     alone, both = bounded(at_most, "dram", "barriers", expected=20.0), ("barriers", "idle-lanes")
     assert ("Saves 40 % at most." in flat(text_of(alone))) == is_said
     assert (
         "each save 40 % at most" in flat(text_of(bounded(at_most, "dram", *both, expected=20.0)))
     ) == is_said
-    assert "and never more than 40 %." in next_text(alone)
+    assert ("and never more than 40 %." in next_text(alone)) == is_said
 
 
 def test_a_bound_that_several_causes_share_is_said_once_with_the_resource_that_sets_it():
@@ -277,7 +277,7 @@ def test_code_that_is_no_file_is_explained_before_its_lines_are_listed(file, sai
     causes = [Cause("barriers", "", "", Savings(9.0, 9.0), places, {}, where_is="line")]
     headline = with_next(explained("It takes 1 ms.", causes), causes)
     sections = [
-        headline_with_causes(headline, causes),
+        headline_blocks(headline),
         cause_blocks([*causes, CAUSES_FOUND[0]], [], headline),
     ]
     page = flat(document_text(Document("", sections), Window(width=80)))
@@ -289,9 +289,27 @@ def test_code_that_is_no_file_is_explained_before_its_lines_are_listed(file, sai
 
 
 def test_code_that_is_no_file_is_explained_in_a_list_of_kernels_and_in_a_comparison_that_name_it():
-    assert [one.text[:13] for one in source_notes([None, f"{CUPY}:12"])] == ["<CuPy source>"]
-    assert len(source_notes([f"uncoalesced-loads ({short_place(f'{CUPY}:45')}) went away."])) == 1
-    assert source_notes([None, "kernel.cu:12"]) == []
+    said = Headline("It takes 1 ms.", f"uncoalesced-loads ({short_place(f'{CUPY}:45')}) went away.", "")
+    assert len(why_and_next(said)) == 2
+    assert [one.text[:13] for one in source_notes([None, f"{CUPY}:12"], None)] == ["<CuPy source>"]
+    assert source_notes([None, f"{CUPY}:12"], said) == []  # it is explained there
+    assert source_notes([None, "kernel.cu:12"], None) == []
+
+
+def test_an_answer_that_names_no_line_of_cupy_explains_it_where_a_cause_below_does():
+    launch = Cause("grid-too-small", "Few blocks.", "More blocks.", Savings(60.0, 90.0), [], {})
+    at_line = Cause(
+        "barriers",
+        "Warps wait.",
+        "Wait less.",
+        Savings(9.0, 9.0),
+        [CodePlace("BAR", 16, 9.0, CUPY, 19)],
+        {},
+        "line",
+    )
+    headline = with_next(explained("It takes 1 ms.", [launch]), [launch])
+    assert "CuPy" not in str(headline_blocks(headline))
+    assert "code that CuPy compiled" in flat_text(cause_blocks([launch, at_line], [], headline))
 
 
 def test_evidence_that_was_not_recorded_is_named_with_the_preset_that_records_it():

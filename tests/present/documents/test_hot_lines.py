@@ -4,7 +4,7 @@ import pytest
 
 from profiler.analyse.causes.cause import Cause, CodePlace, Savings
 from profiler.analyse.recording.hot_lines import HotLine
-from profiler.present.document import Text
+from profiler.present.document import Table, Text
 from profiler.present.documents.recording import hot_line_blocks
 
 HOT = [HotLine("kernel.cu", 15, 60.0, {"long_scoreboard": 90.0}, "x = a[i];")]
@@ -47,3 +47,20 @@ def test_a_last_line_that_stands_for_called_functions_is_explained_unless_a_brac
     blocks = hot_line_blocks([HotLine("kernel.py", 43, 54.0, {"wait": 32.0}, text, of_called=of_called)], [])
     texts = [block.text for block in blocks if isinstance(block, Text)]
     assert any("At kernel.py:43, where the code of the kernel ends" in one for one in texts) is explained
+
+
+@pytest.mark.parametrize(
+    ("stalls", "ready_pct", "said"),
+    [
+        ({"math_pipe_throttle": 20.0, "wait": 12.0}, 56.0, "not waiting 56 %, math_pipe_throttle 20 %"),
+        ({"math_pipe_throttle": 57.0, "wait": 12.0}, 30.0, "math_pipe_throttle 57 %, not waiting 30 %"),
+        ({"long_scoreboard": 80.0, "wait": 11.0}, 9.0, "long_scoreboard 80 %, wait 11 %"),  # seldom enough
+    ],
+)
+def test_what_warps_do_at_a_line_most_often_stands_first(stalls, ready_pct, said):
+    table, *_ = (
+        block
+        for block in hot_line_blocks([HotLine("kernel.cu", 15, 60.0, stalls, "x = a[i];", ready_pct)], [])
+        if isinstance(block, Table)
+    )
+    assert table.rows[0].values[2] == said

@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import combinations
 from types import MappingProxyType
 
 from profiler.analyse.causes.cause import Cause, FullerRun, Headline
@@ -14,13 +13,13 @@ from profiler.analyse.causes.headline import (
     NO_LINES,
     WEAK_PCT,
     flag_of_lines,
-    has_bound,
     has_place,
     hidden_together,
     name_and_place,
     place_text,
+    tells_bound,
 )
-from profiler.analyse.causes.order import is_general, why_first
+from profiler.analyse.causes.order import why_not_by_saving
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness, answers_naming
@@ -31,11 +30,6 @@ from profiler.text import date_of, is_cupy_source, listed, saving
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
-_ORDER = "{} ranks below causes that save less: in tests, a cause so common was less often the right one."
-_ORDER_OF_SEVERAL = (
-    "{} rank below causes that save less: in tests, causes so common were less often the right ones."
-)
-_FIRST_STEP = "{} ranks below {}, which saves less: {}."
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
 _ON_BOTH = "; what limits now, or limited before, is on both sides"
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
@@ -53,8 +47,6 @@ _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
 _SURE_PCT = 60  # Where two of five such answers named a wrong cause first, a second look costs less than the wrong change.
 _SAVING_WIDTH = len("> 99 %")
-# Of the first causes of blind tests that were right, 95 in 100 saved less than twice what was expected: a larger bound excludes little.
-_TELLING_BOUND = 2.0
 # The most that is saved in percent, and the resource that needs the rest of the time.
 _Bound = tuple[int, str]
 
@@ -65,19 +57,24 @@ def headline_blocks(headline: Headline | None) -> Section:
 
 
 def why_and_next(headline: Headline | None) -> Section:
-    """Returns the why and the next step, as far as they are known."""
+    """Returns the why and the next step, as far as they are known, and what their places are in, if that is no file."""
     lines = [("Why", headline.why), ("Next", headline.next)] if headline else []
-    return [Text(f"{name}: {text}") for name, text in lines if text]
+    note = [Text(_COUNTED_BY_CUPY)] if _names_cupy(headline) else []
+    return [*(Text(f"{name}: {text}") for name, text in lines if text), *note]
 
 
-def headline_with_causes(headline: Headline | None, causes: Sequence[Cause]) -> Section:
-    """Returns the answer, and what kind of source its places and those of the causes are in, where no file has the name."""
-    return [*headline_blocks(headline), *source_notes(place.file for one in causes for place in one.where)]
+def _names_cupy(headline: Headline | None) -> bool:
+    return headline is not None and is_cupy_source(f"{headline.what} {headline.why} {headline.next}")
 
 
-def source_notes(places: Iterable[str | None]) -> Section:
-    """Returns what the places are in, if that is no file."""
-    return [Text(_COUNTED_BY_CUPY)] if any(map(is_cupy_source, filter(None, places))) else []
+def source_notes(places: Iterable[str | None], said: Headline | None) -> Section:
+    """Returns what these places are in, if that is no file, and the headline above has not `said` so."""
+    is_new = any(map(is_cupy_source, filter(None, places))) and not _names_cupy(said)
+    return [Text(_COUNTED_BY_CUPY)] if is_new else []
+
+
+def _notes_on_causes(causes: Iterable[Cause], said: Headline | None) -> Section:
+    return source_notes((place.file for one in causes for place in one.where), said)
 
 
 def cause_blocks(
@@ -102,7 +99,7 @@ def cause_blocks(
     """
     more = _left_out(left_out) if full else []
     lacks = _not_recorded(causes, unseen, said, flag_of_lines(kernel, program), fuller)
-    return [*_each_cause(causes, said, full, what), *more, *sure, *lacks]
+    return [*_each_cause(causes, said, full, what), *more, *_notes_on_causes(causes, said), *sure, *lacks]
 
 
 def _each_cause(
@@ -118,7 +115,7 @@ def _each_cause(
     if items := [one for one in items if one.weight_pct is not None or one.sentence]:
         meaning = _ADDED_UP if sum(one.weight_pct is not None for one in items) > 1 else _MEANING
         blocks.append(Items(meaning.format(what), items, _TITLES))
-        blocks += [Text(text) for text in (*shared.values(), *_why_later(causes)) if text not in told]
+        blocks += [Text(text) for text in (*shared.values(), *why_not_by_saving(causes)) if text not in told]
     if others:
         named = ", ".join(f"{name_and_place(one)} ({saving(one.saves_pct.expected)} %)" for one in others)
         rows = [_item(one, said, quoted, shared) for one in others]
@@ -202,25 +199,6 @@ def _least_saved(causes: Iterable[Cause]) -> float:
     return min((round(one.saves_pct.expected) for one in causes if not one.is_ceiling), default=math.inf)
 
 
-def _why_later(causes: Sequence[Cause]) -> list[str]:
-    """Returns why a cause that saves more stands behind another, where one does."""
-    least, later = math.inf, []
-    for one in causes:
-        saves = round(one.saves_pct.expected)
-        if is_general(one) and saves > least:
-            later.append(one.cause)
-        elif not (is_general(one) or one.is_ceiling):
-            least = min(least, saves)
-    said = [
-        _FIRST_STEP.format(other.cause, one.cause, why)
-        for one, other in combinations(causes, 2)
-        if (why := why_first(one, other)) and round(one.saves_pct.expected) < round(other.saves_pct.expected)
-    ]
-    if later:
-        said.append((_ORDER if len(later) == 1 else _ORDER_OF_SEVERAL).format(listed(later)))
-    return said
-
-
 def _not_recorded(
     causes: Sequence[Cause],
     unseen: Sequence[str],
@@ -273,14 +251,14 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
         ("unknown", [f"{one}: {hidden}" for one in undecided]),
     ]
     meaning = f"{_CHANGED}{_ON_BOTH if unmoved else ''}"
-    # Only this says why the next step is not about the largest saving. The last sentence names most causes, and is not long.
-    order = _why_later(causes)[-1:]
+    order = why_not_by_saving(causes)
     changes: list[Block] = [Text(meaning), Facts([row for row in rows if row[1]]), *map(Text, order)]
     each = _each_cause(causes, said, full=True, what=of_it, told=order)
     if each and not full:
         instead = f"what each is and what to try: add --full, or give {after} to `prof show`"
         each = [Folded(f"what each is and what to try, for {after}", each, instead)]
-    return [*changes, *each, *_not_recorded(causes, unseen, said, lines)]
+    notes = _notes_on_causes(causes, said)
+    return [*changes, *notes, *each, *_not_recorded(causes, unseen, said, lines)]
 
 
 def _causes_of_each(comparison: ComparisonFinding, full: bool) -> Section:
@@ -298,7 +276,9 @@ def _causes_of_each(comparison: ComparisonFinding, full: bool) -> Section:
             each = [Folded(told, each, f"{told}: add --full, or give one of the two to `prof show`")]
         blocks = [Text(_CHANGED), Facts(rows), *each]
     lines = flag_of_lines(comparison.after.kernel_name)
-    return [*blocks, *_not_recorded(comparison.causes, comparison.causes_unseen, comparison.headline, lines)]
+    said, unseen = comparison.headline, comparison.causes_unseen
+    notes = _notes_on_causes([*comparison.causes_before, *comparison.causes], said)
+    return [*blocks, *notes, *_not_recorded(comparison.causes, unseen, said, lines)]
 
 
 def _saving(cause: Cause, change: CauseChange | None = None) -> str:
@@ -328,17 +308,12 @@ def _shared_bounds(causes: Sequence[Cause]) -> dict[_Bound, str]:
 
 def _bound_of(cause: Cause) -> _Bound | None:
     limit = cause.saves_pct.limited_by
-    return (round(cause.saves_pct.at_most), limit) if limit and _tells_bound(cause) else None
-
-
-def _tells_bound(cause: Cause) -> bool:
-    """Returns whether the list says the most that a cause could save; the headline does so of its own in any case."""
-    return has_bound(cause) and cause.saves_pct.at_most < _TELLING_BOUND * cause.saves_pct.expected
+    return (round(cause.saves_pct.at_most), limit) if limit and tells_bound(cause) else None
 
 
 def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collection[_Bound]) -> Item:
     """Returns a cause with its evidence; leaves out what the headline `said`, lines `quoted` above, and `shared` bounds."""
-    is_own = _tells_bound(cause) and _bound_of(cause) not in shared
+    is_own = tells_bound(cause) and _bound_of(cause) not in shared
     saves = f" Saves {saving(cause.saves_pct.at_most)} % at most." if is_own else ""
     is_explained = said is not None and said.explains == cause.cause
     has_advice = said is not None and said.advises_on == cause.cause
