@@ -218,11 +218,7 @@ def _exchanges_elements(evidence: Evidence) -> bool:
     Where one lane of each warp stores there, it stores what the lanes of the warp made of their elements, such as their sum: if a
     thread takes more elements, fewer warps have such a result.
     """
-    return any(
-        site.kind == "shared atomic" or site.acting_lanes > ONE_LANE
-        for site in evidence.of(*SHARED)
-        if site.kind == "shared atomic" or site.stores_in_shared
-    )
+    return any(site.acting_lanes > ONE_LANE for site in evidence.of(*SHARED) if site.stores_in_shared)
 
 
 def _fetches_textures(evidence: Evidence) -> bool:
