@@ -371,24 +371,6 @@ def test_sms_that_work_equally_long_are_in_balance():
     assert names(grid.detect_imbalance, evidence_of(LOAD, figures=cycles(60.0))) == ["load-imbalance"]
 
 
-@pytest.mark.parametrize(
-    ("held", "empty", "found"),
-    [
-        (2.0, 0.0, []),  # two blocks all the time: something that is not recorded allows no more
-        (2.03, 0.0, ["load-imbalance", "uneven-last-wave"]),
-        (12.0, 0.0, ["uneven-last-wave"]),  # all that fit: none is missing
-        (2.0, 0.02, ["load-imbalance", "uneven-last-wave"]),  # places empty as warps end
-    ],
-)
-def test_a_whole_number_of_blocks_all_the_time_is_a_limit_and_no_imbalance(held, empty, found):
-    figures = {"occupancy_pct": 100 * held / 12, "occupancy_limit_pct": 100.0, "blocks_by_registers": 12.0,
-               "launch__occupancy_limit_blocks": 16.0, "waves": 1.5}  # fmt: skip
-    evidence = evidence_of(
-        *BY_DATA, (LOAD, 1e9), figures=figures, waits={"no_warp": empty, "wait": 1 - empty}
-    )
-    assert names(grid.detect_imbalance, evidence) + names(grid.detect_last_wave, evidence) == found
-
-
 @pytest.mark.parametrize(("empty", "found"), [(0.5, ["load-imbalance"]), (0.02, [])])
 def test_without_counters_of_each_sm_schedulers_without_a_warp_show_uneven_work(empty, found):
     """3 us are what starting the launch takes, in which there is no warp either."""
