@@ -38,7 +38,6 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
     once = dict.fromkeys(_done_once(evidence), 1.0)
-    in_shared = {site for site in evidence.sites if site.stores_in_shared}
     overlapped = evidence.waiting_for(once, *_LATENCIES)
     waiting = evidence.time_of(once, *_LATENCIES)
     is_waiting = waiting >= WORTH_A_CHANGE
@@ -53,9 +52,6 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             for site in find_block_independent(evidence, index)
             if site.kind not in ("barrier", "control") and site not in repeated
         ]
-        # A barrier that guards nothing else in shared memory is met once, too.
-        if in_shared and in_shared <= set(alike):
-            alike += evidence.of("barrier")
         # Blocks can do more each until the GPU is filled twice only.
         left = left_of_blocks(evidence, 1 / blocks)
         shared = min(FOUR_CHAINS, 1 - left)
