@@ -106,8 +106,7 @@ LOADED, MADE, FROM = "LDC.64 R10, c[0x0][0x210]", "FADD R7, R4, R8", "LDC.64 R2,
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, "FADD R9, R7, R8", FORWARD, LOOP], True),
         # Each warp enters the loop as often as it makes a turn.
         ([FROM, LOADED, ("NOP", 1e9), LOAD, MADE, STORED, FORWARD, LOOP], False),
-        # The counter of the loop; a count of what it finds; a sum of what it loads.
-        ([FROM, LOADED, ("NOP", 1.0), LOAD, "IADD3 R7, R7, 0x1, RZ", STORED, FORWARD, LOOP], True),
+        # A count of what it finds; a sum of what it loads.
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "@P1 IADD3 R7, R7, 0x1, RZ", STORED, FORWARD, LOOP], False),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "IADD3 R7, R7, R4, RZ", STORED, FORWARD, LOOP], False),
     ],
