@@ -190,15 +190,6 @@ def test_threads_with_four_elements_of_a_row_exchange_a_quarter_of_it_between_la
     assert candidate.effect.resources["l2"] == 0
 
 
-def test_elements_that_lie_apart_are_accessed_one_by_one():
-    lines = (*ELEMENT, *ADDED_UP, *BETWEEN_WARPS, *STORED)
-    apart = {"sectors": 3200.0, "ideal_sectors": 400.0}
-    facts = {1: apart, 4: {"lanes": 32.0, "acting": 1.0}, 7: apart}
-    evidence = evidence_of(*lines, grid=10**9, block=128, facts=facts, figures={"waves": 1e9}, line=7)
-    (candidate,) = little_work.detect_little_work(evidence)
-    assert candidate.effect.resources["lsu"] == pytest.approx((0.75 + 2) / 5)
-
-
 @pytest.mark.parametrize(("waves", "spared"), [(8.0, (3 * 0.75 + 2) / 5), (4.0, 3 * 0.5 / 5)])
 def test_threads_take_no_more_elements_than_leave_two_rounds_of_blocks(waves, spared):
     lines = (*ELEMENT, *ADDED_UP, *BETWEEN_WARPS, *STORED)
