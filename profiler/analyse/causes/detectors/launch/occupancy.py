@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.instructions.compilation import has_spills
+from profiler.analyse.causes.detectors.sharing_out import share_out
 from profiler.analyse.causes.evidence.blocks_of_sm import (
     MOST_REGISTERS,
     REGISTERS_AT_ONCE,
@@ -53,7 +54,7 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         name,
         f"With {what}, an SM holds {whole_percent(limit)} % of the warps that it could.",
-        _LIMITS[name].advice,
+        (share_out(evidence) if is_small else "") or _LIMITS[name].advice,
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], _LIMITS[name].figure: value},
         # Blocks of a few threads become warps whose lanes are all there.
