@@ -237,16 +237,11 @@ def readers_of(
 def uses_of(evidence: Evidence, site: Site) -> Iterator[Site]:
     """Yields what reads a result, in its loop, in the next turn too, and behind the loop; other results only some lanes write to its register."""
     code = evidence.by_function[site.function]
-    here = evidence.place(site, code)
-    loop = evidence.innermost_loop(site)
-    inside = evidence.inside(loop) if loop else []
+    inside = evidence.around(site)
+    place, first = evidence.place(site, inside), evidence.place(inside[0], code)
+    behind = inside[place + 1 :]
     for register in site.use.written:
         overwrites = partial(_overwrites, site, register)
-        if not inside:
-            yield from readers_of(register, code[here + 1 :], overwrites)
-            continue
-        place, first = evidence.place(site, inside), evidence.place(inside[0], code)
-        behind = inside[place + 1 :]
         yield from readers_of(register, chain(behind, inside[: place + 1]), overwrites)
         if not any(map(overwrites, behind)):
             yield from readers_of(register, code[first + len(inside) :], overwrites)

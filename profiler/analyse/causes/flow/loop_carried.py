@@ -9,7 +9,6 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
-    changed_in,
     find_pointers,
     makers_of_value,
     reach,
@@ -75,10 +74,7 @@ def stores_its_own(evidence: Evidence, loop: Loop) -> bool:
         not any(one.kind == "barrier" or one.stores_in_shared for one in inside)
         and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
         and any(2 * one.lane_executions > turns and not has_fixed_address(evidence, one) for one in stores)
-        and not any(
-            _stores_what_it_carries(evidence, one, loop) or _find_carried_into(evidence, one, loop)
-            for one in stores
-        )
+        and not any(_find_carried_into(evidence, one, loop) for one in stores)
     )
 
 
@@ -144,15 +140,13 @@ def _stores_what_it_carries(evidence: Evidence, store: Site, loop: Loop) -> bool
 
     A sum that grows and shrinks as a window moves can start again at any place, so that blocks could share its turns.
     """
-    makers = _within(evidence, loop, makers_of_value(evidence, store))
-    return any(one.kind in _RESULTS and is_carried(evidence, one) for one in makers)
+    return any(one.kind in _RESULTS for one in _find_carried_into(evidence, store, loop))
 
 
 def _find_carried_into(evidence: Evidence, store: Site, loop: Loop) -> list[Site]:
-    """Returns what makes a stored value from that of the turn before; what steps on in each turn, as a counter, is known without it."""
-    changed = changed_in(loop)
+    """Returns what makes a stored value from that of the turn before."""
     makers = _within(evidence, loop, makers_of_value(evidence, store))
-    return [one for one in makers if is_carried(evidence, one) and not steps_on(one, changed)]
+    return [one for one in makers if is_carried(evidence, one)]
 
 
 @lru_cache(maxsize=64)

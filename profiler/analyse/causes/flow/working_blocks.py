@@ -6,16 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from profiler.analyse.causes.evidence.blocks_of_sm import find_occupancy_limits
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
-from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.recording.launch_shapes import LaunchShape
-
-# By how much figures that are averaged over the launch may be off: as a part of the time in which no warp issues, and in blocks.
-_NEVER_EMPTY, _WHOLE = 0.01, 0.02
 
 
 def count_waves(evidence: Evidence) -> float:
@@ -77,23 +72,8 @@ def _warps_of_block(evidence: Evidence) -> int:
     return evidence.shape.warps_of_block if evidence.shape else 1
 
 
-def is_held_back(evidence: Evidence) -> bool:
-    """Returns whether an SM always holds the same whole number of blocks, fewer than fit: then an unrecorded limit holds it back.
-
-    Where some warps work longer than others, places empty one by one, and in the end schedulers have no warp.
-    """
-    occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
-    fitting = min(find_occupancy_limits(evidence).values(), default=0.0)
-    if not occupancy or not limit or evidence.model.waits.get(NO_WARP, 1.0) >= _NEVER_EMPTY:
-        return False
-    held = fitting * occupancy / limit
-    return 1 - _WHOLE < held < fitting - _WHOLE and abs(held - round(held)) < _WHOLE
-
-
 def find_missing_warps(evidence: Evidence) -> float:
     """Returns the share of the warps that would fit, and that the grid has, but that are missing on average on SMs at work."""
-    if is_held_back(evidence):
-        return 0.0
     occupancy, limit = evidence.find("occupancy_pct"), evidence.find("occupancy_limit_pct")
     fitting = (limit or 0.0) * min(1.0, count_waves(evidence) or 1.0)
     return max(0.0, 1 - occupancy / fitting) if occupancy and fitting else 0.0

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.advice_on_atomics import (
     IN_ORDER,
     OF_FLOATS,
@@ -80,14 +80,12 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         sentence = f"{sentence}; the atomics {keep}" if round(waiting) else f"Atomics{memory} {keep}"
     if evidence.atomics_are_contended and 2 * _sampled(evidence, fractions) < waiting:
         sentence += "; the samples at other instructions are of accesses that queue behind these atomics"
-    # Where atomics cost nothing, larger blocks are another cause's remedy.
-    cost_something = round(max(waiting, 100 * busy[busiest])) > 0
     spared = evidence.without(fractions)
     yield Candidate(
         ATOMIC_CONTENTION,
         f"{sentence}.",
         advice,
-        _with_larger_blocks(evidence, spared) if larger and cost_something else spared,
+        _with_larger_blocks(evidence, spared) if larger else spared,
         weights,
         {
             "waiting_pct": waiting,
@@ -112,29 +110,12 @@ def _weigh_places(evidence: Evidence, weights: Mapping[Site, float]) -> dict[Sit
 
 
 def _find_costly(evidence: Evidence) -> list[Site]:
-    """Returns the atomics of the memory where they cost more, if those of the other memory add less to that than a change is worth; else all.
-
-    How long warps wait for them does not tell: a reduction keeps L2 busy, and no warp waits for it. Those whose
-    lanes lie apart, or fall into the same bank, are a matter of the layout.
-    """
+    """Returns the atomics, except for those whose lanes lie apart, or fall into the same bank: they are a matter of the layout."""
     by_layout = {
         *find_updates_apart(evidence),
         *chain.from_iterable(map(evidence.inside, find_in_conflict(evidence))),
     }
-    sites = [site for site in evidence.of(*MEMORY) if site not in by_layout]
-    by_memory = [alike for kind in MEMORY if (alike := [site for site in sites if site.kind == kind])]
-    if len(by_memory) < 2:
-        return sites  # so it is in nearly all kernels, and costs take long to find
-    costs = [_cost(evidence, alike) for alike in by_memory]
-    most = max(costs)
-    added = _cost(evidence, sites) - most
-    return by_memory[costs.index(most)] if added < WORTH_A_CHANGE else sites
-
-
-def _cost(evidence: Evidence, sites: Sequence[Site]) -> float:
-    """Returns which part of the time would be saved if one of these atomics updated for all lanes."""
-    repeated, evidence = _find_repeated(evidence, sites), replace(evidence, retried=frozenset())
-    return evidence.model.saved(evidence.without(dict.fromkeys([*sites, *repeated], 1 - 1 / LANES)))
+    return [site for site in evidence.of(*MEMORY) if site not in by_layout]
 
 
 def _find_repeated(evidence: Evidence, sites: Iterable[Site]) -> list[Site]:

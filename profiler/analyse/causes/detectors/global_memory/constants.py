@@ -25,7 +25,7 @@ def detect_divergent_constants(evidence: Evidence) -> Iterable[Candidate]:
     sites = evidence.lookups_apart
     waiting = 100 * evidence.time_of(sites)
     busy = 100 * evidence.model.busy.get(CONSTANTS, 0.0)
-    if not sites or not waiting:
+    if not waiting:
         return
     yield Candidate(
         "divergent-constants",

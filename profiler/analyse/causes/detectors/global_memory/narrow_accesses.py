@@ -32,7 +32,7 @@ from profiler.analyse.causes.flow.dataflow import (
 )
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.lane_values import SUMMING
-from profiler.analyse.causes.flow.loop_carried import follows_itself, is_carried
+from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -120,11 +120,11 @@ def _widened(evidence: Evidence, sites: Sequence[Site], bases: Set[object]) -> E
 def _resident_without(evidence: Evidence, sites: Sequence[Site], gone: float) -> float:
     """Returns how many times as many warps are resident if each thread takes the elements of several, so that this part of all warps is not launched.
 
-    Those that would have waited for a place, as of two waves, take the places. Nobody else does where each turn starts from the one before, or where
-    the elements beside a thread's own are not those of its next turns, but those of its neighbours: in other loops, fewer turns are left to all.
+    Those that would have waited for a place, as of two waves, take the places. Nobody else does where the elements beside a thread's own are not
+    those of its next turns, but those of its neighbours: in other loops, fewer turns are left to all.
     """
     left = min(1.0, (1 - gone) * max(1.0, evidence.find("waves") or 1.0))
-    if left == 1.0 or follows_itself(evidence):
+    if left == 1.0:
         return left
     down_rows = sum(site.bytes_of_lanes for site in sites if _goes_down_rows(evidence, site))
     return left if 2 * down_rows > sum(site.bytes_of_lanes for site in sites) else 1.0
@@ -223,11 +223,7 @@ def _exchanges_elements(evidence: Evidence) -> bool:
     Where one lane of each warp stores there, it stores what the lanes of the warp made of their elements, such as their sum: if a
     thread takes more elements, fewer warps have such a result.
     """
-    return any(
-        site.kind == "shared atomic" or site.acting_lanes > ONE_LANE
-        for site in evidence.of(*SHARED)
-        if site.kind == "shared atomic" or site.stores_in_shared
-    )
+    return any(site.acting_lanes > ONE_LANE for site in evidence.of(*SHARED) if site.stores_in_shared)
 
 
 def _fetches_textures(evidence: Evidence) -> bool:

@@ -25,7 +25,6 @@ from profiler.analyse.causes.flow.working_blocks import (
     count_working_blocks,
     find_lone_warps,
     find_missing_warps,
-    is_held_back,
     may_be_fewer,
     part_working,
 )
@@ -153,7 +152,7 @@ def _served_alone(evidence: Evidence) -> float:
 def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
     """Names a last round of blocks that leaves places empty."""
     waves, idle = count_waves(evidence), _idle_in_last_round(evidence)
-    if waves and idle > 0 and not is_held_back(evidence):
+    if waves and idle > 0:
         filling = "The grid fills" if part_working(evidence) == 1 else "The blocks that have work fill"
         last = 100 * (waves - math.floor(waves))
         yield Candidate(
@@ -171,7 +170,7 @@ def detect_last_wave(evidence: Evidence) -> Iterable[Candidate]:
 def find_unfilled(evidence: Evidence) -> float:
     """Returns the part of the time that is lost because the last round of blocks leaves places empty."""
     # Where blocks end soon, warps are missing in all of many rounds, because new blocks come too slowly.
-    if is_held_back(evidence) or _is_short_lived(evidence):
+    if _is_short_lived(evidence):
         return 0.0
     # Where blocks end at different times and others follow at once, an uneven last round costs less: fewer warps are missing.
     # However blocks share the work out, the busiest resource has as much of it. The occupancy counts only SMs that have a block:

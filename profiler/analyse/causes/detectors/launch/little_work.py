@@ -14,8 +14,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.evidence.sites import ONE_LANE, Site
-from profiler.analyse.causes.flow.addresses.apart import lies_apart
-from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent, find_single_values
+from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import find_address_work
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
@@ -41,7 +40,6 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
     # A thread can stop repeating its own work without larger blocks.
     repeated = set(find_repeated_loads(evidence))
     once = dict.fromkeys(_done_once(evidence), 1.0)
-    in_shared = {site for site in evidence.sites if site.stores_in_shared}
     overlapped = evidence.waiting_for(once, *_LATENCIES)
     waiting = evidence.time_of(once, *_LATENCIES)
     is_waiting = waiting >= WORTH_A_CHANGE
@@ -57,9 +55,6 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             for site in find_block_independent(evidence, index)
             if site.kind not in ("barrier", "control") and site not in repeated
         ]
-        # A barrier that guards nothing else in shared memory is met once, too.
-        if in_shared and in_shared <= set(alike):
-            alike += evidence.of("barrier")
         # Blocks can do more each until the GPU is filled twice only.
         left = left_of_blocks(evidence, 1 / blocks)
         shared = min(FOUR_CHAINS, 1 - left)
@@ -111,17 +106,15 @@ def _spared_in_rows(evidence: Evidence, once: Collection[Site], shared: float) -
     shuffles = [site for site in once if site.opcode.startswith(SUMMING)]
     if evidence.shape is None or not shuffles:
         return {}
-    single = find_single_values(evidence)
-    loads = [site for site in evidence.of("global load") if site not in single]
+    loads = evidence.of("global load")
     copies = Counter(site.instruction.place for site in loads)
     has_one = all(site in once and site.width <= _ONE_REGISTER for site in loads)
     if not has_one or max(copies.values(), default=0) != 1:
         return {}
-    accesses = [one for one in (*loads, *evidence.of("global store")) if not lies_apart(evidence, one)]
-    joined = (*shuffles, *accesses, *find_address_work(evidence, accesses))
-    spared = {site: shared for site in joined if site in once}
+    accesses = evidence.of("global load", "global store")
+    spared = dict.fromkeys((*shuffles, *accesses, *find_address_work(evidence, accesses)), shared)
     stores = [site for site in evidence.sites if site.stores_in_shared]
-    of_warps = all(site in once and site.acting_lanes <= ONE_LANE for site in stores)
+    of_warps = all(site.acting_lanes <= ONE_LANE for site in stores)
     if of_warps and evidence.shape.warps_of_block * (1 - shared) <= 1:
         spared |= {site: 1.0 for site in once if site.kind in ("shared load", "shared store", "barrier")}
     return spared

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Kind, Site
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering, find_own_part
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.repeated_loads import find_loads_kept_apart
@@ -41,7 +41,7 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
         return
     fractions = {site: EIGHTFOLD * part for site, part in find_own_part(evidence).items()}
     kept_apart = dict.fromkeys(find_loads_kept_apart(evidence), EIGHTFOLD)
-    exchanging = _exchanging(evidence, apart)
+    exchanging = _exchanging(evidence)
     going = fractions | kept_apart | exchanging
     fewer = evidence.without({site: part for site, part in going.items() if site not in apart})
     weights = {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites}
@@ -63,7 +63,7 @@ def _are_of_tiles(evidence: Evidence, waiting: Mapping[Site, float]) -> bool:
     return there > sum(waiting.values()) / 2
 
 
-def _exchanging(evidence: Evidence, apart: Set[Site]) -> dict[Site, float]:
+def _exchanging(evidence: Evidence) -> dict[Site, float]:
     """Returns the effect on the accesses to shared memory by which threads exchange values between barriers.
 
     Without barriers, values stay in registers: there is nothing to store, and nothing to load of a thread's own. Where there are
@@ -71,8 +71,7 @@ def _exchanging(evidence: Evidence, apart: Set[Site]) -> dict[Site, float]:
     come by shuffles, for which the queue of shared memory takes as long as for loads. If the lanes of a warp meet in the same banks,
     they read a column of what several warps stored as rows, which no shuffle does.
     """
-    kinds: tuple[Kind, ...] = ("shared load", "shared store", "barrier")
-    loads, stores, barriers = ([site for site in evidence.of(kind) if site not in apart] for kind in kinds)
+    loads, stores, barriers = (evidence.of(kind) for kind in ("shared load", "shared store", "barrier"))
     if any(_meets_in_banks(site) for site in (*loads, *stores)):
         return {}
     read, written, met = (sum(site.executed for site in sites) for sites in (loads, stores, barriers))

@@ -21,7 +21,7 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads whose address comes from the load before; without any, arithmetic that waits for the result before."""
     chased = [site for site in evidence.of("global load", "shared load") if is_carried(evidence, site)]
     waiting = 100 * evidence.time_of(chased, "long_scoreboard", "short_scoreboard")
-    if chased and waiting:
+    if waiting:
         yield Candidate(
             "dependent-chain",
             f"Each of these loads takes its address from the one before it; warps spend {whole_percent(waiting)} % of their time waiting for them.",

@@ -14,7 +14,6 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
-from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.causes.flow.reduction_trees import (
     ASSUMED_TURNS,
     Tree,
@@ -72,10 +71,9 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
         return
     parts = {site: part for one in sums for site, part in one.parts.items()}
     inside = {site: max(one.parts.values()) for one in sums for site in evidence.inside(one.loop)}
-    loads = [site for site in inside if site.kind == "global load" and not is_carried(evidence, site)]
+    loads = [site for site in inside if site.kind == "global load"]
     exchange = evidence.without(parts)
-    going = {site: part for site, part in inside.items() if site.kind != "global load" or site in loads}
-    at_once = replace(exchange, waits={**exchange.waits, **evidence.waiting_for(going, *_ONE_AFTER_ANOTHER)})
+    at_once = replace(exchange, waits={**exchange.waits, **evidence.waiting_for(inside, *_ONE_AFTER_ANOTHER)})
     turns = [known_turns(evidence, one) for one in sums]
     figures = {**_as_figure(turns), TURNS_AT_ONCE: float(ASSUMED_TURNS)}
     waiting, exchanging = evidence.time_of(loads, "long_scoreboard"), evidence.time_of(parts)

@@ -61,7 +61,7 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
     """Names loads from global memory that warps wait for, most of all where few are under way at once."""
     loads = [site for site in evidence.of("global load") if not is_carried(evidence, site)]
     waiting = 100 * evidence.time_of(loads, "long_scoreboard")
-    if not loads or not waiting:
+    if not waiting:
         return
     useful = {site: 1 - site.excess_sectors / site.sectors if site.sectors else 1.0 for site in loads}
     # Asynchronous copies go to shared memory beside L1's lines and the registers, through which these loads pass. Sectors that lie

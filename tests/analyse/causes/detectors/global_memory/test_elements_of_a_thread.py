@@ -35,7 +35,7 @@ def test_the_bytes_of_pixels_that_are_loaded_one_by_one_could_be_loaded_at_once(
         ("STS [R8], R5", 0.125, 15 / 16),  # of a block of eight warps
         ("STS [R8], R5", 32.0, 0.0),  # a value of each thread
         ("STS [R8], R5", None, 0.0),
-        ("ATOMS.ADD R5, [R8], R5", 1.0, 0.0),  # one for each element
+        ("ATOMS.ADD R5, [R8], R5", 32.0, 0.0),
     ],
 )
 def test_where_warps_pass_on_one_result_each_wider_loads_need_fewer_warps(stored, acting, launched):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, load_with, names
+from made_evidence import LOAD, LOOP, evidence_of, load_with, names
 
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses
 
@@ -156,25 +156,6 @@ def test_a_wider_access_saves_addresses_and_no_arithmetic():
     assert most.effect.resources["issue"] == pytest.approx(0.75 / 9)
 
 
-@pytest.mark.parametrize(
-    ("inside", "after", "waves", "warps"),
-    [
-        ([NEXT, STORED, FORWARD], [], 0.5, 0.25),  # of those that ran
-        ([NEXT, STORED, FORWARD], [], 2.0, 0.5),  # those that waited take places
-        ([NEXT, STORED, FORWARD], [], 8.0, 1.0),  # as many fit at once, and others follow
-        ([NEXT, FORWARD], [STORED], 0.5, 1.0),
-    ],
-)
-def test_fewer_threads_are_left_if_each_takes_the_elements_of_several_whose_turns_follow_from_each_other(
-    inside, after, waves, warps
-):
-    contiguous = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
-    facts = {1: contiguous, 2: {"waits": {"wait": 90}}}
-    evidence = evidence_of(("NOP", 1.0), LOAD, *inside, LOOP, *after, facts=facts, figures={"waves": waves})
-    (candidate,) = narrow_accesses.detect_narrow(evidence)
-    assert candidate.effect.warps == warps
-
-
 SIZE, THREADS_OF_BLOCK = "LDC R9, c[0x0][0x220]", "LDC R9, c[0x0][0x0]"
 
 
@@ -190,11 +171,20 @@ SIZE, THREADS_OF_BLOCK = "LDC R9, c[0x0][0x220]", "LDC R9, c[0x0][0x0]"
 )
 def test_fewer_threads_are_left_if_the_next_turn_is_a_row_further(goes_on_by, turn, warps):
     """The neighbours of an element belong to other threads, and not to the next turn of its own."""
+    assert _resident(goes_on_by, turn, waves=0.5) == warps
+
+
+@pytest.mark.parametrize(("waves", "warps"), [(0.5, 0.25), (2.0, 0.5), (8.0, 1.0)])
+def test_threads_that_waited_for_a_place_take_those_of_the_threads_that_are_not_launched(waves, warps):
+    assert _resident(SIZE, ["IMAD.WIDE R2, R9, 0x4, R2"], waves) == warps
+
+
+def _resident(goes_on_by, turn, waves):
     before = (goes_on_by, "IMAD.WIDE R2, R5, 0x4, R10", "MOV R8, RZ")
     lines = (*before, *((line, 800.0) for line in (LOAD, *turn, "@P0 BRA 0x30")))
     facts = {3: {"acting": 32.0, "sectors": 3200.0, "ideal_sectors": 3200.0}}
-    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts, figures={"waves": 0.5}))
-    assert candidate.effect.warps == warps
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts, figures={"waves": waves}))
+    return candidate.effect.warps
 
 
 @pytest.mark.parametrize(("block", "bytes_a_request"), [(16, 64), (48, 96), (32, 128), (256, 128)])

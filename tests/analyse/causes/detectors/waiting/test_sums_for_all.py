@@ -136,14 +136,6 @@ def test_what_a_turn_loads_goes_with_its_barriers_where_it_loads(load, waited, i
     assert ("% waiting for what a turn loads." in barriers.sentence) == bool(included)
 
 
-@pytest.mark.parametrize(("next_row", "spared"), [(TURN["next"], 7 / 8), (("MOV R2, R8", ALL), 0.0)])
-def test_a_row_whose_place_the_row_before_says_is_not_loaded_with_it(next_row, spared):
-    candidates = found(
-        next=next_row, waits={"product": {"long_scoreboard": 40}, "add": {"short_scoreboard": 50}}
-    )
-    assert candidates[-1].effect.waits["long_scoreboard"] == pytest.approx(spared)
-
-
 @pytest.mark.parametrize(
     "changed",
     [
