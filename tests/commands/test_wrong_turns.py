@@ -150,7 +150,7 @@ def test_sql_whose_star_the_shell_replaced_is_said_to_need_quotes(prof_here, tmp
     assert "the shell has put the names of files in place of a *" in done.stderr
 
 
-@pytest.mark.parametrize("verb", ["show", "compare 5", "sass", "report", "list", "export"])
+@pytest.mark.parametrize("verb", ["show", "compare 5", "sass", "report", "export"])
 def test_a_ladder_in_the_place_of_a_run_is_called_one(prof_here, shipped_runs, verb):
     done = prof_here("--runs", shipped_runs.root, *verb.split(), "sum")
     assert done.returncode == 21
