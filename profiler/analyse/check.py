@@ -175,12 +175,7 @@ def check_pair(
         warnings.append("timings alone: only the duration was checked")
     if has_counters:
         checks += [_metric_check(change, limit) for limit in others]
-    if has_counters and (different := _different_names(before, after)):
-        warnings = [one.removesuffix(other_work(before, after)) for one in warnings]  # is said once
-        if not chosen and may_be_others(before, after):
-            doubt = different
-        else:
-            warnings.insert(0, different)
+        warnings, doubt = _with_names(warnings, before, after, chosen=chosen)
     outcome = worst([*(one.outcome for one in checks), "unclear" if doubt else "passed"])
     pair = replace(_pair(name, before, after, outcome), warnings=warnings, checks=checks, doubt=doubt)
     if outcome == "regression" and has_counters:
@@ -188,6 +183,18 @@ def check_pair(
     if checks[0].is_faster and (faster := headline_of_times(before, after, change.speedup)):
         return replace(pair, what=faster.what)
     return pair
+
+
+def _with_names(
+    warnings: list[str], before: Profile, after: Profile, *, chosen: bool
+) -> tuple[list[str], str]:
+    """Returns the cautions, with different names of the kernels as the first; or, if these may be other kernels, as the doubt."""
+    different = _different_names(before, after)
+    if not different:
+        return warnings, ""
+    rest = [one.removesuffix(other_work(before, after)) for one in warnings]  # the names say it
+    is_doubtful = not chosen and may_be_others(before, after)
+    return (rest, different) if is_doubtful else ([different, *rest], "")
 
 
 def _different_names(before: Profile, after: Profile) -> str:

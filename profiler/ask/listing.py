@@ -23,7 +23,7 @@ from profiler.ask.named.ladders import ladder_meant, ladder_name, readable_ladde
 from profiler.ask.named.reach import Reach
 from profiler.ask.named.references import meant_by
 from profiler.ask.named.settings import Settings
-from profiler.catalog.ladders.ladder import Ladder, find_ladder, is_path, size_text
+from profiler.catalog.ladders.ladder import Ladder, find_ladder, is_path, known_ladders, size_text
 from profiler.catalog.ladders.ladder_file import read_title
 from profiler.errors import LadderNotFound, RunDamaged, RunNotFound, RunUnusable
 from profiler.store.reports.locate import find_reports
@@ -60,6 +60,13 @@ def list_stored(
     reports = _reports_within(settings.reach) if name is None else []
     listing = list_kernels(ladder, store) if ladder else Listing(None, [], [])
     return replace(listing, runs=runs, reports=reports, damaged=damaged)
+
+
+def means_ladder(name: str, store: RunStore, settings: Settings) -> bool:
+    """Returns whether a name to list, which no run has, is that of a ladder here or of one that has runs."""
+    if settings.ladder_given or any(map(meant_by(name, settings), (run_id.name for run_id in store.ids()))):
+        return False
+    return name in known_ladders(*settings.ladder_places) or name in store.ladders()
 
 
 def list_kernels(ladder: Ladder, store: RunStore) -> Listing:

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from profiler.analyse.recording.index import IndexEntry, index_of
 from profiler.analyse.recording.overview import RecordingOverview
-from profiler.ask.named.settings import Settings
+from profiler.ask.named.settings import Settings, ladder_here
 from profiler.ask.named.sizes import find_run
-from profiler.catalog import DEFAULT_LADDER
 from profiler.errors import QueryFailed, RunNotFound
 from profiler.present.document import Caution, Document, Facts
 from profiler.python.answers import Sheet, index_frame
@@ -208,9 +207,10 @@ class Runs(RunStore):
         """Returns the newest run with this name, such as `gemm-6`, or the run with this id."""
         return self.find(reference)
 
-    def find(self, reference: str | int, ladder: str = DEFAULT_LADDER) -> Recording:
+    def find(self, reference: str | int, ladder: str | None = None) -> Recording:
         """Returns the newest run of a name, an id, or a kernel's number on this ladder, as the commands find it."""
-        settings = Settings(runs=self.root, ladder=ladder, ladder_given=True)
+        chosen = ladder_here(self.root) if ladder is None else ladder
+        settings = Settings(runs=self.root, ladder=chosen, ladder_given=True)
         return Recording.of(find_run(str(reference), settings.open_store(), settings))
 
     def to_pandas(self) -> pd.DataFrame:

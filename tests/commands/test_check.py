@@ -591,6 +591,15 @@ def test_two_patterns_choose_the_kernel_of_each_side_as_a_comparison_has_it(reco
     assert check("--baseline", "runs", "-k", "old", "-k", "new").returncode == 2
 
 
+def test_kernels_of_different_names_are_a_pair_if_both_recordings_say_what_they_worked_on(
+    prof_here, shipped_runs, reports
+):
+    """Rungs of a ladder do; reports of programs with other arguments do not say that they did the same work."""
+    assert prof_here("--runs", shipped_runs.root, "check", "--baseline", "5", "6").returncode == 0
+    sides = (reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep")
+    assert prof_here("check", "--baseline", *sides).returncode == 80
+
+
 def test_one_launch_a_side_says_how_many_decide_and_says_its_outcome_once(record, check):
     for folder in ("main", "runs"):
         record(folder, "k", readings=[1e6])

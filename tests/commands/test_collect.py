@@ -355,6 +355,14 @@ def test_without_the_tools_nothing_begins(here, tool, text, code):
     assert not (here.folder / "runs").exists()
 
 
+@pytest.mark.parametrize(
+    ("words", "code"), [(["--kernel", 99], 46), (["--kernel", 1, "--ladder", "nope"], 44)]
+)
+def test_a_kernel_that_the_ladder_lacks_is_said_before_a_missing_tool(here, words, code):
+    here.tool("ncu", "exit 1")
+    assert here.scripts(*words).returncode == code
+
+
 def test_a_failure_to_compile_is_reported_as_it_is(here):
     done = here.scripts("--ladder", "compiled", "--kernel", 5)
     assert done.returncode == 53

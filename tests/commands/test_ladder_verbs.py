@@ -358,6 +358,22 @@ def test_no_such_ladder(prof_here, here, verb):
     assert "there is scripts" in done.stderr
 
 
+def test_the_only_ladder_there_is_need_not_be_named(prof_here, here):
+    done = prof_here("verify", "--kernel", "1", **here)
+    assert done.returncode == 0, done.stderr
+    assert "right" in done.stdout
+
+
+def test_of_several_ladders_the_default_one_is_meant_and_need_be_there(prof_here, here):
+    second = here["cwd"] / "kernels" / "second"
+    second.mkdir()
+    (second / "ladder.toml").write_text(LADDER)
+    done = prof_here("verify", "--kernel", "1", **here)
+    assert done.returncode == 44
+    assert "no ladder 'gemm'" in done.stderr
+    assert "there are scripts, second" in done.stderr
+
+
 def test_a_ladder_by_its_path(prof_here, here, tmp_path_factory):
     elsewhere = {**here, "cwd": tmp_path_factory.mktemp("elsewhere")}
     path = here["cwd"] / "kernels" / "scripts" / "ladder.toml"

@@ -79,7 +79,8 @@ FILTERS = [
     (["*-1"], "gemm-1 relu-1 relu-fp16-1"),
     (["gemm-1?"], "gemm-10"),
     (["GEMM:1-*"], "gemm-1-source gemm-1-timed"),
-    (["gemm"], ""),
+    (["gemm"], "gemm-1 gemm-1-source gemm-1-timed gemm-10"),  # a ladder
+    (["gem"], ""),
     (["--ladder", "relu"], "relu-1"),  # of `relu-fp16` the name begins like it
     (["*1", "--ladder", "relu-fp16"], "relu-fp16-1"),
     (["gemm-1", "--ladder", "relu"], ""),
@@ -126,7 +127,7 @@ def test_a_name_means_itself_a_number_its_kernel_and_a_pattern_what_fits(prof_he
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["gemm"], "no run is named 'gemm'; `prof list '*gemm*'` finds 4 other names\n"),
+        (["gem"], "no run is named 'gem'; `prof list '*gem*'` finds 4 other names\n"),
         (["other"], "no run is named 'other'\n"),
         (["other*"], "no run has a name that matches 'other*'\n"),
         (["7"], "no run of kernel 7 of ladder 'gemm'\n"),
@@ -185,7 +186,7 @@ def test_what_fills_more_than_a_screen_begins_with_a_line_for_each_ladder(prof_h
     assert "H200" in ladders
     assert "NVIDIA H200" not in ladders
     assert len(others.splitlines()[1:]) == 12
-    assert "`prof list --ladder gone`" in notes
+    assert "`prof list gone`" in notes
     assert "`prof ladder gone`" in " ".join(notes.split())
     assert "the other 2 that belong to no ladder" in " ".join(notes.split())
 
@@ -200,6 +201,24 @@ def test_the_whole_list_is_there_for_who_asks_and_for_programs(prof_here, crowde
     assert rungs <= names
     if "--ladder" not in words:
         assert {f"mine-{number}" for number in range(14)} <= names
+
+
+@pytest.mark.parametrize("ladder", ["gone", "known"])
+@pytest.mark.parametrize("format", ["table", "csv", "json"])
+def test_the_name_of_a_ladder_lists_what_the_option_lists(prof_here, crowded, ladder, format):
+    """Also where only its runs are there, and no file."""
+    named = prof_here("list", ladder, "--format", format, cwd=crowded)
+    assert (named.returncode, named.stderr) == (0, "")
+    assert named.stdout == prof_here("list", "--ladder", ladder, "--format", format, cwd=crowded).stdout
+    assert f"{ladder}-7" in named.stdout
+
+
+def test_a_run_with_the_name_of_a_ladder_is_meant_before_it(prof_here, make_run, tmp_path):
+    make_run({"kernel": "k"}, name="known-7", root=tmp_path, ladder="known", kernel=7)
+    make_run({"kernel": "k"}, name="known", root=tmp_path)
+    listed = prof_here("--runs", tmp_path, "list", "known", "--format", "csv")
+    lines = listed.stdout.splitlines()[1:]
+    assert [line.split(",")[0] for line in lines] == ["known"]
 
 
 def test_the_overview_opens_the_newest_run_of_each_name_once(prof_here, crowded, monkeypatch):

@@ -137,6 +137,14 @@ def test_two_of_the_reports_in_a_folder_are_named_for_a_comparison(prof_here, tm
     assert "`prof report .`" in told
 
 
+@pytest.mark.parametrize("words", ["show 6", "compare 5 6", "check --baseline 5 6", "ladder"])
+def test_all_of_an_answer_and_its_short_form_exclude_each_other(prof_recorded, words):
+    both = prof_recorded(*words.split(), "--brief", "--full")
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "leave out one of the two" in " ".join(both.stderr.split())
+    assert prof_recorded(*words.split(), "--brief").returncode == 0
+
+
 def test_help_is_printed_whatever_else_was_typed(prof_here):
     done = prof_here("list", "a", "b", "--help")
     assert (done.returncode, done.stderr) == (0, "")
@@ -150,7 +158,7 @@ def test_sql_whose_star_the_shell_replaced_is_said_to_need_quotes(prof_here, tmp
     assert "the shell has put the names of files in place of a *" in done.stderr
 
 
-@pytest.mark.parametrize("verb", ["show", "compare 5", "sass", "report", "list", "export"])
+@pytest.mark.parametrize("verb", ["show", "compare 5", "sass", "report", "export"])
 def test_a_ladder_in_the_place_of_a_run_is_called_one(prof_here, shipped_runs, verb):
     done = prof_here("--runs", shipped_runs.root, *verb.split(), "sum")
     assert done.returncode == 21

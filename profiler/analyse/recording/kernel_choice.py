@@ -35,7 +35,9 @@ def choose_kernels(runs: Iterable[Run], pattern: str | None) -> list[list[str]]:
         if not names:
             near = nearest_words(pattern or "", [kernel.name for kernel in run.manifest.kernels])
             raise KernelNotFound(
-                f"{run.label}: no kernel name matches '{pattern}'{near}", details=_listing(run)
+                f"{run.label}: no kernel name matches '{pattern}'{near}",
+                details=_listing(run),
+                remedy="Give `-k` a part of one of these names, or a regular expression that matches one.",
             )
         chosen.append(names)
     return chosen

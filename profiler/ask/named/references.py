@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 
 import msgspec
 
@@ -234,9 +235,10 @@ def _none_chosen(run: Run, choice: LaunchChoice) -> KernelNotFound:
     if choice.nvtx is not None and not in_range:
         return _nothing_inside(run, choice.nvtx)
     where = f" in an NVTX range that matches '{choice.nvtx}'" if choice.nvtx is not None else ""
+    name = run.manifest.name if run.stored else str(run.path)
     return KernelNotFound(
         f"{run.label}: no launch{where} has the number {choice.numbers}",
-        remedy=f"{there_are(in_range)} `prof show --full` says which had which grid.",
+        remedy=f"{there_are(in_range)} `prof show {quote(name)} --full` says which had which grid.",
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.catalog import DEFAULT_LADDER
+from profiler.catalog.ladders.ladder import usual_ladder
 from profiler.catalog.project import find_declared
 from profiler.errors import RunNotFound, ThresholdsInvalid
 from profiler.store.tables.launch_choice import LaunchChoice
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 def keep_silent(_: str) -> None: ...
 
 
+def ladder_here(runs: Location | None = None) -> str:
+    """Returns the ladder that is meant where none is named, in the folder where prof runs or in that of the runs."""
+    try:
+        return usual_ladder(*_ladder_places(runs))
+    except OSError:  # the current folder was removed
+        return DEFAULT_LADDER
+
+
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """Chooses the runs and the ladder. `ladder_given` says that the user chose the ladder; `note` receives remarks about an answer.
@@ -34,7 +43,7 @@ class Settings:
     """
 
     runs: Location | None = None
-    ladder: str = DEFAULT_LADDER
+    ladder: str = field(default_factory=ladder_here)
     ladder_given: bool = False
     gpu: str | None = None
     size: str | int | None = None
@@ -82,7 +91,11 @@ class Settings:
     @property
     def ladder_places(self) -> tuple[Path, ...]:
         """Returns the folders to look for a ladder in: the current one, then the folder of the runs if the user named it."""
-        return (Path.cwd(), *([self.runs.absolute()] if isinstance(self.runs, Path) else []))
+        return _ladder_places(self.runs)
+
+
+def _ladder_places(runs: Location | None) -> tuple[Path, ...]:
+    return (Path.cwd(), *([runs.absolute()] if isinstance(runs, Path) else []))
 
 
 def _find_runs_folder(start: Path) -> Path:

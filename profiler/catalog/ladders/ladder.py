@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.expressions import Expression
 from profiler.catalog.metrics import nearest_hint
 from profiler.errors import LadderNotFound, RungNotFound, WorkloadInvalid
@@ -226,6 +227,18 @@ def find_ladder(reference: str, *starts: Path) -> Path:
         ),
         remedy=CHOOSE_LADDER if known else None,
     )
+
+
+def usual_ladder(*starts: Path) -> str:
+    """Returns the ladder that is meant where none is named: the only one there is, if the default ladder is not found."""
+    try:
+        find_ladder(DEFAULT_LADDER, *starts)
+    except LadderNotFound:
+        known = known_ladders(*starts)
+        return known[0] if len(known) == 1 and is_ladder_name(known[0]) else DEFAULT_LADDER
+    except OSError:  # a folder above that this user may not search
+        pass
+    return DEFAULT_LADDER
 
 
 def is_path(reference: str) -> bool:

@@ -144,6 +144,7 @@ def collect(
     # Imported here, so that the help need not wait for what measures.
     from profiler.commands.measuring.collect_choice import (
         check_options,
+        choose_work,
         profiled_targets,
         program_target,
         rung_targets,
@@ -167,14 +168,15 @@ def collect(
         cache=cache_control,
         extra=(*nvtx_words(nvtx or ()), *(ncu_option or ())),
     )
+    chosen = None if program else choose_work(settings, kernel, size, set_param)
     with open_devices(gpus, cluster, settings, dry_run=dry_run) as devices:
         missing: list[ProfError] = []
-        if program:
-            targets = [program_target(program, name, kernel_name, launch_skip, launches, recording)]
+        if chosen is None:
+            targets = [program_target(program or [], name, kernel_name, launch_skip, launches, recording)]
         else:
             gpu = devices.first.gpu
             targets, missing = rung_targets(
-                settings, kernel, size, set_param, launches, recording, gpu, jobs, build=not dry_run
+                chosen, settings, launches, recording, gpu, jobs, build=not dry_run
             )
         plan = CollectPlan(
             device=devices.first,

@@ -6,10 +6,12 @@ import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from typer import BadParameter, Context
 
 from profiler.ask.named.ladders import open_ladder, workloads
+from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.commands.shared.ladders import build_errors, build_rungs, choose_rungs, usable_kernels
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.options import VerbSettings, typed_options
@@ -83,11 +85,26 @@ def name_of_program(program: Sequence[str]) -> str:
     return name
 
 
+class ChosenRungs(NamedTuple):
+    """The kernels of a ladder to measure, each at every workload; `are_named` says that the user gave their numbers."""
+
+    ladder: Ladder
+    kernels: list[Kernel]
+    workloads: list[dict[str, int]]
+    are_named: bool
+
+
+def choose_work(
+    settings: VerbSettings, kernel: list[str] | None, size: list[str] | None, set_param: list[str] | None
+) -> ChosenRungs:
+    """Reads the ladder, and needs no GPU for it: a number that is wrong is said before ncu is looked for."""
+    ladder = open_ladder(settings)
+    return ChosenRungs(ladder, choose_rungs(ladder, kernel), workloads(ladder, size, set_param), bool(kernel))
+
+
 def rung_targets(
+    chosen: ChosenRungs,
     settings: VerbSettings,
-    kernel: list[str] | None,
-    size: list[str] | None,
-    set_param: list[str] | None,
     launches: int | None,
     recording: NcuOptions,
     gpu: Gpu,
@@ -96,11 +113,9 @@ def rung_targets(
     build: bool,
 ) -> tuple[list[Target], list[ProfError]]:
     """Returns every kernel at every size, and the errors of the kernels that could not be built."""
-    opened = open_ladder(settings)
-    kernels = choose_rungs(opened, kernel)
-    shapes = workloads(opened, size, set_param)
+    opened, kernels, shapes, are_named = chosen
     built = build_rungs(opened, kernels, gpu.arch, settings, jobs) if build else {}
-    missing = build_errors(built, "failed", *(("unavailable",) if kernel else ()))
+    missing = build_errors(built, "failed", *(("unavailable",) if are_named else ()))
     folder = build_folder(opened, gpu.arch)
     jobs_of_rungs = [
         RungJob(opened, one, values, folder / one.file_name if one.is_compiled else None)

@@ -115,8 +115,8 @@ def check(
       32  if it is not clear which kernel is meant, and 33 if none matches -k;
       40  if a metric with a limit was not recorded;
       80  if the result is unclear, the baseline has a recording that the
-          candidate lacks, or the kernels have different names and are
-          not chosen with -k;
+          candidate lacks, or the kernels have different names, unless
+          both recordings say what they worked on, or -k matches both;
       81  if the file of limits, or of what was accepted, is wrong.
 
     Examples:

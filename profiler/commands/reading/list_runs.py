@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated
 
 from typer import Argument, Option
 
 from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
-from profiler.ask.listing import derive_overview, list_kernels, list_stored, why_nothing
+from profiler.ask.listing import derive_overview, list_kernels, list_stored, means_ladder, why_nothing
 from profiler.ask.named.ladders import open_ladder, require_ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
@@ -26,7 +27,7 @@ def list_runs(
     name: Annotated[
         str | None,
         Argument(
-            help="List every run of this kernel number, of exactly this name, or of the names that match a shell pattern."
+            help="List every run of this kernel number, of exactly this name, or of the names that match a shell pattern; or the kernels and runs of this ladder."
         ),
     ] = None,
     kernels: Annotated[
@@ -46,7 +47,7 @@ def list_runs(
 
     `prof` prints the ladder's kernels, if any of them has a run, and one line for each name under which runs are stored.
     If the names fill more than a screen, it prints one line for each ladder instead. With a name, it prints every
-    run of that name. With --ladder, it prints only that ladder's kernels and their runs.
+    run of that name. With the name of a ladder, it prints only that ladder's kernels and their runs.
 
     Examples:
 
@@ -56,7 +57,7 @@ def list_runs(
 
       prof list 'gemm-5*'
 
-      prof list --ladder copy
+      prof list copy
 
       prof list --full
     """
@@ -64,6 +65,8 @@ def list_runs(
         print_schema("list", Listing, brief=False)
         return
     store = RunStore(settings.runs_to_read)  # takes no notes: the error at the end says what was left out
+    if name is not None and means_ladder(name, store, settings):
+        settings, name = replace(settings, ladder=name, ladder_given=True), None
     is_read_by_people = settings.format == "table"
     # People would get more names than a screen has lines; programs get every name.
     may_be_short = is_read_by_people and not (kernels or full or settings.ladder_given or name is not None)

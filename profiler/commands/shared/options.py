@@ -15,7 +15,7 @@ from typing import Annotated
 
 from typer import Context, Option
 
-from profiler.ask.named.settings import Settings, keep_silent
+from profiler.ask.named.settings import Settings, keep_silent, ladder_here
 from profiler.catalog import DEFAULT_LADDER
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.verb import OfOptions
@@ -55,7 +55,7 @@ LadderOption = Annotated[
     str | None,
     Option(
         metavar="NAME|FILE",
-        help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}].",
+        help=f"Ladder that kernel numbers refer to: its name or its file [default: {DEFAULT_LADDER}, or the only one there is].",
     ),
 ]
 FormatOption = Annotated[Format | None, Option(help="How to print the result [default: table].")]
@@ -212,11 +212,12 @@ def settings_of(
 
     outer = context.obj if isinstance(context.obj, Given) else Given()
     chosen, where = outer.ladder if ladder is None else ladder, runs or outer.runs
+    location = location_of(where) if where else None
     return VerbSettings(
-        runs=location_of(where) if where else None,
+        runs=location,
         note=cache(_print_note),  # each remark once
         progress=keep_silent if outer.quiet else status_line(),
-        ladder=DEFAULT_LADDER if chosen is None else chosen,
+        ladder=ladder_here(location) if chosen is None else chosen,
         ladder_given=chosen is not None,
         gpu=gpu,
         format=format or outer.format or "table",

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import typer
 from typer.core import TyperCommand
 
+from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.wrong_turns import WrongTurn, hint_for_option, hint_for_words
 
 # The similarity from which an existing option is suggested for a typed one: they differ by a slip of the finger.
@@ -70,6 +71,8 @@ class Verb(TyperCommand):
             raise
         if ctx.info_name == "show" and (hint := self._hint_for_words(ctx, typed)):
             raise WrongTurn(hint)
+        if ctx.params.get("full") and ctx.params.get("brief"):
+            raise Misuse("--full prints everything, and --brief only the answer: leave out one of the two")
         return rest
 
     def _explain(self, error: Any, ctx: Any) -> None:

@@ -170,7 +170,7 @@ def overview_document(overview: StoreOverview) -> Document:
     if rows:
         newest = overview.ladders[0]["ladder"]
         notes.append(
-            f"`prof list --ladder {newest}` lists the kernels and runs of a ladder, and `prof ladder {newest}` says how fast each is."
+            f"`prof list {newest}` lists the kernels and runs of a ladder, and `prof ladder {newest}` says how fast each is."
         )
     more = len(overview.others) - len(others)
     notes.append(

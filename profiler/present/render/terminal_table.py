@@ -208,19 +208,31 @@ def _concessions(columns: Sequence[Column], texts: Sequence[_Texts], shrink: int
     long = [place for place in folding if texts[place].natural > most and place not in optional + kept]
     others = [place for place in reversed(places) if place in whole and place not in optional + kept]
     broken = [place for place in folding if place not in long]
+    first = [place for place in whole if place == 0]
+
+    fold_names = [_Concession(place, min(_FOLDED_WIDTH, texts[place].natural)) for place in folding]
+    shrink_text = [_Concession(place, _SHRUNK_WIDTH) for place in shrinking]
+    narrow_first = [_Concession(place, texts[place].readable) for place in first]
+    leave_out_optional = [_Concession(place) for place in optional]
+    restore_first = [_Concession(place, texts[place].natural) for place in first]
+    break_widest_first = [_Concession(place, texts[place].narrowest) for place in whole]
+    break_names = [_Concession(place, min(_FOLDED_WIDTH, texts[place].narrowest)) for place in broken]
+    shrink_more = [_Concession(place, _LEAST_WIDTH) for place in shrinking]
+    leave_out_others = [_Concession(place) for place in long + others]
+    shrink_to_the_last = [_Concession(place, _LAST_WIDTH) for place in shrinking]
+    leave_out_kept = [_Concession(place) for place in kept if place and columns[place].kept]
     return [
-        *(_Concession(place, min(_FOLDED_WIDTH, texts[place].natural)) for place in folding),
-        *(_Concession(place, _SHRUNK_WIDTH) for place in shrinking),
-        *(_Concession(0, texts[0].readable) for place in whole if place == 0),
-        *map(_Concession, optional),
-        # The first column takes back what it gave: from here on, the widest text gives first.
-        *(_Concession(0, texts[0].natural) for place in whole if place == 0),
-        *(_Concession(place, texts[place].narrowest) for place in whole),
-        *(_Concession(place, min(_FOLDED_WIDTH, texts[place].narrowest)) for place in broken),
-        *(_Concession(place, _LEAST_WIDTH) for place in shrinking),
-        *map(_Concession, long + others),
-        *(_Concession(place, _LAST_WIDTH) for place in shrinking),
-        *(_Concession(place) for place in kept if place and columns[place].kept),
+        *fold_names,
+        *shrink_text,
+        *narrow_first,
+        *leave_out_optional,
+        *restore_first,  # from here on, the widest text gives first
+        *break_widest_first,
+        *break_names,
+        *shrink_more,
+        *leave_out_others,
+        *shrink_to_the_last,
+        *leave_out_kept,
     ]
 
 

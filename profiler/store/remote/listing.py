@@ -1,15 +1,14 @@
 """Lists a folder at a URL where somebody else may have put names without end, and finds what a pattern names there.
 
-Buckets in S3, Google's and Azure's stores are listed page by page: the searches of their libraries hold every name at
-once.
+A bucket in S3 is listed page by page, because the search of its library holds every name at once. Other stores are
+searched as fsspec searches them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from glob import has_magic
-from http import HTTPStatus
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +21,13 @@ _MOST_NAMES = 1_000_000
 _DEEPEST = 20
 
 
+class ListingPage(NamedTuple):
+    """About a thousand names of a bucket: files with their sizes, and folders, which end in a slash."""
+
+    files: list[tuple[str, int]]
+    folders: list[str]
+
+
 def list_files(
     system: AbstractFileSystem, folder: str, where: object, start: str = "", deepest: int = _DEEPEST
 ) -> Iterator[dict[str, Any]]:
@@ -31,7 +37,7 @@ def list_files(
     depth where each takes a request.
     """
     folder = folder.rstrip("/")
-    if _has_pages(system):
+    if is_s3(system):
         entries = _in_bucket(system, f"{folder}/{start}", 1)
     elif _finds_at_once(system):  # as a whole: nothing shows how to ask such a store for a part
         entries = ({**entry, "name": name} for name, entry in system.find(folder, detail=True).items())
@@ -52,7 +58,7 @@ def find_matches(
     folder, wanted = "/".join(begin), parts[len(begin) :] + ["*"] * (parts[-1] == "**")
     if "**" in wanted:
         entries = list_files(system, folder, where)
-    elif _has_pages(system) and folder:
+    elif is_s3(system) and folder:
         entries = _bounded(_in_bucket(system, f"{folder}/", len(wanted), "/"), where)
     else:
         entries = _bounded(_in_folders(system, folder, len(wanted)), where)
@@ -63,7 +69,15 @@ def find_matches(
 
 
 def is_web(system: AbstractFileSystem) -> bool:
-    return not {"http", "https"}.isdisjoint((system.protocol, *system.protocol))
+    return not {"http", "https"}.isdisjoint(_protocols(system))
+
+
+def is_s3(system: AbstractFileSystem) -> bool:
+    return "s3" in _protocols(system)
+
+
+def _protocols(system: Any) -> tuple[str, ...]:
+    return (system.protocol,) if isinstance(system.protocol, str) else tuple(system.protocol)
 
 
 def _bounded(entries: Iterator[dict[str, Any]], where: object) -> Iterator[dict[str, Any]]:
@@ -122,91 +136,20 @@ def _count_matched(pattern: list[str], names: list[str]) -> int:
     return 0
 
 
-# Buckets, by pages of about a thousand names, each requested when it is needed
-
-
-class ListingPage(NamedTuple):
-    """Files with their sizes, folders, which end in a slash, and what to ask for the next page with; None for the last one."""
-
-    files: list[tuple[str, int]]
-    folders: list[str]
-    token: str | None
-
-
-# Takes the system, the bucket, the start of the names, the delimiter and the token.
-_Ask = Callable[[Any, str, str, str, str | None], ListingPage]
-
-
-def _has_pages(system: Any) -> bool:
-    return _ask_for(system) is not None
-
-
-def is_s3(system: Any) -> bool:
-    return _ask_for(system) is _ask_s3
-
-
 def _list_pages(system: Any, bucket: str, start: str, delimiter: str) -> Iterator[ListingPage]:
-    """Yields the pages of names that begin with `start`; with a delimiter, what goes on behind it is a folder."""
-    ask, token = _ask_for(system), None
-    assert ask is not None, system
+    """Yields the pages of names that begin with `start`, each requested when it is needed.
+
+    With a delimiter, what goes on behind it is a folder.
+    """
+    more: dict[str, str] = {}
     while True:
-        page = ask(system, bucket, start, delimiter, token)
-        yield page
-        if not page.token:
-            return
-        token = page.token
-
-
-def _ask_for(system: Any) -> _Ask | None:
-    protocols = (system.protocol,) if isinstance(system.protocol, str) else system.protocol
-    return next((_ASK[one] for one in protocols if one in _ASK), None)
-
-
-def _ask_s3(system: Any, bucket: str, start: str, delimiter: str, token: str | None) -> ListingPage:
-    more = {"ContinuationToken": token} if token else {}
-    page = system.call_s3(
-        "list_objects_v2", system.req_kw, Bucket=bucket, Prefix=start, Delimiter=delimiter, **more
-    )
-    return ListingPage(
-        [(one["Key"], one["Size"]) for one in page.get("Contents", ())],
-        [one["Prefix"] for one in page.get("CommonPrefixes", ())],
-        page.get("NextContinuationToken"),
-    )
-
-
-def _ask_google(system: Any, bucket: str, start: str, delimiter: str, token: str | None) -> ListingPage:
-    more = {name: text for name, text in (("delimiter", delimiter), ("pageToken", token)) if text}
-    page = system.call("GET", "b/{}/o", bucket, prefix=start, json_out=True, **more)
-    return ListingPage(
-        [(one["name"], int(one["size"])) for one in page.get("items", ())],
-        page.get("prefixes", []),
-        page.get("nextPageToken"),
-    )
-
-
-def _ask_azure(system: Any, bucket: str, start: str, delimiter: str, token: str | None) -> ListingPage:
-    from fsspec.asyn import sync
-
-    async def ask() -> ListingPage:
-        client = system.service_client.get_container_client(bucket)
-        if delimiter:
-            listed = client.walk_blobs(name_starts_with=start, delimiter=delimiter)
-        else:
-            listed = client.list_blobs(name_starts_with=start)
-        pages = listed.by_page(token)
-        try:
-            found = [one async for one in await anext(pages)]
-        except Exception as error:  # its class is in a library that need not be installed
-            if getattr(error, "status_code", None) != HTTPStatus.NOT_FOUND:
-                raise
-            raise FileNotFoundError(f"the specified bucket does not exist: {bucket}") from error
-        folders = [one.name for one in found if not hasattr(one, "size")]
-        return ListingPage(
-            [(one.name, one.size) for one in found if hasattr(one, "size")], folders, pages.continuation_token
+        page = system.call_s3(
+            "list_objects_v2", system.req_kw, Bucket=bucket, Prefix=start, Delimiter=delimiter, **more
         )
-
-    page: ListingPage = sync(system.loop, ask)
-    return page
-
-
-_ASK: dict[str, _Ask] = {"s3": _ask_s3, "gs": _ask_google, "abfs": _ask_azure}
+        yield ListingPage(
+            [(one["Key"], one["Size"]) for one in page.get("Contents", ())],
+            [one["Prefix"] for one in page.get("CommonPrefixes", ())],
+        )
+        if not (token := page.get("NextContinuationToken")):
+            return
+        more = {"ContinuationToken": token}

@@ -238,6 +238,7 @@ def test_show_names_the_launches_so_that_one_can_be_asked_for(make_run, prof_her
     assert "k takes 600.0\N{NO-BREAK SPACE}us" in page.read_text()
     for text, said in (
         ("6", "no launch has the number 6"),
+        ("6", "`prof show sweep --full` says which had which grid"),
         ("7-3", "launch '7-3' is no number"),
         ("x", "is no number"),
     ):

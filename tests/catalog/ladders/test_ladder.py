@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from profiler.catalog.ladders.ladder import PLACEHOLDERS, Workload, fill_command, find_ladder, size_text
+from profiler.catalog.ladders.ladder import (
+    PLACEHOLDERS,
+    Workload,
+    fill_command,
+    find_ladder,
+    size_text,
+    usual_ladder,
+)
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.ladders.toml_reader import line_of
 from profiler.errors import LadderInvalid, LadderNotFound, ProfError, RungNotFound, WorkloadInvalid
@@ -55,6 +62,26 @@ def ladder_file(tmp_path):
     path = folder / "ladder.toml"
     path.write_text(GOOD)
     return path
+
+
+def test_the_only_ladder_is_meant_where_none_is_named_unless_the_default_one_is_found(tmp_path, ladder_file):
+    assert usual_ladder(tmp_path) == "mine"
+    deeper = tmp_path / "deeper" / "kernels" / "other"
+    deeper.mkdir(parents=True)
+    (deeper / "ladder.toml").write_text(GOOD)
+    assert usual_ladder(deeper) == "other"
+    default = tmp_path / "kernels" / "gemm"
+    default.mkdir()
+    (default / "ladder.toml").write_text(GOOD)
+    assert usual_ladder(tmp_path) == usual_ladder(deeper) == "gemm"
+
+
+def test_without_a_ladder_or_with_several_the_default_one_is_meant(tmp_path, ladder_file):
+    assert usual_ladder(Path("/")) == "gemm"
+    second = tmp_path / "kernels" / "second"
+    second.mkdir()
+    (second / "ladder.toml").write_text(GOOD)
+    assert usual_ladder(tmp_path) == "gemm"
 
 
 def test_a_ladder_of_somebody_elses_program(ladder_file):

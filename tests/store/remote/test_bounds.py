@@ -218,13 +218,27 @@ def test_a_pattern_is_compared_with_no_more_names_than_that(s3, monkeypatch):
         assert asked.count(1) <= 4  # two pages of a thousand, of three
 
 
-@pytest.mark.parametrize("store", ["s3", "memory"])
+class AtOnce(MemoryFileSystem):
+    """Finds all names below a folder by a search of its own, as the libraries for Google's and Azure's stores do."""
+
+    protocol = "atonce"
+    store: ClassVar[dict] = {}  # as an object of fsspec's in memory, but apart from those
+    pseudo_dirs: ClassVar[list] = [""]
+
+    def find(self, path, *given, **more):
+        return super().find(path, *given, **more)
+
+
+fsspec.register_implementation("atonce", AtOnce)
+
+
+@pytest.mark.parametrize("store", ["s3", "memory", "atonce"])
 @pytest.mark.parametrize(
     "pattern",
     ["*", "**", "a*", "a*/*", "**/*.ncu-rep", "a/**/y.ncu-rep", "*/b/**", "**/b", "**/**/[xy].*", "?/*/*", "a/x.*", "z*"],
 )  # fmt: skip
 def test_a_pattern_finds_what_fsspec_finds(s3, store, pattern):
-    url = s3() if store == "s3" else "memory://bucket/runs"
+    url = s3() if store == "s3" else f"{store}://bucket/runs"
     system, root = fsspec.url_to_fs(url)
     names = [
         "x.ncu-rep",
@@ -240,6 +254,18 @@ def test_a_pattern_finds_what_fsspec_finds(s3, store, pattern):
     found = [one for one in find_reports([f"{url}/{pattern}"]) if not one.trouble]
     assert {str(one).removeprefix(f"{url}/") for one in found} == below
     system.rm(root, recursive=True)
+
+
+def test_too_many_names_are_refused_by_a_store_that_finds_all_at_once(monkeypatch):
+    monkeypatch.setattr(listing, "_MOST_NAMES", 3)  # private: a million would take minutes
+    system = AtOnce()
+    for number in range(4):
+        system.pipe_file(f"/many/{number}.ncu-rep", b"1")
+    with pytest.raises(RemoteFailed, match="atonce://many: more than 3 files and folders are listed there"):
+        list(listing.list_files(system, "/many", "atonce://many"))
+    system.rm_file("/many/3.ncu-rep")
+    assert len(list(listing.list_files(system, "/many", "atonce://many"))) == 3
+    system.rm("/many", recursive=True)
 
 
 def test_folders_in_folders_without_end_are_searched_to_a_depth_on_other_stores():
