@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace as with_fields
 
 from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, FullerRun, Headline
@@ -20,7 +21,7 @@ from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.hot_lines import HotLine, list_hot_lines
-from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
+from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of, share_text
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import Profile, Series, gpus_text
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 _MOST_RULES = 30
 _MOST_WAITS = 3
+# The other kernels together take less of the time than a change is called notable for.
+_NEARLY_ALL_PCT = 95.0
 _LEAST_STALL = 0.01  # of a warp's time, ready or not
 _OF_UNITS = ("_pipe_pct", "_throughput_pct")
 _MOST_UNITS, _BUSY_PCT = 2, 10.0
@@ -208,12 +211,29 @@ class RecordingOverview:
         return index_of(self.sheets)
 
     @cached_property
+    def main(self) -> SheetFinding | None:
+        """Returns the sheet of the one kernel, or of the one that takes nearly all of the time; None if several share it."""
+        if len(self.sheets) < 2:
+            return next(iter(self.sheets), None)
+        shares = [one.share_pct for one in self.index]
+        if None in shares or (shares[0] or 0.0) <= _NEARLY_ALL_PCT:
+            return None
+        return max(self.sheets, key=_time_ns)
+
+    @cached_property
     def headline(self) -> Headline | None:
-        """Returns the answer about the one kernel, or about where the time of several goes."""
-        if len(self.sheets) == 1:
-            return self.sheets[0].headline
+        """Returns the answer about the one kernel that matters, or about where the time of several goes."""
+        if self.main and self.main.headline:
+            return with_fields(self.main.headline, what=f"{self.main.headline.what}{self._share_of_main}")
         counted = self.run.manifest.has_counters
         return headline_of_index(self.run.label, self.index, self.sheets, has_counters=counted)
+
+    @property
+    def _share_of_main(self) -> str:
+        """Returns a further sentence, which says how many kernels there are beside the main one."""
+        if len(self.sheets) == 1:
+            return ""
+        return f" It takes {share_text(self.index[0].share_pct or 0.0)} % of the time of {len(self.sheets)} kernels."
 
 
 def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = diagnose) -> SheetFinding:
