@@ -98,10 +98,15 @@ def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> tuple[int
     return 4, not (is_evidence or is_doubted)
 
 
+def _name_and_saving(cause: Cause) -> tuple[str, float]:
+    return cause.cause, cause.saves_pct.expected
+
+
 class SheetFinding(WithAgreedNames, Struct, frozen=True):
     """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched.
 
     `launches` and `total_ns` cover all launches; everything else covers those of the shape that takes most of the time.
+    The `headline` says again what the first cause says, and of one kernel what the answer begins with, so the short form may lack it.
     """
 
     kernel: str
@@ -113,11 +118,11 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
     rules_left_out: int = 0
     cautions: Annotated[list[str], Importance(99, each=1)] = []
     shapes: list[LaunchShape] = []
-    headline: Headline | None = None
-    causes: Annotated[list[Cause], Importance(98, each=3)] = []
+    headline: Annotated[Headline | None, Importance(88, counted_as="kernels.headline")] = None
+    causes: Annotated[list[Cause], Importance(98, each=3, instead=("further_causes", _name_and_saving))] = []
     further_causes: Annotated[
         dict[str, float],
-        Importance(60, each=1),
+        Importance(99, each=0.1),
         Meta(
             description="For each cause that is not listed for want of room, what removing it alone is expected to save, in percent."
         ),
@@ -130,7 +135,7 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
     ] = None
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
     fuller_run: FullerRun | None = None
-    hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
+    hot_lines: Annotated[list[HotLine], Importance(95, each=1)] = []
     total_ns: float | None = None
     kernel_name: str = ""
 
