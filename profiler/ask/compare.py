@@ -82,7 +82,11 @@ def compare_runs(
     force: bool,
     other_kernel: str | None = None,
 ) -> list[ComparisonFinding]:
-    """Returns the comparisons of two open runs, as `compare` does. Kernels that `kernel_name` chooses are versions of one, whatever their names."""
+    """Returns the comparisons of two open runs, as `compare` does.
+
+    Kernels that one `kernel_name` chooses are versions of one, whatever their names. So are two that each have their own
+    only if their names or their work say so, or with `force`.
+    """
     asks_for_profiles = kernel_name or every or metrics
     if not (asks_for_profiles or (left.manifest.is_profiled and right.manifest.is_profiled)):
         rungs = (work_of(left, settings), work_of(right, settings))
@@ -90,11 +94,11 @@ def compare_runs(
     compared_as = partial(compare_profiles, force=force, metrics=metrics, diagnose=diagnose_once)
     if other_kernel is not None:
         sides = profile_one(left, settings, kernel_name), profile_one(right, settings, other_kernel)
-        return [compared_as(*sides, does_same_work=True)]
+        return [compared_as(*sides, does_same_work=force)]
     pairs = profile_pairs(
         left, right, settings, match_kernels(left, right, kernel_name, every=every is not False)
     )
-    compared = [compared_as(*sides, does_same_work=bool(kernel_name)) for sides in pairs]
+    compared = [compared_as(*sides, does_same_work=bool(kernel_name) or force) for sides in pairs]
     caution = _left_alone(left, right, pair_kernels(left, right, kernel_name))
     return [_cautioned(one, caution) for one in compared] if caution else compared
 

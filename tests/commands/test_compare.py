@@ -344,9 +344,25 @@ def test_two_kernels_of_one_report_are_compared_and_called_by_their_own_names(pr
     assert (three.returncode, "at most twice" in three.stderr) == (2, True)
 
 
-def test_kernels_of_unlike_names_are_versions_of_one_only_if_a_pattern_chooses_both(prof_here, reports):
+def test_two_kernels_of_one_report_are_versions_of_one_only_if_their_names_or_the_user_say_so(
+    make_run, prof_here, tmp_path
+):
+    fill = {"kernel": "fill", "metrics": {"gpu__time_duration.sum": 1e4}}
+    sums = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 9e4}} for name in ("sum_rows", "sum_fast")]
+    make_run(fill, *sums, name="several", workload=None, root=tmp_path)
+    of_run = ("--runs", tmp_path, "compare", "several", "several", "-k", "sum_rows")
+    apart = " ".join(prof_here(*of_run, "-k", "fill").stdout.split())
+    assert apart.startswith("sum_rows and fill are two different kernels. fill is 9.000x as fast as sum_rows")
+    assert "`--force` compares the two as versions" in apart
+    assert not [word for word in ("verdict", "better", "noise", "Why:") if word in apart]
+    for more in (("-k", "fill", "--force"), ("-k", "sum_fast")):
+        versions = prof_here(*of_run, *more).stdout
+        assert "different kernels" not in versions
+        assert "verdict" in versions
+
+
+def test_kernels_of_unlike_names_are_versions_of_one_if_a_pattern_chooses_both(prof_here, reports):
     sides = (str(reports / "triton_add_full.ncu-rep"), str(reports / "gemm_6.ncu-rep"), "--force")
-    assert "two different kernels" in prof_here("compare", *sides).stdout
     chosen = prof_here("compare", *sides, "-k", "add|k6").stdout
     assert "two different kernels" not in chosen
     assert "Why:" in chosen

@@ -297,6 +297,40 @@ def test_the_short_form_of_many_kernels_lists_the_slowest_first(store):
     assert len(times) == 3
 
 
+def _short_sheet(run, **members):
+    """The sheet of the one kernel of a run in the short form, beside the whole one with these members."""
+    whole = derive_sheet(run, profile_kernel(run, run.manifest.kernels[0].name), False)
+    whole = replace(whole, **members)
+    (short,) = brief(RecordingOverview(run, [whole], None).finding).kernels
+    return whole, short
+
+
+def test_a_cause_without_room_is_named_with_what_it_saves(shipped_runs):
+    run = shipped_runs.find("gemm-5-source", "gemm")
+    sheet, _ = _short_sheet(run)
+    causes = [replace(sheet.causes[0], cause=f"cause-{number}") for number in range(12)]
+    whole, short = _short_sheet(run, causes=causes, further_causes={"further": 3.0})
+    told = [one.cause for one in short.causes]
+    assert 1 <= len(told) < 12
+    assert set(told).isdisjoint(short.further_causes)
+    assert {*told, *short.further_causes} == {"further", *(one.cause for one in whole.causes)}
+    assert short.further_causes["cause-11"] == rounded(sheet.causes[0].saves_pct.expected)
+
+
+def test_a_sheet_without_room_gives_up_what_the_answer_begins_with_before_its_hottest_lines(shipped_runs):
+    run = shipped_runs.find("gemm-5-source", "gemm")
+    sheet, _ = _short_sheet(run)
+    whole, short = _short_sheet(run, causes=sheet.causes * 3)
+    assert len(short.hot_lines) == len(whole.hot_lines) == 5
+    assert short.headline is UNSET
+
+
+def test_a_sheet_with_room_has_its_own_headline(store):
+    run = store.find("gemm_5", "gemm")
+    whole, short = _short_sheet(run, causes=[], hot_lines=[])
+    assert short.headline.what == whole.headline.what
+
+
 def test_the_short_form_of_many_runs_keeps_the_newest(recorded):
     whole = list_stored(Settings(runs=recorded.root), "gemm*")
     small = brief(replace(whole, runs=whole.runs * 5))

@@ -25,6 +25,7 @@ from profiler.text import first_of
 _UNKNOWN = "unknown"
 _THE_GPU = "the GPU"
 _THE_WORKLOAD = "the workload"
+_VERSIONS = "`--force` compares the two as versions of one kernel, if they are"
 _ITSELF = "both sides are the same recording: nothing can differ"
 _CLOCK_TOLERANCE = 0.05
 _MOST_WORDS = 6
@@ -85,7 +86,7 @@ def find_cautions(before: Profile, after: Profile, *, says_different: bool = Fal
     """
     if _is_itself(before, after):
         return [_ITSELF, *_cautions_of_sides(before, after)]
-    of_grids = [] if says_different else list(_grid_cautions(before, after))
+    of_grids = [_VERSIONS] if says_different else list(_grid_cautions(before, after))
     return [
         *of_grids,
         *_section_cautions(before, after),

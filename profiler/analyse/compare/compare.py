@@ -67,10 +67,13 @@ def compare_profiles(
     steps = _steps(before, after, speedup)
     attribution, attribution_missing = (None, []) if steps else attribute(before, after)
     by_bytes = attribution is not None and attribution.view == "bytes"
-    deltas = derive_deltas(before, after, wanted)
     opcodes = compare_opcodes(before.opcodes, after.opcodes)
     causes = _find_causes(before, after, diagnose, of_steps=bool(steps), does_same_work=does_same_work)
-    cautions = find_cautions(before, after, says_different=bool(causes.two_kernels_text and speedup))
+    is_different = bool(causes.two_kernels_text)
+    deltas = derive_deltas(before, after, wanted)
+    if is_different:
+        deltas = list(map(_without_judgement, deltas))
+    cautions = find_cautions(before, after, says_different=is_different and speedup is not None)
     found = findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
@@ -79,14 +82,14 @@ def compare_profiles(
         speedup=speedup,
         metrics=deltas,
         missing=_missing(before, after),
-        confirmations=[] if by_bytes else confirm(deltas, opcodes),
+        confirmations=[] if by_bytes or is_different else confirm(deltas, opcodes),
         attribution=attribution,
         attribution_missing=attribution_missing,
         instructions=findings.Instructions(opcodes, compare_hot_loops(before, after)),
         causes=causes.after.causes,
         causes_unseen=causes.after.unseen,
-        different_kernels=bool(causes.two_kernels_text),
-        causes_before=causes.before.causes if causes.before and causes.two_kernels_text else [],
+        different_kernels=is_different,
+        causes_before=causes.before.causes if causes.before and is_different else [],
         causes_gone=[one.cause for one in causes.changed.gone],
         causes_new=[one.cause for one in causes.changed.new],
         causes_less=causes.changed.less,
@@ -131,10 +134,11 @@ def _headline(
     if speedup is None:
         return None
     names, times_ns = _spoken_names(before, after), measured_ns(before, after, speedup.basis)
-    what = ratio_sentence(names, times_ns, speedup, measured_alike=are_measured_alike(before, after))
     if causes.two_kernels_text:  # neither explains the other, and a change of the one is none of the other
+        what = ratio_sentence(names, times_ns, speedup, of_launches=False)
         limits = limits_text(names, (causes.before, causes.after)) if causes.before else ""
         return Headline(f"{causes.two_kernels_text} {what} {limits}".rstrip(), "", "")
+    what = ratio_sentence(names, times_ns, speedup, measured_alike=are_measured_alike(before, after))
     if steps:
         said = Headline(what, _ONE_KERNEL.format(" and ".join(steps)), "")
     else:
@@ -143,6 +147,12 @@ def _headline(
         gives = (conflicts.name,) if conflicts else ()
         said = Headline(what, why_of_pair(found, causes.changed, peaks), "", gives=gives)
     return with_next(said, found.causes, after, at_place=True, sureness=causes.after.sureness)
+
+
+def _without_judgement(delta: findings.MetricDelta) -> findings.MetricDelta:
+    """Returns the difference of two different kernels, of which neither is an improvement of the other."""
+    judged = delta.verdict in ("better", "worse")
+    return structs.replace(delta, verdict="changed") if judged else delta
 
 
 def _steps(before: Profile, after: Profile, speedup: findings.Speedup | None) -> list[str]:

@@ -11,6 +11,8 @@ from profiler.text import duration, number, report_name, spread
 BY_ORDER = ("the first", "the second")  # what the sides are called that have one name
 _TOO_FEW = ", which are too few to decide it."
 _NO_INTERVAL = ". A single launch gives no interval"
+# Nobody takes a time that is twice as long for noise, so it is not said to be none.
+_PLAINLY = 2.0
 _APART = ". Single launches of one kernel differ by up to {}"
 
 
@@ -77,6 +79,8 @@ def _without_interval(
         return " in these launches", _TOO_FEW
     if not measured_alike:
         return " in these launches", f"{_NO_INTERVAL}."
+    if max(times_ns) >= _PLAINLY * min(times_ns) and is_beyond_launches(*times_ns):
+        return "", "."
     apart = _APART.format(launches_apart_text(min(times_ns)))
     if is_beyond_launches(*times_ns):
         return "", f"{apart}, so this is hardly noise."

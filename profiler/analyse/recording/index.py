@@ -128,10 +128,12 @@ def _most_of_it(timed: Sequence[IndexEntry]) -> str:
     longest, reached = next(one for one in shares if one[1] >= 100 * _MOST)
     if longest == len(timed):
         return ""
-    return f"; {'one kernel takes' if longest == 1 else f'{longest} kernels take'} {_share_text(reached)} % of it"
+    return (
+        f"; {'one kernel takes' if longest == 1 else f'{longest} kernels take'} {share_text(reached)} % of it"
+    )
 
 
-def _share_text(share_pct: float) -> str:
+def share_text(share_pct: float) -> str:
     """Returns a share without decimals, unless it would then be all of it and is not."""
     for digits in (0, 1):
         text = f"{share_pct:.{digits}f}"
@@ -141,7 +143,7 @@ def _share_text(share_pct: float) -> str:
 
 
 def _why(name: str, entry: IndexEntry, top: Indexed) -> str:
-    share = f"{name} takes {_share_text(entry.share_pct or 0.0)} % of the time"
+    share = f"{name} takes {share_text(entry.share_pct or 0.0)} % of the time"
     if not top.causes:
         return f"{share}. {top.headline.why}" if top.headline else f"{share}."
     where = f" at {entry.where}" if entry.where else ""

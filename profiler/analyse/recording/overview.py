@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace as with_fields
 
 from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, FullerRun, Headline
@@ -20,7 +21,7 @@ from profiler.analyse.findings import ALL_KERNELS, SCHEMA_VERSION, LeftOut
 from profiler.analyse.importance import ALWAYS, Importance
 from profiler.analyse.recording.doubts import find_doubts
 from profiler.analyse.recording.hot_lines import HotLine, list_hot_lines
-from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of
+from profiler.analyse.recording.index import IndexEntry, headline_of_index, index_of, share_text
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import Profile, Series, gpus_text
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 _MOST_RULES = 30
 _MOST_WAITS = 3
+# The other kernels together take less of the time than a change is called notable for.
+_NEARLY_ALL_PCT = 95.0
 _LEAST_STALL = 0.01  # of a warp's time, ready or not
 _OF_UNITS = ("_pipe_pct", "_throughput_pct")
 _MOST_UNITS, _BUSY_PCT = 2, 10.0
@@ -95,10 +98,15 @@ def _says_most(metric: SheetMetric, sheet: SheetFinding, _: object) -> tuple[int
     return 4, not (is_evidence or is_doubted)
 
 
+def _name_and_saving(cause: Cause) -> tuple[str, float]:
+    return cause.cause, cause.saves_pct.expected
+
+
 class SheetFinding(WithAgreedNames, Struct, frozen=True):
     """`nvtx` holds the NVTX ranges around the launches, each nesting once: `outer > inner`; `shapes` how they were launched.
 
     `launches` and `total_ns` cover all launches; everything else covers those of the shape that takes most of the time.
+    The `headline` says again what the first cause says, and of one kernel what the answer begins with, so the short form may lack it.
     """
 
     kernel: str
@@ -110,11 +118,11 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
     rules_left_out: int = 0
     cautions: Annotated[list[str], Importance(99, each=1)] = []
     shapes: list[LaunchShape] = []
-    headline: Headline | None = None
-    causes: Annotated[list[Cause], Importance(98, each=3)] = []
+    headline: Annotated[Headline | None, Importance(88, counted_as="kernels.headline")] = None
+    causes: Annotated[list[Cause], Importance(98, each=3, instead=("further_causes", _name_and_saving))] = []
     further_causes: Annotated[
         dict[str, float],
-        Importance(60, each=1),
+        Importance(99, each=0.1),
         Meta(
             description="For each cause that is not listed for want of room, what removing it alone is expected to save, in percent."
         ),
@@ -127,7 +135,7 @@ class SheetFinding(WithAgreedNames, Struct, frozen=True):
     ] = None
     causes_unseen: Annotated[list[str], Importance(86, each=1)] = []
     fuller_run: FullerRun | None = None
-    hot_lines: Annotated[list[HotLine], Importance(93, each=2)] = []
+    hot_lines: Annotated[list[HotLine], Importance(95, each=1)] = []
     total_ns: float | None = None
     kernel_name: str = ""
 
@@ -208,12 +216,29 @@ class RecordingOverview:
         return index_of(self.sheets)
 
     @cached_property
+    def main(self) -> SheetFinding | None:
+        """Returns the sheet of the one kernel, or of the one that takes nearly all of the time; None if several share it."""
+        if len(self.sheets) < 2:
+            return next(iter(self.sheets), None)
+        shares = [one.share_pct for one in self.index]
+        if None in shares or (shares[0] or 0.0) <= _NEARLY_ALL_PCT:
+            return None
+        return max(self.sheets, key=_time_ns)
+
+    @cached_property
     def headline(self) -> Headline | None:
-        """Returns the answer about the one kernel, or about where the time of several goes."""
-        if len(self.sheets) == 1:
-            return self.sheets[0].headline
+        """Returns the answer about the one kernel that matters, or about where the time of several goes."""
+        if self.main and self.main.headline:
+            return with_fields(self.main.headline, what=f"{self.main.headline.what}{self._share_of_main}")
         counted = self.run.manifest.has_counters
         return headline_of_index(self.run.label, self.index, self.sheets, has_counters=counted)
+
+    @property
+    def _share_of_main(self) -> str:
+        """Returns a further sentence, which says how many kernels there are beside the main one."""
+        if len(self.sheets) == 1:
+            return ""
+        return f" It takes {share_text(self.index[0].share_pct or 0.0)} % of the time of {len(self.sheets)} kernels."
 
 
 def derive_sheet(run: Run, profile: Profile, full: bool, diagnose: Diagnose = diagnose) -> SheetFinding:

@@ -58,8 +58,9 @@ def show(
 ) -> None:
     """Show one recording: why it takes so long, and what to try.
 
-    If a recording has several kernels, `prof` lists them all by their share of the time; -k chooses one. For
-    several reports, it lists the kernels of all together. For a run of `prof time`, it shows the timings.
+    If a recording has several kernels, `prof` lists them all by their share of the time, or shows the one that takes
+    nearly all of it; -k chooses one. For several reports, it lists the kernels of all together. For a run of `prof time`,
+    it shows the timings.
 
     Examples:
 

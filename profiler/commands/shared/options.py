@@ -126,7 +126,11 @@ LadderSizeOption = Annotated[
     str | None, Option(metavar="S", help="Size of the workload [default: the one that most rungs share].")
 ]
 ForceComparisonOption = Annotated[
-    bool, Option("--force", help="Compare even recordings that were measured differently.")
+    bool,
+    Option(
+        "--force",
+        help="Compare even recordings that were measured differently, and any two kernels as versions of one.",
+    ),
 ]
 SchemaOption = Annotated[bool, Option("--schema", help="Print the JSON Schema of --format json.")]
 DarkOption = Annotated[bool, Option("--dark", help="Draw the chart on a dark background.")]

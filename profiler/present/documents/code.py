@@ -52,7 +52,7 @@ def _sections(
         [*_as_hot(code), *_called(code)],
         [figures_table(code, titles if len(titles) > 1 else ("",))],
         load_blocks(code),
-        [body, *_meaning(code, at_exit)],
+        [body, *map(doc.Text, code_rows.copies_meaning(body)), *_meaning(code, at_exit)],
         _overhead(code, titles if len(titles) > 1 else ("count",), at_exit),
     ]
 
@@ -161,11 +161,18 @@ def scope_text(sheet: LoopSheet) -> str:
     share = f"{number(sheet.executed_pct)} % of all executed"
     if sheet.scope == "function":
         place = f" from {short_place(sheet.place)}" if sheet.place else ""
-        count = mean_count(sheet.iterations)
-        passes = f"called {count} times" if sheet.is_called else f"{count} warps"
+        passes = _many(sheet.iterations, "warp")
+        if sheet.is_called:
+            passes = f"called {_many(sheet.iterations, 'time')}"
         return f"the whole function{place}, {passes}, {share}"
     place = short_place(sheet.place or "") or f"{sheet.start:#x} to {sheet.end:#x}"
-    return f"loop at {place}, {mean_count(sheet.iterations_per_warp)} iterations a warp, {share}"
+    return f"loop at {place}, {_many(sheet.iterations_per_warp, 'iteration')} a warp, {share}"
+
+
+def _many(count: float | None, thing: str) -> str:
+    """Returns a count, which may be a mean, with the word for one thing or for many."""
+    text = mean_count(count)
+    return f"{text} {thing}{'s' * (text != '1')}"
 
 
 def _caution_texts(code: MachineCode) -> list[str]:

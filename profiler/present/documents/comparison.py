@@ -55,6 +55,7 @@ METRIC_COLUMNS = (
     doc.Column("verdict", judges=True),
     doc.Column("because", stays=0),
 )
+_JUDGING = next(at for at, column in enumerate(METRIC_COLUMNS) if column.judges)
 _OPCODE_COLUMNS = (
     doc.Column("instructions per launch"),
     doc.Column("bits", "number", stays=0),
@@ -175,15 +176,20 @@ def _metrics(comparison: findings.ComparisonFinding, full: bool, wanted: Sequenc
     shown, hidden = (comparison.metrics, []) if full else shown_metrics(comparison, wanted)
     # Of a single launch, the first screen says already that it is too few.
     says_too_few = 1 not in (comparison.before.launches, comparison.after.launches)
-    table = partial(_metrics_table, says_too_few=says_too_few)
+    judges = not comparison.different_kernels
+    table = partial(_metrics_table, says_too_few=says_too_few, judges=judges)
     if not shown:
         return [doc.Text("No metric of the catalogue is recorded on both sides.")]
-    return [table(shown), *_folded(table(hidden), "more", _verdict_counts(hidden))]
+    return [table(shown), *_folded(table(hidden), "more", _verdict_counts(hidden) if judges else "")]
 
 
-def _metrics_table(deltas: Sequence[findings.MetricDelta], *, says_too_few: bool) -> doc.Table:
+def _metrics_table(deltas: Sequence[findings.MetricDelta], *, says_too_few: bool, judges: bool) -> doc.Table:
     rows = [metric_row(delta, says_too_few=says_too_few) for delta in deltas]
-    return doc.Table(METRIC_COLUMNS, rows, drops_empty=True)
+    if judges:
+        return doc.Table(METRIC_COLUMNS, rows, drops_empty=True)
+    # Of two different kernels, neither is better: the rows end before the verdict.
+    rows = [doc.Row(row.values[:_JUDGING]) for row in rows]
+    return doc.Table(METRIC_COLUMNS[:_JUDGING], rows, drops_empty=True)
 
 
 def _folded(table: doc.Table, what: str, which: str) -> doc.Section:

@@ -7,16 +7,17 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePath
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace as with_fields
 
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.headline import place_text
 from profiler.analyse.recording import overview
 from profiler.analyse.recording.hot_lines import HotLine
 from profiler.analyse.recording.index import IndexEntry
-from profiler.analyse.recording.kernel_names import plain_name, without_tags
+from profiler.analyse.recording.kernel_names import called_name, plain_name, without_tags
 from profiler.analyse.recording.launch_shapes import LaunchShape, launches_text, shape_text
 from profiler.analyse.recording.rules import SheetRule
 from profiler.catalog.ladders.ladder import size_text
@@ -42,6 +43,7 @@ from profiler.text import (
     Spoken,
     counted,
     duration,
+    first_of,
     place_name,
     share_of_whole,
     short_place,
@@ -50,7 +52,8 @@ from profiler.text import (
 )
 
 _NVTX_WIDTH = 110
-_NAME_WIDTH, _RANGES_WIDTH = 100, 40
+_NAME_WIDTH, _RANGES_WIDTH = 60, 40
+_MOST_OTHERS = 3
 _MOST_RULES = 3
 _OTHER_LINE = "{} names {}, where a change begins, although another line is hotter."
 _AT_BRACE = (
@@ -86,20 +89,21 @@ _OF_THIS_KERNEL, _NARROWER = re.compile(r"\bthis (?:workload|kernel)\b", re.IGNO
 
 
 def recording_document(recording: overview.RecordingOverview, *, full: bool = False) -> doc.Document:
-    """Returns the sheet of one kernel, the index of several and with `full` their sheets too, or the timings alone."""
-    run, sheets, timing = recording.run, recording.sheets, recording.timing
-    program = run.manifest.program
-    if len(sheets) > 1:
+    """Returns the sheet of the kernel that matters, the index of several and with `full` their sheets too, or the timings alone."""
+    run, sheets, timing, main = recording.run, recording.sheets, recording.timing, recording.main
+    parts_of = partial(parts_of_kernel, full=full, program=run.manifest.program)
+    others = [one for one in sheets if one is not main]
+    if main:
+        parts = parts_of(with_fields(main, headline=recording.headline))
+        answer, evidence = parts.answer, [*parts.reasons, *parts.figures, _beside_main(recording)]
+    elif sheets:
         headline, *rows = _index_sections(recording)
         answer, evidence = [headline], rows
-        for sheet in sheets if full else ():
-            evidence += parts_of_kernel(sheet, full=full, program=program).sections
-    elif sheets:
-        parts = parts_of_kernel(sheets[0], full=full, program=program)
-        answer, evidence = parts.answer, [*parts.reasons, *parts.figures]
     else:
         answer = [headline_blocks(timing.headline)] if timing else []
         evidence = [[doc.Caution(text) for text in timing.cautions]] if timing else []
+    for sheet in others if full else ():
+        evidence += parts_of(sheet).sections
     is_only_timed = timing is not None and not run.manifest.is_profiled
     return doc.Document(
         run.manifest.name or run.label,
@@ -107,6 +111,18 @@ def recording_document(recording: overview.RecordingOverview, *, full: bool = Fa
         _timing_records(timing) if timing is not None and is_only_timed else _records(sheets),
         opening=len(answer),
     )
+
+
+def _beside_main(recording: overview.RecordingOverview) -> doc.Section:
+    """Returns a line about the kernels that take next to nothing of the time beside the one that is shown; nothing if it is alone."""
+    others = recording.index[1:]
+    if not others:
+        return []
+    share = share_of_whole(sum(one.share_pct or 0.0 for one in others))
+    takes = counted(len(others), "other kernel takes", "other kernels take")
+    names = first_of([called_name(one.kernel) for one in others], _MOST_OTHERS)
+    ask = Spoken("`-k NAME` shows one.", "`['name']` gives one.")
+    return [doc.Text(f"{takes} {share} % of the time: {names}. " + ask)]
 
 
 def _index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:

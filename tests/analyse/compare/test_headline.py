@@ -67,6 +67,12 @@ def test_single_launches_that_differ_by_more_than_launches_of_one_kernel_do_are_
     assert ("in these launches" in said) != is_beyond
 
 
+@pytest.mark.parametrize(("times_ns", "is_said"), [((4.00e6, 7.99e6), True), ((8.00e6, 4.00e6), False)])
+def test_of_a_time_that_is_twice_as_long_nobody_is_told_that_it_is_no_noise(times_ns, is_said):
+    said = ratio_sentence(("a", "b"), times_ns, Speedup(times_ns[0] / times_ns[1], None, "profiled"))
+    assert ("noise" in said) == is_said
+
+
 def test_how_far_launches_lie_apart_says_nothing_of_times_without_the_profiler():
     assert ratio_sentence(("a", "b"), TIMES, Speedup(2.0, None, "unprofiled")) == (
         "b is 2.000x as fast as a in these launches (4.000 ms -> 2.000 ms without the profiler), which are too few to decide it."
@@ -464,6 +470,7 @@ def test_of_two_different_kernels_each_has_its_causes_and_none_went_or_came(two_
     causes = {"bfs_level": {"register_spills": 40.0}, "lab_4k": {"narrow_accesses": 20.0}}
     found = compare_profiles(*two_kernels, diagnose=lambda one: diagnosed(1e6, **causes[one.kernel]))
     assert found.different_kernels
+    assert {one.verdict for one in found.metrics} <= {"changed", "same", "unclear"}  # neither is better
     assert [one.cause for one in found.causes_before] == ["register-spills"]
     assert [one.cause for one in found.causes] == ["narrow-accesses"]
     assert found.causes_gone == found.causes_new == found.causes_undecided == found.causes_unmoved == []

@@ -13,6 +13,8 @@ from profiler.analyse.recording.kernel_names import base_name, plain_name, witho
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.metrics import BY_NAME
+from profiler.present.documents.recording import recording_document
+from profiler.present.render.terminal import Window, document_text
 
 NAMES = {
     "void at::native::(anonymous namespace)::softmax_warp_forward<float, (int)10>(float *, int)": "softmax_warp_forward",
@@ -119,8 +121,9 @@ def test_one_of_several_kernels_never_takes_all_of_the_time(make_run, rest_ns, s
         )
     )
     headline = profiler.show(run).headline
-    assert headline.what.endswith(f"one kernel takes {share} of it.")
-    assert headline.why.startswith(f"long takes {share} of the time")
+    said = (f"one kernel takes {share} of it.", f"It takes {share} of the time of 2 kernels.")
+    assert headline.what.endswith(said)
+    assert headline.why.startswith(f"long takes {share} of the time") == (share == "91 %")
 
 
 def test_the_headline_names_the_kernel_that_takes_most_and_how_to_see_it(many, prof_here):
@@ -203,3 +206,28 @@ def test_who_can_change_the_longest_kernel_is_said_as_of_one_alone(make_run, lon
     headline = headline_of_index("made.ncu-rep", index_of(sheets), sheets, has_counters=True)
     assert (BROUGHT_BY_NVIDIA in headline.next) == is_said
     assert (BROUGHT_BY_NVIDIA in sheets[0].headline.next) == is_said
+
+
+@pytest.mark.parametrize(("rest_ns", "is_alone"), [(60.0, False), (50.0, True)])
+def test_a_kernel_that_takes_nearly_all_of_the_time_is_shown_as_if_it_were_alone(make_run, rest_ns, is_alone):
+    """5 % of the time is what a change is called notable for: there is less than that in all others together."""
+    run = make_run(
+        *(
+            {"kernel": name, "metrics": {"gpu__time_duration.sum": ns}}
+            for name, ns in (("fill", rest_ns), ("long", 999.0))
+        )
+    )
+    shown = profiler.show(run)
+    assert [one.kernel for one in shown.index] == ["long", "fill"]
+    text = document_text(recording_document(shown), Window(width=100))
+    assert ("\nlong, 1 launch\n" in text, "Ask next: " in text) == (is_alone, not is_alone)
+    assert ("1 other kernel takes 4.8 % of the time: fill." in text) == is_alone
+    in_full = document_text(recording_document(shown, full=True), Window(width=100))
+    assert "\nfill, 1 launch\n" in in_full
+
+
+def test_where_the_time_of_a_kernel_is_not_recorded_none_takes_nearly_all(make_run):
+    run = make_run(
+        {"kernel": "long", "metrics": {"gpu__time_duration.sum": 999.0}}, {"kernel": "untimed", "metrics": {}}
+    )
+    assert "How long untimed takes is not recorded." in profiler.show(run).headline.what

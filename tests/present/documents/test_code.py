@@ -14,7 +14,7 @@ from profiler.analyse.code.machine_code import view_machine_code
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.present.document import Document, Records, Table
-from profiler.present.documents.code import code_document, figures_table, load_blocks, side_titles
+from profiler.present.documents.code import code_document, figures_table, load_blocks, scope_text, side_titles
 from profiler.present.documents.parts.code_rows import count_code, count_records, waits_at_exit
 from profiler.present.render.csv import records_csv
 from profiler.present.render.markdown import document_markdown
@@ -269,6 +269,29 @@ def test_a_stretch_of_plumbing_alone_is_no_stretch_of_its_own(view):
     stretches = view.counts()
     rules = [line for line in counts_text(view).splitlines() if "┼" in line]
     assert (len(stretches), len(rules)) == (3, 1)
+
+
+def test_one_iteration_is_no_plural(view):
+    sheet = view.finding.kernels[0]
+    assert ", 256 iterations a warp, " in scope_text(sheet)
+    assert ", 1 iteration a warp, " in scope_text(replace(sheet, iterations_per_warp=1.0))
+
+
+def test_the_copies_of_an_unrolled_loop_are_shown_once(make_run):
+    copy = [("LDS R1, [R0]", 1), ("FADD R2, R2, R1", 1), ("MOV R0, R3", 1), ("BAR.SYNC 0x0", 1)]
+    other = [("LDS R1, [R0]", 1), ("FMUL R2, R2, R1", 1), ("BAR.SYNC 0x0", 1)]
+    run = make_run({"kernel": "sums", "instructions": [*copy * 2, *other, *copy, ("STG.E [R4], R2", 1)]})
+    text = text_of(view_machine_code([profile_kernel(run, "sums")], whole=True))
+    assert [flat(line) for line in text.splitlines() if line.endswith(("FADD", "FMUL", "branches"))] == [
+        "3 x 1 FADD",
+        "3 integer, moves, branches",
+        "1 FMUL",
+    ]
+    assert "Stretches that are alike" in text
+
+
+def test_a_loop_without_copies_does_not_speak_of_any(view):
+    assert "Stretches that are alike" not in text_of(view)
 
 
 def test_nothing_executed_is_missing_from_the_rows(recorded):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import partial
 from typing import NamedTuple, TypeVar
+
+from msgspec.structs import replace as with_fields
 
 from profiler.analyse.causes.cause import Cause
 from profiler.analyse.causes.headline import has_place
@@ -26,6 +28,10 @@ Counts = tuple[OpcodeCount | None, ...]
 
 _PLACES = 2
 PLUMBING = "integer, moves, branches"
+_TIMES = " x "
+_COPIES_MEANING = (
+    "Stretches that are alike, as the copies of an unrolled loop, are shown once, with all their samples."
+)
 _EXIT = "EXIT"
 _WAITS_AT_EXIT_PCT = 3.0  # of the samples: a cause that would save less is not named either
 SAMPLES_MEANING = "A sample falls on the instruction that waits, not on the load that it waits for."
@@ -35,7 +41,7 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]], *, 
     """Returns the counts by opcode.
 
     Address arithmetic, counters and moves are added up in one row, because the other instructions
-    characterise a loop.
+    characterise a loop. A count of `32 x 4` is of 32 stretches that are alike.
     """
     by_step = code.per == "step"
     columns = (
@@ -49,7 +55,7 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]], *, 
         CodeColumn("source", gives_way=1),
         CodeColumn("samples", is_right=True, gives_way=0),
     )
-    rows = _with_plumbing_last(stretches, partial(is_added_up, at_exit=at_exit))
+    rows = _folded(stretches, partial(is_added_up, at_exit=at_exit))
     return _block(code, columns, rows, partial(_count_cells, code))
 
 
@@ -89,39 +95,98 @@ def _block(
     return CodeBlock(titles, columns, [list(map(sides, stretch)) for stretch in stretches])
 
 
-def _with_plumbing_last(
-    stretches: Sequence[Stretch[OpcodeCount]], quiet: Callable[[str], bool]
-) -> list[list[Counts]]:
-    """Returns the rows that matter, then one row that adds up the others, which are `quiet`.
+class _Copies(NamedTuple):
+    """An opcode of as many stretches that are alike, with their counts and samples added up."""
 
-    A stretch that holds only others joins the stretch before it.
+    all: OpcodeCount
+    times: int
+
+
+_Alike = tuple[_Copies | None, ...]  # of each side
+
+
+class _Stretch(NamedTuple):
+    """The rows that matter of one stretch, and the others."""
+
+    telling: list[Counts]
+    rest: list[Counts]
+
+
+def _folded(stretches: Sequence[Stretch[OpcodeCount]], quiet: Callable[[str], bool]) -> list[list[_Alike]]:
+    """Returns the rows that matter of each stretch, then one row that adds up the others, which are `quiet`.
+
+    Stretches that do the same, as the copies of an unrolled loop, are one, where the first of them stands.
     """
-    shown: list[tuple[list[Counts], list[Counts]]] = []
+    alike: dict[Hashable, list[_Stretch]] = {}
+    for one in _with_rest_apart(stretches, quiet):
+        alike.setdefault(frozenset(map(_what_it_does, one.telling)), []).append(one)
+    return [_added(copies) for copies in alike.values()]
+
+
+def _with_rest_apart(
+    stretches: Sequence[Stretch[OpcodeCount]], quiet: Callable[[str], bool]
+) -> list[_Stretch]:
+    """Divides the rows of each stretch. A stretch that holds only others joins the stretch before it."""
+    divided: list[_Stretch] = []
     for stretch in stretches:
         telling = [row for row in stretch if not all(one is None or quiet(one.opcode) for one in row)]
-        if telling or not shown:
-            shown.append((telling, []))
-        shown[-1][1].extend(row for row in stretch if row not in telling)
+        if telling or not divided:
+            divided.append(_Stretch(telling, []))
+        divided[-1].rest.extend(row for row in stretch if row not in telling)
+    return divided
+
+
+def _what_it_does(row: Counts) -> Hashable:
+    """Returns the opcode of each side, how often it runs, as that is shown, and for which lines."""
+    return tuple(one and (one.opcode, mean_count(one.count), frozenset(one.places)) for one in row)
+
+
+def _added(copies: Sequence[_Stretch]) -> list[_Alike]:
+    """Returns the rows of stretches that are alike, each with the counts and samples of all."""
+    rows: dict[Hashable, list[Counts]] = {}
+    for row in (row for one in copies for row in one.telling):
+        rows.setdefault(_what_it_does(row), []).append(row)
+    rest = [row for one in copies for row in one.rest]
     return [
-        [*telling, *([tuple(_sum(side) for side in zip(*rest, strict=True))] if rest else [])]
-        for telling, rest in shown
+        *(_sums(alike, len(copies)) for alike in rows.values()),
+        *([_sums(rest, 1, PLUMBING)] if rest else []),
     ]
 
 
-def _sum(counts: Sequence[OpcodeCount | None]) -> OpcodeCount | None:
+def _sums(rows: Sequence[Counts], times: int, name: str = "") -> _Alike:
+    return tuple(_sum(side, times, name) for side in zip(*rows, strict=True))
+
+
+def _sum(counts: Sequence[OpcodeCount | None], times: int, name: str) -> _Copies | None:
+    """Returns the counts of one side added up, under the `name` if they are of several opcodes."""
     there = [one for one in counts if one is not None]
+    if not there:
+        return None
     samples = [one.samples_pct for one in there if one.samples_pct is not None]
-    total = sum(one.count for one in there)
-    return OpcodeCount(PLUMBING, total, None, [], sum(samples) if samples else None) if there else None
+    total, sampled = sum(one.count for one in there), sum(samples) if samples else None
+    if name:
+        return _Copies(OpcodeCount(name, total, None, [], sampled), times)
+    return _Copies(with_fields(there[0], count=total, samples_pct=sampled), times)
 
 
-def _count_cells(code: MachineCode, one: OpcodeCount, sheet: LoopSheet) -> Sequence[CodeCell]:
+def copies_meaning(code: CodeBlock) -> list[str]:
+    """Returns what a count such as `32 x 4` means, if there is one."""
+    counts = (
+        cell.text for rows in code.stretches for row in rows for side in row if side for cell in side[:2]
+    )
+    return [_COPIES_MEANING] if any(_TIMES in one for one in counts) else []
+
+
+def _count_cells(code: MachineCode, copies: _Copies, sheet: LoopSheet) -> Sequence[CodeCell]:
+    one, times = copies
     quiet = one.opcode == PLUMBING
     per_step = one.count / sheet.steps if code.per == "step" and sheet.steps else None
     is_repeated = code.per == "step" and all(kernel.steps == 1 for kernel in code.kernels)
+    in_all = mean_count(one.count) if times == 1 else f"{times}{_TIMES}{mean_count(one.count / times)}"
+    in_step = in_all if is_repeated else mean_count(per_step)
     return (
-        CodeCell("" if is_repeated else mean_count(one.count)),
-        CodeCell("" if per_step is None else mean_count(per_step), one.width_bits, quiet),
+        CodeCell("" if is_repeated else in_all),
+        CodeCell("" if per_step is None else in_step, one.width_bits, quiet),
         CodeCell(one.opcode, one.width_bits, quiet),
         CodeCell(_short_places(one.places, sheet), quiet=True),
         CodeCell("" if one.samples_pct is None else f"{one.samples_pct:.1f} %"),
