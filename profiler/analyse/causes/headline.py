@@ -291,12 +291,12 @@ def _hiding_text(causes: Sequence[Cause]) -> str:
 def unsure_text(causes: Sequence[Cause], sureness: Sureness | None) -> str:
     """Returns the cause that may be the right one instead, where most such answers named a wrong one first.
 
-    Where no cause saves much, or two hide each other, what is said of these says so.
+    At a ceiling, or where no cause saves much, or two hide each other, what is said of these says so.
     """
     second = next((one for one in causes[1:] if not one.is_ceiling), None)
     if sureness is None or second is None or sureness.right_first_pct >= _MOSTLY_RIGHT_PCT:
         return ""
-    if are_weak(causes) or hidden_together(causes):
+    if causes[0].is_ceiling or are_weak(causes) or hidden_together(causes):
         return ""
     instead = f"{name_and_place(second)} ({saving(second.saves_pct.expected)} %)"
     return f"Unsure: most such answers named a wrong cause first; {instead} may be the right one."

@@ -274,6 +274,8 @@ def test_nothing_more_is_said_of_an_unsure_answer_that_is_not_known_to_be_or_say
     hiding = [two[0], structs.replace(two[1], saves_pct=Savings(25.0, 95.0, None, 60.0))]
     assert "With too-little-reuse at kernel.cu:83 removed as well" in next_text(hiding)
     assert unsure_text(hiding, unsure) == ""
+    at_ceiling = [Cause("at-l2-bandwidth", "L2 is busy.", "Ask for less.", Savings(0.0, 3.0), [], {}), two[1]]
+    assert unsure_text(at_ceiling, unsure) == ""
 
 
 @pytest.mark.parametrize(
