@@ -193,10 +193,14 @@ def find_conflicts(metrics: Sequence[MetricDelta], changed: ChangedCauses) -> Me
 def _conflicts(one: MetricDelta | None, *, rose: bool) -> str:
     if one is None or rose != (one.delta > 0):
         return ""
-    divisor, unit = unit_for_people(one.unit, one.before, one.after)
-    many = "" if unit == one.unit else f" {unit}"
-    before, after = (f"{number(value / divisor)}{many if value else ''}" for value in (one.before, one.after))
+    before, after = (_counted(value, one.unit) for value in (one.before, one.after))
     return f"Extra passes for bank conflicts {'rose' if rose else 'fell'} from {before} to {after}."
+
+
+def _counted(value: float, unit: str) -> str:
+    """Returns `36,750`, or `52.5 million`: each in its own unit, since one may be a thousand times the other."""
+    divisor, larger = unit_for_people(unit, value)
+    return number(value / divisor) + ("" if larger == unit else f" {larger}")
 
 
 def _whole(part: MetricDelta, metrics: Sequence[MetricDelta], after: bool) -> float:

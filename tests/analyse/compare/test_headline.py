@@ -376,6 +376,7 @@ PASSES = MetricDelta("shared_wavefronts", "", "wavefront", 300.0, 2300.0, 2000.0
             "Although it is faster, extra passes for bank conflicts rose from 1,000 to 2,000.",
         ),
         (0.7, 0.0, 3.5e6, "Extra passes for bank conflicts rose from 0 to 3.500 million."),
+        (0.7, 36_750.0, 3.5e6, "Extra passes for bank conflicts rose from 36,750 to 3.500 million."),
     ],
 )
 def test_bank_conflicts_that_came_or_went_are_a_reason_though_no_cause_is(ratio, before, after, said):
