@@ -64,9 +64,11 @@ def list_stored(
 
 def means_ladder(name: str, store: RunStore, settings: Settings) -> bool:
     """Returns whether a name to list, which no run has, is that of a ladder here or of one that has runs."""
-    if settings.ladder_given or any(map(meant_by(name, settings), (run_id.name for run_id in store.ids()))):
+    if settings.ladder_given or not (
+        name in known_ladders(*settings.ladder_places) or name in store.ladders()
+    ):
         return False
-    return name in known_ladders(*settings.ladder_places) or name in store.ladders()
+    return not any(map(meant_by(name, settings), (run_id.name for run_id in store.ids())))
 
 
 def list_kernels(ladder: Ladder, store: RunStore) -> Listing:

@@ -22,7 +22,7 @@ from profiler.text import listed
 # every weight from 0.4 to 0.7 puts as many right causes first, within four.
 _WEIGHT_OF_GENERAL = 0.6
 _MOST_PCT = 50.0
-# What the first causes of blind tests were expected to save was 8 points or more beside what was saved, on average, whatever the cause
+# What the first causes of blind tests were expected to save was nearly 8 points or more beside what was saved, on average, whatever the cause
 # (docs/track-record.md): less than about half of that is no difference to explain.
 _WORTH_A_REASON = 5
 _IDLE_SMS = "idle_sms_pct"

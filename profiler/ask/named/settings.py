@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from profiler.catalog import DEFAULT_LADDER
-from profiler.catalog.ladders.ladder import usual_ladder
 from profiler.catalog.project import find_declared
 from profiler.errors import RunNotFound, ThresholdsInvalid
 from profiler.store.tables.launch_choice import LaunchChoice
@@ -26,6 +25,8 @@ def keep_silent(_: str) -> None: ...
 
 def ladder_here(runs: Location | None = None) -> str:
     """Returns the ladder that is meant where none is named, in the folder where prof runs or in that of the runs."""
+    from profiler.catalog.ladders.ladder import usual_ladder  # `prof --help` needs no ladder
+
     try:
         return usual_ladder(*_ladder_places(runs))
     except OSError:  # the current folder was removed

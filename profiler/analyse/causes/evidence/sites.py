@@ -93,6 +93,7 @@ _ON_LSU = ("SHFL",)
 FP64_LANES = {"6.0": 32, "7.0": 32, "8.0": 32, "9.0": 64, "10.0": 64}
 # The most lanes, on average, that act where one lane of each warp does something, such as store the warp's sum; two share it out already.
 ONE_LANE = 1.5
+LANE_MISSING = 1 / LANES  # one lane of a warp
 _FOR_WHOLE_WARPS = "U"  # runs beside both pipes
 # Conversions that pack, or that stay within 32 bits and signs, run beside the special-function unit; those from and to double
 # precision run on it, as the first guesses of double roots and quotients do.

@@ -69,11 +69,10 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
             # A word is changed sooner than the work is shared out anew. An old value may say that others have stored before.
             are_most = 2 * evidence.time_of(ordering) >= evidence.time_of(fractions)
             comes_first = are_most and not any(readers_behind(evidence, site) for site in sites)
-            order = -1 if comes_first else 1
-            advice = " ".join((advice, WITHOUT_FENCES)[::order])
-            in_triton = " ".join(
-                (in_triton or IN_TRITON[ATOMIC_CONTENTION], WITHOUT_FENCES_IN_TRITON)[::order]
-            )
+            template = "{fences} {rest}" if comes_first else "{rest} {fences}"
+            advice = template.format(rest=advice, fences=WITHOUT_FENCES)
+            rest = in_triton or IN_TRITON[ATOMIC_CONTENTION]
+            in_triton = template.format(rest=rest, fences=WITHOUT_FENCES_IN_TRITON)
     if 100 * busy[busiest] > waiting:
         keep = f"keep {busiest} busy for {whole_percent(100 * busy[busiest])} % of the time"
         # For those that return nothing, warps need not wait.

@@ -10,7 +10,6 @@ from itertools import pairwise
 from profiler.analyse.causes.detectors.candidate import ENOUGH_THREADS, Candidate
 from profiler.analyse.causes.detectors.idle_lanes.forms import say_what_idles, say_what_splits
 from profiler.analyse.causes.detectors.idle_lanes.steps import (
-    LANE_MISSING,
     find_idle_while_serving,
     find_unconcerned,
     guard_of,
@@ -19,7 +18,7 @@ from profiler.analyse.causes.detectors.idle_lanes.steps import (
 from profiler.analyse.causes.detectors.sharing_out import SHARE_TURNS, say_few_threads
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, LAUNCH, Effect
-from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site, executed_parts
+from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, LANE_MISSING, Kind, Site, executed_parts
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.addresses.strides import find_walking
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions

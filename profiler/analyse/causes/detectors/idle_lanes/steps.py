@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, LANE_MISSING, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
+from profiler.analyse.causes.flow.arithmetic.padding import acts_in_whole_warps
 from profiler.analyse.causes.flow.dataflow import choosers_of, reach, sources_of
 from profiler.analyse.causes.flow.lane_values import find_chosen_by_warp
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 
-LANE_MISSING = 1 / LANES  # one lane of a warp
 _RESULTS: tuple[Kind, ...] = ("fp32", "fp64", "special", "tensor")
 _SERVING: tuple[Kind, ...] = ("integer", "control", "other")  # the results and accesses around them
 _OF_TESTS = 50  # instructions: tests of indices need fewer, with two divisions among them
@@ -126,18 +126,6 @@ def find_unconcerned(evidence: Evidence) -> set[Site]:
 def guard_of(site: Site) -> object:
     """Returns the predicate and the number of lanes that it lets act, because a predicate register is used for many predicates."""
     return site.function, site.instruction.predicate, round(site.acting or 0.0)
-
-
-def acts_in_whole_warps(site: Site) -> bool:
-    """Returns whether the sectors leave no choice but that a predicate keeps whole warps from an access: each warp that acts takes one at least."""
-    if not site.instruction.predicate or site.sectors is None or site.sectors >= site.executed:
-        return False
-    return site.lane_executions >= LANES * (1 - LANE_MISSING) * site.sectors
-
-
-def is_constant(site: Site) -> bool:
-    """Returns whether an instruction writes the same value whatever was computed before, such as zero or a parameter."""
-    return site.kind == "other" and not site.use.inputs
 
 
 def is_whole(site: Site) -> bool:

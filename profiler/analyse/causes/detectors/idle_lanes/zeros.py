@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from profiler.analyse.causes.detectors.candidate import Candidate
-from profiler.analyse.causes.detectors.idle_lanes.steps import is_constant
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.arithmetic.padding import is_constant
 from profiler.analyse.causes.flow.dataflow import makers_of_value, reach, readers_in, sources_of
 from profiler.analyse.causes.flow.lane_values import SUMMING, find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried

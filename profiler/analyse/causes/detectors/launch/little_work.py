@@ -7,18 +7,18 @@ from collections.abc import Collection, Iterable
 
 from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
-from profiler.analyse.causes.detectors.idle_lanes.padding import find_padding
 from profiler.analyse.causes.detectors.sharing_out import use_fewer_warps
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.evidence.sites import ONE_LANE, Site
+from profiler.analyse.causes.flow.arithmetic.padding import find_padding
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import find_address_work
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
-from profiler.analyse.causes.words_of_triton import IN_TRITON, MORE_ROWS
+from profiler.analyse.causes.words_of_triton import MORE_ROWS
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.text import whole_percent
 
@@ -84,8 +84,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             {"instructions_per_warp": each, "same_in_every_block_pct": same}
             | ({"waiting_for_results_pct": 100 * waiting} if is_waiting else {}),
             includes="loads-not-overlapped" if 2 * of_loads > of_all_loads else "",
-            in_triton=use_fewer_warps(evidence)
-            or (MORE_ROWS if is_of_rows else IN_TRITON["too-little-work-a-thread"]),
+            in_triton=use_fewer_warps(evidence) or (MORE_ROWS if is_of_rows else ""),
         )
 
 

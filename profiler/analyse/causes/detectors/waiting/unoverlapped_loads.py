@@ -8,12 +8,12 @@ from itertools import accumulate
 from profiler.analyse.causes.cause import WAITING_FOR_TILES
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
-from profiler.analyse.causes.detectors.idle_lanes.padding import find_padding
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_when_used, find_loads_beside
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
+from profiler.analyse.causes.flow.arithmetic.padding import find_padding
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
 from profiler.analyse.causes.flow.dataflow import address_comes_of
 from profiler.analyse.causes.flow.loop_carried import is_carried
@@ -46,12 +46,14 @@ _AHEAD_IN_TRITON = {
     "turns": "Load tiles ahead: with `num_stages` of 3 or more, Triton copies the next ones while this one is multiplied. It does so for loads of "
     "4 bytes a thread or more.",
     "copies": "Tiles are copied ahead already: try more `num_stages`, as far as shared memory allows, or more programs and `num_warps`.",
-    "loop": "Load ahead: `tl.range(…, num_stages=3)` for the loop, several independent `tl.load` before the first use (a larger BLOCK for "
-    "each turn), or more programs and `num_warps`.",
-    "": "Have more loads under way: several independent `tl.load` before the first use, a BLOCK that gives each thread several of them, or "
-    "more programs and `num_warps`.",
+    "loop": "Load ahead: `tl.range(…, num_stages=3)` for the loop, several independent `tl.load` before the first use{}, or more "
+    "programs and `num_warps`.",
+    "": "Have more loads under way: several independent `tl.load` before the first use{}, or more programs and `num_warps`.",
 }
-_LARGER_BLOCK = (" (a larger BLOCK for each turn)", ", a BLOCK that gives each thread several of them")
+_LARGER_BLOCK = {
+    "loop": " (a larger BLOCK for each turn)",
+    "": ", a BLOCK that gives each thread several of them",
+}
 _REGISTER_BITS = 32
 _ENDS_RUN = ("BRA", "BRX", "BSYNC", "CALL", "EXIT")
 _MOVED_OR_NEVER = (".CONSTANT", ".STRONG")
@@ -114,10 +116,8 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
 
 def _say_in_triton(evidence: Evidence, where: str) -> str:
     """Returns the advice for Triton, without a larger BLOCK where that is longer than the row already."""
-    advice = _AHEAD_IN_TRITON[where]
-    for larger in _LARGER_BLOCK if find_padding(evidence) else ():
-        advice = advice.replace(larger, "")
-    return advice
+    larger = "" if find_padding(evidence) else _LARGER_BLOCK.get(where, "")
+    return _AHEAD_IN_TRITON[where].format(larger)
 
 
 def _usual_count(evidence: Evidence, waits: Mapping[Site, float]) -> int:
