@@ -32,7 +32,7 @@ _WRITE_PREDICATES = re.compile(r"U?[A-Z]SETP2?|FCHK")  # and compare the registe
 # The sum of three words has two carries, which stand behind it: `IADD3 R12, P0, P1, R18, UR7, R13`.
 _TWO_CARRIES = re.compile(r"U?IADD3\b")
 _OF_TEXTURES = frozenset({"TEX", "TLD", "TLD4", "TXD"})
-_WHOLE_TEXEL = 0b1111
+_WHOLE_TEXEL, _MASK = 0b1111, re.compile("0x[0-9a-f]+")
 # The dimensions of a texture stand behind its coordinates, which lie in as many registers from the one that is named: `TEX RZ, R8, R8,
 # R7, UR4, 0x0.ARRAY_2D, 0x1` takes the layer from R8, x from R9 and y from R10.
 _DIMENSIONS = re.compile(r"(?:^|\.)(ARRAY_)?(?:([123])D|CUBE)$")
@@ -340,8 +340,8 @@ def _words_written(opcode: str, operands: tuple[str, ...]) -> Mapping[int, int]:
     if not words or place == len(operands):
         return {}
     if opcode.partition(".")[0] in _OF_TEXTURES:
-        # The third and the fourth value wanted go to the register that is named first.
-        mask = int(operands[-1], 16) if operands[-1].startswith("0x") else _WHOLE_TEXEL
+        # The third and the fourth value wanted go to the register that is named first. Without a mask, something else stands last.
+        mask = int(operands[-1], 16) if _MASK.fullmatch(operands[-1]) else _WHOLE_TEXEL
         first = min(mask.bit_count(), 2)
         return {place: mask.bit_count() - first, place + 1: first}
     return {place: words}

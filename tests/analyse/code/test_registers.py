@@ -68,6 +68,7 @@ def instruction(text):
         ("TEX R5, R2, R2, UR4, 2D, 0xe", "R5 R2 R3"),
         ("TEX.SCR.LL RZ, R4, R4, R8, 0x0, 0x58, 2D, 0xa", "R4 R5"),
         ("TLD.LZ RZ, R11, R19, UR4, 1D, 0x2", "R11"),
+        ("TLD.LZ R22, R2, R2, UR4, 0x0.1D", "R22 R23 R2 R3"),
         ("FFMA2 R4, R4.F32x2.HI_LO, R6.F32x2.HI_LO, R8.F32x2.HI_LO", "R4 R5"),
         ("FRND.F64.FLOOR R18, R20", "R18 R19"),
         ("LEPC R130", "R130 R131"),
