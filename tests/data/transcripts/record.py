@@ -23,6 +23,10 @@ HERE = Path(__file__).resolve().parent
 KERNELS = HERE.parents[2] / "kernels"
 WORK = Path("/tmp/prof")
 NVCC = ["nvcc", "-std=c++17", "-O3", "-lineinfo", "-gencode=arch=compute_90,code=sm_90"]
+PROGRAMS = {
+    "05_tile_2d": ("kernels/gemm/05_tile_2d.cu", ["-lcublas", "-lcublasLt", "-lnvidia-ml", "-ldl"]),
+    "zoo": ("zoo.cu", ["-ldl"]),
+}
 
 
 def main(out: Path, names: list[str]) -> None:
@@ -44,7 +48,7 @@ def build() -> None:
     WORK.mkdir(exist_ok=True)
     shutil.copytree(KERNELS, WORK / "kernels", dirs_exist_ok=True)
     shutil.copy(HERE.parent / "reports" / "zoo.cu", WORK)
-    for program, source, libraries in (("05_tile_2d", "kernels/gemm/05_tile_2d.cu", []), ("zoo", "zoo.cu", ["-ldl"])):  # fmt: skip
+    for program, (source, libraries) in PROGRAMS.items():
         subprocess.run([*NVCC, "-o", program, source, *libraries], cwd=WORK, check=True)
 
 
