@@ -68,9 +68,9 @@ def record_tables() -> str:
 def _totals(pairs: Sequence[Row]) -> str:
     full = [pair for pair in pairs if "full" in pair]
     rows = [
-        ("`prof`, preset `source`", *_judged(pairs)),
-        ("`prof`, what the preset `default` records", *_judged([pair["default"] | {"saved": pair["saved"]} for pair in pairs])),
-        ("NVIDIA's rules in the same recordings (`source`)", *_ranked(pairs)),
+        ("`prof`, preset `default`", *_judged(pairs)),
+        ("`prof`, what the preset `counters` records", *_judged([pair["counters"] | {"saved": pair["saved"]} for pair in pairs])),
+        ("NVIDIA's rules in the same recordings (`default`)", *_ranked(pairs)),
         ("`prof`, every section (`--set full`)", *_judged([pair["full"] | {"saved": pair["saved"]} for pair in full])),
         ("NVIDIA's rules in these recordings", *_ranked([pair["full"] for pair in full])),
     ]  # fmt: skip
@@ -154,13 +154,13 @@ def _by_cause(record: dict[str, list[Row]]) -> str:
 
 def _others(record: dict[str, list[Row]]) -> str:
     rows = [
-        (title, len(of_kind), sum(one["named_is_right"] for one in of_kind), sum(one["default_is_right"] for one in of_kind))
+        (title, len(of_kind), sum(one["named_is_right"] for one in of_kind), sum(one["counters_is_right"] for one in of_kind))
         for title, of_kind in (
             ("nothing to gain: the ceiling comes first", record["ceilings"]),
             ("a decoy: its false causes are not among the first two", record["decoys"]),
         )
     ]  # fmt: skip
-    return table_text(("kernels", "", "right, `source`", "right, `default`"), rows, right=(1, 2, 3))
+    return table_text(("kernels", "", "right, `default`", "right, `counters`"), rows, right=(1, 2, 3))
 
 
 def alone_table(listed: Sequence[Row]) -> str:
@@ -211,7 +211,7 @@ def _points(percent: float | None) -> str:
 
 
 def failures(record: dict[str, list[Row]]) -> list[tuple[str, str]]:
-    """Returns each kernel that is diagnosed wrongly with the preset "source", and what was answered."""
+    """Returns each kernel that is diagnosed wrongly with the preset "default", and what was answered."""
     found = []
     for pair in record["pairs"]:
         wrong = []

@@ -42,7 +42,7 @@ from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run_store import Run
 
 _MOST_ALIKE = 200  # each is a manifest to read
-_SAMPLED = "SourceCounters"  # the section of accesses and of samples, which only presets for a diagnosis have
+_SAMPLED = "SourceCounters"  # the section of accesses and of samples
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def find_fuller_run(run: Run, settings: Settings) -> FullerRun | None:
     """Returns the newest run of the same rung, workload and GPU whose diagnosis lacks nothing; None if there is none.
 
     It looks only among the runs of the rung with other presets: their names say what they are, so that few are opened. If this run
-    is of a preset for a diagnosis itself, and lacks something all the same, so will the others.
+    has samples itself, and lacks something all the same, so will the others.
     """
     manifest = run.manifest
     if not run.stored or manifest.ladder is None or manifest.kernel is None or _SAMPLED in manifest.sections:

@@ -17,7 +17,7 @@ from profiler.errors import MetricNotFound, PresetNotFound
 
 MEASURED_ON = "NVIDIA H200, ncu 2025.3.1"
 
-_SECTIONS = ("MemoryWorkloadAnalysis", "WarpStateStats", "InstructionStats")
+_COUNTED = ("MemoryWorkloadAnalysis", "WarpStateStats", "InstructionStats")
 _STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 _STALL_REASONS = (
     "mio_throttle", "short_scoreboard", "long_scoreboard", "lg_throttle", "tex_throttle",
@@ -107,9 +107,17 @@ class Preset:
 PRESETS: tuple[Preset, ...] = (
     Preset(
         "default",
-        "Everything that a comparison reads: memory, warp states, executed instructions, pipes, occupancy, clock.",
+        "Everything that a diagnosis reads: counters, counts and stall samples of every instruction, source files.",
+        passes=16,
+        sections=(*_COUNTED, "SourceCounters"),
+        metrics=_COMPARED,
+        import_source=True,
+    ),
+    Preset(
+        "counters",
+        "The default without stall samples, the sectors of each access and the source files.",
         passes=14,
-        sections=_SECTIONS,
+        sections=_COUNTED,
         metrics=_COMPARED,
     ),
     Preset(
@@ -139,14 +147,6 @@ PRESETS: tuple[Preset, ...] = (
         ),
     ),
     Preset(
-        "source",
-        "The default, plus stall samples of every instruction and the source files in the report.",
-        passes=16,
-        sections=(*_SECTIONS, "SourceCounters"),
-        metrics=_COMPARED,
-        import_source=True,
-    ),
-    Preset(
         "full",
         "Every section of Nsight Compute, for its own interface and rules.",
         passes=38,
@@ -161,9 +161,9 @@ ANY_PROGRAM = " --name NAME -- PROGRAM"
 _BY_NCU = "ncu --set full --import-source yes"
 
 
-def record_source(program: str) -> str:
+def record_all(program: str) -> str:
     """Returns the command that records what a diagnosis needs, and that of Nsight Compute alone, for where prof is not installed."""
-    return f"`prof collect --preset source{program}`, or with `{_BY_NCU} -o NAME PROGRAM` where prof is not installed"
+    return f"`prof collect{program}`, or with `{_BY_NCU} -o NAME PROGRAM` where prof is not installed"
 
 
 def more_launches() -> str:
@@ -174,8 +174,8 @@ def more_launches() -> str:
     )
 
 
-def what_records_source() -> str:
-    return f"`prof collect --preset source` records it, and so does `{_BY_NCU}`"
+def what_records_all() -> str:
+    return f"`prof collect` records it, and so does `{_BY_NCU}`"
 
 
 def find_preset(name: str) -> Preset:
@@ -183,7 +183,9 @@ def find_preset(name: str) -> Preset:
         if preset.name == name:
             return preset
     names = [preset.name for preset in PRESETS]
-    raise PresetNotFound(f"no preset '{name}'{nearest_hint(name, names)}; there are {', '.join(names)}")
+    # Older versions had a preset for the source, and their runs keep its name.
+    hint = "; 'default' records what it did" if name == "source" else nearest_hint(name, names)
+    raise PresetNotFound(f"no preset '{name}'{hint}; there are {', '.join(names)}")
 
 
 def _ncu_name(name: str) -> str:

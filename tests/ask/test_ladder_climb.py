@@ -96,10 +96,15 @@ def test_a_rung_without_any_run_is_missing_with_what_it_needs(made, made_ladder)
 
 def test_a_rung_recorded_only_with_other_presets_is_missing_with_their_names(made, made_ladder):
     """As of a number that finds no run for the same reason."""
-    for name in ("made-1", "made-2-source", "made-2-roofline", "made-2-5"):  # the last is of ladder `made-2`
+    for name in (
+        "made-1",
+        "made-2-counters",
+        "made-2-roofline",
+        "made-2-5",
+    ):  # the last is of ladder `made-2`
         made.profile(name, 100.0)
     whys = {one.kernel: one.why for one in find_climb(made.store, made_ladder).finding.missing}
-    assert whys[2] == "no run with the default preset; there is made-2-roofline, made-2-source"
+    assert whys[2] == "no run with the default preset; there is made-2-counters, made-2-roofline"
     assert whys[3] == "no run is stored"
     with pytest.raises(RunNotFound) as not_found:
         made.store.find("2", "made")

@@ -27,7 +27,7 @@ every_preset = pytest.mark.parametrize("preset", PRESETS, ids=lambda preset: pre
 
 
 def test_the_names():
-    assert [preset.name for preset in PRESETS] == ["default", "four-way", "memory", "source", "full"]
+    assert [preset.name for preset in PRESETS] == ["default", "counters", "four-way", "memory", "full"]
 
 
 @every_preset
@@ -40,7 +40,7 @@ def test_each_can_name_a_run_says_what_it_is_for_and_what_it_costs(preset):
     assert MEASURED_ON.startswith("NVIDIA H200, ncu ")
 
 
-@pytest.mark.parametrize("name", ["default", "four-way"])
+@pytest.mark.parametrize("name", ["default", "counters", "four-way"])
 def test_the_passes_are_those_that_ncu_counted(name):
     """On the GPU that `MEASURED_ON` names, where the transcripts come from."""
     call = json.loads((TRANSCRIPTS / f"{name}.json").read_text())
@@ -63,10 +63,10 @@ def requests_of(presets):
 def test_a_preset_asks_for_what_it_always_asked_for():
     """Another hash makes every run of that preset stale, and its passes need to be counted again on a GPU."""
     assert requests_of(PRESETS) == {
-        "default": "8de16f8d7bdd3a39",
+        "default": "5b7bf376cece3fa8",
+        "counters": "8de16f8d7bdd3a39",
         "four-way": "e25615002842a361",
         "memory": "b8c69b317c3d648e",
-        "source": "5b7bf376cece3fa8",
         "full": "b2ba808188ce68de",
     }
 
@@ -96,13 +96,19 @@ def test_each_metric_asked_for_is_in_the_catalogue_by_its_newest_name(preset):
     assert [name for name in preset.metrics if name not in newest] == []
 
 
-@pytest.mark.parametrize("name", ["default", "source", "full"])
+@pytest.mark.parametrize("name", ["default", "counters", "full"])
 def test_nothing_that_a_verdict_or_an_explanation_needs_is_missing(name):
     needed = {*HEADLINE, *MEMORY_HEADLINE, *NEEDED_BY_ATTRIBUTION}
     for fingerprint in FINGERPRINTS:
         needed |= set(dict(fingerprint.expected))
     asked = set(find_preset(name).metrics)
     assert [one for one in needed if BY_NAME[one].ncu and BY_NAME[one].ncu[0] not in asked] == []
+
+
+def test_the_counters_are_the_default_without_samples_and_source_files():
+    default, counters = find_preset("default"), find_preset("counters")
+    assert default.sections == (*counters.sections, "SourceCounters")
+    assert (default.metrics, default.import_source) == (counters.metrics, not counters.import_source)
 
 
 def test_the_default_has_the_executed_instructions_that_derived_metrics_come_from():
@@ -117,7 +123,7 @@ def test_four_way_is_the_confirmation_and_the_duration():
     assert len(metrics) == 6
 
 
-@pytest.mark.parametrize("name", ["default", "memory", "source", "full"])
+@pytest.mark.parametrize("name", ["default", "counters", "memory", "full"])
 def test_the_five_figures_of_memory_are_collected(name):
     """As Nsight Compute 2025.3 calls what its section MemoryWorkloadAnalysis prints."""
     elapsed = "avg.pct_of_peak_sustained_elapsed"
@@ -200,8 +206,14 @@ def test_each_is_found_by_its_name(preset):
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("fourway", "nearest: four-way"), ("sources", "nearest: source"), ("xyz", "default, four-way")]
-)  # fmt: skip
+    ("name", "hint"),
+    [
+        ("fourway", "; nearest: four-way; there are "),
+        ("count", "; nearest: counters; there are "),
+        ("source", "; 'default' records what it did; there are "),
+        ("xyz", "no preset 'xyz'; there are default, counters, "),
+    ],
+)
 def test_a_missing_preset_is_an_error_that_lists_those_there_are(name, hint):
     with pytest.raises(PresetNotFound, match=hint) as caught:
         find_preset(name)

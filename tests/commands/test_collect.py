@@ -654,7 +654,7 @@ def test_one_gpu_can_be_chosen(two_gpus):
 def test_presets_are_listed_with_their_passes(here):
     done = here.prof("presets")
     assert [line.split()[:2] for line in done.stdout.splitlines()[:6]] == [
-        ["preset", "passes"], ["default", "14"], ["four-way", "3"], ["memory", "7"], ["source", "16"], ["full", "38"],
+        ["preset", "passes"], ["default", "16"], ["counters", "14"], ["four-way", "3"], ["memory", "7"], ["full", "38"],
     ]  # fmt: skip
     assert "NVIDIA H200, ncu 2025.3.1" in done.stdout
 
@@ -662,8 +662,8 @@ def test_presets_are_listed_with_their_passes(here):
 def test_one_preset_with_its_metrics(here):
     done = here.prof("presets", "four-way")
     assert "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_elapsed" in done.stdout
-    (row,) = json.loads(here.prof("presets", "source", "--format", "json").stdout)
-    assert (row["preset"], row["passes"]) == ("source", 16)
+    (row,) = json.loads(here.prof("presets", "default", "--format", "json").stdout)
+    assert (row["preset"], row["passes"]) == ("default", 16)
     assert row["sections"].split()[-1] == "SourceCounters"
     assert here.prof("presets", "nothing").returncode == 61
 
@@ -672,12 +672,12 @@ def test_one_preset_with_its_metrics(here):
 
 
 def test_a_program_needs_no_name_and_measured_again_it_says_what_changed(here):
-    here.replay("default")
+    here.replay("four-way")
     first = here.collect("--processes", 1, "--", "python3", "train/softmax.py", "--rows", 7)
     assert first.returncode == 0, first.stderr
     assert first.stderr.splitlines()[-1] == "next: prof show softmax"
 
-    here.replay("four-way")  # recorded five seconds later
+    here.replay("default")  # recorded later
     again = here.collect("--processes", 1, "--", "python3", "train/softmax.py", "--rows", 7)
     _, answer = again.stdout.split("\n\n", 1)
     assert answer.startswith(("softmax is ", "softmax takes ", "Whether softmax is faster than before"))
@@ -693,19 +693,19 @@ def test_a_program_needs_no_name_and_measured_again_it_says_what_changed(here):
 )
 def test_a_rung_is_compared_with_the_time_before_only_if_its_source_has_changed(here, source, next_command):
     words = ("--ladder", "compiled", "--kernel", 2, "--processes", 1, "--no-verify", "--repeats", 0)
-    here.replay("default")
-    here.collect(*words, "--launches", 3)
-    (here.folder / "kernels" / "compiled" / "2.cu").write_text(source)
     here.replay("four-way")
-    again = here.collect(*words, "--launches", 2, "--again")
+    here.collect(*words, "--launches", 2)
+    (here.folder / "kernels" / "compiled" / "2.cu").write_text(source)
+    here.replay("default")
+    again = here.collect(*words, "--launches", 3, "--again")
     assert again.stderr.splitlines()[-1] == f"next: {next_command}"
 
 
 @pytest.mark.slow
 def test_results_for_a_program_are_rows_alone_whatever_was_measured_before(here):
-    here.replay("default")
-    here.collect("--processes", 1, "--", "./mine")
     here.replay("four-way")
+    here.collect("--processes", 1, "--", "./mine")
+    here.replay("default")
     again = here.collect("--processes", 1, "--format", "json", "--", "./mine")
     assert [row["run"] for row in json.loads(again.stdout)] == ["mine"]
     assert again.stderr.splitlines()[-1] == "next: prof compare mine"

@@ -180,7 +180,7 @@ def test_no_answer_names_an_option_of_a_command(reports, runs):
     assert [typed(text) for text in said if typed(text)] == []
     for advice in (
         "several.ncu-rep', kernel_name=", "`['name']` and `kernel_name='name'` give one kernel", "`launch=N`",
-        "prof.compare(..., force=True)", "prof.measure(..., preset='source')",
+        "prof.compare(..., force=True)", "prof.measure(...)",
         "(`.missing` names them)", "`.manifest` of `prof.read(...)`",
     ):  # fmt: skip
         assert any(advice in text for text in said), advice

@@ -16,7 +16,7 @@ from profiler.analyse.statistics.timings import typical_time
 from profiler.catalog.causes import LAST_WAVE, UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.metrics import DURATION
-from profiler.catalog.presets import ANY_PROGRAM, record_source
+from profiler.catalog.presets import ANY_PROGRAM, record_all
 from profiler.text import duration, saving, short_place
 
 _NO_BOUND_PCT = 90
@@ -132,7 +132,7 @@ def instead_of_editing(kernel: str) -> str:
 
 
 def record_it_text(program: str = ANY_PROGRAM) -> str:
-    return f"Record it with {record_source(program)}."
+    return f"Record it with {record_all(program)}."
 
 
 def _name(profile: Profile) -> str:

@@ -15,6 +15,7 @@ from profiler.ask.named.ladders import ladder_name, readable_ladder, rung_of
 from profiler.ask.named.settings import Settings
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import Workload, is_path, size_text
+from profiler.catalog.presets import PRESETS
 from profiler.errors import NotComparable, RunNotFound, RunNotProfiled, RunUnusable, WorkloadInvalid
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import is_number, names_of
@@ -24,6 +25,7 @@ from profiler.text import Spoken, counted
 
 _UNKNOWN_SIZE = "size not recorded"
 _MOST_NAMED = 3
+_OTHER_PRESETS = {preset.name for preset in PRESETS} - {DEFAULT_PRESET}
 
 
 def find_run(reference: str, store: RunStore, settings: Settings) -> Run:
@@ -257,12 +259,12 @@ def how_to_profile(run: Run, settings: Settings) -> str:
 
 
 def _command(verb: str, manifest: Manifest, settings: Settings, size: str | int | None) -> str:
-    """Returns the command that records a run's rung in the same way as that run."""
+    """Returns the command that records a run's rung in the same way as that run; with the default, if its preset is no more."""
     ladder = settings.ladder if is_path(settings.ladder) else manifest.ladder
     options = {
         "ladder": None if ladder == DEFAULT_LADDER else ladder,
         "kernel": manifest.kernel,
-        "preset": None if manifest.preset == DEFAULT_PRESET else manifest.preset,
+        "preset": manifest.preset if manifest.preset in _OTHER_PRESETS else None,
         "size": size,
     }
     given = [(f"--{name}", str(value)) for name, value in options.items() if value is not None]

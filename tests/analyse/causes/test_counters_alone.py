@@ -67,7 +67,7 @@ def test_a_headline_without_a_cause_says_what_was_not_recorded(make_run):
     )
     assert NOTHING_FOUND not in headline.why
     assert headline.next == (
-        "Record it with `prof collect --preset source --name NAME -- PROGRAM`, or with "
+        "Record it with `prof collect --name NAME -- PROGRAM`, or with "
         "`ncu --set full --import-source yes -o NAME PROGRAM` where prof is not installed."
     )
 

@@ -31,7 +31,7 @@ SAMPLE = random.Random(20261122).sample(LISTED["pair"], 8)
 
 @pytest.fixture(scope="module")
 def like():
-    return RunStore(ROOT / "runs").find("gemm-4", "gemm")
+    return RunStore(ROOT / "tests" / "data" / "runs").find("gemm-4", "gemm")
 
 
 @pytest.fixture(scope="module")
@@ -313,8 +313,8 @@ def test_names_of_kernels_and_files_have_no_influence(name, sampled_runs):
     )
 
 
-def test_the_part_that_the_default_preset_records_has_no_samples_and_says_so(sampled_runs, like):
-    run = track_record.as_default(next(iter(sampled_runs.values())), like)
+def test_the_part_that_the_preset_counters_records_has_no_samples_and_says_so(sampled_runs, like):
+    run = track_record.as_counters(next(iter(sampled_runs.values())), like)
     unseen = diagnose(profile_kernel(run, track_record.kernel_of(run))).unseen
     assert any("where warps wait" in one for one in unseen)
     assert any("the sectors and passes of each access" in one for one in unseen)

@@ -98,16 +98,23 @@ def test_the_hint_to_profile_is_left_out_for_a_rung_that_launches_no_kernel(ship
 @pytest.mark.parametrize(
     ("words", "command"),
     [
-        (["gemm-5-source"], "prof collect --kernel 5 --preset source --size 77"),
+        (["gemm-5-source"], "prof collect --kernel 5 --size 77"),  # a preset of older versions
         (["gemm-5-timed"], "prof time --kernel 5 --size 77"),
         (["0", "--ladder", "copy"], "prof time --ladder copy --kernel 0 --size 77"),
         (["1", "--ladder", "kernels/copy"], "prof collect --ladder kernels/copy --kernel 1 --size 77"),
     ],
-    ids=["preset", "timings", "not profiled", "ladder file"],
+    ids=["preset that is no more", "timings", "not profiled", "ladder file"],
 )
 def test_the_command_records_what_was_asked_for(shipped, shipped_runs, words, command):
     told = shipped("show", *words, "--size", "77").stderr
     assert told.endswith(f" or record this one: `{command}`.\n")
+
+
+def test_the_command_names_the_preset_of_the_run_that_was_asked_for(prof_here, make_run, tmp_path):
+    facts = {"ladder": "copy", "kernel": 1, "workload": {"n": 5}, "preset": "counters"}
+    make_run({"kernel": "k"}, name="copy-1-counters", root=tmp_path, **facts)
+    told = prof_here("--runs", tmp_path, "show", "copy-1-counters", "--size", "77", cwd=ROOT).stderr
+    assert "`prof collect --ladder copy --kernel 1 --preset counters --size 77`" in told
 
 
 def test_there_is_no_command_for_what_no_ladder_here_has_or_what_has_a_name_of_its_own(

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Records the kernels of this folder: record.py OUT [PROGRAM ...]
 
-Builds every program, lets it verify its kernels, and profiles each kernel with the preset "source", one report a kernel. OUT gets
+Builds every program, lets it verify its kernels, and profiles each kernel with the preset "default", one report a kernel. OUT gets
 `times.csv` (each kernel's time without the profiler, in us, the best of five) and the reports by program, packed: `PROGRAM.tar.xz`.
 A few kernels are recorded again with every section of Nsight Compute, for its rules: `full.tar.xz`. With names of programs, only
 these are recorded. The kernels of `scripts.py`, `ordered_updates.py`, `drawn_numbers.py` and `row_tiles.py` need PyTorch, Triton and CuPy, those of `register_banks.py` CuPy, those of `python_samples.py` all three and Numba, and those of `cute_samples.py` CuPy and the CuTe DSL.
@@ -186,7 +186,7 @@ def main() -> None:
             name = (
                 "ceilings" if program == "instruction_cache" else program
             )  # few files, because each is copied by itself
-            profile_all(program, kernels[program], name, *with_preset("source"))
+            profile_all(program, kernels[program], name, *with_preset("default"))
             if program != "instruction_cache":
                 packing.append(pool.submit(pack, name))
         for program in asked:

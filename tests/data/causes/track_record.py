@@ -5,7 +5,7 @@ Diagnoses every kernel of `pairs.toml` from its recording, compares the answer w
 `record.json`, which docs/track-record.md and the tests read. --check writes nothing, and exits with 1 where the answers differ.
 --keep stores what was read of the reports in FOLDER, so that the next time takes seconds.
 
-Each pair is diagnosed three times: from its recording with the preset "source"; from the part of it that the preset "default"
+Each pair is diagnosed three times: from its recording with the preset "default"; from the part of it that the preset "counters"
 would have recorded; and, for 50 kernels, from a recording with every section of Nsight Compute. NVIDIA's rules in the first and the
 last of these recordings are ranked by the speedup that they estimate.
 """
@@ -54,8 +54,8 @@ PACKS = tuple(
 # up to two.
 TOLERANCE = 3.0
 AGAIN = "-again"  # ends the name of a kernel of a pair that was recorded once more
-# A recording with the preset "default", of the same GPU and the same ncu: it says which metrics that preset holds.
-_DEFAULT_RECORDING = ("gemm-4", "gemm")
+# A recording of the counters alone, of the same GPU and the same ncu: it says which metrics the preset "counters" holds.
+_OF_COUNTERS = ("gemm-4", "gemm")
 
 
 def names_of(listed: Mapping[str, Iterable[Mapping[str, Any]]]) -> list[str]:
@@ -85,7 +85,7 @@ def unpack(packs: Iterable[str], folder: Path, names: Collection[str] | None = N
 
 
 def open_kernels(names: Collection[str]) -> dict[str, Run]:
-    """Reads the recordings of some kernels with the preset "source"."""
+    """Reads the recordings of some kernels with the preset "default"."""
     with tempfile.TemporaryDirectory() as scratch:
         found = unpack(PACKS, Path(scratch), names)
         return dict(zip(found, open_reports(list(found.values())), strict=True))
@@ -103,8 +103,8 @@ def read_store(packs: Iterable[str], folder: Path) -> dict[str, Run]:
     return {run_id.name.lower(): store.open(run_id) for run_id in store.ids()}
 
 
-def as_default(run: Run, like: Run) -> Run:
-    """Returns the part of a recording that the preset "default" would have recorded.
+def as_counters(run: Run, like: Run) -> Run:
+    """Returns the part of a recording that the preset "counters" would have recorded.
 
     The metrics and their instances are those that a recording with that preset has too. Its rules and its stall samples are left
     out, and so is the text of the source.
@@ -200,7 +200,7 @@ def judge_pairs(
             "saved_alone": _saved_alone(pair),
             **judge(pair, causes_of(before), saved),
             **judge_rules(pair, before),
-            "default": judge(pair, causes_of(as_default(before, like)), saved),
+            "counters": judge(pair, causes_of(as_counters(before, like)), saved),
         }
         if everything := full.get(pair["before"].lower()):
             row["full"] = judge(pair, causes_of(everything), saved) | judge_rules(pair, everything)
@@ -302,7 +302,7 @@ def judge_others(listed: Mapping[str, Any], runs: Mapping[str, Run], like: Run) 
         for one in listed[kind]:
             run = runs[one["kernel"].lower()]
             row = {"kernel": one["kernel"], asked: one[asked]}
-            for key, recording in (("named", run), ("default", as_default(run, like))):
+            for key, recording in (("named", run), ("counters", as_counters(run, like))):
                 names = [cause.cause for cause in causes_of(recording)][:2]
                 row[key] = names
                 row[f"{key}_is_right"] = _is_right(kind, names, one[asked])
@@ -319,7 +319,7 @@ def _is_right(kind: str, names: list[str], asked: list[str]) -> bool:
 def measure(runs: Mapping[str, Run], full: Mapping[str, Run]) -> dict[str, Any]:
     """Returns the whole record."""
     listed = read_pairs()
-    like = RunStore(ROOT / "runs").find(*_DEFAULT_RECORDING)
+    like = RunStore(HERE.parent / "runs").find(*_OF_COUNTERS)
     return {
         "pairs": list(judge_pairs(listed["pair"], runs, full, like)),
         "alone": list(judge_alone(listed, runs)),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from living import is_living, wait_until
 
-from profiler.catalog.metrics import BY_NAME
+from profiler.analyse.compare.compare import compare_profiles
+from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.presets import find_preset
 from profiler.measuring.collect.collection import Collection, CollectStep, steps_of
 from profiler.measuring.collect.target import rung_target
@@ -84,7 +85,7 @@ def test_a_preset_or_another_ncu_does_not_repeat_timings(collecting):
     plan = {"repeats": 1, "resume": True}
     (first,) = collecting.collect([copy], **plan)
     ncu = replace(collecting.plan.device.ncu, version="2026.1.0.0")
-    recording = replace(RECORDING, preset=find_preset("source"), cache="none")
+    recording = replace(RECORDING, preset=find_preset("counters"), cache="none")
     (again,) = collecting.collect(
         [copy], **plan, device=replace(collecting.plan.device, ncu=ncu), recording=recording
     )
@@ -102,7 +103,7 @@ def test_the_progress_of_ncu_is_reported_while_it_profiles(collecting):
     assert len(set(launches)) > 2
     (line,) = [what for event, _, what in collecting.told if event == "end"]
     assert line.startswith(
-        "profiled    kernel 1 (works) at size=100, process 1 of 1: 3 launches, 14 passes, "
+        "profiled    kernel 1 (works) at size=100, process 1 of 1: 3 launches, 16 passes, "
     )
 
 
@@ -132,7 +133,7 @@ def test_a_run_holds_all_that_is_known_of_it(collecting):
     assert (manifest.clock_control, manifest.cache_control, manifest.replay_mode) == ("none", "all", "kernel")
     assert [report.file for report in manifest.reports] == ["report-0.ncu-rep.zst", "report-1.ncu-rep.zst"]
     assert manifest.launches == 6
-    assert manifest.missing_metrics == [BY_NAME["l2_sectors"].ncu[0]], "younger than the report replayed"
+    assert manifest.missing_metrics == []
     provenance = manifest.provenance
     assert (provenance.driver_version, provenance.reference) == ("580.1", "the best")
     assert provenance.runtime == "Script 1"
@@ -179,10 +180,24 @@ def test_with_cwd_a_program_runs_there(collecting, tmp_path):
 
 def test_each_preset_has_a_name_of_its_own(collecting):
     plan = replace(
-        collecting.plan, recording=replace(collecting.plan.recording, preset=find_preset("source"))
+        collecting.plan, recording=replace(collecting.plan.recording, preset=find_preset("counters"))
     )
-    assert Collection(plan, collecting.rung(1), collecting.store).run_name == "scripts-1-source"
+    assert Collection(plan, collecting.rung(1), collecting.store).run_name == "scripts-1-counters"
     assert Collection(collecting.plan, collecting.rung(1), collecting.store).run_name == "scripts-1"
+
+
+def test_a_run_of_an_older_default_is_not_continued_and_is_compared(collecting):
+    """It had the same name, and no samples."""
+    collecting.replay("default")
+    older = replace(RECORDING, preset=replace(find_preset("counters"), name="default"))
+    rung, runs = collecting.rung(1, launches=3), []
+    for recording in (older, RECORDING):
+        (outcome,) = collecting.collect([rung], recording=recording, resume=True)
+        assert (outcome.status, outcome.error) == ("collected", None)
+        runs.append(collecting.store.open(outcome.run_id))
+    assert runs[0].manifest.name == runs[1].manifest.name
+    found = compare_profiles(*(profile_kernel(run, run.manifest.kernels[0].name) for run in runs))
+    assert found.comparable.ok
 
 
 @pytest.mark.parametrize("transcript", ["four-way", "program-fails"])

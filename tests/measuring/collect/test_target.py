@@ -264,7 +264,8 @@ def test_everything_that_decides_what_a_run_holds_counts(rung):
         key(replace(rung, selection=replace(rung.selection, regex="t"))),
         key(rung, provenance=msgspec.structs.replace(FACTS, sources={"a.cu": "4" * 64})),
         key(rung, provenance=msgspec.structs.replace(FACTS, binary_sha256="4" * 64)),
-        key(rung, NcuOptions(find_preset("source"))),
+        key(rung, NcuOptions(find_preset("counters"))),
+        key(rung, NcuOptions(replace(find_preset("counters"), name="default"))),  # of older versions
         key(rung, NcuOptions(find_preset("default").with_more([], ["dram__x.sum"], None))),
         key(rung, NcuOptions(find_preset("default").with_more(["LaunchStats"], [], None))),
         key(rung, NcuOptions(find_preset("default").with_more([], [], "basic"))),

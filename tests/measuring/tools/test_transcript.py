@@ -46,7 +46,8 @@ def fed(*pieces):
 @pytest.mark.parametrize(
     ("name", "launches", "passes"),
     [
-        ("default", 3, 14),
+        ("default", 3, 16),
+        ("counters", 3, 14),
         ("four-way", 2, 3),
         ("fewer", 3, 3),
         ("range", 1, 4),

@@ -315,7 +315,7 @@ def test_an_answer_that_names_no_line_of_cupy_explains_it_where_a_cause_below_do
 def test_evidence_that_was_not_recorded_is_named_with_the_preset_that_records_it():
     page = flat(text_of(unseen=["where warps wait"]))
     assert page.endswith(
-        "not recorded: where warps wait. `prof collect --preset source` records it, and so does `ncu --set full --import-source yes`."
+        "not recorded: where warps wait. `prof collect` records it, and so does `ncu --set full --import-source yes`."
     )
     assert "not recorded" not in text_of()
 

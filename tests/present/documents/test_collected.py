@@ -121,10 +121,10 @@ def test_another_ladder_is_named(manifest):
 
 
 def test_runs_of_a_preset_are_compared_by_name(manifest):
-    run = manifest(6, name="gemm-6-source", preset="source")
+    run = manifest(6, name="gemm-6-counters", preset="counters")
     ladder = ladder_of(range(11))
-    assert next_command([run], ladder, ["gemm-5", "gemm-5-source"]) == "prof compare gemm-5-source gemm-6-source"  # fmt: skip
-    assert next_command([run], ladder, ["gemm-5"]) == "prof show gemm-6-source"
+    assert next_command([run], ladder, ["gemm-5", "gemm-5-counters"]) == "prof compare gemm-5-counters gemm-6-counters"  # fmt: skip
+    assert next_command([run], ladder, ["gemm-5"]) == "prof show gemm-6-counters"
 
 
 @pytest.mark.parametrize("stored", [[], ["gemm-6"], ["gemm-7", "gemm-6"], ["other-5"]])

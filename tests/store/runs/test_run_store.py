@@ -116,14 +116,14 @@ def test_a_name_that_is_not_there_names_those_near_or_all(copy, reference, hint)
 
 
 def test_a_missing_number_is_an_error_that_lists_the_ladders_others(make_run, tmp_path):
-    names = [*(f"gemm-{number}" for number in (0, 1, 2, 4, 9, 10)), "gemm-3-timed", "gemm-7-source"]
+    names = [*(f"gemm-{number}" for number in (0, 1, 2, 4, 9, 10)), "gemm-3-timed", "gemm-7-counters"]
     for name in [*names, "gemm-fp16-5", "other-8"]:
         make_run({"kernel": "k"}, name=name, root=tmp_path)
     store = RunStore(tmp_path)
     with pytest.raises(RunNotFound, match=r"no run of kernel 66; gemm has runs of 0 to 4, 9 to 10$"):
         store.find("66", ladder="gemm")
     with pytest.raises(
-        RunNotFound, match=r"no run of kernel 7 with the default preset; there is gemm-7-source$"
+        RunNotFound, match=r"no run of kernel 7 with the default preset; there is gemm-7-counters$"
     ):
         store.find("7", ladder="gemm")
     with pytest.raises(RunNotFound, match="no run of kernel 1; reduce has no runs"):

@@ -12,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from profiler.analyse import findings
 from profiler.analyse.compare.quantities import bounded_exp
 from profiler.catalog.metrics import BY_NAME, DURATION, SMALLEST_RELATIVE_EFFECT
-from profiler.catalog.presets import PRESETS
+from profiler.catalog.presets import find_preset
 from profiler.present.document import Chart, Column, Folded, Heading, Nested, Row, Section, Table, Text
+from profiler.store.runs.run_id import DEFAULT_PRESET
 from profiler.text import unit_for_people
 
 _MOST_PARTS = 5
@@ -253,8 +254,7 @@ def _names(missing: Sequence[findings.MissingMetric]) -> str:
 
 
 def _remedy(missing: Sequence[findings.MissingMetric]) -> str:
-    """Returns how to record the missing metrics: with the first preset that has them all, or by name."""
+    """Returns how to record the missing metrics: with the default preset, if it has them all, or by name."""
     ncu = dict.fromkeys(BY_NAME[one.name].ncu[0] for one in missing)
-    presets = [preset.name for preset in PRESETS if ncu.keys() <= set(preset.metrics)]
-    by_preset = f"`prof collect --preset {presets[0]}`, or by " if presets else ""
-    return f"recorded by {by_preset}`ncu --metrics {','.join(ncu)}`"
+    by_prof = "`prof collect`, or by " if ncu.keys() <= set(find_preset(DEFAULT_PRESET).metrics) else ""
+    return f"recorded by {by_prof}`ncu --metrics {','.join(ncu)}`"

@@ -23,7 +23,7 @@ from profiler.analyse.causes.order import why_not_by_saving
 from profiler.analyse.findings import CauseChange, ComparisonFinding
 from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness, answers_naming
-from profiler.catalog.presets import what_records_source
+from profiler.catalog.presets import what_records_all
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
 from profiler.text import date_of, is_cupy_source, listed, saving
 
@@ -215,7 +215,7 @@ def _not_recorded(
     if any(has_place(one) and not one.where[0].line for one in causes) and not is_known:
         blocks.append(Text(f"{NO_LINES.lower()}: compile with {lines}"))
     if unseen:
-        how = "" if said and said.tells_how_to_record else f". {what_records_source()}."
+        how = "" if said and said.tells_how_to_record else f". {what_records_all()}."
         if fuller is not None:
             how = f". `prof show {fuller.name}`, recorded {date_of(fuller.recorded)}, has it."
         blocks.append(Caution(f"not recorded: {'; '.join(unseen)}{how}"))
