@@ -47,7 +47,7 @@ def headings(page):
 
 @pytest.mark.slow
 def test_an_interrupt_while_charts_are_drawn_ends_it_and_leaves_no_page(shipped_runs, tmp_path):
-    """The first of many charts is drawn when it comes: some processes are at work, and most charts wait."""
+    """It comes when the first of many charts is drawn, and those that wait are not drawn any more."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "DRAWN_FOR": str(tmp_path)}
     page, pictures = tmp_path / "page.html", tmp_path / "cache/prof/pictures"
     command = [sys.executable, "-c", "from profiler.cli import main; main()"]
@@ -62,6 +62,7 @@ def test_an_interrupt_while_charts_are_drawn_ends_it_and_leaves_no_page(shipped_
     assert said.endswith("prof: interrupted\n")
     assert "Traceback" not in said
     assert not page.exists()
+    assert len(list(pictures.iterdir())) < 10, "all that were asked for by then are drawn"
     assert wait_until(lambda: not living(f"DRAWN_FOR={tmp_path}"), seconds=10)
 
 
