@@ -84,7 +84,7 @@ def _width_in_json(text: str) -> int:
 
 
 Finding = TypeVar("Finding", bound=Struct)
-Place = tuple[str | int, ...]  # the names and numbers that lead to a list, or to one of its entries
+Route = tuple[str | int, ...]  # the names and numbers that lead to a list, or to one of its entries
 
 _SENTENCES = {"sentence", "what", "why", "next", "try_", "message", "warnings", "cautions", "refused"}
 _FIGURES = {"evidence", "metrics", "delta"}  # what sentences speak of
@@ -110,7 +110,7 @@ def brief(finding: Finding, wanted: Collection[str] = (), limit: int = LIMIT_BYT
     taken = entries[:fitting]
     small = copy(taken)
     there = {(), *(one.place for one in taken)}
-    full: set[Place] = set()
+    full: set[Route] = set()
     for one in entries[fitting:]:
         if limit - small.size < _SMALLEST_ENTRY:
             break
@@ -130,9 +130,9 @@ def brief(finding: Finding, wanted: Collection[str] = (), limit: int = LIMIT_BYT
 class _Entry(NamedTuple):
     """An entry that may be left out. It is at a `place`, in the list `of` a place, inside the entry that is its `holder`."""
 
-    place: Place
-    of: Place
-    holder: Place
+    place: Route
+    of: Route
+    holder: Route
 
 
 class _Candidate(NamedTuple):
@@ -146,13 +146,13 @@ class _Candidate(NamedTuple):
 class _List(NamedTuple):
     """A list that may be cut, at a place inside the entry `holder`: no entry of it is more important than that one."""
 
-    place: Place
-    holder: Place
+    place: Route
+    holder: Route
     ranked: list[_Candidate]
     importance: Importance
     at_most: float
 
-    def next(self, index: int) -> tuple[float, Place, int, _List]:
+    def next(self, index: int) -> tuple[float, Route, int, _List]:
         """Returns the entry of this rank in an order that begins with the most important one, and with what stands first."""
         there = index < len(self.ranked)
         important = min(self.at_most, self.importance.first - self.importance.each * index) if there else 0.0
@@ -183,7 +183,7 @@ class _Ranking:
                 heappush(rest, one.next(0))
 
     def _lists_in(
-        self, value: Any, at_most: float, parts: Mapping[str, Importance], place: Place, holder: Place
+        self, value: Any, at_most: float, parts: Mapping[str, Importance], place: Route, holder: Route
     ) -> Iterator[_List]:
         """Yields the lists that may be cut, but not those inside their entries."""
         if isinstance(value, Struct):
@@ -230,7 +230,7 @@ class _Copy:
         self.finding = replace(small, left_out=dict(sorted((+self._left_out).items())))
         self.size = len(to_json(self.finding)) + 1  # bytes, with the end of the line: `to_json` is ASCII
 
-    def _of(self, value: Any, name: str, parts: Mapping[str, Importance], place: Place) -> Any:
+    def _of(self, value: Any, name: str, parts: Mapping[str, Importance], place: Route) -> Any:
         """Copies with texts shortened and numbers rounded; `name` is the name of the member that holds it."""
 
         def part(one: Any, at: int = 0, name: str = "") -> Any:
@@ -258,7 +258,7 @@ class _Copy:
             return tuple(part(one, at) for at, one in enumerate(value))
         return value
 
-    def _struct(self, whole: Struct, parts: Mapping[str, Importance], place: Place) -> Struct:
+    def _struct(self, whole: Struct, parts: Mapping[str, Importance], place: Route) -> Struct:
         declared = {**importances_of(type(whole)), **parts}
         members: dict[str, Any] = {}
         beside: dict[str, int] = {}
@@ -288,7 +288,7 @@ class _Copy:
         self,
         taken: Iterable[_Candidate],
         importance: Importance,
-        place: Place,
+        place: Route,
         of_others: Mapping[str, Collection[int]],
     ) -> dict[int, Any]:
         """Returns the entries that were taken, by their places, in the order in which they are shown; nothing instead of what is there."""
