@@ -535,7 +535,6 @@ def test_an_error_is_json_where_json_was_asked_for_and_never_a_second_answer(pro
         ["compar", "5"],
         ["--nope"],
         ["show", "5", "--json"],
-        ["show", "5", "6"],
     ):
         failed = prof_recorded("--format", "json", *words)
         (error,) = json.loads(failed.stdout).values()

@@ -18,7 +18,7 @@ from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.diagnose import Diagnose, diagnose
 from profiler.analyse.causes.headline import headline_of
 from profiler.analyse.compare.changes import PairChange, compare_pair, judge_speedup
-from profiler.analyse.compare.comparable import may_be_others, other_work
+from profiler.analyse.compare.comparable import may_be_others
 from profiler.analyse.compare.compare import compare_profiles, durations_of, measured_ns
 from profiler.analyse.compare.timings_alone import headline_of_times
 from profiler.analyse.compare.why import main_factors
@@ -165,17 +165,19 @@ def check_pair(
     before, after, narrowed = pair_of_main_shapes(before, after) if has_counters else (before, after, [])
     named = [one.metric.name for one in others if has_counters]
     try:
-        change = compare_pair(before, after, named)
+        change = compare_pair(before, after, named, names_are_said=True)
         checks = [_duration_check(before, after, change, on_duration)]
     except NotComparable as error:
         refused = [line.strip() for line in error.details] or [error.message]
         return _pair(name, before, after, "not_comparable", refused=refused)
-    warnings, doubt = [*narrowed, *change.warnings], ""
-    if not has_counters and others:
-        warnings.append("timings alone: only the duration was checked")
     if has_counters:
         checks += [_metric_check(change, limit) for limit in others]
-        warnings, doubt = _with_names(warnings, before, after, chosen=chosen)
+    unchecked = ["timings alone: only the duration was checked"] if others and not has_counters else []
+    different = _different_names(before, after) if has_counters else ""
+    # Different names are a doubt if these may be other kernels, and else a caution.
+    doubt = different if different and not chosen and may_be_others(before, after) else ""
+    renamed = [different] if different and not doubt else []
+    warnings = [*renamed, *narrowed, *change.warnings, *unchecked]
     outcome = worst([*(one.outcome for one in checks), "unclear" if doubt else "passed"])
     pair = replace(_pair(name, before, after, outcome), warnings=warnings, checks=checks, doubt=doubt)
     if outcome == "regression" and has_counters:
@@ -183,18 +185,6 @@ def check_pair(
     if checks[0].is_faster and (faster := headline_of_times(before, after, change.speedup)):
         return replace(pair, what=faster.what)
     return pair
-
-
-def _with_names(
-    warnings: list[str], before: Profile, after: Profile, *, chosen: bool
-) -> tuple[list[str], str]:
-    """Returns the cautions, with different names of the kernels as the first; or, if these may be other kernels, as the doubt."""
-    different = _different_names(before, after)
-    if not different:
-        return warnings, ""
-    rest = [one.removesuffix(other_work(before, after)) for one in warnings]  # the names say it
-    is_doubtful = not chosen and may_be_others(before, after)
-    return (rest, different) if is_doubtful else ([different, *rest], "")
 
 
 def _different_names(before: Profile, after: Profile) -> str:

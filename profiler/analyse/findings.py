@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.flat_rows import flat_columns, flat_row
-from profiler.analyse.importance import HIGHEST, Importance
+from profiler.analyse.importance import Importance
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.metrics import DURATION, HEADLINE
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION = 1
-ALL_KERNELS = HIGHEST  # an index says more than any detail
+ALL_KERNELS = 200.0  # an index says more than any detail, which counts 100 at most
 
 _CLOCK = "sm_frequency_hz"
 

@@ -15,7 +15,6 @@ from typing import Any, get_args
 from msgspec import Struct
 from msgspec.structs import fields
 
-HIGHEST = 200.0  # of all that may be left out; details have at most 100
 ALWAYS = math.inf
 
 # Takes an entry, the object that holds it and the names that were asked for, and returns the entry's rank, the
@@ -41,9 +40,6 @@ class Importance:
     # A field that names what is left out here, and how.
     instead: tuple[str, Callable[[Any], Any]] | None = None
     parts: Mapping[str, Importance] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        assert self.first <= HIGHEST or self.first == ALWAYS, self.first
 
 
 @lru_cache

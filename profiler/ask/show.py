@@ -36,7 +36,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import how_to_profile, is_choice
 from profiler.ask.profiles import diagnose_once, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
-from profiler.errors import KernelNotFound, ReportError, RunUnusable
+from profiler.errors import KernelNotFound, ReportError, RunNotFound, RunUnusable
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import names_of_kernel
 from profiler.store.runs.run_store import Run
@@ -111,7 +111,11 @@ def show_several(
 
     The sources are those that `recordings_meant` returns. Recordings without a kernel that is asked for are left out.
     """
-    opened, errors = open_each(sources, settings)
+    try:
+        opened, errors = open_each(sources, settings)
+    except RunNotFound as error:
+        error.remedy = (error.remedy or "") + " `-k PATTERN` chooses a kernel by its name."
+        raise
     runs = [run for _, run in opened]
     meant = [(source, run) for source, run in opened if matching_kernels(run, kernel_name)]
     if not meant:

@@ -2,24 +2,26 @@
 
 A finding comes in, and the same type goes out, so that one schema holds for both; `left_out` counts what it lacks. A member
 of which nothing is left is absent.
-The classes of the finding declare how important each entry is (`analyse/importance.py`). The most important entry
-that still fits is kept first, and every sentence stays with the figures that it speaks of.
+The classes of the finding declare how important each entry is (`analyse/importance.py`). All entries are ranked once, the
+most important are taken while there is room, and these are copied. Every sentence stays with the figures that it speaks of.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from math import inf
+from heapq import heapify, heappop, heappush
+from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 
 from msgspec import UNSET, Struct
 from msgspec.structs import fields, replace
 
-from profiler.analyse.importance import ALWAYS, HIGHEST, Importance, importances_of
+from profiler.analyse.importance import ALWAYS, Importance, importances_of
 from profiler.present.render.json import to_json
 
 LIMIT_BYTES = 8000
@@ -82,106 +84,157 @@ def _width_in_json(text: str) -> int:
 
 
 Finding = TypeVar("Finding", bound=Struct)
-ListPlace = tuple[str | int, ...]  # the names and numbers that lead to a list
+Route = tuple[str | int, ...]  # the names and numbers that lead to a list, or to one of its entries
 
 _SENTENCES = {"sentence", "what", "why", "next", "try_", "message", "warnings", "cautions", "refused"}
 _FIGURES = {"evidence", "metrics", "delta"}  # what sentences speak of
-_NO_PARTS: Mapping[str, Importance] = {}
-_SMALLEST_ENTRY = 8
+_WHOLE = Importance(ALWAYS)  # what nothing is declared of
+_NO_PARTS = _WHOLE.parts
+_SMALLEST_ENTRY = 8  # bytes, with the comma
 
 
 def brief(finding: Finding, wanted: Collection[str] = (), limit: int = LIMIT_BYTES) -> Finding:
     """Shortens a finding; `wanted` metrics, by prof's name or ncu's, are as important as the headline.
 
-    All lists are cut at the lowest level of importance at which the finding fits. Then each goes on as far as there is room,
-    the most important entry first.
+    As many of the most important entries are taken as fit. Then each list goes on as far as there is room, the most
+    important entry first.
     """
     ranking = _Ranking(frozenset(wanted))
     for widths in _WIDTHS:
-        cut_at = partial(_Cut, finding, widths, ranking)
-        cut = cut_at(inf, {})
-        if cut.size <= limit:
+        copy = partial(_Copy, finding, widths, ranking)
+        small = copy([])
+        if small.size <= limit:
             break
-    # Where the highest level does not fit, no lower one does, and each would hold as many thousands of entries.
-    fails, fits = HIGHEST if cut_at(HIGHEST, {}).size > limit else 0.0, HIGHEST
-    while fits - fails > 1:
-        level = (fails + fits) / 2
-        lower = cut_at(level, {})
-        cut, fits, fails = (lower, level, fails) if lower.size <= limit else (cut, fits, level)
-    full: set[ListPlace] = set()
-    while limit - cut.size >= _SMALLEST_ENTRY and (goes_on := cut.next_entries.keys() - full):
-        first = min(goes_on, key=lambda place: (-cut.next_entries[place].importance, place))
-        more = cut_at(cut.level, {**cut.more, first: cut.next_entries[first].more_important + 1})
-        if more.size <= limit:
-            cut = more
-        else:
-            full.add(first)
-    small: Finding = cut.small
-    return small
+    entries = list(islice(ranking.by_importance(finding), limit))  # an entry takes a byte at least
+    fitting = bisect_right(range(1, len(entries) + 1), limit, key=lambda number: copy(entries[:number]).size)
+    taken = entries[:fitting]
+    small = copy(taken)
+    there = {(), *(one.place for one in taken)}
+    full: set[Route] = set()
+    for one in entries[fitting:]:
+        if limit - small.size < _SMALLEST_ENTRY:
+            break
+        if one.of in full or one.holder not in there:
+            continue
+        larger = copy([*taken, one])
+        if larger.size > limit:
+            full.add(one.of)
+            continue
+        small = larger
+        taken.append(one)
+        there.add(one.place)
+    short: Finding = small.finding
+    return short
 
 
-class _Next(NamedTuple):
-    """The most important entry that a list lacks, and how many are more important."""
+class _Entry(NamedTuple):
+    """An entry that may be left out. It is at a `place`, in the list `of` a place, inside the entry that is its `holder`."""
 
-    importance: float
-    more_important: int
+    place: Route
+    of: Route
+    holder: Route
 
 
-class _Ranked(NamedTuple):
-    """The entries of a list, and their places from the most important on."""
+class _Candidate(NamedTuple):
+    """An entry of a list, or what is said there of an entry that another list of the same object lacks: `instead` has that one's list and place."""
 
-    entries: list[Any]
-    places: list[int]
+    at: int
+    value: Any
+    instead: tuple[str, int] | None = None
+
+
+class _List(NamedTuple):
+    """A list that may be cut, at a place inside the entry `holder`: no entry of it is more important than that one."""
+
+    place: Route
+    holder: Route
+    ranked: list[_Candidate]
+    importance: Importance
+    at_most: float
+
+    def next(self, index: int) -> tuple[float, Route, int, _List]:
+        """Returns the entry of this rank in an order that begins with the most important one, and with what stands first."""
+        there = index < len(self.ranked)
+        important = min(self.at_most, self.importance.first - self.importance.each * index) if there else 0.0
+        return -important, self.place, index, self
 
 
 class _Ranking:
-    """Ranks every list once, for all the cuts of a finding: how important an entry is does not depend on what else is kept."""
+    """Ranks every list once, for all the copies of a finding: how important an entry is does not depend on what else is kept."""
 
     def __init__(self, wanted: Collection[str]) -> None:
         self._wanted = wanted
         # By the holder's identity, which is its own as long as the holder is kept beside it.
-        self._known: dict[tuple[int, str], tuple[Struct, _Ranked]] = {}
+        self._known: dict[tuple[int, str], tuple[Struct, list[_Candidate]]] = {}
 
-    def of_member(self, holder: Struct, name: str, importance: Importance) -> _Ranked:
+    def by_importance(self, finding: Struct) -> Iterator[_Entry]:
+        """Yields the entries of all lists, the most important first, but none before the one that holds it."""
+        rest = [one.next(0) for one in self._lists_in(finding, ALWAYS, _NO_PARTS, (), ())]
+        heapify(rest)
+        while rest:
+            less, of, index, its = heappop(rest)
+            if less >= 0:
+                return
+            entry = its.ranked[index]
+            place = (*of, entry.at)
+            yield _Entry(place, of, its.holder)
+            heappush(rest, its.next(index + 1))
+            for one in self._lists_in(entry.value, -less, its.importance.parts, place, place):
+                heappush(rest, one.next(0))
+
+    def _lists_in(
+        self, value: Any, at_most: float, parts: Mapping[str, Importance], place: Route, holder: Route
+    ) -> Iterator[_List]:
+        """Yields the lists that may be cut, but not those inside their entries."""
+        if isinstance(value, Struct):
+            declared = {**importances_of(type(value)), **parts}
+            for name in value.__struct_fields__:
+                importance, inside = declared.get(name, _WHOLE), (*place, name)
+                if importance.first == ALWAYS:
+                    member = getattr(value, name)
+                    yield from self._lists_in(member, at_most, importance.parts, inside, holder)
+                else:
+                    yield _List(inside, holder, self.of_member(value, name, declared), importance, at_most)
+        elif isinstance(value, (dict, list, tuple)):
+            for at, one in enumerate(value.values() if isinstance(value, dict) else value):
+                yield from self._lists_in(one, at_most, parts, (*place, at), holder)
+
+    def of_member(self, holder: Struct, name: str, declared: Mapping[str, Importance]) -> list[_Candidate]:
+        """Returns the entries of a list from the most important on, without those that are never shown."""
         key = (id(holder), name)
         if key not in self._known:
-            entries = _members(getattr(holder, name))
-            self._known[key] = (holder, self.of_entries(entries, holder, importance))
+            self._known[key] = (holder, self._rank(holder, name, declared))
         return self._known[key][1]
 
-    def of_entries(self, entries: list[Any], holder: Struct, importance: Importance) -> _Ranked:
-        by = importance.by or (lambda *_: 0)
-        ranks = [by(one, holder, self._wanted) for one in entries]
-        places = [at for at, rank in enumerate(ranks) if rank is not None]
-        places.sort(key=ranks.__getitem__, reverse=importance.largest_first)
-        return _Ranked(entries, places)
+    def _rank(self, holder: Struct, name: str, declared: Mapping[str, Importance]) -> list[_Candidate]:
+        found = [_Candidate(at, one) for at, one in enumerate(_members(getattr(holder, name)))]
+        for other, importance in declared.items():
+            if importance.instead and importance.instead[0] == name:
+                says = importance.instead[1]
+                for at, one in enumerate(_members(getattr(holder, other))):
+                    found.append(_Candidate(len(found), says(one), (other, at)))
+        by = declared[name].by or (lambda *_: 0)
+        ranks = [by(one.value, holder, self._wanted) for one in found]
+        ranked = [one for one in found if ranks[one.at] is not None]
+        return sorted(ranked, key=lambda one: ranks[one.at], reverse=declared[name].largest_first)
 
 
-class _Cut:
-    """A finding as it will be printed, without the entries below a level of importance; a list may have so many or `more`."""
+class _Copy:
+    """A finding as it will be printed, with the entries that were taken; of each list, these are the most important."""
 
-    def __init__(
-        self,
-        finding: Struct,
-        widths: Widths,
-        ranking: _Ranking,
-        level: float,
-        more: Mapping[ListPlace, int],
-    ) -> None:
-        self._widths, self._ranking, self.level, self.more = widths, ranking, level, more
-        self.next_entries: dict[ListPlace, _Next] = {}
+    def __init__(self, finding: Struct, widths: Widths, ranking: _Ranking, taken: Iterable[_Entry]) -> None:
+        self._widths, self._ranking = widths, ranking
+        self._taken = Counter(one.of for one in taken)
         self._left_out: Counter[str] = Counter()
-        small: Any = self._struct(finding, ALWAYS, _NO_PARTS, ())
-        self.small = replace(small, left_out=dict(sorted((+self._left_out).items())))
-        self.size = len(to_json(self.small)) + 1  # bytes, with the end of the line: `to_json` is ASCII
+        small: Any = self._struct(finding, _NO_PARTS, ())
+        self.finding = replace(small, left_out=dict(sorted((+self._left_out).items())))
+        self.size = len(to_json(self.finding)) + 1  # bytes, with the end of the line: `to_json` is ASCII
 
-    def _of(
-        self, value: Any, name: str, at_most: float, parts: Mapping[str, Importance], place: ListPlace
-    ) -> Any:
+    def _of(self, value: Any, name: str, parts: Mapping[str, Importance], place: Route) -> Any:
         """Copies with texts shortened and numbers rounded; `name` is the name of the member that holds it."""
 
-        def part(one: Any, name: str = "", at: int = 0) -> Any:
-            return self._of(one, name, at_most, parts, (*place, at))
+        def part(one: Any, at: int = 0, name: str = "") -> Any:
+            return self._of(one, name, parts, (*place, at))
 
         if isinstance(value, str):
             width = self._widths.sentence if name in _SENTENCES else self._widths.name
@@ -191,76 +244,62 @@ class _Cut:
         if isinstance(value, float):
             return rounded(value)
         if isinstance(value, Struct):
-            return self._struct(value, at_most, parts, place)
+            return self._struct(value, parts, place)
         if isinstance(value, dict):
             most = len(value) if name in _FIGURES else self._widths.entries
-            kept = {part(one): part(value[one]) for one in list(value)[:most]}
+            kept = {part(one): part(value[one], at) for at, one in enumerate(islice(value, most))}
             self._left_out["entries"] += len(value) - len(kept)  # names may be alike when they are short
             return kept
         if isinstance(value, list):
             most = self._widths.entries if value and isinstance(value[0], str) else len(value)
             self._left_out["entries"] += len(value[most:])
-            return [part(one, name, at) for at, one in enumerate(value[:most])]
-        return tuple(map(part, value)) if isinstance(value, tuple) else value
+            return [part(one, at, name) for at, one in enumerate(value[:most])]
+        if isinstance(value, tuple):
+            return tuple(part(one, at) for at, one in enumerate(value))
+        return value
 
-    def _struct(
-        self, whole: Struct, at_most: float, parts: Mapping[str, Importance], place: ListPlace
-    ) -> Struct:
+    def _struct(self, whole: Struct, parts: Mapping[str, Importance], place: Route) -> Struct:
         declared = {**importances_of(type(whole)), **parts}
         members: dict[str, Any] = {}
-        counts: dict[str, int] = {}  # beside a list that is cut, in some findings
-        named: dict[str, list[Any]] = {}  # what other lists lack, by the list that names it
+        beside: dict[str, int] = {}
+        kept: dict[str, dict[int, Any]] = {}  # of each list, by their places
         # By these a reader knows what kind of answer it is, so they stay, with `left_out` beside them.
         stay = () if place else _required(type(whole))
-
-        def is_named_elsewhere(name: str) -> bool:
-            return name in declared and declared[name].instead is not None
-
-        for name in sorted(whole.__struct_fields__, key=is_named_elsewhere, reverse=True):
-            member, importance, inside = getattr(whole, name), declared.get(name), (*place, name)
-            if importance is None or importance.first == ALWAYS:
-                inner = importance.parts if importance else _NO_PARTS
-                members[name] = self._of(member, name, at_most, inner, inside)
+        # What other lists lack is known before the list that names it.
+        for name in sorted(whole.__struct_fields__, key=lambda one: not declared.get(one, _WHOLE).instead):
+            member, importance, inside = getattr(whole, name), declared.get(name, _WHOLE), (*place, name)
+            if importance.first == ALWAYS:
+                members[name] = self._of(member, name, importance.parts, inside)
                 continue
-            ranked = self._ranking.of_member(whole, name, importance)
-            entries = ranked.entries
-            if name in named:
-                ranked = self._ranking.of_entries([*entries, *named[name]], whole, importance)
-            kept = self._kept(ranked, importance, at_most, inside)
-            missing = len(entries) - sum(at < len(entries) for at in kept)
+            ranked = self._ranking.of_member(whole, name, declared)
+            kept[name] = self._kept(ranked[: self._taken[inside]], importance, inside, kept)
+            own = _members(member)
+            lost = [one for at, one in enumerate(own) if at not in kept[name]]
             counted_as = importance.counted_as or name
-            if importance.instead or callable(
-                counted_as
-            ):  # else nobody asks which they are, and they may be thousands
-                lost = [one for at, one in enumerate(entries) if at not in kept]
-            if importance.instead:
-                where, shown_as = importance.instead
-                named[where] = list(map(shown_as, lost))
-            self._left_out.update(map(counted_as, lost) if callable(counted_as) else {counted_as: missing})
-            if (beside := f"{name}_left_out") in whole.__struct_fields__:
-                counts[beside] = getattr(whole, beside) + missing
+            self._left_out.update(map(counted_as, lost) if callable(counted_as) else {counted_as: len(lost)})
+            if (count := f"{name}_left_out") in whole.__struct_fields__:
+                beside[count] = getattr(whole, count) + len(lost)
             # Empty, it would say that there is none.
-            is_absent = bool(entries) and not kept and name not in stay
-            members[name] = UNSET if is_absent else _like(member, list(kept.values()))
-        return replace(whole, **(members | counts))
+            is_absent = own and not kept[name] and name not in stay
+            members[name] = UNSET if is_absent else _like(member, list(kept[name].values()))
+        return replace(whole, **(members | beside))
 
     def _kept(
-        self, ranked: _Ranked, importance: Importance, at_most: float, place: ListPlace
+        self,
+        taken: Iterable[_Candidate],
+        importance: Importance,
+        place: Route,
+        of_others: Mapping[str, Collection[int]],
     ) -> dict[int, Any]:
-        """Returns the entries that are important enough, by their places, in the order in which they are shown."""
+        """Returns the entries that were taken, by their places, in the order in which they are shown; nothing instead of what is there."""
         kept: dict[Any, tuple[int, Any]] = {}
-        for index, at in enumerate(ranked.places):
-            important = min(at_most, importance.first - importance.each * index)
-            if important <= 0:
-                break
-            if important < self.level and index >= self.more.get(place, 0):
-                self.next_entries[place] = _Next(important, index)
-                break
-            one = self._of(ranked.entries[at], str(place[-1]), important, importance.parts, (*place, at))
+        for at, value, instead in taken:
+            if instead and instead[1] in of_others[instead[0]]:
+                continue
+            one = self._of(value, str(place[-1]), importance.parts, (*place, at))
             # Of an object's names, another is the same when both are short.
             kept.setdefault(one[0] if isinstance(one, tuple) else at, (at, one))
-        shown = sorted(kept.values(), key=itemgetter(0)) if importance.keeps_order else kept.values()
-        return dict(shown)
+        return dict(sorted(kept.values(), key=itemgetter(0)) if importance.keeps_order else kept.values())
 
 
 def _like(member: Any, values: list[Any]) -> Any:

@@ -1,11 +1,16 @@
 """`prof report`: which recordings become a page, where it goes, and what is said of it."""
 
+import os
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from datetime import UTC, datetime
 from html import unescape
 
 import pytest
+from living import living, wait_until
 
 import profiler
 from profiler.errors import OutputNotWritable
@@ -38,6 +43,27 @@ def headings(page):
     *titles, last = (unescape(text) for text in re.findall(r"<h2 tabindex=[^>]*>(.*?)</h2>", page))
     assert last == "What the names mean"
     return titles
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_charts_are_drawn_ends_it_and_leaves_no_page(shipped_runs, tmp_path):
+    """It comes when the first of many charts is drawn, and those that wait are not drawn any more."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "DRAWN_FOR": str(tmp_path)}
+    page, pictures = tmp_path / "page.html", tmp_path / "cache/prof/pictures"
+    command = [sys.executable, "-c", "from profiler.cli import main; main()"]
+    command += ["report", "-o", page, "--runs", shipped_runs.root]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as child:
+        assert wait_until(lambda: pictures.exists() and any(pictures.iterdir()))
+        os.killpg(child.pid, signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+    assert child.returncode == 130
+    assert said.endswith("prof: interrupted\n")
+    assert "Traceback" not in said
+    assert not page.exists()
+    assert len(list(pictures.iterdir())) < 10, "all that were asked for by then are drawn"
+    assert wait_until(lambda: not living(f"DRAWN_FOR={tmp_path}"), seconds=10)
 
 
 # Which recordings

@@ -47,6 +47,11 @@ def test_the_kernels_of_all_reports_are_listed_by_their_share_of_the_whole(prof_
         assert (one["total_ns"], one["top_cause"]) == (same["total_ns"], same["top_cause"])
 
 
+def test_stored_runs_are_listed_together_as_reports_are(prof_recorded):
+    found = json.loads(prof_recorded("show", "textbook-5", "6", "--format", "json").stdout)
+    assert {one["source"] for one in found["index"]} == {"textbook-5", "6"}
+
+
 def test_a_folder_means_its_reports(prof_here, pile):
     assert index_of(prof_here, f"{pile}/") == index_of(prof_here, *sorted(pile.iterdir()))
 

@@ -39,11 +39,6 @@ from profiler.store.runs.run_folder import holds_run
         ("collect 4-6 --size 2048", "prof collect --kernel 4-6 --size 2048"),
         ("compare a.ncu-rep b.ncu-rep c.ncu-rep", "prof compare a.ncu-rep b.ncu-rep"),
         ("compare a.ncu-rep b.ncu-rep c.ncu-rep", "prof report a.ncu-rep b.ncu-rep c.ncu-rep -o report.html"),
-        (
-            "show a.ncu-rep b.ncu-rep reduce",
-            "name a kernel by an option: prof show a.ncu-rep b.ncu-rep -k reduce",
-        ),
-        ("show a.ncu-rep reduce", "prof show a.ncu-rep -k reduce"),
         ("compare a.ncu-rep b.ncu-rep reduce", "prof compare a.ncu-rep b.ncu-rep -k reduce"),
         ("show a.ncu-rep -f json", "--format json"),
         ("analyze a.ncu-rep", "prof show a.ncu-rep"),
@@ -51,9 +46,6 @@ from profiler.store.runs.run_folder import holds_run
         ("upload runs", "--runs says where runs are kept"),
         ("pull gemm-6", "prof export gemm-6"),
         ("compare 5 6 7", "prof report 5 6 7"),
-        ("show 5 6", "prof compare 5 6"),
-        ("show softmax-2 softmax-3", "compare two with `prof compare softmax-2 softmax-3`"),
-        ("show 5 reduce", "choose a kernel of one with `prof show 5 -k reduce`"),
         ("check after.ncu-rep", "give a baseline: `prof check --baseline RUN after.ncu-rep`"),
         ("compare a.ncu-rep", "as in `prof compare a.ncu-rep AFTER`; or compare two of its kernels"),
         ("compare 5 vs 6", "leave out the word between the two: prof compare 5 6"),
@@ -73,12 +65,10 @@ from profiler.store.runs.run_folder import holds_run
         ("list a b --format bogus", "'bogus' is not one of"),
         ("build nosuch", "prof build takes no words beside its options: leave out nosuch"),
         ("sass 5 6 7", "prof sass takes 2 words beside its options: leave out 7"),
-        ("show --full 5 6", "prof compare 5 6"),
-        ("show --gpu h200 sum 3", "prof show 3 --gpu h200 --ladder sum"),
+        ("compare --gpu h200 sum 1 3", "prof compare 1 3 --gpu h200 --ladder sum"),
         ("query --format csv select 1", "put the SQL into quotes, as one word: prof query"),
         ("version", "prof --version"),
         ("compare sum 1 2", "prof compare 1 2 --ladder sum"),
-        ("show sum 3", "prof show 3 --ladder sum"),
         ("show a.ncu-rep -o a.html", "write a page with `prof report a.ncu-rep -o page.html`"),
         ("compare 5 6 --output=b.md", "redirect it with `prof compare 5 6 --format markdown > FILE`"),
         ("show a.ncu-rep --html", "write a page with `prof report a.ncu-rep -o page.html`"),
@@ -117,6 +107,18 @@ from profiler.store.runs.run_folder import holds_run
 def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, typed, hint):
     done = prof_here(*typed.split())
     assert done.returncode == 2
+    assert hint in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [("5 vectorized", "`-k PATTERN` chooses a kernel by its name."), ("sum 3", "with `--ladder sum`")],
+)
+def test_a_word_beside_a_recording_that_names_none_is_answered_with_the_option_for_it(
+    prof_here, shipped_runs, typed, hint
+):
+    done = prof_here("--runs", shipped_runs.root, "show", *typed.split())
+    assert done.returncode == 21
     assert hint in done.stderr
 
 

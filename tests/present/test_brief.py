@@ -18,7 +18,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.several import sum_up
 from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import ComparisonFinding
-from profiler.analyse.importance import ALWAYS, HIGHEST, Importance
+from profiler.analyse.importance import Importance
 from profiler.analyse.ladder.ladder import MissingRung
 from profiler.analyse.recording.kernel_choice import choose_kernel, match_kernels
 from profiler.analyse.recording.overview import (
@@ -387,14 +387,6 @@ def test_entries_are_ranked_once_however_many_cuts_are_tried():
     small = brief(Numbers(list(range(4000))))
     assert 100 < len(small.numbers) < 4000
     assert set(ranked.values()) == {1}
-
-
-def test_an_importance_above_the_highest_is_refused():
-    """Only the most that is looked for could keep it, if room is left."""
-    Importance(HIGHEST)
-    Importance(ALWAYS)
-    with pytest.raises(AssertionError):
-        Importance(HIGHEST + 1)
 
 
 def test_an_entry_that_does_not_fit_is_no_reason_to_stop():

@@ -32,15 +32,19 @@ class PairChange:
         return profiled[0] if profiled and is_profiled else "too_few_launches"
 
 
-def compare_pair(before: Profile, after: Profile, metrics: Iterable[str] = ()) -> PairChange:
+def compare_pair(
+    before: Profile, after: Profile, metrics: Iterable[str] = (), *, names_are_said: bool = False
+) -> PairChange:
     """Returns what a comparison leads with; raises an error if the two were measured in different ways, or lack one of `metrics`.
 
-    The reasons and the machine code, which take longer to find, are left to `compare_profiles`.
+    The reasons and the machine code, which take longer to find, are left to `compare_profiles`. Where another sentence
+    says that the kernels have different names, `names_are_said`, and no caution repeats it.
     """
     refuse_obstacles(before, after)
     wanted = require_metrics(metrics, (before, after))
     deltas = derive_deltas(before, after, wanted)
-    return PairChange(derive_speedup(before, after), deltas, find_cautions(before, after))
+    cautions = find_cautions(before, after, names_are_said=names_are_said)
+    return PairChange(derive_speedup(before, after), deltas, cautions)
 
 
 def judge_speedup(speedup: findings.Speedup) -> findings.VerdictName:

@@ -79,20 +79,24 @@ def _unlike_sections(before: Profile, after: Profile) -> list[str]:
     return [f"different sections were recorded: {'; '.join(own)}"]
 
 
-def find_cautions(before: Profile, after: Profile, *, says_different: bool = False) -> list[str]:
+def find_cautions(
+    before: Profile, after: Profile, *, says_different: bool = False, names_are_said: bool = False
+) -> list[str]:
     """Lists what a reader should know, though it does not forbid the comparison; what could overturn the answer comes first.
 
-    That the two may not do the same work is said once. Where the headline `says_different` kernels are compared, it is said already.
+    That the two may not do the same work is said once. Where the headline `says_different` kernels are compared, it is said already,
+    and where `names_are_said`, so is that their names differ.
     """
     if _is_itself(before, after):
         return [_ITSELF, *_cautions_of_sides(before, after)]
     of_grids = [_VERSIONS] if says_different else list(_grid_cautions(before, after))
+    is_said = says_different or bool(of_grids)
     return [
         *of_grids,
         *_section_cautions(before, after),
         *_precision_cautions(before, after),
         *_shift_cautions(before, after),
-        *_condition_cautions(before, after, is_said=says_different or bool(of_grids)),
+        *_condition_cautions(before, after, is_said=is_said, names_are_said=names_are_said),
         *_clock_cautions(before, after),
         *_cautions_of_sides(before, after),
         *_process_cautions(before, after),
@@ -106,9 +110,11 @@ def _section_cautions(before: Profile, after: Profile) -> Iterator[str]:
             yield f"{one}; only what both sides have is compared"
 
 
-def _condition_cautions(before: Profile, after: Profile, *, is_said: bool) -> Iterator[str]:
+def _condition_cautions(
+    before: Profile, after: Profile, *, is_said: bool, names_are_said: bool
+) -> Iterator[str]:
     """Warns of what differs or is not known; unless it `is_said` already, also that the work may differ."""
-    may_differ = "" if is_said else other_work(before, after)
+    may_differ = "" if is_said or names_are_said else _other_work(before, after)
     one, other = before.manifest.arguments, after.manifest.arguments
     if one and other and one != other:
         yield f"the arguments of the functions differ: {one} against {other}"
@@ -140,7 +146,7 @@ def _is_itself(before: Profile, after: Profile) -> bool:
     return sides[0] == sides[1]
 
 
-def other_work(before: Profile, after: Profile) -> str:
+def _other_work(before: Profile, after: Profile) -> str:
     """Returns the end of a caution about two kernels whose names differ; "" for one name."""
     if not (before.launches and after.launches) or plain_name(before.kernel) == plain_name(after.kernel):
         return ""
@@ -280,7 +286,7 @@ def _arguments_tell(before: Profile, after: Profile) -> bool:
     left, right = before.manifest, after.manifest
     unlike = unlike_arguments(left, right)
     if unlike == "":
-        return not other_work(before, after)
+        return not _other_work(before, after)
     return unlike is not None or bool(left.arguments and right.arguments)
 
 

@@ -7,8 +7,9 @@ of the time that changed most.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, takewhile
+from typing import NamedTuple
 
 from profiler.analyse.causes.cause import UNCOUNTED, Cause, Diagnosis
 from profiler.analyse.causes.headline import WEAK_PCT, are_weak, has_place, place_text
@@ -96,38 +97,51 @@ def why_of_pair(found: ComparisonFinding, changed: ChangedCauses, peaks: str | N
     """
     assert found.speedup is not None
     is_same, is_faster = _is_same(found.speedup), found.speedup.ratio >= 1
-    gone, new = ([one for one in causes if not one.is_ceiling] for causes in (changed.gone, changed.new))
     exchanged, at_ceiling = _ceilings(changed)
-    is_at_ceiling = any(one.is_ceiling for one in changed.new)  # which is what limits it
-    limits = _limits_now(found.causes, changed) if is_faster and not (is_same or is_at_ceiling) else []
+    limits = _limits_now(found.causes, changed) if is_faster and not is_same else []
     conflicts = find_conflicts(found.metrics, changed)
-    left = [
-        _sentence(map(_with_place, gone), "{} went away."),
+    went = [
+        _sentence(map(_with_place, _faults(changed.gone)), "{} went away."),
         _sentence(map(_with_change, changed.less), "{} shrank."),
         _conflicts(conflicts, rose=False),
     ]
     came = [
-        "" if limits else _sentence(map(_with_place, new), "{} appeared."),
+        "" if limits else _sentence(map(_with_place, _faults(changed.new)), "{} appeared."),
         _sentence(map(_with_change, changed.more), "{} grew."),
         _conflicts(conflicts, rose=True),
     ]
     if is_same:
-        even_so = _joined(_present([exchanged, *left, *came, at_ceiling]), "Even so, ")
+        even_so = _joined([exchanged, *went, *came, at_ceiling], "Even so, ")
         return f"{_NOTHING_TO_EXPLAIN} {even_so}".rstrip()
-    reasons, contrary = map(_present, (left, came) if is_faster else (came, left))
+    explaining, contrary = (went, came) if is_faster else (came, went)
     factors, against = _factors(found.attribution, is_faster) if peaks is None else (peaks, "")
-    if exchanged or reasons:  # what works against a change does not explain it
-        contrary.insert(0, against)
-    is_limited = f"{'It' if at_ceiling else 'The kernel'} is limited by {{}} now."
-    limited = _sentence(map(_with_place, limits), is_limited)
+    if exchanged or any(explaining):  # what works against a change does not explain it
+        contrary = [against, *contrary]
     loads = _loads(found.instructions) if peaks is None else ""
-    explained = _present([exchanged, *reasons, loads, factors])
-    against_it = _present(contrary)
-    if explained or limited:
-        said = [*explained, at_ceiling, limited, _joined(against_it, "Against that, ")]
-    else:
-        said = [_joined(against_it, f"Although it is {'faster' if is_faster else 'slower'}, "), at_ceiling]
-    return " ".join(_present(said)) or _without_a_reason(changed)
+    limited = f"{'It' if at_ceiling else 'The kernel'} is limited by {{}} now."
+    reasons = _Reasons(
+        explaining=_joined([exchanged, *explaining, loads, factors]),
+        at_ceiling=at_ceiling,
+        limited=_sentence(map(_with_place, limits), limited),
+        contrary=contrary,
+    )
+    return reasons.written(is_faster=is_faster) or _without_a_reason(changed)
+
+
+class _Reasons(NamedTuple):
+    """Sentences on why one side is faster: what explains it, what the kernel is now, and what speaks against it. Each may be ""."""
+
+    explaining: str
+    at_ceiling: str
+    limited: str
+    contrary: Sequence[str]
+
+    def written(self, *, is_faster: bool) -> str:
+        if self.explaining or self.limited:
+            against = _joined(self.contrary, "Against that, ")
+            return _joined([self.explaining, self.at_ceiling, self.limited, against])
+        although = f"Although it is {'faster' if is_faster else 'slower'}, "
+        return _joined([_joined(self.contrary, although), self.at_ceiling])
 
 
 def _ceilings(changed: ChangedCauses) -> tuple[str, str]:
@@ -136,13 +150,19 @@ def _ceilings(changed: ChangedCauses) -> tuple[str, str]:
         [one.cause for one in causes if one.is_ceiling] for causes in (changed.gone, changed.new)
     )
     now, no_longer = _sentence(reached, "{} now"), _sentence(left, "no longer {}")
-    said = ", ".join(_present([now, no_longer]))
+    said = ", ".join(filter(None, [now, no_longer]))
     sentence = f"The kernel is {said}." if said else ""
     return (sentence, "") if now and no_longer else ("", sentence)
 
 
+def _faults(causes: Iterable[Cause]) -> Iterator[Cause]:
+    return (one for one in causes if not one.is_ceiling)
+
+
 def _limits_now(causes: Sequence[Cause], changed: ChangedCauses) -> list[Cause]:
-    """Returns the causes that the side before did not name, as far as they stand before all others."""
+    """Returns the causes that the side before did not name, as far as they stand before all others; none at a ceiling, which limits it."""
+    if any(one.is_ceiling for one in changed.new):
+        return []
     came = {one.cause for one in (*changed.new, *changed.unmoved)}
     return list(takewhile(lambda one: one.cause in came, causes))
 
@@ -208,13 +228,9 @@ def _whole(part: MetricDelta, metrics: Sequence[MetricDelta], after: bool) -> fl
     return sum(one.after if after else one.before for one in wholes)
 
 
-def _present(sentences: Iterable[str]) -> list[str]:
-    return list(filter(None, sentences))
-
-
-def _joined(sentences: Sequence[str], start: str = "") -> str:
-    """Returns the sentences one after the other, the first one after the `start`."""
-    text = " ".join(sentences)
+def _joined(sentences: Iterable[str], start: str = "") -> str:
+    """Returns the sentences that are not empty, one after the other, the first one after the `start`."""
+    text = " ".join(filter(None, sentences))
     return f"{start}{text[0].lower()}{text[1:]}" if start and text else text
 
 

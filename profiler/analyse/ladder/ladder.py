@@ -104,7 +104,7 @@ def name_cut(rung: Any) -> MissingRung:
     return MissingRung(rung.kernel, rung.name, "cut from the short form")
 
 
-MissingRungs = Annotated[list[MissingRung], Importance(98, each=0.3, by=lambda rung, *_: rung.kernel)]
+MissingRungs = Annotated[list[MissingRung], Importance(98, each=0.1, by=lambda rung, *_: rung.kernel)]
 
 
 def _ranks_first(rung: RungFinding, *_: object) -> tuple[bool, float]:

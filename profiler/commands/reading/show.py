@@ -36,7 +36,7 @@ def show(
         list[str] | None,
         Argument(
             metavar="[source]...",
-            help="A kernel number, a run id or name, a .ncu-rep file, or several files or a folder of them.",
+            help="A kernel number, a run id or name, a .ncu-rep file or a folder of them; or several of these.",
         ),
     ] = None,
     size: options.RunSizeOption = None,
@@ -59,8 +59,8 @@ def show(
     """Show one recording: why it takes so long, and what to try.
 
     If a recording has several kernels, `prof` lists them all by their share of the time, or shows the one that takes
-    nearly all of it; -k chooses one. For several reports, it lists the kernels of all together. For a run of `prof time`,
-    it shows the timings.
+    nearly all of it; -k chooses one. For several recordings, it lists the kernels of all together. For a run of
+    `prof time`, it shows the timings.
 
     Examples:
 

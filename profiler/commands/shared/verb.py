@@ -69,8 +69,6 @@ class Verb(TyperCommand):
                 raise WrongTurn(hint) from None
             self._explain(error, ctx)
             raise
-        if ctx.info_name == "show" and (hint := self._hint_for_words(ctx, typed)):
-            raise WrongTurn(hint)
         if ctx.params.get("full") and ctx.params.get("brief"):
             raise Misuse("--full prints everything, and --brief only the answer: leave out one of the two")
         return rest
@@ -102,12 +100,9 @@ class Verb(TyperCommand):
             given, extra, _ = self.make_parser(ctx).parse_args(args=list(own))
         except Exception:  # the error that was raised says what is wrong
             return None
-        taken = [given[one.name] for one in self.params if one.param_type_name == "argument" and one.name]
-        if ctx.info_name == "show":  # takes one recording of any kind, and any number of reports after it
-            named = list(taken[0] or ())
-            taken, extra = (named, []) if all(map(_is_file, named[1:])) else (named[:1], named[1:])
         if not extra:
             return None
+        taken = [given[one.name] for one in self.params if one.param_type_name == "argument" and one.name]
         words = [*taken, *extra]
         options = [one for one in own if not any(one is word for word in words)]
         return hint_for_words(str(ctx.info_name), words, options, len(taken))
@@ -117,15 +112,6 @@ class _Word(str):
     """A word of the command line. If the same word is typed twice, the two are different objects, so that each can be found."""
 
     __slots__ = ()
-
-
-def _is_file(word: str) -> bool:
-    """Returns whether a word means a report, or a file or a folder that there is."""
-    from pathlib import Path
-
-    from profiler.store.reports.near import REPORT_SUFFIXES
-
-    return word.endswith(REPORT_SUFFIXES) or ("\0" not in word and Path(word).exists())
 
 
 def _is_near(name: str, typed: str) -> bool:

@@ -50,8 +50,8 @@ _OTHER_FORMATS = {
     "md": "give --format markdown",
     "text": "give --format table",
 }
-_TAKES = {"show": 1, "compare": 2}  # so many reports or kernels
 _BY_OPTION = ("build", "verify", "time", "tune", "collect")  # take the kernels of a ladder as --kernel
+_COMPARED = 2
 _BETWEEN_TWO = ("vs", "vs.", "versus", "against", "and", "with", "to")
 _OF_A_RUNG = ("show", "compare", "report", "export")  # take rungs by their number
 
@@ -155,7 +155,7 @@ def hint_for_words(verb: str, words: Sequence[str], options: Sequence[str], most
     if verb in _OF_A_RUNG and others[:1] and others[0].isdecimal() and _is_ladder(first):
         rest = _typed([*others, *options])
         return f"name a ladder by an option: prof {verb} {rest} --ladder {_typed([first])}"
-    if verb in _TAKES and (hint := _too_many(verb, words)):
+    if verb == "compare" and (hint := _too_many_to_compare(words)):
         return hint
     taken = counted(most, "word") if most else "no words"
     extra = _typed(words[most:])
@@ -242,26 +242,22 @@ def _another_word(words: Sequence[str]) -> str | None:
     return f"there is no command '{printable(first)}'; did you mean: prof {_typed([near, *words[1:]])}"
 
 
-def _too_many(verb: str, words: Sequence[str]) -> str | None:
-    """Returns the hint where a verb got more reports or kernels than it takes, or a kernel's name beside a report without its option."""
+def _too_many_to_compare(words: Sequence[str]) -> str | None:
+    """Returns the hint where more than two reports or kernels are named, or a kernel's name beside a report without its option."""
     from profiler.store.reports.near import REPORT_SUFFIXES
 
-    if verb == "compare" and len(words) == _TAKES[verb] + 1 and words[1].lower() in _BETWEEN_TWO:
+    if len(words) == _COMPARED + 1 and words[1].lower() in _BETWEEN_TWO:
         return f"leave out the word between the two: prof compare {_typed([words[0], words[2]])}"
     reports = [word for word in words if word.endswith(REPORT_SUFFIXES)]
     named = _typed(reports)
-    if verb == "compare" and len(reports) > _TAKES[verb]:
+    if len(reports) > _COMPARED:
         pair = f"prof compare {_typed(reports[:2])}"
         return f"prof compare takes two reports: compare two with `{pair}`, or look at all with `prof report {named} -o report.html` or `prof show {named}`"
     if all(word.isdecimal() for word in words):
         kernels, first_two = _typed(words), _typed(words[:2])
-        takes = "one kernel" if verb == "show" else "two kernels"
-        return f"prof {verb} takes {takes}: compare two with `prof compare {first_two}`, or look at all with `prof report {kernels}`"
+        return f"prof compare takes two kernels: compare two with `prof compare {first_two}`, or look at all with `prof report {kernels}`"
     if list(words[: len(reports)]) == reports and len(words) == len(reports) + 1:
-        return f"name a kernel by an option: prof {verb} {named} -k {_typed(words[-1:])}"
-    if verb == "show" and len(words) == 2:
-        pair, chosen = _typed(words), _typed([words[0], "-k", words[1]])
-        return f"prof show takes one recording: compare two with `prof compare {pair}`, or choose a kernel of one with `prof show {chosen}`"
+        return f"name a kernel by an option: prof compare {named} -k {_typed(words[-1:])}"
     return None
 
 

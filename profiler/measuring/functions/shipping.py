@@ -14,13 +14,12 @@ import marshal
 import pickle
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from profiler.measuring.functions.main_source import MAIN, MainSource, names_read
-
-_main: MainSource | None = None  # in a fresh process: the source of the script or notebook that measures
 
 
 class _Pickler(pickle.Pickler):
@@ -29,31 +28,47 @@ class _Pickler(pickle.Pickler):
         self._namespace, self._source = namespace, main
 
     def reducer_override(self, value: Any) -> Any:
+        """Returns which loader makes the value in the other process, and of what; NotImplemented where pickle itself can do that."""
         if isinstance(value, ModuleType):
             return importlib.import_module, (value.__name__,)
-        if hasattr(value, "copy_to_host") and not isinstance(value, type):
-            return make_numba_array, (value.copy_to_host(),)
-        if not callable(value) or isinstance(value, type) or _is_own(value):
+        if isinstance(value, type) or _is_loader(value):
             return NotImplemented
-        found = _name_of(value, self._namespace, self._source)
-        if found is not None:
+        if hasattr(value, "copy_to_host"):
+            return make_numba_array, (value.copy_to_host(),)
+        return self._reduced_callable(value) if callable(value) else NotImplemented
+
+    def _reduced_callable(self, value: Any) -> Any:
+        if found := _name_of(value, self._namespace, self._source):
             return load_name, found
         if _ORIGINAL in getattr(value, "__dict__", {}):
             return compile_by_torch, _torch_options(value)
-        if not isinstance(value, FunctionType):
-            return NotImplemented
-        if _module_of_code(value) == MAIN and self._source is None:
+        return self._reduced_function(value) if isinstance(value, FunctionType) else NotImplemented
+
+    def _reduced_function(self, function: FunctionType) -> tuple[Any, ...]:
+        module = _module_of_code(function)
+        if module == MAIN and self._source is None:
             raise pickle.PicklingError(
                 "its source lies in no file: write it to a module, a script or a notebook"
             )
-        return _reduced(value)
+        cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
+        code = marshal.dumps(function.__code__)
+        return make_function, (
+            module, _file_of(module), code, function.__defaults__, function.__kwdefaults__, cells,
+        )  # fmt: skip
 
 
 class _Unpickler(pickle.Unpickler):
+    """Gives the source of the script or notebook to what loads names from it."""
+
+    def __init__(self, file: io.BytesIO, main: MainSource | None) -> None:
+        super().__init__(file)
+        self._source = main
+
     def find_class(self, module: str, name: str) -> Any:
-        if module == MAIN and _main is not None:
-            return load_name(MAIN, None, name)
-        return super().find_class(module, name)
+        if module == MAIN and self._source is not None:
+            return load_name(self._source, MAIN, None, name)
+        found = super().find_class(module, name)
+        return partial(found, self._source) if found is load_name or found is make_function else found
 
 
 def pack(value: object, namespace: Mapping[str, Any], main: Path | None) -> bytes:
@@ -68,16 +83,14 @@ def pack(value: object, namespace: Mapping[str, Any], main: Path | None) -> byte
 
 def unpack(data: bytes, main: Path | None) -> Any:
     """Returns the value in this fresh process; `main` is the source of the script or notebook that sent it."""
-    global _main  # noqa: PLW0603  # functions that are loaded by name have no other way to it
-    _main = MainSource(main) if main is not None else None
-    return _Unpickler(io.BytesIO(data)).load()
+    return _Unpickler(io.BytesIO(data), MainSource(main) if main is not None else None).load()
 
 
-def load_name(module: str, file: str | None, name: str) -> Any:
+def load_name(main: MainSource | None, module: str, file: str | None, name: str) -> Any:
     """Returns what a module holds under this name."""
     if module == MAIN:
-        assert _main is not None
-        return _main.load([name])[name]
+        assert main is not None
+        return main.load([name])[name]
     return vars(load_module(module, file))[name]
 
 
@@ -100,13 +113,19 @@ def load_module(name: str, file: str | None) -> ModuleType:
 
 
 def make_function(
-    module: str, file: str | None, code: bytes, defaults: Any, keywords: Any, cells: tuple[Any, ...]
+    main: MainSource | None,
+    module: str,
+    file: str | None,
+    code: bytes,
+    defaults: Any,
+    keywords: Any,
+    cells: tuple[Any, ...],
 ) -> FunctionType:
     """Returns a function made of its code, with the names of its module."""
     compiled: CodeType = marshal.loads(code)
     if module == MAIN:
-        assert _main is not None
-        names = _main.load(names_read(compiled))
+        assert main is not None
+        names = main.load(names_read(compiled))
     else:
         names = vars(load_module(module, file))
     made = FunctionType(compiled, names, compiled.co_name, defaults, tuple(map(CellType, cells)) or None)
@@ -131,7 +150,7 @@ _ORIGINAL = "_torchdynamo_orig_callable"  # an attribute of what `torch.compile`
 _BACKENDS = ("_torchdynamo_orig_backend", _ORIGINAL)  # of what wraps a backend, in new and in old versions
 
 
-def _is_own(value: object) -> bool:
+def _is_loader(value: object) -> bool:
     """Returns whether the other process calls the value to load others. An object of the user's may raise an error for `==`."""
     return any(value is loader for loader in _LOADERS)
 
@@ -159,15 +178,6 @@ def _torch_options(compiled: Any) -> tuple[Any, ...]:
             "the options of torch.compile are not known: bind what it returns to a name of the module"
         ) from None
     return original, *options
-
-
-def _reduced(function: FunctionType) -> tuple[Any, ...]:
-    module = _module_of_code(function)
-    cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
-    code = marshal.dumps(function.__code__)
-    return make_function, (
-        module, _file_of(module), code, function.__defaults__, function.__kwdefaults__, cells,
-    )  # fmt: skip
 
 
 def _module_of_code(function: FunctionType) -> str:

@@ -24,10 +24,11 @@ def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
     code, counts, at_exit = view.finding, view.counts(), code_rows.waits_at_exit(view.regions)
     if listing:
         rows = view.listing()
-        body, records = code_rows.instruction_code(code, rows), code_rows.instruction_records(code, rows)
+        records = code_rows.instruction_records(code, rows)
+        body: doc.Section = [code_rows.instruction_code(code, rows)]
     else:
-        body = code_rows.count_code(code, counts, at_exit=at_exit)
         records = code_rows.count_records(code, counts)
+        body = code_rows.count_code(code, counts, at_exit=at_exit)
     title = " → ".join(sheet.label for sheet in code.kernels)
     about = [_about(sheet) for sheet in code.kernels]
     return doc.Document(title, _sections(code, about, body, at_exit), records)
@@ -43,7 +44,7 @@ def code_sections(view: CodeView) -> list[doc.Section]:
 def _sections(
     code: MachineCode,
     about: Sequence[str | list[str]],
-    body: doc.CodeBlock,
+    body: doc.Section,
     at_exit: bool,
 ) -> list[doc.Section]:
     titles = side_titles(code)
@@ -52,7 +53,7 @@ def _sections(
         [*_as_hot(code), *_called(code)],
         [figures_table(code, titles if len(titles) > 1 else ("",))],
         load_blocks(code),
-        [body, *map(doc.Text, code_rows.copies_meaning(body)), *_meaning(code, at_exit)],
+        [*body, *_meaning(code, at_exit)],
         _overhead(code, titles if len(titles) > 1 else ("count",), at_exit),
     ]
 

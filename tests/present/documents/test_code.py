@@ -50,7 +50,7 @@ def loads_text(view, window=PLAIN):
 
 def counts_text(view, window=PLAIN):
     code = count_code(view.finding, view.counts(), at_exit=waits_at_exit(view.regions))
-    return document_text(Document("", [[code]], Records((), ())), window)
+    return document_text(Document("", [code], Records((), ())), window)
 
 
 def flat(text):

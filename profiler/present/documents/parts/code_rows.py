@@ -20,7 +20,7 @@ from profiler.analyse.code.regions import Region
 from profiler.analyse.compare.speedup_sentence import names_of_sides
 from profiler.analyse.recording.source_lines import SourceLine, SourceLines
 from profiler.catalog.metrics import READY
-from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeSide, Plain, Records
+from profiler.present.document import CodeBlock, CodeCell, CodeColumn, CodeSide, Plain, Records, Section, Text
 from profiler.text import cut, mean_count, number, report_name, short_place, shortened
 
 Entry = TypeVar("Entry")
@@ -28,7 +28,6 @@ Counts = tuple[OpcodeCount | None, ...]
 
 _PLACES = 2
 PLUMBING = "integer, moves, branches"
-_TIMES = " x "
 _COPIES_MEANING = (
     "Stretches that are alike, as the copies of an unrolled loop, are shown once, with all their samples."
 )
@@ -37,11 +36,11 @@ _WAITS_AT_EXIT_PCT = 3.0  # of the samples: a cause that would save less is not 
 SAMPLES_MEANING = "A sample falls on the instruction that waits, not on the load that it waits for."
 
 
-def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]], *, at_exit: bool) -> CodeBlock:
-    """Returns the counts by opcode.
+def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]], *, at_exit: bool) -> Section:
+    """Returns the counts by opcode, and what a count such as `32 x 4` means: 32 stretches that are alike.
 
     Address arithmetic, counters and moves are added up in one row, because the other instructions
-    characterise a loop. A count of `32 x 4` is of 32 stretches that are alike.
+    characterise a loop.
     """
     by_step = code.per == "step"
     columns = (
@@ -56,7 +55,9 @@ def count_code(code: MachineCode, stretches: Sequence[Stretch[OpcodeCount]], *, 
         CodeColumn("samples", is_right=True, gives_way=0),
     )
     rows = _folded(stretches, partial(is_added_up, at_exit=at_exit))
-    return _block(code, columns, rows, partial(_count_cells, code))
+    block = _block(code, columns, rows, partial(_count_cells, code))
+    has_copies = any(one.times > 1 for stretch in rows for row in stretch for one in row if one)
+    return [block, Text(_COPIES_MEANING)] if has_copies else [block]
 
 
 def is_added_up(opcode: str, *, at_exit: bool) -> bool:
@@ -169,20 +170,12 @@ def _sum(counts: Sequence[OpcodeCount | None], times: int, name: str) -> _Copies
     return _Copies(with_fields(there[0], count=total, samples_pct=sampled), times)
 
 
-def copies_meaning(code: CodeBlock) -> list[str]:
-    """Returns what a count such as `32 x 4` means, if there is one."""
-    counts = (
-        cell.text for rows in code.stretches for row in rows for side in row if side for cell in side[:2]
-    )
-    return [_COPIES_MEANING] if any(_TIMES in one for one in counts) else []
-
-
 def _count_cells(code: MachineCode, copies: _Copies, sheet: LoopSheet) -> Sequence[CodeCell]:
     one, times = copies
     quiet = one.opcode == PLUMBING
     per_step = one.count / sheet.steps if code.per == "step" and sheet.steps else None
     is_repeated = code.per == "step" and all(kernel.steps == 1 for kernel in code.kernels)
-    in_all = mean_count(one.count) if times == 1 else f"{times}{_TIMES}{mean_count(one.count / times)}"
+    in_all = mean_count(one.count) if times == 1 else f"{times} x {mean_count(one.count / times)}"
     in_step = in_all if is_repeated else mean_count(per_step)
     return (
         CodeCell("" if is_repeated else in_all),
