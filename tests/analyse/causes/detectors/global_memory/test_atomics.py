@@ -313,7 +313,8 @@ ONE_PLACE, ITS_LANES = "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R5", 
         # 100 requests of a sector each, and loads of 400 sectors: L2 serves the lanes of each request one by one.
         (100.0, 3_600.0, 0.0, 3_200 / 3_600),
         (100.0, 2_000.0, 0.0, 1_600 / 2_000),  # as far as more arrives than is touched
-        (100.0, 2_000.0, 50.0, 1_800 / 2_000),  # and than is left of that behind L1
+        # And than is left of that behind L1, which holds half of what is loaded, and none of the lanes' 1,800 requests.
+        (100.0, 2_000.0, 100 * 200 / 2_200, 1_800 / 2_000),
         (100.0, 9_000.0, 0.0, 3_200 / 3_600),  # a request has no more lanes
         (100.0, 500.0, 0.0, 100 / 500),
         # Neighbours update words of their own, 32 of them in four sectors: whatever else arrives is not theirs.
@@ -331,23 +332,23 @@ def test_lanes_that_update_one_address_come_to_l2_one_by_one(sectors, arrived, h
 
 
 @pytest.mark.parametrize(
-    ("sectors", "arrived", "unused"),
+    ("sectors", "arrived", "held", "unused"),
     [
-        (100.0, 3_600.0, 300.0),
-        (
-            100.0,
-            3_300.0,
-            100.0,
-        ),  # of which the lanes of the atomic requested 3,100, and 100 are what loads need
-        (400.0, 700.0, 200.0),  # neighbours that update words of their own request no more than they touch
+        (100.0, 3_600.0, 0.0, 300.0),
+        # Of these, the lanes of the atomic requested 3,200, and 100 are what loads need.
+        (100.0, 3_400.0, 100 * 200 / 3_600, 100.0),
+        # Neighbours that update words of their own request no more than they touch.
+        (400.0, 700.0, 100 * 100 / 800, 200.0),
     ],
 )
-def test_what_lanes_of_an_atomic_request_one_by_one_are_no_unused_sectors_of_loads(sectors, arrived, unused):
+def test_what_lanes_of_an_atomic_request_one_by_one_are_no_unused_sectors_of_loads(
+    sectors, arrived, held, unused
+):
     facts = {
         0: {"sectors": 400.0, "ideal_sectors": 100.0},
         1: {"sectors": sectors, "ideal_sectors": sectors, "acting": ITS_LANES, "lanes": ITS_LANES},
     }
-    figures = {"l2_sectors": arrived, "l1_hit_pct": 50.0}
+    figures = {"l2_sectors": arrived, "l1_hit_pct": held}
     evidence = evidence_of("LDG.E R5, [R8.64]", ONE_PLACE, "EXIT", facts=facts, figures=figures)
     assert evidence.excess_beyond_l1(evidence.sites[0]) == pytest.approx(unused)
 

@@ -89,3 +89,24 @@ def test_what_arrives_in_l2_and_no_access_is_counted_for_is_that_of_copies_of_an
     copy, store = evidence.sites
     assert evidence.part_of_l2({copy: 1.0}) == pytest.approx(max(0.0, 1 - 600 / arrived))
     assert evidence.part_of_l2({copy: 1.0, store: 1.0}) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("arrived", "hit", "part"),
+    [
+        (400.0 + 3200.0, 0.0, 3200 / 3300),  # each lane of the atomic by itself
+        (400.0 + 100.0, 0.0, 1 / 2),  # lanes of a warp together, which take a cycle, as the load does
+        # Half of what is loaded is in L1, and nothing of what lanes update.
+        (200.0 + 3200.0, 200 / 3600, 3200 / 3300),
+    ],
+)
+def test_lanes_that_update_one_address_take_l1_a_cycle_each_if_they_arrive_in_l2_one_by_one(
+    arrived, hit, part
+):
+    facts = {
+        0: {"sectors": 400.0, "ideal_sectors": 400.0},
+        1: {"sectors": 100.0, "ideal_sectors": 100.0, "acting": 32.0},
+    }
+    figures = {"l2_sectors": arrived, "l1_hit_pct": 100 * hit}
+    evidence = evidence_of("LDG.E R4, [R2.64]", "RED.E.ADD.F32 [R6.64], R4", facts=facts, figures=figures)
+    assert evidence.part_of_l1({evidence.sites[1]: 1.0}) == pytest.approx(part)
