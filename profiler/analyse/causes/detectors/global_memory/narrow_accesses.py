@@ -38,6 +38,9 @@ from profiler.analyse.causes.flow.staging import feeds_shared_memory
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
 from profiler.text import whole_percent
 
+# With 4 bytes a lane, a warp requests a line of 128 bytes, which is what L1 answers in a cycle. Narrower requests leave a part of that
+# unused also where L1 holds the data.
+_FILLING_BITS = 32
 # Arithmetic and atomics, with the fences that order them, are done for each element, however wide it is loaded.
 _FOR_EACH_ELEMENT: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion", "tensor", "local", "atomic")
 # Special registers, and the sizes of the launch, which lie from 0x360 on since Blackwell.
@@ -68,7 +71,10 @@ def detect_narrow(evidence: Evidence) -> Iterable[Candidate]:
     single = find_single_values(evidence)
     total = sum(site.bytes_of_lanes for site in accesses if site not in single)
     moved = sum(site.bytes_of_lanes for site in accesses if base_of(site) in bases)
-    if not sites or 2 * moved < total or count_times_requested(evidence, together=True) > OFTEN:
+    if not sites or 2 * moved < total:
+        return
+    fills_requests = any(site.width >= _FILLING_BITS for site in sites)
+    if fills_requests and count_times_requested(evidence, together=True) > OFTEN:
         return
     if evidence.waits_by_reason and evidence.time_of(accesses) < WORTH_A_CHANGE:
         return

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
 
 from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.sites import (
+    ACCESSES,
     ARITHMETIC,
     COPIES_TO_SHARED,
     LOADS,
@@ -18,12 +19,19 @@ from profiler.analyse.causes.evidence.sites import (
     executed_parts,
     is_swap,
 )
-from profiler.analyse.causes.flow.dataflow import sources_of, uses_of, written_by_any
+from profiler.analyse.causes.flow.dataflow import (
+    address_registers,
+    reach,
+    sources_of,
+    uses_of,
+    written_by_any,
+)
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
-from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.loop_carried import is_carried_by
 from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
+from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import register_of
 from profiler.catalog.metrics import LANES
 from profiler.text import whole_percent
@@ -42,17 +50,16 @@ def detect_repeated_by_threads(evidence: Evidence) -> Iterable[Candidate]:
     if not evidence.has_costs or evidence.shape is None:
         return
     threads = evidence.shape.threads
-    same: dict[Site, float] = {}
+    turns: dict[Site, float] = {}  # of all loops around an instruction that can be shared out
+    for loop in (loop for loops in evidence.loops.values() for loop in loops):
+        for site in _find_same_for_all(evidence, loop):
+            turns[site] = turns.get(site, 1.0) * max(1.0, evidence.turns(evidence.inside(loop)[-1], loop))
+    same = {site: 1 - 1 / min(threads, shared) for site, shared in turns.items()}
     stored: dict[Site, float] = {}
     most = 1.0
     for inside in evidence.innermost_loops():
-        if (loop := evidence.innermost_loop(inside[0])) is None:
-            continue
         times = _times_stored(evidence, inside)
-        if alike := _find_same_for_all(evidence, inside):
-            busy = min(threads, evidence.turns(inside[0], loop))
-            same |= dict.fromkeys(alike, 1 - 1 / busy if busy > 1 else 0.0)
-        elif times > 1:
+        if times > 1 and same.keys().isdisjoint(inside):
             most = max(most, times)
             stored |= dict.fromkeys(inside, 1 - 1 / times)
     if any(same.values()):
@@ -89,26 +96,28 @@ def _repeated(
     )
 
 
-def _find_same_for_all(evidence: Evidence, inside: Sequence[Site]) -> Collection[Site]:
+def _find_same_for_all(evidence: Evidence, loop: Loop) -> Collection[Site]:
     """Returns what all threads do alike in each turn of a loop: all of it, or all but what a branch passes by in some turns to store what the others found."""
-    if _is_same_for_all(evidence, inside, inside):
+    inside = evidence.inside(loop)
+    if _is_same_for_all(evidence, loop, inside):
         return inside
     in_each = dict.fromkeys(site for site in inside if site.executed >= inside[0].executed)
     passed = [site for site in inside if site not in in_each]
-    is_same = passed and _is_same_for_all(evidence, inside, in_each)
+    is_same = passed and _is_same_for_all(evidence, loop, in_each)
     return in_each if is_same and all(_keeps_a_result(evidence, one, passed) for one in passed) else ()
 
 
-def _is_same_for_all(evidence: Evidence, inside: Sequence[Site], acting: Collection[Site]) -> bool:
+def _is_same_for_all(evidence: Evidence, loop: Loop, acting: Collection[Site]) -> bool:
     """Returns whether a loop stores or adds to a sum, and neither the values of what is `acting` in it nor its way depend on the thread or on the turn before.
 
     Only which thread stores may depend on the thread. A turn whose data lies where the turn before says, as in a search or a
     list, has to come after it, and so has one that goes on with the result of the turn before, but for a sum of which all threads make the
     same. What is neither loaded nor stored elsewhere in each turn is no data of that turn.
     """
+    inside = evidence.inside(loop)
     loads, stores = ([site for site in inside if site.kind in kinds] for kinds in (("global load",), STORES))
-    sums = _find_sums(evidence, inside)
-    if not (stores or sums) or all(has_fixed_address(evidence, site) for site in loads or stores):
+    sums = _find_sums(evidence, loop)
+    if not (stores or sums):
         return False
     if any(site.lanes is not None and site.lanes < LANES for site in acting):  # one thread may work for all
         return False
@@ -121,11 +130,13 @@ def _is_same_for_all(evidence: Evidence, inside: Sequence[Site], acting: Collect
                 return False
         elif site in differing:
             return False
-        if site.kind in (*LOADS, *ARITHMETIC) and site not in sums and is_carried(evidence, site):
+        if site.kind in (*LOADS, *ARITHMETIC) and site not in sums and is_carried_by(loop, site):
             return False
     function = inside[0].function
     made = find_depending(evidence.by_function[function], evidence.loops[function], sums) if sums else ()
-    return all(site.kind in STORES for site in differing.intersection(made))
+    if any(site.kind not in STORES for site in differing.intersection(made)):
+        return False
+    return any(_goes_on(evidence, loop, site) for site in loads or stores)
 
 
 def _keeps_a_result(evidence: Evidence, site: Site, passed: Collection[Site]) -> bool:
@@ -145,25 +156,42 @@ def _keeps_a_result(evidence: Evidence, site: Site, passed: Collection[Site]) ->
 
 def _may_read(evidence: Evidence, user: Site, writer: Site) -> bool:
     """Returns whether an instruction may read what another one wrote, on some path."""
-    for register in user.use.inputs.intersection(writer.use.written):
-        writers = writers_before(evidence, user, register)
-        if writer in writers or not writers:
-            return True
-    return False
+    both = user.use.inputs.intersection(writer.use.written)
+    return any(_may_hold(evidence, user, register, {writer}) for register in both)
 
 
-def _find_sums(evidence: Evidence, inside: Sequence[Site]) -> set[Site]:
+def _may_hold(evidence: Evidence, user: Site, register: str, results: Set[Site]) -> bool:
+    """Returns whether a register may hold one of these results when an instruction reads it. An unrolled loop needs it for others, too."""
+    writers = writers_before(evidence, user, register)
+    return not writers or not writers.isdisjoint(results)
+
+
+def _goes_on(evidence: Evidence, loop: Loop, access: Site) -> bool:
+    """Returns whether each turn of a loop comes to another place: its address is made of what one turn leaves to the next."""
+
+    def writers(site: Site, registers: Iterable[str]) -> set[Site]:
+        return {one for register in registers for one in writers_before(evidence, site, register)}
+
+    makers = reach(
+        writers(access, address_registers(access.instruction)),
+        lambda one: () if one.kind in ACCESSES else writers(one, one.use.inputs),
+    )
+    return any(is_carried_by(loop, maker) for maker in makers)
+
+
+def _find_sums(evidence: Evidence, loop: Loop) -> set[Site]:
     """Returns what adds to the sums of a loop, if nothing else in the loop takes them.
 
     Integers may be counters, from which each turn begins.
     """
+    inside = evidence.inside(loop)
     adding = (site for site in inside if site.instruction.name in (*_ADDING, *_MULTIPLY_ADDS))
-    sums = {site for site in adding if is_carried(evidence, site)}
+    sums = {site for site in adding if is_carried_by(loop, site)}
     held = written_by_any(sums)
     for site in inside:
         factors = site.instruction.operands[1:3] if site.instruction.name in _MULTIPLY_ADDS else ()
         taken = set(map(register_of, factors)) if site in sums else site.use.inputs
-        if not held.isdisjoint(taken):
+        if any(_may_hold(evidence, site, register, sums) for register in held.intersection(taken)):
             return set()
     return sums
 

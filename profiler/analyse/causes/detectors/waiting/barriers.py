@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.evidence.synchronisation import find_ordering, find_own_part
@@ -76,12 +77,26 @@ def _exchanging(evidence: Evidence) -> dict[Site, float]:
         return {}
     read, written, met = (sum(site.executed for site in sites) for sites in (loads, stores, barriers))
     by_all = sum(site.lane_executions / LANES for site in stores)
-    if not read or read > _MOST_READERS * written or written > _MOST_STORES * met:
+    if not read or read > _MOST_READERS * written:
+        return {}
+    if written > _MOST_STORES * met and not _is_in_place(evidence, loads, stores):
         return {}
     if by_all < _FEWEST_STORES * met:
         return {}
     own = written / read if read > _SEVERAL * written else 0.0
     return dict.fromkeys(stores, EIGHTFOLD) | dict.fromkeys(loads, EIGHTFOLD * own)
+
+
+def _is_in_place(evidence: Evidence, loads: Iterable[Site], stores: Iterable[Site]) -> bool:
+    """Returns whether most stores are to where the same turn has loaded from, as those of a sort that swaps are: each thread then has several values."""
+    loaded = {_place(evidence, site) for site in loads}
+    stored = {site: site.executed for site in stores}
+    again = sum(count for site, count in stored.items() if _place(evidence, site) in loaded)
+    return 2 * again > sum(stored.values())
+
+
+def _place(evidence: Evidence, site: Site) -> object:
+    return evidence.innermost_loop(site), address_of(site)
 
 
 def _meets_in_banks(site: Site) -> bool:

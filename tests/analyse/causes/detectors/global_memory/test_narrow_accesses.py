@@ -116,6 +116,18 @@ def test_places_of_one_base_that_a_wide_access_brings_together_are_requested_onc
 
 
 @pytest.mark.parametrize(
+    ("opcode", "sectors", "found"),
+    [("LDG.E.U16", 200.0, ["narrow-accesses"]), ("LDG.E", 400.0, [])],
+)
+def test_requests_that_do_not_fill_a_line_are_narrow_also_where_their_data_is_kept(opcode, sectors, found):
+    """Three loads of the same data: L1 answers each request of up to 128 bytes in a cycle."""
+    facts = {place: {"sectors": sectors, "ideal_sectors": sectors} for place in range(3)}
+    lines = (f"{opcode} R{register}, [R{register}.64]" for register in (2, 4, 6))
+    evidence = evidence_of(*lines, facts=facts, figures={"dram_bytes_read": 32 * sectors})
+    assert names(narrow_accesses.detect_narrow, evidence) == found
+
+
+@pytest.mark.parametrize(
     ("lines", "launched"),
     [
         (("NOP", LOAD), 0.75),

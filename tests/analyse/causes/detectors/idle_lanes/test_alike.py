@@ -133,6 +133,64 @@ def test_a_sum_is_no_repetition_where_turns_follow_from_it_or_threads_go_on_with
     assert parts_in(summing, after=[*after, "@!P2 STG.E [R4.64], R9"]) == [0.0] * (len(ELEMENT_BY_ELEMENT) + 1 + len(after))  # fmt: skip
 
 
+# Two turns of the source in one of the machine code: the register that holds the sum between turns holds a factor in them.
+UNROLLED = {MULTIPLY: "FADD R11, R9, R8", STORE: "LDG.E R9, [R6.64+0x4]", 9: "IADD3 R6, R6, 0x8, RZ"}
+
+
+@pytest.mark.parametrize(
+    ("adding", "repeated"), [("FFMA R9, R9, R9, R11", 1 - 1 / 64), ("FFMA R9, R11, R9, R11", 0.0)]
+)
+def test_an_unrolled_loop_may_need_the_register_of_a_sum_for_a_factor_but_not_the_sum(adding, repeated):
+    parts = parts_in(UNROLLED | {8: adding}, after=["@!P2 STG.E [R4.64], R9"])
+    assert parts[LOAD] == pytest.approx(repeated)
+
+
+ROW_BY_ROW = (
+    "S2R R1, SR_CTAID.X",
+    ("IMAD.WIDE.U32 R4, R1, 0x100, R4", 100),
+    ("MOV R9, RZ", 100),
+    ("IADD3 R4, R4, 0x20, RZ", 800),  # eight rows
+    ("NOP", 800),
+    ("MOV R6, R4", 800),
+    ("LDG.E R8, [R6.64]", 6400),  # of eight elements
+    ("FADD R9, R9, R8", 6400),
+    ("IADD3 R6, R6, 0x4, RZ", 6400),
+    ("ISETP.LT.AND P1, PT, R6, R4, PT", 6400),
+    ("@P1 BRA 0x60", 6400),
+    ("ISETP.LT.AND P1, PT, R4, R2, PT", 800),
+    ("@P1 BRA 0x30", 800),
+    ("STG.E [R10.64], R9", 100),
+    "EXIT",
+)
+
+
+def parts_of_rows(replaced=None, block=128):
+    """Returns the part of the first instruction of each loop, the outer one first, that other threads repeat."""
+    lines = [
+        ((replaced or {}).get(place, text), count) for place, (text, count) in enumerate(ROW_BY_ROW[1:-1], 1)
+    ]
+    evidence = evidence_of(ROW_BY_ROW[0], *lines, ROW_BY_ROW[-1], block=block)
+    found = list(detect_repeated_by_threads(evidence))
+    return [found[0].weights.get(site, 0.0) / site.executed if found else 0.0 for site in (evidence.sites[3], evidence.sites[6])]  # fmt: skip
+
+
+def test_the_turns_of_loops_in_each_other_can_be_shared_out_together():
+    assert parts_of_rows() == [pytest.approx(1 - 1 / 8), pytest.approx(1 - 1 / 64)]
+    assert parts_of_rows(block=32)[1] == pytest.approx(1 - 1 / 32)
+
+
+@pytest.mark.parametrize(
+    "replaced",
+    [
+        {4: "BAR.SYNC.DEFER_BLOCKING 0x0"},  # each row needs all threads
+        {5: "MOV R6, R12"},  # each turn of the outer loop loads the same row
+        {4: "FMUL R9, R9, R14"},  # each row goes on with what those before have left
+    ],
+)
+def test_the_turns_around_a_loop_stay_where_they_need_all_threads_or_each_other(replaced):
+    assert parts_of_rows(replaced) == [0.0, pytest.approx(1 - 1 / 8)]
+
+
 CLEAR = {LOAD: "NOP", MULTIPLY: "NOP", STORE: "STS.U8 [R4], RZ"}
 
 

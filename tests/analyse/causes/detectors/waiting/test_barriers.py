@@ -57,6 +57,23 @@ def test_values_that_threads_exchange_between_barriers_stay_in_registers_without
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
 
 
+@pytest.mark.parametrize(("own", "saved"), [("[R8]", (200 + 200) / 600 * 7 / 8), ("[R8+0x8]", 0.0)])
+def test_values_that_are_swapped_in_place_stay_in_registers_however_many_a_thread_has(own, saved):
+    """Two values a thread: it loads both, and stores them where they were."""
+    lines = (
+        (f"LDS R4, {own}", 200),
+        ("LDS R6, [R10]", 200),
+        ("STS [R8], R6", 100),
+        ("STS [R10+0x4], R4", 90),
+        ("STS [R8], R4", 10),
+        "BAR.SYNC.DEFER_BLOCKING 0x0",
+        "FADD R6, R6, R7",
+    )
+    facts = {6: {"waits": {"barrier": 10}}}
+    (candidate,) = barriers.detect_barriers(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources["lsu"] == pytest.approx(saved)
+
+
 @pytest.mark.parametrize(
     ("between", "saved"),
     [("FADD R6, R6, R4", 7 / 16), ("IADD3 R2, R2, 0x4, RZ", 0.0), ("ATOMS.ADD RZ, [R8], R6", 0.0)],
