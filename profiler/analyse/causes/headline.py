@@ -274,7 +274,7 @@ def saves_text(cause: Cause) -> str:
         return f"Likely to save {likely} % of the time."
     if at_most <= expected:  # the estimate is the bound
         return f"Saves {likely} % of the time at most."
-    return f"Likely to save {likely} % of the time, and never more than {at_most} %."
+    return f"Likely to save {likely} % of the time, and at most {at_most} %."
 
 
 def _hiding_text(causes: Sequence[Cause]) -> str:

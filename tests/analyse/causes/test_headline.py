@@ -75,11 +75,11 @@ def test_advice_for_code_without_lines_says_what_the_caller_of_a_library_can_cha
 @pytest.mark.parametrize(
     ("expected", "at_most", "said"),
     [
-        (20.4, 30.0, "Likely to save 20 % of the time, and never more than 30 %."),
+        (20.4, 30.0, "Likely to save 20 % of the time, and at most 30 %."),
         (23.1, 23.4, "Saves 23 % of the time at most."),
-        (23.1, 23.6, "Likely to save 23 % of the time, and never more than 24 %."),
+        (23.1, 23.6, "Likely to save 23 % of the time, and at most 24 %."),
         (40.0, 100.0, "Likely to save 40 % of the time."),
-        (40.0, 79.9, "Likely to save 40 % of the time, and never more than 80 %."),
+        (40.0, 79.9, "Likely to save 40 % of the time, and at most 80 %."),
         (40.0, 80.0, "Likely to save 40 % of the time."),  # twice as much excludes little
         (100.0, 100.0, "Likely to save nearly all of the time."),
     ],
