@@ -255,7 +255,7 @@ def causes_saving(**each):
 @pytest.mark.parametrize(("right_first", "is_said"), [(49, True), (50, False)])
 def test_where_most_such_answers_were_wrong_the_headline_names_the_next_cause(right_first, is_said):
     causes = causes_saving(loads_not_overlapped=21.0, too_little_reuse=25.0)
-    sureness = Sureness(100, right_first, 90, True)
+    sureness = Sureness(100, right_first, 90, True, 9.0)
     said = "Unsure: most such answers named a wrong cause first; too-little-reuse at kernel.cu:83 (25 %) may be the right one."
     assert unsure_text(causes, sureness) == (said if is_said else "")
     headline = with_next(explained("It takes 1 ms.", causes), causes, sureness=sureness)
@@ -263,7 +263,7 @@ def test_where_most_such_answers_were_wrong_the_headline_names_the_next_cause(ri
 
 
 def test_nothing_more_is_said_of_an_unsure_answer_that_is_not_known_to_be_or_says_so_itself():
-    unsure = Sureness(100, 0, 90, True)
+    unsure = Sureness(100, 0, 90, True, 9.0)
     two = causes_saving(loads_not_overlapped=21.0, too_little_reuse=25.0)
     assert unsure_text(two, unsure)
     assert unsure_text(two, None) == ""  # where it is not known how many were right

@@ -135,7 +135,12 @@ def sureness_blocks(causes: Sequence[Cause], sureness: Sureness | None) -> Secti
     advice = (
         " Look at the first three before you change anything." if sureness.right_first_pct < _SURE_PCT else ""
     )
-    return [Text(f"How sure: on kernels that prof had not seen, {_counted_answers(sureness)}{advice}")]
+    counts = f"{_counted_answers(sureness)}{_estimates_text(sureness.points_off)}"
+    return [Text(f"How sure: on kernels that prof had not seen, {counts}{advice}")]
+
+
+def _estimates_text(points_off: float | None) -> str:
+    return "" if points_off is None else f" Such estimates were {points_off:.0f} points off on average."
 
 
 def _counted_answers(sureness: Sureness) -> str:
