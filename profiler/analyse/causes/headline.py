@@ -27,6 +27,7 @@ _ALL_PCT = 100
 # Causes hide each other where removing both saves so much more than each would save of what the other leaves: each kind of
 # work alone needs nearly all of the time.
 _HIDDEN_PCT = 10
+_HALF_PCT = 50
 _MOSTLY_RIGHT_PCT = 50  # of answers: with fewer, the first cause is more often wrong than right
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
@@ -190,7 +191,7 @@ def why_text(causes: Sequence[Cause], unseen: Sequence[str] = ()) -> str:
         if are_weak(causes)
         else ""
     )
-    return f"{weak}{name_and_place(first)}: {first.sentence}"
+    return f"{weak}{_name_and_main_place(first)}: {first.sentence}"
 
 
 def _none_of_them(unseen: Sequence[str]) -> str:
@@ -328,6 +329,14 @@ def name_and_place(cause: Cause) -> str:
     return f"{cause.cause} at {place_text(cause.where[0])}" if has_place(cause) else cause.cause
 
 
+def _name_and_main_place(cause: Cause) -> str:
+    """Returns the name and place; of a cause of the whole kernel, `too-little-work-a-thread, mostly at kernel.cu:73`, if one line has most of it."""
+    place = main_place(cause)
+    if place is None or has_place(cause):
+        return name_and_place(cause)
+    return f"{cause.cause}, mostly at {place_text(place)}"
+
+
 def place_text(place: CodePlace) -> str:
     """Returns the whole place in a form that fits a sentence."""
     return short_place(whole_place_text(place))
@@ -345,3 +354,11 @@ def whole_place_text(place: CodePlace) -> str:
 def has_place(cause: Cause) -> bool:
     """Returns whether a line or an instruction is to blame."""
     return bool(cause.where) and cause.where_is in ("line", "instruction")
+
+
+def main_place(cause: Cause) -> CodePlace | None:
+    """Returns the line or instruction to blame; of a cause of the whole kernel, the line that has half of it or more, if there is one."""
+    if has_place(cause):
+        return cause.where[0]
+    first = cause.where[0] if cause.where and not cause.is_ceiling else None
+    return first if first and first.line and first.share_pct >= _HALF_PCT else None

@@ -16,9 +16,9 @@ from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
     NOTHING_RECORDED,
-    has_place,
     hidden_text,
     instead_of_editing,
+    main_place,
     record_it_text,
     whole_place_text,
 )
@@ -76,7 +76,7 @@ def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
         total_ns=sheet.total_ns,
         share_pct=100 * sheet.total_ns / total_ns if sheet.total_ns and total_ns > 0 else None,
         top_cause=first.cause if first else None,
-        where=whole_place_text(first.where[0]) if first and has_place(first) else None,
+        where=whole_place_text(place) if first and (place := main_place(first)) else None,
         nvtx=sheet.nvtx,
     )
 

@@ -39,6 +39,21 @@ def test_a_cause_that_is_said_to_save_10_percent_is_not_called_smaller(expected,
 
 
 @pytest.mark.parametrize(
+    ("share_pct", "line", "said"),
+    [
+        (50.0, 73, "grid-too-small, mostly at kernel.cu:73: "),
+        (49.9, 73, "grid-too-small: "),
+        (90.0, None, "grid-too-small: "),
+        (0.0, 9, "grid-too-small: "),  # the line of the signature
+    ],
+)
+def test_the_line_that_has_half_of_a_cause_of_the_whole_kernel_is_named(share_pct, line, said):
+    where = [CodePlace("LDG", 0x150, share_pct, "kernel.cu", line)]
+    cause = Cause("grid-too-small", "Few.", "More.", Savings(20, 90), where, {}, where_is="kernel")
+    assert why_text([cause]).startswith(said)
+
+
+@pytest.mark.parametrize(
     ("others", "said"),
     [
         ([], "No cause alone would save 10 % of the time; the largest is register-spills: "),

@@ -139,12 +139,14 @@ def test_a_cause_of_the_whole_kernel_may_have_a_line_to_blame():
 @pytest.mark.parametrize(
     ("where", "said"),
     [
-        ([CodePlace("MOV", 0x0, 100.0, "kernel.cu", 9, "__global__ void kernel()")], "The kernel begins at kernel.cu:9 `__global__ void kernel()`."),
-        (PLACES, ""),  # where it is busiest, which is not where it begins
-        ([CodePlace("MOV", 0x0, 100.0, "kernel.cu", 9)], ""),
+        ([CodePlace("MOV", 0x0, 0.0, "kernel.cu", 9, "__global__ void kernel()")], "The kernel begins at kernel.cu:9 `__global__ void kernel()`."),
+        ([CodePlace("LDG", 0x0, 100.0, "kernel.cu", 11, "sum += x[i];")], "Mostly at kernel.cu:11 `sum += x[i];`."),
+        ([CodePlace("LDG", 0x0, 50.0, "kernel.cu", 11), *PLACES[1:]], "Mostly at kernel.cu:11."),
+        ([CodePlace("LDG", 0x0, 49.9, "kernel.cu", 11), *PLACES[1:]], ""),
+        ([CodePlace("LDG", 0x150, 90.0)], ""),
     ],
 )  # fmt: skip
-def test_a_cause_of_the_launch_says_where_the_kernel_begins_if_its_signature_is_recorded(where, said):
+def test_a_cause_of_the_launch_says_which_line_has_most_of_it_or_where_the_kernel_begins(where, said):
     page = flat(text_of([replace(CAUSES_FOUND[1], where=where)]))
     assert said in page
     assert ("kernel.cu" in page) == bool(said)

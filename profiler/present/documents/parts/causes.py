@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from profiler.analyse.causes.cause import Cause, FullerRun, Headline
+from profiler.analyse.causes.cause import Cause, CodePlace, FullerRun, Headline
 from profiler.analyse.causes.headline import (
     NO_LINES,
     WEAK_PCT,
     flag_of_lines,
     has_place,
     hidden_together,
+    main_place,
     name_and_place,
     place_text,
     tells_bound,
@@ -40,7 +41,6 @@ _RESOURCES = {
 }  # fmt: skip
 # This says why the part differs from the throughput on the same screen, which is a part of the peak and counts all traffic.
 _LESS = ", even at the highest rate that kernels reach, and if it moved no data twice"
-_ALL = 100.0  # percent
 # `x,`, `x.data,`, `*args,` or `out=x,` on a line of its own says nothing without its call.
 _ARGUMENT = re.compile(r"\*{0,2}(\w+=)?[\w.]+,")
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
@@ -324,22 +324,26 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
     has_advice = said is not None and said.advises_on == cause.cause
     parts = [
         "" if is_explained else cause.sentence,
-        f"At {_places(cause, quoted)}." if has_place(cause) else _beginning(cause, quoted),
+        _where(cause, quoted),
         "" if has_advice else f"Try: {cause.try_}{saves}",
     ]
     weight = None if cause.is_ceiling else cause.saves_pct.expected
     return Item(weight, cause.cause, " ".join(filter(None, parts)), cause.saves_pct.together)
 
 
-def _beginning(cause: Cause, quoted: set[str]) -> str:
-    """Returns where the kernel begins, if the cause names its signature; several lines are those on which it is busiest."""
-    if len(cause.where) != 1 or not cause.where[0].text or cause.where[0].share_pct < _ALL:
-        return ""
-    return f"The kernel begins at {_places(cause, quoted)}."
+def _where(cause: Cause, quoted: set[str]) -> str:
+    """Returns the places to blame; of a cause of the whole kernel, the line that has most of it, or where the kernel begins."""
+    if has_place(cause):
+        return f"At {_places(cause.where, quoted)}."
+    if place := main_place(cause):
+        return f"Mostly at {_places([place], quoted)}."
+    if cause.where and not cause.where[0].share_pct:
+        return f"The kernel begins at {_places(cause.where, quoted)}."
+    return ""
 
 
-def _places(cause: Cause, quoted: set[str]) -> str:
-    first, *others = cause.where
+def _places(places: Sequence[CodePlace], quoted: set[str]) -> str:
+    first, *others = places
     quotation = ""
     if first.text and first.text not in quoted and not _ARGUMENT.fullmatch(first.text):
         quotation = f" `{_cut(first.text)}`"
