@@ -49,7 +49,8 @@ class Headline(Struct, frozen=True, omit_defaults=True):
     ] = None
     gives: Annotated[tuple[str, ...], Meta(description="The metrics whose values `why` gives.")] = ()
     advises_on: Annotated[
-        str | None, Meta(description="The cause of which `next` has the whole advice, if any.")
+        str | None,
+        Meta(description="The cause of which `next` has the advice, or its first sentences, if any."),
     ] = None
     tells_how_to_record: Annotated[
         bool, Meta(description="Whether `next` says how to record what is not recorded.")

@@ -20,6 +20,7 @@ from profiler.analyse.causes.headline import (
     next_text,
     record_it_text,
     saves_text,
+    split_advice,
     unsure_text,
     why_text,
     with_next,
@@ -201,6 +202,25 @@ def test_a_headline_says_which_cause_its_sentences_hold_whole():
     assert (of_two_kernels.explains, of_two_kernels.advises_on) == (None, "barriers")
     without = explained("It takes 1 ms.", [])
     assert (without.explains, with_next(without, []).advises_on) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("lengths", "in_headline"),
+    [
+        ([240, 20], 1),
+        ([119, 300, 20], 2),  # a short sentence seldom says all that matters
+        ([120, 300], 1),
+        ([150, 89, 20], 2),
+        ([150, 90], 1),
+    ],
+)
+def test_the_next_step_has_as_much_of_long_advice_as_is_read_at_a_glance(lengths, in_headline):
+    sentences = [f"{'Wait less' * length}"[: length - 1] + "." for length in lengths]
+    cause = Cause("barriers", "Warps wait.", " ".join(sentences), Savings(20.0, 90.0), [], {})
+    start, further = split_advice(cause)
+    assert start == " ".join(sentences[:in_headline])
+    assert further == " ".join(sentences[in_headline:])
+    assert next_text([cause]) == f"{start} Likely to save 20 % of the time."
 
 
 @pytest.mark.parametrize(("expected", "is_advised"), [(9.4, False), (9.6, True)])

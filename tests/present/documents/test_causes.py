@@ -235,9 +235,20 @@ def test_the_first_screen_shows_every_cause_that_the_next_step_adds_up():
         saving("type-conversions", 12.0, 61.0),
         saving("special-functions", 9.0, 65.0),
     ]
-    assert "With the next 3 causes removed as well, likely to save 61 %" in next_text(hidden)
+    named = "idle-lanes, loop-overhead and type-conversions"
+    assert f"With {named} removed as well, likely to save 61 %" in next_text(hidden)
     assert shown(hidden)[0] == [one.cause for one in hidden[:4]]
     assert shown([CEILING, *hidden])[0] == [CEILING.cause, *(one.cause for one in hidden[:4])]
+
+
+def test_the_rest_of_long_advice_stands_at_the_cause_of_which_the_headline_has_the_start():
+    start, further = f"Exchange {'the indices ' * 12}so.", f"Where that is {'not ' * 30}possible, wait."
+    causes = [replace(CAUSES_FOUND[0], try_=f"{start} {further}")]
+    said = with_next(explained("It takes 1 ms.", causes), causes)
+    assert (start in said.next, further in said.next) == (True, False)
+    page = flat_text(cause_blocks(causes, [], said))
+    assert f"Try: … {further}" in page
+    assert start not in page
 
 
 def test_nearly_all_of_the_time_is_not_all_of_it():

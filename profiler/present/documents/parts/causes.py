@@ -18,6 +18,7 @@ from profiler.analyse.causes.headline import (
     main_place,
     name_and_place,
     place_text,
+    split_advice,
     tells_bound,
 )
 from profiler.analyse.causes.order import why_not_by_saving
@@ -322,10 +323,12 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
     saves = f" Saves {saving(cause.saves_pct.at_most)} % at most." if is_own else ""
     is_explained = said is not None and said.explains == cause.cause
     has_advice = said is not None and said.advises_on == cause.cause
+    further = split_advice(cause)[1] if has_advice and not cause.is_ceiling else ""
+    advice = f"Try: … {further}" if further else "" if has_advice else f"Try: {cause.try_}{saves}"
     parts = [
         "" if is_explained else cause.sentence,
         _where(cause, quoted),
-        "" if has_advice else f"Try: {cause.try_}{saves}",
+        advice,
     ]
     weight = None if cause.is_ceiling else cause.saves_pct.expected
     return Item(weight, cause.cause, " ".join(filter(None, parts)), cause.saves_pct.together)
