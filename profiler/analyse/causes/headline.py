@@ -29,7 +29,7 @@ _ALL_PCT = 100
 _HIDDEN_PCT = 10
 _HALF_PCT = 50
 _AT_A_GLANCE = 240  # characters of advice: two and a half lines of a terminal of 100 columns
-_MOST_NAMED = 3
+_MOST_NAMED = 2
 _BETWEEN_SENTENCES = re.compile(r"(?<=\.) (?=[A-Z])")
 _MOSTLY_RIGHT_PCT = 50  # of answers: with fewer, the first cause is more often wrong than right
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
