@@ -125,7 +125,10 @@ def read_record() -> AnswersByFirst:
     with RECORD.open(newline="") as file:
         return {
             (row["first"], int(row["likely_pct"])): Answers(
-                *(int(row[name]) for name in COLUMNS[2:-1]), float(row[COLUMNS[-1]])
+                int(row["kernels"]),
+                int(row["right_first"]),
+                int(row["among_three"]),
+                float(row["points_off"]),
             )
             for row in csv.DictReader(file)
         }

@@ -132,7 +132,7 @@ def _divides_in_lanes(evidence: Evidence, sites: Sequence[Site]) -> bool:
 
     The quotient is the upper half of a product with the reciprocal of the divisor.
     """
-    of_lanes = find_address_work(evidence, sites) & find_differing(evidence)
+    of_lanes = find_differing(evidence) & find_address_work(evidence, sites)
     return any(site.opcode.startswith("IMAD.HI") for site in of_lanes.intersection(find_dividing(evidence)))
 
 
