@@ -1,7 +1,7 @@
-"""How sure a first cause is: what is said of one blind test from all others holds on it."""
+"""How sure a first cause and its estimate are: what is said of one blind test from all others holds on it."""
 
 import math
-from statistics import mean
+from statistics import mean, stdev
 
 import blind
 import pytest
@@ -27,6 +27,10 @@ def is_among_three(pair):
     return pair["rank"] in ("1", "2", "3")
 
 
+def points_off(pair):
+    return abs(float(pair["expects_1"] or 0) - float(pair["saved"]))
+
+
 @pytest.fixture(scope="module")
 def predicted():
     """Each pair, with how sure its answer is by the record of all tests but its own."""
@@ -49,7 +53,8 @@ def test_the_record_counts_the_pairs_of_the_blind_tests():
 def test_the_answers_that_name_a_cause_are_those_of_all_bands():
     named = [pair for pair in PAIRS if pair["named_1"] == "idle-lanes"]
     right, three = sum(map(is_right, named)), sum(map(is_among_three, named))
-    assert answers_naming("idle-lanes") == (len(named), right, three)
+    off = sum(points_off(pair) for pair in named if is_right(pair))
+    assert answers_naming("idle-lanes") == (len(named), right, three, pytest.approx(off))
 
 
 @pytest.mark.parametrize(("least", "most"), [(0, 50), (50, 70), (70, 85), (85, 100)])
@@ -67,6 +72,18 @@ def test_the_right_cause_is_among_three_as_often_as_is_said(predicted):
     assert 100 * mean(is_among_three(pair) for pair, _ in predicted) == pytest.approx(said, abs=2)
 
 
+@pytest.mark.parametrize(("least", "most"), [(0, 10), (10, 20), (20, 40)])
+def test_right_estimates_are_as_far_off_as_is_said(predicted, least, most):
+    """Within three standard errors: so far off were so many answers that were right first."""
+    some = [(pair, sure.points_off) for pair, sure in predicted if is_right(pair)]
+    some = [(points_off(pair), said) for pair, said in some if said is not None and least <= said < most]
+    found = [off for off, _ in some]
+    assert len(some) >= 50
+    assert mean(found) == pytest.approx(
+        mean(said for _, said in some), abs=3 * stdev(found) / math.sqrt(len(some))
+    )
+
+
 def test_it_says_more_than_the_mean_of_all_answers(predicted):
     def error(said):
         return mean((said - is_right(pair)) ** 2 for (pair, _), said in zip(predicted, said, strict=True))
@@ -79,20 +96,31 @@ def test_it_says_more_than_the_mean_of_all_answers(predicted):
 def test_a_cause_counts_alone_if_it_stood_first_often_enough(kernels):
     """If not, so do all that promised as much: none of another band, and no ceiling. Of a ceiling, only ceilings count."""
     record = {
-        ("barriers", 20): Answers(kernels, 1, 2),
-        ("idle-lanes", 20): Answers(30, 20, 25),
-        ("idle-lanes", 40): Answers(50, 50, 50),
-        ("at-fma-rate", 20): Answers(3, 0, 0),
-        ("at-alu-rate", 20): Answers(1, 1, 1),
+        ("barriers", 20): Answers(kernels, 1, 2, 22.0),
+        ("idle-lanes", 20): Answers(30, 20, 25, 188.0),
+        ("idle-lanes", 40): Answers(50, 50, 50, 50.0),
+        ("at-fma-rate", 20): Answers(3, 0, 0, 0.0),
+        ("at-alu-rate", 20): Answers(1, 1, 1, 40.0),
     }
-    alone, all_alike = Sureness(10, 1, 2, True), Sureness(39, 21, 27, False)
+    alone, all_alike = Sureness(10, 1, 2, True, 10.0), Sureness(39, 21, 27, False, 10.0)
     assert how_sure("barriers", 25.0, record) == (alone if kernels == 10 else all_alike)
-    assert how_sure("never-first", 25.0, record) == Sureness(30 + kernels, 21, 27, False)
+    assert how_sure("never-first", 25.0, record) == Sureness(30 + kernels, 21, 27, False, 10.0)
     assert (
         how_sure("at-fma-rate", 25.0, record)
         == how_sure("at-xu-rate", 25.0, record)
-        == Sureness(4, 1, 1, False)
+        == Sureness(4, 1, 1, False, None)
     )
+
+
+@pytest.mark.parametrize(("right_first", "off"), [(9, 11.0), (10, 20.0)])
+def test_the_estimates_of_a_cause_count_alone_if_it_was_right_often_enough(right_first, off):
+    """If not, so do all right ones that promised as much. What a wrong cause would have saved, nobody has measured."""
+    record = {
+        ("barriers", 20): Answers(40, right_first, 30, 20.0 * right_first),
+        ("idle-lanes", 20): Answers(91, 91, 91, 920.0),
+    }
+    assert how_sure("barriers", 25.0, record).points_off == off
+    assert how_sure("barriers", 25.0, {("barriers", 20): Answers(40, 9, 30, 180.0)}).points_off is None
 
 
 @pytest.mark.parametrize(("expected", "band"), [(0, 0), (19.9, 0), (20, 20), (60, 60), (100, 60), (-1, 0)])

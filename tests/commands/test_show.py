@@ -29,6 +29,18 @@ def test_a_sheet_says_where_the_recording_comes_from(prof_recorded, recorded):
     assert "ingested from a report" in page
 
 
+def test_the_line_of_the_name_is_left_out_where_the_headline_has_all_but_the_types(
+    prof_here, prof_recorded, reports
+):
+    matmul = reports / "triton_matmul.ncu-rep"
+    short, full = prof_here("show", matmul).stdout, prof_here("show", matmul, "--full").stdout
+    line = "\nmatmul, 5 launches\n"
+    assert (line in short, line in full) == (False, True)
+    assert "launched   5 times: 64 x 32 blocks" in short
+    assert "launched   64 x 32 blocks" in full
+    assert "), 15 launches\n" in prof_recorded("show", "gemm-6").stdout, "a rung goes by another name"
+
+
 def test_a_sheet_gives_mean_and_spread_over_the_launches(prof_recorded, recorded):
     sheet = json.loads(prof_recorded("show", "textbook-6", "--full", "--format", "json").stdout)["kernels"][0]
     table = recorded.find("textbook-6", "gemm").to_pandas("metrics")

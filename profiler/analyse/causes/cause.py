@@ -49,7 +49,8 @@ class Headline(Struct, frozen=True, omit_defaults=True):
     ] = None
     gives: Annotated[tuple[str, ...], Meta(description="The metrics whose values `why` gives.")] = ()
     advises_on: Annotated[
-        str | None, Meta(description="The cause of which `next` has the whole advice, if any.")
+        str | None,
+        Meta(description="The cause of which `next` has the advice, or its first sentences, if any."),
     ] = None
     tells_how_to_record: Annotated[
         bool, Meta(description="Whether `next` says how to record what is not recorded.")
@@ -60,7 +61,7 @@ class Headline(Struct, frozen=True, omit_defaults=True):
 
 
 class CodePlace(Struct, frozen=True, omit_defaults=True):
-    """An instruction or a source line. `share_pct` is of what the cause is about, such as waiting or wasted sectors."""
+    """An instruction or a source line. `share_pct` is of what the cause is about, such as waiting or wasted sectors; a kernel's signature has none."""
 
     opcode: str
     offset: int
@@ -100,8 +101,8 @@ class Cause(Struct, frozen=True):
     where_is: Annotated[
         WhereIs,
         Meta(
-            description="What `where` holds: source lines; instructions, where no line is recorded; nothing to blame, because the "
-            "cause is one of the whole kernel: where that is busiest, or the line of its signature; or nothing, because no instruction of it is recorded."
+            description="What `where` holds: source lines; instructions, where no line is recorded; for a cause of the whole kernel, "
+            "the lines that have most of it, or that of the signature, whose share is 0, or nothing; or nothing, because no instruction of it is recorded."
         ),
     ] = "unrecorded"
 

@@ -17,7 +17,7 @@ from profiler.catalog.causes import LAST_WAVE, UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness
 from profiler.catalog.metrics import DURATION
 from profiler.catalog.presets import ANY_PROGRAM, record_all
-from profiler.text import duration, saving, short_place
+from profiler.text import duration, listed, saving, short_place
 
 _NO_BOUND_PCT = 90
 # Of the first causes of blind tests that were right, 95 in 100 saved less than twice what was expected: a larger bound excludes little.
@@ -27,6 +27,10 @@ _ALL_PCT = 100
 # Causes hide each other where removing both saves so much more than each would save of what the other leaves: each kind of
 # work alone needs nearly all of the time.
 _HIDDEN_PCT = 10
+_HALF_PCT = 50
+_AT_A_GLANCE = 240  # characters of advice: two and a half lines of a terminal of 100 columns
+_MOST_NAMED = 2
+_BETWEEN_SENTENCES = re.compile(r"(?<=\.) (?=[A-Z])")
 _MOSTLY_RIGHT_PCT = 50  # of answers: with fewer, the first cause is more often wrong than right
 NOTHING_RECORDED = "Nothing is recorded from which a cause could be found."
 NOTHING_FOUND = "No cause was found whose removal would save 3 % of the time."
@@ -190,7 +194,7 @@ def why_text(causes: Sequence[Cause], unseen: Sequence[str] = ()) -> str:
         if are_weak(causes)
         else ""
     )
-    return f"{weak}{name_and_place(first)}: {first.sentence}"
+    return f"{weak}{_name_and_main_place(first)}: {first.sentence}"
 
 
 def _none_of_them(unseen: Sequence[str]) -> str:
@@ -239,9 +243,21 @@ def _change_text(causes: Sequence[Cause]) -> str:
         return f"{advised.try_}{_beginning_at_ceiling(causes)} prof knows nothing else that saves much."
     if causes[0].is_ceiling:
         beside = f"Beside this ceiling, {name_and_place(advised)} can be removed"
-        return f"{beside}: {advised.try_} {saves_text(advised)}"
+        return f"{beside}: {split_advice(advised)[0]} {saves_text(advised)}"
     open_ones = [one for one in causes if not one.is_ceiling]
-    return " ".join(filter(None, [open_ones[0].try_, saves_text(open_ones[0]), _hiding_text(open_ones)]))
+    first = open_ones[0]
+    return " ".join(filter(None, [split_advice(first)[0], saves_text(first), _hiding_text(open_ones)]))
+
+
+def split_advice(cause: Cause) -> tuple[str, str]:
+    """Returns the sentences of the advice that the next step has room for, and those that stand at the cause alone.
+
+    A sentence that goes beyond the room is there if those before it are short: they seldom say all that matters.
+    """
+    first, *others = _BETWEEN_SENTENCES.split(cause.try_)
+    while others and (len(first) < _AT_A_GLANCE / 2 or len(first) + len(others[0]) < _AT_A_GLANCE):
+        first += f" {others.pop(0)}"
+    return first, " ".join(others)
 
 
 def _beginning_at_ceiling(causes: Sequence[Cause]) -> str:
@@ -274,7 +290,7 @@ def saves_text(cause: Cause) -> str:
         return f"Likely to save {likely} % of the time."
     if at_most <= expected:  # the estimate is the bound
         return f"Saves {likely} % of the time at most."
-    return f"Likely to save {likely} % of the time, and never more than {at_most} %."
+    return f"Likely to save {likely} % of the time, and at most {at_most} %."
 
 
 def _hiding_text(causes: Sequence[Cause]) -> str:
@@ -282,9 +298,10 @@ def _hiding_text(causes: Sequence[Cause]) -> str:
     others = len(hidden_together(causes)) - 1
     if others < 1:
         return ""
-    last = causes[others]
-    rest = name_and_place(last) if others == 1 else f"the next {others} causes"
-    together = saving(last.saves_pct.together or 0.0)
+    names = [one.cause for one in causes[1 : others + 1]]
+    few = listed(names) if others <= _MOST_NAMED else f"the next {others} causes"
+    rest = name_and_place(causes[1]) if others == 1 else few
+    together = saving(causes[others].saves_pct.together or 0.0)
     return f"With {rest} removed as well, likely to save {together} %: they hide each other."
 
 
@@ -328,6 +345,14 @@ def name_and_place(cause: Cause) -> str:
     return f"{cause.cause} at {place_text(cause.where[0])}" if has_place(cause) else cause.cause
 
 
+def _name_and_main_place(cause: Cause) -> str:
+    """Returns the name and place; of a cause of the whole kernel, `too-little-work-a-thread, mostly at kernel.cu:73`, if one line has most of it."""
+    place = main_place(cause)
+    if place is None or has_place(cause):
+        return name_and_place(cause)
+    return f"{cause.cause}, mostly at {place_text(place)}"
+
+
 def place_text(place: CodePlace) -> str:
     """Returns the whole place in a form that fits a sentence."""
     return short_place(whole_place_text(place))
@@ -345,3 +370,11 @@ def whole_place_text(place: CodePlace) -> str:
 def has_place(cause: Cause) -> bool:
     """Returns whether a line or an instruction is to blame."""
     return bool(cause.where) and cause.where_is in ("line", "instruction")
+
+
+def main_place(cause: Cause) -> CodePlace | None:
+    """Returns the line or instruction to blame; of a cause of the whole kernel, the line that has half of it or more, if there is one."""
+    if has_place(cause):
+        return cause.where[0]
+    first = cause.where[0] if cause.where and not cause.is_ceiling else None
+    return first if first and first.line and first.share_pct >= _HALF_PCT else None

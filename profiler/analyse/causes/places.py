@@ -55,9 +55,9 @@ def _at_calls(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tup
 
 
 def find_signature(evidence: Evidence) -> list[CodePlace]:
-    """Returns the line with the kernel's signature, to which its first instruction belongs, if its text is recorded."""
+    """Returns the line with the kernel's signature, to which its first instruction belongs, if its text is recorded. It has no share of a cause."""
     return [
-        _place({one: 1.0}, 1.0) for one in evidence.sites[:1] if one.text and not _written(one).is_library
+        _place({one: 0.0}, 1.0) for one in evidence.sites[:1] if one.text and not _written(one).is_library
     ]
 
 

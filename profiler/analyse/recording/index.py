@@ -16,10 +16,11 @@ from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
     NOTHING_RECORDED,
-    has_place,
     hidden_text,
     instead_of_editing,
+    main_place,
     record_it_text,
+    split_advice,
     whole_place_text,
 )
 from profiler.analyse.recording.kernel_names import called_name, choice_of
@@ -76,7 +77,7 @@ def _entry(sheet: Indexed, total_ns: float) -> IndexEntry:
         total_ns=sheet.total_ns,
         share_pct=100 * sheet.total_ns / total_ns if sheet.total_ns and total_ns > 0 else None,
         top_cause=first.cause if first else None,
-        where=whole_place_text(first.where[0]) if first and has_place(first) else None,
+        where=whole_place_text(place) if first and (place := main_place(first)) else None,
         nvtx=sheet.nvtx,
     )
 
@@ -154,5 +155,5 @@ def _why(name: str, entry: IndexEntry, top: Indexed) -> str:
 def _next(label: str, choice: str, top: Indexed) -> str:
     try_ = top.headline.next if top.headline else ""
     if top.causes:
-        try_ = f"{top.causes[0].try_} {instead_of_editing(top.kernel)}".rstrip()
+        try_ = f"{split_advice(top.causes[0])[0]} {instead_of_editing(top.kernel)}".rstrip()
     return f"{try_} `prof show {shlex.quote(label)}{choice}` shows all about it.".lstrip()

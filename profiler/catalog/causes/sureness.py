@@ -1,4 +1,5 @@
-"""How sure a first cause is: how often such a cause was right on kernels that nobody who worked on the diagnosis had seen.
+"""How sure a first cause and its estimate are: how often such a cause was right on kernels that nobody who worked on the diagnosis had
+seen, and how far what its removal saved was from the estimate.
 
 `unseen_kernels.csv` counts those kernels by the cause that stood first, and by what it was likely to save: these two say more about
 who is right than anything else that was tried. tests/data/causes/blind.py writes the file from its record of blind tests.
@@ -7,7 +8,7 @@ who is right than anything else that was tried. tests/data/causes/blind.py write
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -17,7 +18,7 @@ from msgspec import Meta, Struct
 from profiler.catalog.causes.ceilings import CEILINGS
 
 RECORD = Path(__file__).with_name("unseen_kernels.csv")
-COLUMNS = ("first", "likely_pct", "kernels", "right_first", "among_three")
+COLUMNS = ("first", "likely_pct", "kernels", "right_first", "among_three", "points_off")
 # Percent of the time that the first cause is likely to save: where the bands begin.
 BANDS = (0, 20, 40, 60)
 # With fewer, a single kernel moves the share by more than ten points. Where each blind test was predicted from the others, 3 to 10 did
@@ -26,15 +27,24 @@ _ENOUGH = 10
 
 
 class Answers(NamedTuple):
-    """Counts the kernels that got such an answer, and those for which it was right."""
+    """Counts the kernels that got such an answer, and those for which it was right.
+
+    `points_off` adds up how far the estimates were from what was saved, in percent of the time, where the first cause was right: what a
+    wrong one would have saved, nobody has measured.
+    """
 
     kernels: int
     right_first: int
     among_three: int
+    points_off: float
+
+    @property
+    def mean_points_off(self) -> float | None:
+        return self.points_off / self.right_first if self.right_first >= _ENOUGH else None
 
 
 class Sureness(Struct, frozen=True):
-    """How many answers of blind tests were right, of those that are most like one."""
+    """How many answers of blind tests were right, of those that are most like one, and how far off their estimates were."""
 
     kernels: Annotated[int, Meta(description="How many kernels got such an answer.")]
     right_first: Annotated[
@@ -51,11 +61,20 @@ class Sureness(Struct, frozen=True):
         ),
     ]
 
+    points_off: Annotated[
+        float | None,
+        Meta(
+            description="How far the estimate was from what was saved, on average, in percent of the time, where the first cause was right; if "
+            f"that was so for fewer than {_ENOUGH}, of all that expected to save about as much. Null for a ceiling, which estimates nothing."
+        ),
+    ]
+
     @property
     def right_first_pct(self) -> float:
         return 100 * self.right_first / self.kernels
 
 
+_NONE = Answers(0, 0, 0, 0.0)
 _CEILINGS = {kind.name for kind in CEILINGS}
 AnswersByFirst = Mapping[tuple[str, int], Answers]
 
@@ -68,22 +87,32 @@ def how_sure(first: str, expected: float, record: AnswersByFirst | None = None) 
     """
     record = record or read_record()
     band = band_of(expected)
-    of_cause = record.get((first, band))
-    if of_cause and of_cause.kernels >= _ENOUGH:
-        return Sureness(*of_cause, of_this_cause=True)
-    alike = [
+    of_cause = record.get((first, band), _NONE)
+    is_ceiling = first in _CEILINGS
+    alike = _added(
         count
         for (name, its_band), count in record.items()
-        if its_band == band and (name in _CEILINGS) == (first in _CEILINGS)
-    ]
-    kernels, right_first, among_three = map(sum, zip(*alike, strict=True))
-    return Sureness(kernels, right_first, among_three, of_this_cause=False)
+        if its_band == band and (name in _CEILINGS) == is_ceiling
+    )
+    is_alone = of_cause.kernels >= _ENOUGH
+    counted = of_cause if is_alone else alike
+    off = of_cause.mean_points_off or alike.mean_points_off
+    return Sureness(
+        counted.kernels,
+        counted.right_first,
+        counted.among_three,
+        of_this_cause=is_alone,
+        points_off=None if is_ceiling or off is None else round(off, 1),
+    )
 
 
 def answers_naming(cause: str) -> Answers:
     """Counts the kernels for which this cause stood first, whatever it was likely to save."""
-    counts = [count for (first, _), count in read_record().items() if first == cause]
-    return Answers(*map(sum, zip(*counts, strict=True))) if counts else Answers(0, 0, 0)
+    return _added(count for (first, _), count in read_record().items() if first == cause)
+
+
+def _added(counts: Iterable[Answers]) -> Answers:
+    return Answers(*map(sum, zip(_NONE, *counts, strict=True)))
 
 
 def band_of(expected: float) -> int:
@@ -95,6 +124,11 @@ def read_record() -> AnswersByFirst:
     """Returns the counts of each first cause and band."""
     with RECORD.open(newline="") as file:
         return {
-            (row["first"], int(row["likely_pct"])): Answers(*(int(row[name]) for name in COLUMNS[2:]))
+            (row["first"], int(row["likely_pct"])): Answers(
+                int(row["kernels"]),
+                int(row["right_first"]),
+                int(row["among_three"]),
+                float(row["points_off"]),
+            )
             for row in csv.DictReader(file)
         }

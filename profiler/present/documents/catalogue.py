@@ -30,7 +30,7 @@ _METRIC_COLUMNS = (
     Column("ncu", wide=True),
 )  # fmt: skip
 _CAUSE_TOLD = ("cause", "group", "what", "detected", "example", "remedy")
-_CAUSE_HEADER = (*_CAUSE_TOLD, "stood_first", "right_first", "among_three")
+_CAUSE_HEADER = (*_CAUSE_TOLD, "stood_first", "right_first", "among_three", "points_off")
 _CAUSE_COLUMNS = (
     Column("cause"),
     Column("group", wide=True),
@@ -93,15 +93,25 @@ def _told(kind: CauseKind) -> tuple[str, ...]:
 
 
 def _tests_text(name: str) -> str:
-    kernels, right, three = answers_naming(name)
-    if not kernels:
+    answers = answers_naming(name)
+    if not answers.kernels:
         return "It stood first for none of the kernels that prof had not seen."
-    seen = counted(kernels, "kernel")
-    return f"It stood first for {seen} that prof had not seen, and was right for {right}; one of the first three was right for {three}."
+    seen = counted(answers.kernels, "kernel")
+    off = answers.mean_points_off
+    return (
+        f"It stood first for {seen} that prof had not seen, and was right for {answers.right_first}; one of the first three was right for "
+        f"{answers.among_three}.{'' if off is None else f' Where it was right, its estimates were {off:.0f} points off on average.'}"
+    )
 
 
 def _cause_records(kinds: Sequence[CauseKind]) -> Records:
-    return Records(_CAUSE_HEADER, [(*_told(one), *answers_naming(one.name)) for one in kinds])
+    return Records(_CAUSE_HEADER, [(*_told(one), *_tests_of(one.name)) for one in kinds])
+
+
+def _tests_of(name: str) -> Sequence[Plain]:
+    kernels, right_first, among_three, _ = answers = answers_naming(name)
+    off = answers.mean_points_off
+    return kernels, right_first, among_three, None if off is None else round(off, 1)
 
 
 def presets_document(presets: Sequence[Preset]) -> Document:

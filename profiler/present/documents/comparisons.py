@@ -50,7 +50,7 @@ def comparisons_document(
     more = f"{counted(left_out, 'kernel')} with smaller changes: " + Spoken(
         "--format json lists them. ", "`.to_pandas()` lists them. "
     )
-    ask = "Ask next: " + Spoken(
+    ask = Spoken(
         "`-k PATTERN` shows one kernel, `--full` everything.",
         "`[0]`, `['name']` and `kernel_name='name'` give one kernel.",
     )

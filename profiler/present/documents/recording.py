@@ -137,9 +137,9 @@ def _index_sections(recording: overview.RecordingOverview) -> list[doc.Section]:
     nvtx = ", `--nvtx RANGE` those in an NVTX range" if any(one.nvtx for one in rows) else ""
     of_range = ", and `nvtx='name'` those in an NVTX range" if nvtx else ""
     ask = Spoken(
-        f"Ask next: `-k PATTERN` shows the kernels of that name{nvtx}, `--full` everything; "
+        f"`-k PATTERN` shows the kernels of that name{nvtx}, `--full` everything; "
         "`prof compare` with two -k compares two of them.",
-        f"Ask next: `[0]`, `['name']` and `kernel_name='name'` give one kernel{of_range}.",
+        f"`[0]`, `['name']` and `kernel_name='name'` give one kernel{of_range}.",
     )
     return [
         headline_blocks(recording.headline),
@@ -216,15 +216,20 @@ def parts_of_kernel(
     """Returns everything about one kernel.
 
     A page adds charts of the `launches` and its `code`, and counts the metrics that are `left_out`. Unless `full`,
-    small causes and stalls, and the findings of Nsight Compute with the smallest estimates, are only counted.
+    small causes and stalls, and the findings of Nsight Compute with the smallest estimates, are only counted, and the types of its
+    parameters are left out.
     """
+    is_named = not full and _names_kernel(sheet)
+    name = doc.KernelName(without_tags(sheet.kernel), counted(sheet.launches, "launch", "launches"))
     launched = [("launched", text) for text in _shape_lines(sheet, full=full)]
+    if is_named and sheet.launches > 1 and len(launched) < 2:  # several ways each have their number
+        launched = [("launched", ": ".join([f"{sheet.launches:,} times", *(text for _, text in launched)]))]
     nvtx = [("NVTX", shortened(ranges, _NVTX_WIDTH)) for ranges in sheet.nvtx]
     facts = [*launched, *nvtx, *memory_facts(sheet.metrics)]
     rules = [doc.Text(line) for line in rule_lines(sheet, full=full)]
     return KernelParts(
         headline=headline_blocks(sheet.headline),
-        name=[doc.KernelName(without_tags(sheet.kernel), counted(sheet.launches, "launch", "launches"))],
+        name=[] if is_named else [name],
         cautions=[doc.Caution(text) for text in sheet.cautions],
         reasons=[
             cause_blocks(
@@ -247,6 +252,13 @@ def parts_of_kernel(
             [doc.Heading("Findings of Nsight Compute’s own rules"), *rules] if rules else [],
         ],
     )
+
+
+def _names_kernel(sheet: overview.SheetFinding) -> bool:
+    """Returns whether the headline says all of the kernel's name but the types of its parameters."""
+    name = plain_name(sheet.kernel)
+    said = sheet.headline.what if sheet.headline else ""
+    return said.startswith((f"{name} takes ", f"How long {name} takes "))
 
 
 def profiled_facts(sheet: overview.SheetFinding | None) -> list[Fact]:

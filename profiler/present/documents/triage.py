@@ -101,7 +101,7 @@ def _comparable(index: Sequence[TriagedKernel]) -> Sequence[str]:
 
 def _next(index: Sequence[TriagedKernel]) -> str:
     pair = shlex.join(_comparable(index)) or "BEFORE AFTER"
-    return "Ask next: " + Spoken(
+    return Spoken(
         f"`prof show RECORDING` shows all about one, and `prof compare {pair}` what changed between two.",
         "`[0]`, `['name']` and `.sheets` give all about one kernel.",
     )

@@ -20,6 +20,7 @@ from profiler.analyse.causes.headline import (
     next_text,
     record_it_text,
     saves_text,
+    split_advice,
     unsure_text,
     why_text,
     with_next,
@@ -36,6 +37,21 @@ def test_a_cause_that_is_said_to_save_10_percent_is_not_called_smaller(expected,
     """The saving is printed in whole percents, in the next sentence."""
     cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(expected, 30.0), [], {})
     assert why_text([cause]).startswith("No cause alone would save 10 % of the time") == is_weak
+
+
+@pytest.mark.parametrize(
+    ("share_pct", "line", "said"),
+    [
+        (50.0, 73, "grid-too-small, mostly at kernel.cu:73: "),
+        (49.9, 73, "grid-too-small: "),
+        (90.0, None, "grid-too-small: "),
+        (0.0, 9, "grid-too-small: "),  # the line of the signature
+    ],
+)
+def test_the_line_that_has_half_of_a_cause_of_the_whole_kernel_is_named(share_pct, line, said):
+    where = [CodePlace("LDG", 0x150, share_pct, "kernel.cu", line)]
+    cause = Cause("grid-too-small", "Few.", "More.", Savings(20, 90), where, {}, where_is="kernel")
+    assert why_text([cause]).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -75,11 +91,11 @@ def test_advice_for_code_without_lines_says_what_the_caller_of_a_library_can_cha
 @pytest.mark.parametrize(
     ("expected", "at_most", "said"),
     [
-        (20.4, 30.0, "Likely to save 20 % of the time, and never more than 30 %."),
+        (20.4, 30.0, "Likely to save 20 % of the time, and at most 30 %."),
         (23.1, 23.4, "Saves 23 % of the time at most."),
-        (23.1, 23.6, "Likely to save 23 % of the time, and never more than 24 %."),
+        (23.1, 23.6, "Likely to save 23 % of the time, and at most 24 %."),
         (40.0, 100.0, "Likely to save 40 % of the time."),
-        (40.0, 79.9, "Likely to save 40 % of the time, and never more than 80 %."),
+        (40.0, 79.9, "Likely to save 40 % of the time, and at most 80 %."),
         (40.0, 80.0, "Likely to save 40 % of the time."),  # twice as much excludes little
         (100.0, 100.0, "Likely to save nearly all of the time."),
     ],
@@ -188,6 +204,25 @@ def test_a_headline_says_which_cause_its_sentences_hold_whole():
     assert (without.explains, with_next(without, []).advises_on) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("lengths", "in_headline"),
+    [
+        ([240, 20], 1),
+        ([119, 300, 20], 2),  # a short sentence seldom says all that matters
+        ([120, 300], 1),
+        ([150, 89, 20], 2),
+        ([150, 90], 1),
+    ],
+)
+def test_the_next_step_has_as_much_of_long_advice_as_is_read_at_a_glance(lengths, in_headline):
+    sentences = [f"{'Wait less' * length}"[: length - 1] + "." for length in lengths]
+    cause = Cause("barriers", "Warps wait.", " ".join(sentences), Savings(20.0, 90.0), [], {})
+    start, further = split_advice(cause)
+    assert start == " ".join(sentences[:in_headline])
+    assert further == " ".join(sentences[in_headline:])
+    assert next_text([cause]) == f"{start} Likely to save 20 % of the time."
+
+
 @pytest.mark.parametrize(("expected", "is_advised"), [(9.4, False), (9.6, True)])
 def test_a_kernel_at_a_ceiling_is_told_what_saves_10_percent_beside_it(expected, is_advised):
     """The list prints whole percents: where it says 10 % of a cause, the headline cannot know nothing that saves much."""
@@ -255,7 +290,7 @@ def causes_saving(**each):
 @pytest.mark.parametrize(("right_first", "is_said"), [(49, True), (50, False)])
 def test_where_most_such_answers_were_wrong_the_headline_names_the_next_cause(right_first, is_said):
     causes = causes_saving(loads_not_overlapped=21.0, too_little_reuse=25.0)
-    sureness = Sureness(100, right_first, 90, True)
+    sureness = Sureness(100, right_first, 90, True, 9.0)
     said = "Unsure: most such answers named a wrong cause first; too-little-reuse at kernel.cu:83 (25 %) may be the right one."
     assert unsure_text(causes, sureness) == (said if is_said else "")
     headline = with_next(explained("It takes 1 ms.", causes), causes, sureness=sureness)
@@ -263,7 +298,7 @@ def test_where_most_such_answers_were_wrong_the_headline_names_the_next_cause(ri
 
 
 def test_nothing_more_is_said_of_an_unsure_answer_that_is_not_known_to_be_or_says_so_itself():
-    unsure = Sureness(100, 0, 90, True)
+    unsure = Sureness(100, 0, 90, True, 9.0)
     two = causes_saving(loads_not_overlapped=21.0, too_little_reuse=25.0)
     assert unsure_text(two, unsure)
     assert unsure_text(two, None) == ""  # where it is not known how many were right

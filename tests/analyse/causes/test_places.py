@@ -147,7 +147,7 @@ def test_the_first_line_of_a_kernel_is_its_signature_where_the_text_is_recorded(
 def test_of_a_report_with_its_source_a_cause_of_the_launch_names_a_line(reports):
     (cause,) = profiler.show(reports / "several.ncu-rep", kernel_name="scale").causes
     (place,) = cause.where
-    assert (place.file, place.line, cause.where_is) == ("zoo.cu", 18, "kernel")
+    assert (place.file, place.line, place.share_pct, cause.where_is) == ("zoo.cu", 18, 0, "kernel")
     assert place.text == "__global__ void scale(float* data, float factor) {"
 
 

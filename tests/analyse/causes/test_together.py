@@ -160,13 +160,17 @@ def test_the_next_step_names_what_hides_it_only_if_both_save_a_tenth_more_than_o
     assert (said in next_text(causes)) == is_said
 
 
-def test_where_more_than_two_hide_each_other_the_next_step_counts_them():
-    causes = [
-        cause("bank-conflicts", 5.0),
-        cause("idle-lanes", 5.0, 11.0),
-        cause("fp64-arithmetic", 5.0, 60.0),
-    ]
-    assert "With the next 2 causes removed as well, likely to save 60 %" in next_text(causes)
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        (["idle-lanes", "fp64-arithmetic"], "idle-lanes and fp64-arithmetic"),
+        (["idle-lanes", "barriers", "fp64-arithmetic"], "the next 3 causes"),
+    ],
+)
+def test_where_more_than_two_hide_each_other_the_next_step_names_few_and_counts_many(others, said):
+    causes = [cause("bank-conflicts", 5.0), *(cause(name, 5.0, 11.0) for name in others[:-1])]
+    causes.append(cause(others[-1], 5.0, 60.0))
+    assert f"With {said} removed as well, likely to save 60 %" in next_text(causes)
 
 
 @pytest.mark.parametrize(

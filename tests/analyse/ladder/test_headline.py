@@ -76,6 +76,6 @@ def test_the_next_step_is_that_of_the_top_cause_and_names_the_ladder():
     cause = Cause("barriers", "Warps wait.", "Wait less.", Savings(20.0, 30.0), [], {})
     said = headline([SLOW, TILES], [cause], ladder="sum")
     assert said.next == (
-        "k2 (rung 2), barriers: Wait less. Likely to save 20 % of the time, and never more than 30 %. "
+        "k2 (rung 2), barriers: Wait less. Likely to save 20 % of the time, and at most 30 %. "
         "`prof show 2 --ladder sum` shows all about it."
     )

@@ -128,13 +128,18 @@ def read_scored() -> list[dict[str, str]]:
 
 
 def count_answers(pairs: Iterable[dict[str, str]]) -> dict[tuple[str, int], Answers]:
-    """Counts the pairs, those that are right first and those right among three, by the first cause and by what it is likely to save."""
+    """Counts the pairs, those right first and those right among three, by the first cause and by what it is likely to save.
+
+    Of those right first, it adds up how far that was from what was saved.
+    """
     counts: dict[tuple[str, int], Answers] = {}
     for pair in pairs:
-        like = pair["named_1"], band_of(float(pair["expects_1"] or 0))
-        kernels, right_first, among_three = counts.get(like, Answers(0, 0, 0))
+        expected, is_right = float(pair["expects_1"] or 0), pair["rank"] == "1"
+        like = pair["named_1"], band_of(expected)
+        kernels, right_first, among_three, points_off = counts.get(like, Answers(0, 0, 0, 0.0))
         is_among = bool(pair["rank"]) and int(pair["rank"]) <= NAMED
-        counts[like] = Answers(kernels + 1, right_first + (pair["rank"] == "1"), among_three + is_among)
+        off = round(points_off + is_right * abs(expected - float(pair["saved"])), 1)
+        counts[like] = Answers(kernels + 1, right_first + is_right, among_three + is_among, off)
     return dict(sorted(counts.items()))
 
 

@@ -47,7 +47,7 @@ def test_a_hit_rate_above_all_hits_says_how_that_may_be(hits, text):
 
 def test_a_width_that_no_access_has_is_said_to_be_an_average():
     assert facts(bulk_loads=0.0, load_width_bits=34.3, store_width_bits=32.0) == {
-        "accesses": "global memory: loads of 34 bits a thread on average, stores of 32 bits a thread"
+        "accesses": "global memory: loads of several widths, 34 bits a thread on average, stores of 32 bits a thread"
     }
 
 

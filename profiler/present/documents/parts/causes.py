@@ -8,15 +8,17 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from profiler.analyse.causes.cause import Cause, FullerRun, Headline
+from profiler.analyse.causes.cause import Cause, CodePlace, FullerRun, Headline
 from profiler.analyse.causes.headline import (
     NO_LINES,
     WEAK_PCT,
     flag_of_lines,
     has_place,
     hidden_together,
+    main_place,
     name_and_place,
     place_text,
+    split_advice,
     tells_bound,
 )
 from profiler.analyse.causes.order import why_not_by_saving
@@ -40,7 +42,6 @@ _RESOURCES = {
 }  # fmt: skip
 # This says why the part differs from the throughput on the same screen, which is a part of the peak and counts all traffic.
 _LESS = ", even at the highest rate that kernels reach, and if it moved no data twice"
-_ALL = 100.0  # percent
 # `x,`, `x.data,`, `*args,` or `out=x,` on a line of its own says nothing without its call.
 _ARGUMENT = re.compile(r"\*{0,2}(\w+=)?[\w.]+,")
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
@@ -135,7 +136,12 @@ def sureness_blocks(causes: Sequence[Cause], sureness: Sureness | None) -> Secti
     advice = (
         " Look at the first three before you change anything." if sureness.right_first_pct < _SURE_PCT else ""
     )
-    return [Text(f"How sure: on kernels that prof had not seen, {_counted_answers(sureness)}{advice}")]
+    counts = f"{_counted_answers(sureness)}{_estimates_text(sureness.points_off)}"
+    return [Text(f"How sure: on kernels that prof had not seen, {counts}{advice}")]
+
+
+def _estimates_text(points_off: float | None) -> str:
+    return "" if points_off is None else f" Such estimates were {points_off:.0f} points off on average."
 
 
 def _counted_answers(sureness: Sureness) -> str:
@@ -317,24 +323,30 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
     saves = f" Saves {saving(cause.saves_pct.at_most)} % at most." if is_own else ""
     is_explained = said is not None and said.explains == cause.cause
     has_advice = said is not None and said.advises_on == cause.cause
+    further = split_advice(cause)[1] if has_advice and not cause.is_ceiling else ""
+    advice = f"Try: … {further}" if further else "" if has_advice else f"Try: {cause.try_}{saves}"
     parts = [
         "" if is_explained else cause.sentence,
-        f"At {_places(cause, quoted)}." if has_place(cause) else _beginning(cause, quoted),
-        "" if has_advice else f"Try: {cause.try_}{saves}",
+        _where(cause, quoted),
+        advice,
     ]
     weight = None if cause.is_ceiling else cause.saves_pct.expected
     return Item(weight, cause.cause, " ".join(filter(None, parts)), cause.saves_pct.together)
 
 
-def _beginning(cause: Cause, quoted: set[str]) -> str:
-    """Returns where the kernel begins, if the cause names its signature; several lines are those on which it is busiest."""
-    if len(cause.where) != 1 or not cause.where[0].text or cause.where[0].share_pct < _ALL:
-        return ""
-    return f"The kernel begins at {_places(cause, quoted)}."
+def _where(cause: Cause, quoted: set[str]) -> str:
+    """Returns the places to blame; of a cause of the whole kernel, the line that has most of it, or where the kernel begins."""
+    if has_place(cause):
+        return f"At {_places(cause.where, quoted)}."
+    if place := main_place(cause):
+        return f"Mostly at {_places([place], quoted)}."
+    if cause.where and not cause.where[0].share_pct:
+        return f"The kernel begins at {_places(cause.where, quoted)}."
+    return ""
 
 
-def _places(cause: Cause, quoted: set[str]) -> str:
-    first, *others = cause.where
+def _places(places: Sequence[CodePlace], quoted: set[str]) -> str:
+    first, *others = places
     quotation = ""
     if first.text and first.text not in quoted and not _ARGUMENT.fullmatch(first.text):
         quotation = f" `{_cut(first.text)}`"

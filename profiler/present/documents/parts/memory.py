@@ -59,9 +59,9 @@ def _width_in_words(means: Mapping[str, float], kind: str) -> str:
     Of none, it says nothing: a kernel without stores may leave its results by atomics, which are not counted here.
     """
     width_bits = means.get(f"{kind}_width_bits")
-    ways = [] if width_bits is None else [f"of {width_bits:.0f} bits a thread"]
-    if width_bits is not None and width_bits not in _WIDTHS:
-        ways[0] += " on average"
+    is_mean = width_bits is not None and width_bits not in _WIDTHS
+    widths = "of several widths, " if is_mean else "of "
+    ways = [] if width_bits is None else [f"{widths}{width_bits:.0f} bits a thread{' on average' * is_mean}"]
     if means.get(f"bulk_{kind}s"):
         ways.append("of blocks")
     return f"{kind}s {' and '.join(ways)}" if ways else ""

@@ -22,6 +22,7 @@ from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_ga
 from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import find_address_work
+from profiler.analyse.causes.flow.lane_values import find_differing
 from profiler.analyse.causes.flow.loop_carried import follows_itself
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.words_of_triton import IN_TRITON
@@ -122,8 +123,17 @@ def _advice_in_triton(evidence: Evidence, name: str, sites: Sequence[Site], by_d
             "Data says where each element lies: sort or group the work by that index, so that neighbours in the block are neighbours in memory, or "
             f"{_BRING_INTO_ORDER if name == 'uncoalesced-loads' else _LET_GATHER}."
         )
-    divides = not find_address_work(evidence, sites).isdisjoint(find_dividing(evidence))
-    return IN_TRITON[name] + (_DESPITE_REMAINDERS if divides and name == "uncoalesced-loads" else "")
+    is_divided = name == "uncoalesced-loads" and _divides_in_lanes(evidence, sites)
+    return IN_TRITON[name] + (_DESPITE_REMAINDERS if is_divided else "")
+
+
+def _divides_in_lanes(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether an address needs a division of what differs from lane to lane: an index that all share sets none of them apart.
+
+    The quotient is the upper half of a product with the reciprocal of the divisor.
+    """
+    of_lanes = find_differing(evidence) & find_address_work(evidence, sites)
+    return any(site.opcode.startswith("IMAD.HI") for site in of_lanes.intersection(find_dividing(evidence)))
 
 
 def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_data: bool) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from profiler.analyse.causes.cause import TURNS_AT_ONCE
-from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.sharing_out import ADD_UP_ONCE
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import SHARED, Site
@@ -27,8 +27,9 @@ from profiler.text import whole_percent
 _ONE_AFTER_ANOTHER = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving")
 
 _TURNS_AT_ONCE = f"Take several turns at once, such as {ASSUMED_TURNS} rows:"
-_ONLY_ADDED_UP_IN_TRITON = (
-    " If a turn only adds to a sum, add up whole blocks (`acc += x`), and call `tl.sum` once, after the loop."
+_WITHOUT_TURNS_IN_TRITON = (
+    " Where a turn picks one element (`tl.where(index == i, x, 0)`), reduce the whole block once instead of the loop. Where it only adds to "
+    "a sum, add up whole blocks (`acc += x`), and call `tl.sum` once, after the loop."
 )
 
 
@@ -80,13 +81,16 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
     is_for_loads = waiting > exchanging
     figures |= {"waiting_for_loads_pct": 100 * waiting, "exchanging_pct": 100 * exchanging}
     has_loads = bool(loads) and not is_for_loads
-    said = f"for which warps spend {whole_percent(100 * exchanging)} % of their time"
-    if has_loads:
-        said += f", and {whole_percent(100 * waiting)} % waiting for what a turn loads"
+    said = (
+        f"In {named_turns(turns)}, a block makes one value of what its threads hold, such as their sum or maximum, by shuffles and through "
+        f"shared memory. That is {whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions, and "
+        f"{whole_percent(100 * exchanging)} % of the warps' time."
+    )
+    if has_loads and waiting >= WORTH_A_CHANGE:
+        said += f" They spend another {whole_percent(100 * waiting)} % waiting for what a turn loads."
     yield Candidate(
         "barriers",
-        f"In {named_turns(turns)}, a block makes one value of what its threads hold, by shuffles and through shared memory: "
-        f"{whole_percent(100 * evidence.share_executed(parts))} % of the executed instructions, {said}.",
+        said,
         f"{_TURNS_AT_ONCE} their values pass through shared memory between the same barriers. Or let a warp take "
         "each turn, whose lanes exchange values without barriers. " + ADD_UP_ONCE,
         exchange if is_for_loads else at_once,
@@ -95,7 +99,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
         includes="loads-not-overlapped" if has_loads else "",
         in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
         "that one exchange serves them all. Or use `num_warps=1`, which needs no barriers."
-        + _ONLY_ADDED_UP_IN_TRITON,
+        + _WITHOUT_TURNS_IN_TRITON,
     )
     if is_for_loads:
         yield Candidate(
@@ -110,7 +114,7 @@ def detect_sums_for_all(evidence: Evidence) -> Iterable[Candidate]:
             includes="barriers",
             in_triton="Take several turns at once: load a block of two dimensions, with several rows, and reduce it along one (`tl.sum(x, axis=1)`), so "
             "that their loads are under way together, and one exchange serves them all."
-            + _ONLY_ADDED_UP_IN_TRITON,
+            + _WITHOUT_TURNS_IN_TRITON,
         )
 
 

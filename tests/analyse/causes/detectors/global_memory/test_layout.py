@@ -142,10 +142,18 @@ def test_only_what_is_loaded_by_an_index_can_lie_in_its_order_before(access, in_
     assert in_triton in candidate.in_triton
 
 
-@pytest.mark.parametrize(("index", "said"), [("I2F.U32.RP R6, R4", True), ("IADD3 R6, R4, 0x1, RZ", False)])
-def test_remainders_are_spoken_of_in_triton_where_the_address_is_divided(index, said):
-    lines = (index, "IMAD.WIDE R8, R6, 0x4, R10", "LDG.E R5, [R8.64]")
-    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts={2: APART}))
+@pytest.mark.parametrize(
+    ("of", "index", "said"),
+    [
+        ("SR_TID.X", "IMAD.HI.U32 R6, R3, R4, RZ", True),
+        ("SR_TID.X", "IADD3 R6, R4, 0x1, RZ", False),
+        ("SR_CTAID.X", "IMAD.HI.U32 R6, R3, R4, RZ", False),  # one quotient for all lanes sets none apart
+    ],
+)
+def test_remainders_are_spoken_of_in_triton_where_the_index_of_each_lane_is_divided(of, index, said):
+    quotient = (f"S2R R4, {of}", "I2F.U32.RP R2, R12", "F2I.FTZ.U32.TRUNC.NTZ R3, R2", index)
+    lines = (*quotient, "IMAD.WIDE R8, R6, 0x4, R10", "LDG.E R5, [R8.64]")
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts={5: APART}, line=7))
     assert ("Where offsets are remainders" in candidate.in_triton) == said
 
 

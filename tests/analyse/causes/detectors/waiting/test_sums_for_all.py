@@ -136,6 +136,15 @@ def test_what_a_turn_loads_goes_with_its_barriers_where_it_loads(load, waited, i
     assert ("% waiting for what a turn loads." in barriers.sentence) == bool(included)
 
 
+@pytest.mark.parametrize(("waited", "is_said"), [(1, False), (2, True)])
+def test_loads_that_a_turn_hardly_waits_for_are_not_spoken_of(waited, is_said):
+    """Less than 3 % of the warps' time is not worth a change."""
+    waits = {"product": {"long_scoreboard": waited}, "add": {"short_scoreboard": 48}}
+    (barriers,) = found(waits=waits)
+    assert barriers.includes == "loads-not-overlapped"
+    assert ("waiting for what a turn loads" in barriers.sentence) == is_said
+
+
 @pytest.mark.parametrize(
     "changed",
     [
