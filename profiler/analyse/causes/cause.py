@@ -69,6 +69,12 @@ class CodePlace(Struct, frozen=True, omit_defaults=True):
     file: str | None = None
     line: int | None = None
     text: str | None = None
+    inlined_at: Annotated[
+        str | None,
+        Meta(
+            description="Where the kernel calls the function of this line, if the compiler put its code there."
+        ),
+    ] = None
 
 
 class Savings(Struct, frozen=True):

@@ -10,7 +10,10 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
-from profiler.analyse.code.libraries import Written, find_authors
+from profiler.analyse.code.code import parse_text, place_of
+from profiler.analyse.code.libraries import Written, find_authors, is_of_library
+from profiler.store.tables.inlined import calls_in
+from profiler.text import place_name
 
 _MOST_PLACES = 3
 
@@ -30,7 +33,7 @@ def find_heaviest(evidence: Evidence, weights: Mapping[Site, float]) -> Set[Site
 class _AtPlace(NamedTuple):
     """What the sites of one source line weigh, by the instruction whose line it is."""
 
-    authors: dict[Site, float]
+    authors: dict[Written, float]
     sites: set[Site]
 
 
@@ -40,7 +43,7 @@ def _by_place(evidence: Evidence, weights: Mapping[Site, float]) -> list[_AtPlac
         if weight > 0:
             function = evidence.by_function[call.function]
             one = _find_authors(evidence, call.function)[evidence.place(call, function)]
-            authors, sites = groups.setdefault(one.instruction.place or one, _AtPlace({}, set()))
+            authors, sites = groups.setdefault(place_of(one.file, one.line) or one, _AtPlace({}, set()))
             authors[one] = authors.get(one, 0.0) + weight
             sites.add(site)
     return sorted(groups.values(), key=lambda group: -sum(group.authors.values()))
@@ -56,32 +59,39 @@ def _at_calls(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tup
 
 def find_signature(evidence: Evidence) -> list[CodePlace]:
     """Returns the line with the kernel's signature, to which its first instruction belongs, if its text is recorded. It has no share of a cause."""
-    return [
-        _place({one: 0.0}, 1.0) for one in evidence.sites[:1] if one.text and not _written(one).is_library
-    ]
+    first = [_written(site) for site in evidence.sites[:1] if site.text]
+    return [_place({one: 0.0}, 1.0) for one in first if not one.is_library]
 
 
 @kept
-def _find_authors(evidence: Evidence, function: int) -> list[Site]:
+def _find_authors(evidence: Evidence, function: int) -> list[Written]:
     """Returns for each instruction of a function the one whose line stands for it: the user cannot change the functions of libraries."""
-    sites = evidence.by_function[function]
-    return [sites[place] for place in find_authors([_written(site) for site in sites])]
+    return find_authors([_written(site) for site in evidence.by_function[function]])
 
 
 def _written(site: Site) -> Written:
     one = site.instruction
-    return Written(one.text, one.file, site.text, one.line, offset=one.offset)
+    return Written(one.text, one.file, site.text, one.line, offset=one.offset, inlined_at=site.inlined_at)
 
 
-def _place(group: Mapping[Site, float], total: float) -> CodePlace:
-    heaviest = max(group, key=lambda site: group[site])
-    one = heaviest.instruction
-    file, _, _ = (one.place or "").rpartition(":")
+def _place(group: Mapping[Written, float], total: float) -> CodePlace:
+    one = max(group, key=lambda written: group[written])
+    file, line = place_of(one.file, one.line) or (None, None)
     return CodePlace(
-        opcode=one.opcode,
-        offset=one.offset,
+        opcode=parse_text(one.text).opcode,
+        offset=one.offset or 0,
         share_pct=round(100 * sum(group.values()) / total, 1),
-        file=file or None,
-        line=one.line if file else None,
-        text=(heaviest.text or "").strip() or None,
+        file=file,
+        line=line,
+        text=(one.source or "").strip() or None,
+        inlined_at=_outermost_call(one),
     )
+
+
+def _outermost_call(one: Written) -> str | None:
+    """Returns the line of the kernel by which this code, of another function of the author's, came to be in it."""
+    calls = [
+        place_of(call.file, call.line) for call in calls_in(one.inlined_at) if not is_of_library(call.file)
+    ]
+    outermost = calls[-1] if calls else None
+    return place_name(*outermost) if outermost and outermost != place_of(one.file, one.line) else None

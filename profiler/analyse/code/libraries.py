@@ -1,7 +1,7 @@
 """Finds the author's line for code of a library, which the author of a kernel does not change, and for code at a line that it cannot come from.
 
-The instructions of a function in, with their source lines; for each the one whose line stands for it out. Reports do not say where
-the compiler put a function of a library into the author's code, so that the values decide which it works on.
+The instructions of a function in, with their source lines; for each the one whose line stands for it out. Where the line table says which
+call of the author's the code of a library replaced, as that of CUDA C++ does, this is the line. Elsewhere, the values decide which it works on.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from profiler.analyse.code.opcodes import INSTRUCTION_BYTES
 from profiler.analyse.code.registers import REGISTER, use_of
+from profiler.store.tables.inlined import calls_in, inlined_text
 
 # Headers of CUDA and of C++, of the system, and of packages of Python, such as the complex numbers of CuPy; the functions in Python
 # that Triton, Numba and the compiler of PyTorch put into a kernel, such as `tl.sum`; and those of Julia, whose own library has no folder in
@@ -58,6 +59,7 @@ class Written(NamedTuple):
     line: int | None = None
     executed: float | None = None  # null where it is not counted
     offset: int | None = None
+    inlined_at: str | None = None  # the calls that it replaced, as `calls_in` reads them
     is_misplaced: bool = False  # its line cannot be where it comes from
 
     @property
@@ -76,16 +78,17 @@ def is_of_library(file: str) -> bool:
     return bool(_LIBRARIES.search(file.replace("\\", "/")))
 
 
-def find_authors(code: Sequence[Written]) -> list[int]:
-    """Returns for each instruction of a function the place of the one whose line stands for it: its own, if no library holds it.
+def find_authors(code: Sequence[Written]) -> list[Written]:
+    """Returns for each instruction of a function the one whose line stands for it: itself, if no library holds it.
 
-    First comes a line close by that calls a function of Triton, or an atomic where the code is CUDA's for atomics; then the author's load or arithmetic whose result the code of
+    First comes the author's call, if the line table says which it was; then a line close by that calls a function of Triton, or an atomic where the code is CUDA's for atomics; then the author's load or arithmetic whose result the code of
     the library works on; then the author's code before it. A call stands where its caller says to return to. Where there is none of these, the line remains that of the library.
     """
+    code = [_at_call(one) for one in code]
     if misplaced := {(one.file, one.line) for one in code if _is_misplaced(one)}:
         code = [one._replace(is_misplaced=(one.file, one.line) in misplaced) for one in code]
     if not any(one.is_library for one in code):
-        return list(range(len(code)))
+        return list(code)
     makers = _find_makers(code)
     before: int | None = None
     found = []
@@ -94,10 +97,22 @@ def find_authors(code: Sequence[Written]) -> list[int]:
             before = here
         if one.is_library:
             choice = (next(_calling(code, here), None), _find_caller(code, here), makers[here], before)
-            found.append(next((place for place in choice if place is not None), here))
+            found.append(code[next((place for place in choice if place is not None), here)])
         else:
-            found.append(here)
+            found.append(one)
     return found
+
+
+def _at_call(one: Written) -> Written:
+    """Returns code of a library with the line of the author's call that it replaced, if that is known."""
+    if not (one.is_library and one.inlined_at):
+        return one
+    outwards = calls_in(one.inlined_at)
+    for number, call in enumerate(outwards):
+        if not is_of_library(call.file):
+            beyond = inlined_text(outwards[number + 1 :])
+            return one._replace(file=call.file, line=call.line, source=call.source, inlined_at=beyond)
+    return one
 
 
 def _is_misplaced(one: Written) -> bool:

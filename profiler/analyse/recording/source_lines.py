@@ -106,7 +106,7 @@ def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
     """Returns what each line of a kernel executed, as a mean over launches, and its samples; None if no line is recorded."""
     import pyarrow as pa
 
-    tables, _ = read_instructions(run, kernel, [*_COLUMNS, "function_index"])
+    tables, _ = read_instructions(run, kernel, [*_COLUMNS, "inlined_at", "function_index"])
     if not tables:
         return None
     joined = pa.concat_tables([one.select(_COLUMNS) for one in _at_the_author(tables)])
@@ -146,14 +146,19 @@ def _at_the_author(tables: Sequence[pa.Table]) -> list[pa.Table]:
     if not any(Written("", *place).is_library for place in set(zip(files, sources, strict=True))):
         return list(tables)
     known = (first.column(name).to_pylist() for name in ("line", "executed", "offset"))
-    code = list(starmap(Written, zip(texts, files, sources, *known, strict=True)))
-    rows: list[int] = []
+    code = list(
+        starmap(Written, zip(texts, files, sources, *known, labels_of(first, "inlined_at"), strict=True))
+    )
+    authors: list[Written] = []
     for _, start, length in find_stretches(first.column("function_index").to_pylist()):
-        rows += [start + place for place in find_authors(code[start : start + length])]
-    others = pa.array(rows, pa.int64())
+        authors += find_authors(code[start : start + length])
+    places = [
+        pa.array([one.file for one in authors], pa.string()).dictionary_encode(),
+        pa.array([one.line for one in authors], pa.int32()),
+        pa.array([one.source for one in authors], pa.string()).dictionary_encode(),
+    ]
     return [  # they all hold the same code
-        pa.table([*one.select(_PLACE).take(others).columns, *one.select(_COUNTS).columns], _COLUMNS)
-        for one in tables
+        pa.table([*places, *one.select(_COUNTS).columns], _COLUMNS) for one in tables
     ]
 
 

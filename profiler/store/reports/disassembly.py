@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from profiler.store.reports.inlined_calls import LineTable
+from profiler.store.tables.inlined import CalledAt, inlined_text
 from profiler.store.tables.instruction_text import opcode_of, rebase
 
 LARGEST_FUNCTION_BYTES = 1 << 26
@@ -22,7 +24,8 @@ class Function:
     """The machine code of one function."""
 
     offsets: list[int]
-    rows: list[tuple[str, str, str | None, int | None, str | None]]  # opcode, text, file, line, source
+    # opcode, text, file, line, source, inlined_at
+    rows: list[tuple[str, str, str | None, int | None, str | None, str | None]]
 
 
 class Disassembler:
@@ -30,16 +33,21 @@ class Disassembler:
 
     def __init__(self) -> None:
         self._functions: dict[tuple[str, int, int], Function] = {}
+        self._lines: Mapping[int, LineTable] = {}
 
-    def forget(self) -> None:
+    def begin(self, lines: Mapping[int, LineTable]) -> None:
+        """Forgets the functions of the report before this one, another process of which loads others at the same addresses."""
         self._functions.clear()
+        self._lines = lines
 
     def function(self, action: Any, starts: Sequence[int], start: int, known: Sequence[int]) -> Function:
         """Returns the code of the function at `start`: the instructions at the `known` addresses, or all if none is known."""
         key = (action.name(action.NameBase_MANGLED), start, len(known))
         function = self._functions.get(key)
         if function is None or not _is_still_the_same(action, starts, start, function):
-            function = self._functions[key] = _disassemble(action, starts, start, known)
+            function = self._functions[key] = _disassemble(
+                action, starts, start, known, self._lines.get(start)
+            )
         return function
 
 
@@ -51,12 +59,19 @@ def _walk(action: Any, start: int) -> Iterator[tuple[int, str]]:
         yield address, sass
 
 
-def _disassemble(action: Any, starts: Sequence[int], start: int, known: Sequence[int]) -> Function:
+def _disassemble(
+    action: Any, starts: Sequence[int], start: int, known: Sequence[int], lines: LineTable | None
+) -> Function:
     """Returns the code of a function, anew.
 
     The texts are empty if NVIDIA's reader cannot disassemble them; counts and source lines still hold.
     """
     sources = {name: text.splitlines() for name, text in action.source_files().items() if text}
+
+    def source_of(file: str | None, line: int | None) -> str | None:
+        text = sources.get(file or "", [])
+        return text[line - 1] if line and 0 < line <= len(text) else None
+
     found = {address: _text(action, address) for address in sorted(known)} or dict(_walk(action, start))
     last = max(found, default=start)
     rows = []
@@ -64,9 +79,9 @@ def _disassemble(action: Any, starts: Sequence[int], start: int, known: Sequence
         sass = rebase(text, starts, start, last)
         info = action.source_info(address)
         file, line = (info.file_name(), info.line()) if info else (None, None)
-        lines = sources.get(file or "", [])
-        source = lines[line - 1] if line and 0 < line <= len(lines) else None
-        rows.append((opcode_of(sass), sass, file, line, source))
+        calls = lines.calls(address - start, file, line) if lines and file and line else ()
+        inlined_at = inlined_text([CalledAt(*call, source_of(*call)) for call in calls])
+        rows.append((opcode_of(sass), sass, file, line, source_of(file, line), inlined_at))
     return Function([address - start for address in found], rows)
 
 

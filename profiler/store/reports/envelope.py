@@ -17,6 +17,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
+from typing import NamedTuple
 
 from profiler.errors import NotAReport, ReportDamaged, ReportEmpty
 
@@ -35,6 +37,8 @@ _NCU, _CUDA, _WINDOW = "Nsight Compute Target", "CUDA Version", "Nsight Compute 
 _COMMAND_LINE_SINCE = "2022.2"
 # The fields of a result that say which process launched it, and its number among the calls of that process.
 _RESULT_PROCESS, _RESULT_LAUNCH = 1, 2
+# The fields of what a block says of machine code.
+_ELF, _FUNCTIONS = 4, 9
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _U32 = struct.Struct("<I")
@@ -117,6 +121,35 @@ def read_envelope(data: bytes | memoryview, name: str) -> Envelope:
     if format_version >= 7:
         _check_session(envelope, software, name)
     return envelope
+
+
+class LoadedCode(NamedTuple):
+    """Machine code as the driver loaded it: an ELF file, and the names of its functions by the addresses at which they start."""
+
+    elf: memoryview
+    functions: dict[int, str]
+
+
+def code_in(data: bytes | memoryview) -> Iterator[LoadedCode]:
+    """Yields the code that a report holds, once its envelope has been read."""
+    view = memoryview(data)
+    _, position = _sized(view, len(MAGIC), "the file header")
+    while position < len(view):
+        start = position
+        header_data, position = _sized(view, position, "the header of a block")
+        header = _Message(header_data)
+        end = position + sum(header.numbers(_PAYLOAD_SIZE)[-1:])
+        for entry in islice(_entries(view[position:end], start), sum(header.numbers(_SOURCES))):
+            source = _Message(entry)
+            functions = [
+                _Message(one)
+                for all_of_it in source.inner(_FUNCTIONS)
+                for one in _Message(all_of_it).inner(1)
+            ]
+            names = {address: "".join(one.texts(1)) for one in functions for address in one.numbers(2)}
+            for elf in source.inner(_ELF):
+                yield LoadedCode(elf, names)
+        position = end
 
 
 class _Malformed(Exception):

@@ -21,6 +21,7 @@ import ncu_report
 
 from profiler.errors import ReaderFailed, ReportDamaged
 from profiler.store.reports.disassembly import Disassembler
+from profiler.store.reports.inlined_calls import read_line_tables
 from profiler.store.reports.launched_code import LaunchedCode, is_of_code
 from profiler.store.reports.request import Omitted, ReportPart
 from profiler.store.tables.columns import TableBuilder, json_text, valid_unicode
@@ -77,7 +78,7 @@ def decode_reports(
     decoder = _Decoder(run_id, omitted, part)
     for process, source in enumerate(sources):
         with _failures_named(path := source.path):
-            launches = decoder.read_all(process, ncu_report.load_report(str(source.plain)), count)
+            launches = decoder.read_all(process, source.plain, count)
         if launches != source.results:
             raise ReportDamaged(
                 f"{path}: damaged: it announces {source.results} results, but only {launches} can be read"
@@ -137,10 +138,12 @@ class _Decoder:
         tables = {name: builder.finish() for name, builder in self._tables.items()}
         return DecodedReport(tables, [valid_unicode(section) for section in self._sections])
 
-    def read_all(self, process: int, context: Any, count: Callable[[], None]) -> int:
+    def read_all(self, process: int, report: Path, count: Callable[[], None]) -> int:
         """Reads every launch of every range of one report; returns how many there were."""
         before = self._launches
-        self._disassembler.forget()  # another process loads another function at the same address
+        context = ncu_report.load_report(str(report))
+        reads_code = self._part is not ReportPart.FIGURES and self._omitted is not Omitted.ALL_CODE
+        self._disassembler.begin(read_line_tables(report) if reads_code else {})
         for range_index in range(context.num_ranges()):
             profiled = context.range_by_idx(range_index)
             for action_index in range(profiled.num_actions()):
@@ -251,7 +254,7 @@ class _Decoder:
             columns["function_index"].extend([index] * count)
             columns["index"].extend(range(count))
             columns["offset"].extend(function.offsets)
-            for position, name in enumerate(("opcode", "sass", "file", "line", "source")):
+            for position, name in enumerate(("opcode", "sass", "file", "line", "source", "inlined_at")):
                 columns[name].extend([row[position] for row in function.rows])
             executed, samples = code.executed, code.samples
             columns["executed"].extend([executed.get(a) if executed else None for a in addresses])

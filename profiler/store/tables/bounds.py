@@ -54,9 +54,10 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str, *, whole: 
     import pyarrow.parquet as pq
 
     try:
-        labels = [field.name for field in schema if pa.types.is_dictionary(field.type)]
-        file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=labels)
-        metadata = file.metadata
+        metadata = pq.read_metadata(pa.BufferReader(data))
+        held = {metadata.schema.column(place).path for place in range(len(metadata.schema))}
+        labels = [field.name for field in schema if pa.types.is_dictionary(field.type) and field.name in held]
+        file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=labels)
         some = None if whole else frozenset(schema.names)
         decoded = require_bounded(metadata, memoryview(data), rows, where, some=some)
         is_small = decoded.with_text <= decoded.most

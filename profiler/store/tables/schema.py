@@ -17,7 +17,7 @@ from profiler.errors import RunDamaged
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,13 @@ INSTRUCTIONS = TableSchema(
         ColumnSchema("file", "label", "source file, where line information was compiled in", nullable=True),
         ColumnSchema("line", "int32", "source line, from 1", nullable=True),
         ColumnSchema("source", "label", "the text of that line, where the report imported it", nullable=True),
+        ColumnSchema(
+            "inlined_at",
+            "label",
+            "the calls that the compiler replaced by this code, the innermost first: a line each, with its file, line and text between tabs",
+            nullable=True,
+            since=5,
+        ),
         ColumnSchema("executed", "int64", "times executed, counted per warp", "warp instruction", True),
         ColumnSchema("samples", "int64", "warp samples taken here, all reasons", "sample", True),
         ColumnSchema("stalls", "stalls", "warp samples by stall reason", "sample", True),

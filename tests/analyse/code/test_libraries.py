@@ -3,6 +3,7 @@
 import pytest
 
 from profiler.analyse.code.libraries import Written, find_authors
+from profiler.store.tables.inlined import CalledAt, calls_in, inlined_text
 
 HEADER = "/usr/local/cuda-12.4/include/cuComplex.h"
 PRODUCT = "DMUL R4, R6, UR4"  # of a header, behind the author's code
@@ -14,7 +15,7 @@ def author_of_last(*texts, headers=1):
     code = [
         Written(text, "mine.cu" if line < own else HEADER, None, line + 1) for line, text in enumerate(texts)
     ]
-    return find_authors(code)[-1]
+    return code.index(find_authors(code)[-1])
 
 
 def test_the_authors_own_code_stands_for_itself():
@@ -71,20 +72,43 @@ def test_a_call_stands_at_the_line_that_says_where_it_returns_to(behind, stands_
         Written(text, HEADER if place == 3 else "mine.cu", None, place + 1, offset=16 * place)
         for place, text in enumerate(texts)
     ]
-    assert find_authors(code)[-1] == stands_at
+    assert find_authors(code)[-1] == code[stands_at]
 
 
 def test_where_no_value_leads_back_the_authors_code_before_it_that_ran_does():
     assert author_of_last("FADD R1, R1, R1", "ULDC.64 UR4, c[0x3][0x40]", PRODUCT) == 1
     ran, not_run = (Written("FADD R1, R1, R1", "mine.cu", None, line, 2 - line) for line in (1, 2))
-    assert find_authors([ran, not_run, Written("BAR.SYNC 0x0", HEADER, None, 9)]) == [0, 1, 0]
+    assert find_authors([ran, not_run, Written("BAR.SYNC 0x0", HEADER, None, 9)]) == [ran, not_run, ran]
 
 
 def test_a_library_without_an_author_keeps_its_own_line():
     assert author_of_last("BAR.SYNC 0x0") == 0
-    assert find_authors(
-        [Written("FADD R1, R1, R1", None, None, None), Written(PRODUCT, HEADER, None, 9)]
-    ) == [0, 1]
+    unknown = [Written("FADD R1, R1, R1", None, None, None), Written(PRODUCT, HEADER, None, 9)]
+    assert find_authors(unknown) == unknown
+
+
+def test_the_call_that_the_code_of_a_library_replaced_is_its_line_even_if_nothing_else_stands_there():
+    inner, own = (
+        CalledAt("/usr/local/cuda-12.4/include/sm_30_intrinsics.hpp", 420),
+        CalledAt("mine.cu", 7, "sum += reduced(x);"),
+    )
+    outer = CalledAt("mine.cu", 30, "step(x);")
+    shuffle = Written(
+        "SHFL.BFLY PT, R4, R5, 0x1, 0x1f", HEADER, None, 116, inlined_at=inlined_text([inner, own, outer])
+    )
+    code = [Written("FADD R5, R5, R5", "mine.cu", "x += x;", 6), shuffle]
+    _, found = find_authors(code)
+    assert (found.file, found.line, found.source) == own
+    assert calls_in(found.inlined_at) == (outer,)
+
+
+def test_calls_among_libraries_alone_say_nothing_of_the_author():
+    of_cub = CalledAt("/usr/local/cuda-13.0/include/cub/block/block_reduce.cuh", 354)
+    code = [
+        Written("LDG.E R5, [R2.64]", "mine.cu", None, 6),
+        Written("FADD R4, R5, R5", HEADER, None, 9, inlined_at=inlined_text([of_cub])),
+    ]
+    assert find_authors(code) == [code[0], code[0]]
 
 
 @pytest.mark.parametrize(("header", "stands_at"), [("device_atomic_functions.hpp", 0), ("cuComplex.h", 1)])
@@ -94,7 +118,7 @@ def test_an_atomic_of_a_header_stands_where_one_is_called_and_not_at_the_code_be
         Written("LDC.64 R2, c[0x0][0x210]", "mine.cu", "to[place] = row;", 41),
         Written("ATOMG.E.ADD.STRONG.GPU PT, R13, desc[UR4][R12.64], R15", f"/usr/local/cuda/include/{header}", None, 107),
     ]  # fmt: skip
-    assert find_authors(code)[-1] == stands_at
+    assert find_authors(code)[-1] == code[stands_at]
 
 
 INDEX = "  int const i = blockIdx.x * blockDim.x + threadIdx.x;  // of the element"
@@ -123,4 +147,4 @@ def test_a_line_that_computes_an_index_alone_is_not_where_memory_is_accessed(lin
         Written("IADD3 R4, R4, R9, RZ", "mine.cu", line, 1),
         Written(text, "mine.cu", line, 1),
     ]
-    assert code[find_authors(code)[-1]].line == stands_at
+    assert find_authors(code)[-1].line == stands_at

@@ -14,7 +14,7 @@ from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import RunId, path_name
 from profiler.store.runs.run_store import RunStore, open_report, open_reports
 from profiler.store.runs.seal import sealed
-from profiler.store.tables.schema import TABLES
+from profiler.store.tables.schema import SCHEMA_VERSION, TABLES
 from tests.store.flips import flip
 
 GRAPH_ID = "20261121t085400z-graph-dd9b57cb58c9"
@@ -258,9 +258,12 @@ def test_show_compare_and_ingest_refuse_a_damaged_run(copy, graph, reports, prof
 
 def test_a_run_of_a_newer_schema_asks_for_a_newer_prof(copy, graph):
     manifest = json.loads((graph / MANIFEST_FILE).read_text())
-    rewrite(graph, {**manifest, "schema_version": 5, "invented_later": [1]})
+    rewrite(graph, {**manifest, "schema_version": SCHEMA_VERSION + 1, "invented_later": [1]})
 
-    with pytest.raises(RunDamaged, match=r"written by a newer prof \(schema 5, this one reads 4\)") as caught:
+    with pytest.raises(
+        RunDamaged,
+        match=rf"written by a newer prof \(schema {SCHEMA_VERSION + 1}, this one reads {SCHEMA_VERSION}\)",
+    ) as caught:
         copy.open(copy.ids()[0])
     assert "Upgrade prof" in caught.value.remedy
 

@@ -89,7 +89,7 @@ def test_a_table_as_declared_passes(good):
     ids=["missing column", "column too many", "text for numbers", "other width", "other name", "other order"],
 )
 def test_a_table_with_other_columns_is_refused(good, spoil):
-    with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 4$"):
+    with pytest.raises(RunDamaged, match=r"^here: the columns are not those of table 'timings', version 5$"):
         check_table(spoil(good), "timings", "here")
 
 

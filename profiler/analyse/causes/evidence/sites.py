@@ -167,8 +167,8 @@ class Site:
     """
 
     __slots__ = (
-        "acting", "executed", "function", "ideal_passes", "ideal_sectors", "instruction", "kind", "lanes", "leads_to",
-        "opcode", "passes", "position", "sectors", "taken", "text", "units", "use", "waits", "width",
+        "acting", "executed", "function", "ideal_passes", "ideal_sectors", "inlined_at", "instruction", "kind", "lanes",
+        "leads_to", "opcode", "passes", "position", "sectors", "taken", "text", "units", "use", "waits", "width",
     )  # fmt: skip
 
     def __init__(
@@ -179,11 +179,13 @@ class Site:
         use: RegisterUse | None = None,
         text: str | None = None,
         waits: Mapping[str, int] = _NO_WAITS,
+        inlined_at: str | None = None,
     ) -> None:
         self.instruction = instruction
         self.function = function
         self.position = position  # in its function
         self.text = text  # of its source line
+        self.inlined_at = inlined_at  # the calls that the compiler replaced by it
         self.waits = waits
         self.executed = instruction.executed or 0.0
         self.opcode = instruction.opcode
@@ -343,13 +345,13 @@ def _counts(run: Run, launches: Collection[int]) -> dict[str, dict[_Place, float
 
 def _described(
     run: Run, kernel: str, launches: Collection[int]
-) -> dict[_Place, tuple[str | None, Counter[str]]]:
-    """Returns the source text and the waiting samples of each instruction; nothing if neither is recorded."""
+) -> dict[_Place, tuple[str | None, Counter[str], str | None]]:
+    """Returns the source text, the waiting samples and the replaced calls of each instruction; nothing if neither text nor samples are recorded."""
     instructions = run.table("instructions")
     if all(instructions.column(name).null_count == instructions.num_rows for name in ("source", "stalls")):
         return {}
-    tables, _ = read_instructions(run, kernel, ("function_index", "source", "stalls"), launches)
-    found: dict[_Place, tuple[str | None, Counter[str]]] = {}
+    tables, _ = read_instructions(run, kernel, ("function_index", "source", "stalls", "inlined_at"), launches)
+    found: dict[_Place, tuple[str | None, Counter[str], str | None]] = {}
     for number, table in enumerate(tables):
         if number and table.column("stalls").null_count == table.num_rows:
             continue  # nothing but the text, which is the same in every launch
@@ -358,12 +360,13 @@ def _described(
             table.column("offset").to_pylist(),
             labels_of(table, "source"),
             table.column("stalls").to_pylist(),
+            labels_of(table, "inlined_at"),
             strict=True,
         )
-        for function, offset, text, stalls in columns:
+        for function, offset, text, stalls, inlined_at in columns:
             place = (function, offset)
             if place not in found:
-                found[place] = (text, Counter())
+                found[place] = (text, Counter(), inlined_at)
             waits = found[place][1]
             for reason, count in stalls or ():
                 if reason not in READY:

@@ -27,7 +27,7 @@ from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness, answers_naming
 from profiler.catalog.presets import what_records_all
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
-from profiler.text import date_of, is_cupy_source, listed, saving
+from profiler.text import date_of, is_cupy_source, listed, saving, short_place
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
@@ -351,8 +351,9 @@ def _places(places: Sequence[CodePlace], quoted: set[str]) -> str:
     if first.text and first.text not in quoted and not _ARGUMENT.fullmatch(first.text):
         quotation = f" `{_cut(first.text)}`"
         quoted.add(first.text)
+    called = f" (called at {short_place(first.inlined_at)})" if first.inlined_at else ""
     more = f", {', '.join(map(place_text, others))}" if others else ""
-    return f"{place_text(first)}{quotation}{more}"
+    return f"{place_text(first)}{quotation}{called}{more}"
 
 
 def _cut(code: str) -> str:
