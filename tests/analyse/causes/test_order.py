@@ -160,6 +160,15 @@ def test_a_general_first_step_passes_no_specific_cause(between, is_first):
     assert in_order([several, other, step]) == expected
 
 
+@pytest.mark.parametrize(("fact", "remain"), [("rows alike", 2), ("", 3)])
+def test_what_two_causes_state_alike_is_told_by_the_first_of_them(fact, remain):
+    causes = [cause("redundant-instructions", 40.0), cause("barriers", 30.0), cause("grid-too-small", 20.0)]
+    best = {one.cause: Candidate(one.cause, "", "", fact=fact) for one in causes}
+    best["barriers"] = Candidate("barriers", "", "", fact="another")
+    told = list(find._tell_once(causes, best))  # private: it takes candidates that are made by hand
+    assert told == causes[:remain]
+
+
 def test_a_ceiling_comes_before_all_causes():
     ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-loads", 5.0)
     assert in_order([fault, ceiling]) == [ceiling, fault]

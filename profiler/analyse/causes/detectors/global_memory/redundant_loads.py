@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.cause import IN_A_REGISTER, NOT_AT_A_CEILING
-from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import SAME_ALONG, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.fewer_loads import (
     without_hits,
     without_loads,
@@ -340,6 +340,7 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
             fewer,
             weights,
             {"rows_alike": float(rows), "same_in_every_row_pct": share},
+            fact=SAME_ALONG.format(axis),
         )
 
 
