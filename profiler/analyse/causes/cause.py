@@ -60,10 +60,7 @@ class Headline(Struct, frozen=True, omit_defaults=True):
 
 
 class CodePlace(Struct, frozen=True, omit_defaults=True):
-    """An instruction or a source line. `share_pct` is of what the cause is about, such as waiting or wasted sectors.
-
-    A line that is `inlined` stands in another function than the kernel's own. Recordings do not say where that was called.
-    """
+    """An instruction or a source line. `share_pct` is of what the cause is about, such as waiting or wasted sectors."""
 
     opcode: str
     offset: int
@@ -71,7 +68,6 @@ class CodePlace(Struct, frozen=True, omit_defaults=True):
     file: str | None = None
     line: int | None = None
     text: str | None = None
-    inlined: bool = False
 
 
 class Savings(Struct, frozen=True):

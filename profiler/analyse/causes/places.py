@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 
@@ -12,7 +11,6 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
 from profiler.analyse.code.libraries import Written, find_authors
-from profiler.analyse.recording.kernel_names import base_name
 
 _MOST_PLACES = 3
 
@@ -21,7 +19,7 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
     """Returns the source lines that contribute most to a cause; instructions, if no line is known."""
     total = sum(weights.values())
     groups = _by_place(evidence, weights)[:_MOST_PLACES]
-    return [_place(evidence, group.authors, total) for group in groups]
+    return [_place(group.authors, total) for group in groups]
 
 
 def find_heaviest(evidence: Evidence, weights: Mapping[Site, float]) -> Set[Site]:
@@ -59,9 +57,7 @@ def _at_calls(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tup
 def find_signature(evidence: Evidence) -> list[CodePlace]:
     """Returns the line with the kernel's signature, to which its first instruction belongs, if its text is recorded."""
     return [
-        _place(evidence, {one: 1.0}, 1.0)
-        for one in evidence.sites[:1]
-        if one.text and not _written(one).is_library
+        _place({one: 1.0}, 1.0) for one in evidence.sites[:1] if one.text and not _written(one).is_library
     ]
 
 
@@ -77,20 +73,7 @@ def _written(site: Site) -> Written:
     return Written(one.text, one.file, site.text, one.line, offset=one.offset)
 
 
-def _is_inlined(evidence: Evidence, site: Site) -> bool:
-    """Returns whether the compiler put code of another function into the kernel: its line is in another file, or above the kernel's signature.
-
-    Below, a function may begin where the kernel ends, which recordings do not say.
-    """
-    signature, one = evidence.sites[0], site.instruction
-    name = rf"\b{re.escape(base_name(evidence.profile.kernel))}\b"
-    if site.function != signature.function or not one.line or not re.search(name, signature.text or ""):
-        return False
-    first = signature.instruction
-    return one.file != first.file or one.line < (first.line or 0)
-
-
-def _place(evidence: Evidence, group: Mapping[Site, float], total: float) -> CodePlace:
+def _place(group: Mapping[Site, float], total: float) -> CodePlace:
     heaviest = max(group, key=lambda site: group[site])
     one = heaviest.instruction
     file, _, _ = (one.place or "").rpartition(":")
@@ -101,5 +84,4 @@ def _place(evidence: Evidence, group: Mapping[Site, float], total: float) -> Cod
         file=file or None,
         line=one.line if file else None,
         text=(heaviest.text or "").strip() or None,
-        inlined=_is_inlined(evidence, heaviest),
     )

@@ -144,28 +144,6 @@ def test_the_first_line_of_a_kernel_is_its_signature_where_the_text_is_recorded(
     assert bool(find_signature(evidence)) == is_named
 
 
-@pytest.mark.parametrize(
-    ("text", "file", "line", "is_inlined"),
-    [
-        ("__global__ void k(float *data) {", "made.cu", 8, True),
-        ("__global__ void k(float *data) {", "made.cu", 9, False),
-        ("__global__ void k(float *data) {", "made.cu", 99, False),  # it may be the kernel's own
-        ("__global__ void k(float *data) {", "made.cuh", 99, True),
-        ("def k(data):", "made.py", 8, True),
-        ("int i = threadIdx.x;", "made.cu", 8, False),  # where the kernel begins is not known
-        (None, "made.cu", 8, False),
-    ],
-)
-def test_a_line_above_the_signature_of_the_kernel_is_of_another_function(text, file, line, is_inlined):
-    evidence = evidence_of("LDC R1, c[0x0][0x28]", "FADD R4, R6, R7")
-    first, last = evidence.sites
-    first.text = text
-    first.instruction = replace(first.instruction, line=9, file="made.py" if ".py" in file else "made.cu")
-    last.instruction = replace(last.instruction, line=line, file=file)
-    (place,) = find_places(evidence, {last: 1.0})
-    assert place.inlined == is_inlined
-
-
 def test_of_a_report_with_its_source_a_cause_of_the_launch_names_a_line(reports):
     (cause,) = profiler.show(reports / "several.ncu-rep", kernel_name="scale").causes
     (place,) = cause.where

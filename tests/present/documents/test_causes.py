@@ -150,18 +150,6 @@ def test_a_cause_of_the_launch_says_where_the_kernel_begins_if_its_signature_is_
     assert ("kernel.cu" in page) == bool(said)
 
 
-def test_a_line_that_is_inlined_is_said_to_be():
-    own = CodePlace("STG.E", 0x150, 60.0, "kernel.cu", 66, "a[0] = b;")
-    inlined = CodePlace("STG.E", 0x160, 40.0, "kernel.cu", 12, inlined=True)
-    for where, said in (
-        ([own], "At kernel.cu:66 `a[0] = b;`."),
-        ([inlined, own], "At kernel.cu:12 (inlined), kernel.cu:66."),
-        ([own, inlined], "At kernel.cu:66 `a[0] = b;`, kernel.cu:12 (inlined)."),
-        ([inlined, inlined], "At kernel.cu:12, kernel.cu:12, inlined into the kernel."),
-    ):
-        assert said in flat(text_of([replace(CAUSES_FOUND[0], where=where)]))
-
-
 def test_a_ceiling_saves_nothing_and_says_no_percentage():
     page = flat(text_of([CEILING]))
     assert "limit at-memory-bandwidth Device" in page

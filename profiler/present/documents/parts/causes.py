@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from profiler.analyse.causes.cause import Cause, CodePlace, FullerRun, Headline
+from profiler.analyse.causes.cause import Cause, FullerRun, Headline
 from profiler.analyse.causes.headline import (
     NO_LINES,
     WEAK_PCT,
@@ -339,15 +339,8 @@ def _places(cause: Cause, quoted: set[str]) -> str:
     if first.text and first.text not in quoted and not _ARGUMENT.fullmatch(first.text):
         quotation = f" `{_cut(first.text)}`"
         quoted.add(first.text)
-    if all(one.inlined for one in cause.where):
-        named, whole = place_text, ", inlined into the kernel"
-    else:
-        named, whole = _place_and_how, ""
-    return f"{', '.join([named(first) + quotation, *map(named, others)])}{whole}"
-
-
-def _place_and_how(place: CodePlace) -> str:
-    return f"{place_text(place)}{' (inlined)' if place.inlined else ''}"
+    more = f", {', '.join(map(place_text, others))}" if others else ""
+    return f"{place_text(first)}{quotation}{more}"
 
 
 def _cut(code: str) -> str:
