@@ -94,9 +94,19 @@ def _find_causes(evidence: Evidence) -> tuple[list[Cause], dict[str, float]]:
     best = heed_ceilings(best, expected)
     estimates = _nvidia_estimates(evidence)
     found = [_cause(evidence, candidate, expected[candidate], estimates) for candidate in best.values()]
-    ranked = in_order(found)
+    ranked = list(_tell_once(in_order(found), best))
     left_out = {one.cause: one.saves_pct.expected for one in ranked[_MOST_CAUSES:]}
     return list(_add_up(evidence, ranked[:_MOST_CAUSES], best, expected)), left_out
+
+
+def _tell_once(causes: Iterable[Cause], best: Mapping[str, Candidate]) -> Iterator[Cause]:
+    """Yields the causes without those that state what one before them does, and advise the same."""
+    told: set[str] = set()
+    for one in causes:
+        fact = best[one.cause].fact
+        if not fact or fact not in told:
+            yield one
+        told.add(fact)
 
 
 def find_candidates(evidence: Evidence) -> dict[Candidate, float]:

@@ -88,7 +88,7 @@ _FIRST_STEPS = {
 def in_order(causes: Iterable[Cause]) -> list[Cause]:
     """Returns a ceiling first, and then what is the surest to save much; before a ceiling, only a last round that costs a tenth of the time.
 
-    Of two causes that follow each other, the first step comes first.
+    The first step towards a cause stands directly before it, past others; but no general cause passes a specific one.
     """
     found = list(causes)
     has_ceiling = any(one.is_ceiling for one in found)
@@ -100,11 +100,16 @@ def in_order(causes: Iterable[Cause]) -> list[Cause]:
             -_weighed(one),
         ),
     )
-    for place in range(len(ranked) - 1):
-        larger, less = ranked[place : place + 2]
-        if why_first(less, larger):
-            ranked[place : place + 2] = less, larger
+    for step in list(ranked):
+        here = ranked.index(step)
+        passed = (place for place in range(here) if why_first(step, ranked[place]))
+        place = next((one for one in passed if _may_pass(step, ranked[one + 1 : here])), here)
+        ranked.insert(place, ranked.pop(here))
     return ranked
+
+
+def _may_pass(step: Cause, between: Iterable[Cause]) -> bool:
+    return not is_general(step) or all(map(is_general, between))
 
 
 def why_not_by_saving(causes: Sequence[Cause]) -> list[str]:

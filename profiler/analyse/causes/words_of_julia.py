@@ -24,8 +24,10 @@ JULIA_SAYS = {
     "without -G (-lineinfo keeps the source lines), and without -O0 for ptxas": "by `julia -g1`, which keeps the source lines, and not by `-g2`",
     " (`const … * __restrict__`)": " (`CUDA.Const(array)`)",
     "; declare pointers `const … * __restrict__`, so that the compiler may": "; `CUDA.Const(array)` says that nobody stores there",
-    "at once, in up to 16 bytes (a vector type)": "as one wider element (`NTuple{4, VecElement{Float32}}`, by `reinterpret`)",
-    "at once (up to 16 bytes, a vector type)": "as one wider element (`NTuple{4, VecElement{Float32}}`, by `reinterpret`)",
+    **{
+        f"at once (up to {size} bytes, a vector type)": "as one wider element (`NTuple{4, VecElement{Float32}}`, by `reinterpret`)"
+        for size in (2, 4, 8, 16)
+    },
     "`gridDim.x * blockDim.x`": "`gridDim().x * blockDim().x`",
     # CUDA.jl cannot declare it.
     " Constant memory (`__constant__`, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a filter.": "",

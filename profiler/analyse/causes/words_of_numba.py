@@ -32,8 +32,10 @@ NUMBA_SAYS = {
     "of turns, which are unrolled",
     " (`const … * __restrict__`)": "",
     "; declare pointers `const … * __restrict__`, so that the compiler may": " before the loop: Numba may not, because the arrays could overlap",
-    "at once, in up to 16 bytes (a vector type)": "as one wider element (`x.view(np.uint64)`, where an element has fewer than 8 bytes)",
-    "at once (up to 16 bytes, a vector type)": "as one wider element (`x.view(np.uint64)`, where an element has fewer than 8 bytes)",
+    **{
+        f"at once (up to {size} bytes, a vector type)": "as one wider element (`x.view(np.uint64)`, where an element has fewer than 8 bytes)"
+        for size in (2, 4, 8, 16)
+    },
     "exchange the roles of the indices": "let the first index of `cuda.grid`, which counts neighbouring threads, be the last of the array",
     " (such as a warp for each row, instead of a thread)": ", or let a warp instead of a thread take each row",
     "pass a tile through shared memory": "pass a tile through shared memory (`cuda.shared.array`)",

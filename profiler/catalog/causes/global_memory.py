@@ -97,7 +97,7 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
     ),
     _kind(
         name="atomic-contention",
-        what="Many threads update the same few addresses atomically, and wait for each other.",
+        what="Many threads update the same few addresses atomically, and wait for each other; or each waits at the fence of its update.",
         detected="Share of the waiting that atomics and the fences around them are blamed for, and the passes that each needs.",
         example="A histogram in global memory with few bins.",
         remedy="Add up inside the warp or block first (shuffles, a histogram in shared memory, several copies), then update once.",

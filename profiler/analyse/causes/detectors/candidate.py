@@ -22,6 +22,8 @@ CYCLES: Mapping[str, int] = {"fma": 1, "alu": 2}
 WIDEST_BITS = 128  # of one access of a thread
 # The part of the time that is worth a change: less is within the noise of a measurement.
 WORTH_A_CHANGE = 0.03
+# A fact of two causes: the rows of a block do alike what all blocks along this axis do, too.
+SAME_ALONG = "the same along {}"
 # The blocks that are advised have 128 to 256 threads.
 ENOUGH_THREADS = 256
 
@@ -48,6 +50,9 @@ class Candidate:
     blames_lines: bool = False  # of a cause of the whole kernel: whether it is known where in it
     includes: str = ""  # the cause that the same change removes, of which the effect has a part already
     in_triton: str = ""  # the advice in words of Triton, where the cause has several
+    fact: str = (
+        ""  # that another cause may state as well, with the same advice: the first that is named tells it
+    )
 
     @property
     def is_ceiling(self) -> bool:

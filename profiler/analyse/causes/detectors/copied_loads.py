@@ -9,7 +9,14 @@ from profiler.analyse.causes.detectors.candidate import WIDEST_BITS
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS
 from profiler.analyse.causes.evidence.sites import Site
 
-NEIGHBOURS_AT_ONCE = "at once (up to 16 bytes, a vector type)"
+# By the multiple of bytes at which a vector has to begin, and what a thread accesses does.
+AT_ONCE = {
+    2: "at once (up to 2 bytes, a vector type)",
+    4: "at once (up to 4 bytes, a vector type)",
+    8: "at once (up to 8 bytes, a vector type)",
+    16: "at once (up to 16 bytes, a vector type)",
+}
+NEIGHBOURS_AT_ONCE = AT_ONCE[WIDEST_BITS // 8]
 
 
 def find_copied_loads(loads: Iterable[Site]) -> list[Site]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import WIDEST_BITS, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.copied_loads import AT_ONCE
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -149,13 +151,14 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_dat
             "several rows. 32 threads take one piece of one row."
         )
     side_by_side = find_side_by_side(evidence)
+    at_once = _say_at_once(evidence, sites)
     if _fill_what_lies_between(evidence, sites) or 2 * _unused(
         site for site in sites if site in side_by_side
     ) > _unused(sites):
-        return (
-            "Access the neighbouring elements of a thread at once, in up to 16 bytes (a vector type), or let neighbouring threads "
-            f"{advice}."
-        )
+        others = f"let neighbouring threads {advice}"
+        if at_once:
+            return f"Access the neighbouring elements of a thread {at_once}, or {others}."
+        return f"{others.capitalize()}: change the layout, or pass a tile through shared memory."
     walks = any(evidence.innermost_loop(site) for site in sites)
     costliest = max(sites, key=lambda site: site.excess_sectors)
     size = find_structure(evidence, costliest)
@@ -163,9 +166,10 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_dat
     members = {(base_of(site), offset_of(site)) for site in sites}
     if size or (not walks and 2 * len({base for base, _ in members}) <= len(members)):
         apart = f" (here one begins every {size:,} bytes)" if size else ""
+        together = f"access what lies together in one thread {at_once}, " if at_once else ""
         return (
-            f"Let neighbouring threads {advice}: keep the members of a structure{apart} in arrays of their own, access what lies together in one "
-            "thread at once (up to 16 bytes, a vector type), or pass a tile through shared memory."
+            f"Let neighbouring threads {advice}: keep the members of a structure{apart} in arrays of their own, {together}or pass a tile "
+            "through shared memory."
         )
     of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
     # No lane could take a turn that starts from what the turn before made.
@@ -174,6 +178,22 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_dat
     return (
         f"Let neighbouring threads {advice}: {roles}change the layout, or pass a tile through shared memory."
     )
+
+
+def _say_at_once(evidence: Evidence, sites: Sequence[Site]) -> str:
+    """Returns in how many bytes a thread may access its elements at once, as far as its part of the data is aligned; "" if that is one element.
+
+    A vector has to begin at a multiple of its bytes, and arrays begin at one of 256. Parts of 84 bytes begin at multiples of 4.
+    """
+    widest = WIDEST_BITS // 8
+    apart = {bytes_between_lanes(evidence, [site]) or find_structure(evidence, site) for site in sites}
+    known = [one for one in apart if one]
+    aligned = math.gcd(widest, *known)
+    if known and 8 * aligned <= max(site.width for site in sites):
+        return ""
+    if len(known) == len(apart):
+        return AT_ONCE[aligned]
+    return f"{AT_ONCE[aligned]} if each thread's part begins at a multiple of that"
 
 
 def _fill_what_lies_between(evidence: Evidence, sites: Sequence[Site]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.cause import IN_A_REGISTER, NOT_AT_A_CEILING
-from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import SAME_ALONG, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.global_memory.fewer_loads import (
     without_hits,
     without_loads,
@@ -24,7 +24,8 @@ from profiler.analyse.causes.flow.block_sharing import (
     find_lookups_alike,
     find_single_values,
 )
-from profiler.analyse.causes.flow.dataflow import COMPUTED, find_address_work
+from profiler.analyse.causes.flow.dataflow import COMPUTED, all_makers, find_address_work, makers_of_address
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees, find_sums_for_all
 from profiler.analyse.causes.flow.repeated_loads import (
     find_later_passes,
@@ -40,6 +41,11 @@ OFTEN = 2.0  # each byte is loaded at least twice
 MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 # "CUDA C++ Programming Guide", "Technical Specifications per Compute Capability": the constant memory of a kernel.
 _CONSTANT_BYTES = 64 * 1024
+_IN_A_TILE = "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute several results from it."
+_BY_DATA = (
+    "Data says what each thread loads: keep a table that fits in shared memory, or sort the work, so that the threads of a block load the same (such "
+    "as the neighbours of one cell), which the block then loads once."
+)
 _IN_CONSTANT_MEMORY = (
     " Constant memory (`__constant__`, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a "
     "filter."
@@ -102,8 +108,7 @@ def _name_tile(
     return Candidate(
         "redundant-global-loads",
         f"Loads request {times:,.0f} times the bytes that device memory delivers: the same data is read again and again from the caches.",
-        "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute "
-        "several results from it."
+        (_BY_DATA if _says_data_where(evidence, loads) else _IN_A_TILE)
         + (
             " This estimate leaves out what is loaded from the same place in each turn of a loop: a register is enough for that."
             if fixed
@@ -119,6 +124,17 @@ def _name_tile(
         includes="barriers" if exchanged else "",
         in_triton=(use_fewer_warps(evidence) or _LARGER_BLOCKS) + shared + alone,
     )
+
+
+def _says_data_where(evidence: Evidence, loads: Iterable[Site]) -> bool:
+    """Returns whether most of these loads are at places that each thread has loaded for itself, as along a list: they lie in no tile."""
+    differing = find_differing_in_block(evidence)
+    sectors = {True: 0.0, False: 0.0}
+    for site in loads:
+        makers = all_makers(evidence, makers_of_address(evidence, site))
+        by_data = any(one.kind == "global load" and one in differing for one in makers)
+        sectors[by_data] += site.sectors or 0.0
+    return sectors[True] > sectors[False]
 
 
 def _sums_of_blocks_alike(evidence: Evidence, loads: Collection[Site]) -> dict[Site, float]:
@@ -324,6 +340,7 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
             fewer,
             weights,
             {"rows_alike": float(rows), "same_in_every_row_pct": share},
+            fact=SAME_ALONG.format(axis),
         )
 
 

@@ -62,7 +62,8 @@ _BY_DATA = (
 )
 _SIDES = (
     "Branches split warps, whose sides are executed one after the other",
-    "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs.",
+    "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs. "
+    "Where both sides are short, let all lanes compute both, and select a result.",
 )
 _NO_WORK = (
     "Lanes have nothing to do while their warp executes",

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable
 
-from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.candidate import FOUR_CHAINS, SAME_ALONG, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
 from profiler.analyse.causes.detectors.sharing_out import use_fewer_warps
 from profiler.analyse.causes.evidence.blocks_of_sm import left_of_blocks, spare_launches
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import LAUNCH, Effect
 from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
-from profiler.analyse.causes.evidence.sites import ONE_LANE, Site
+from profiler.analyse.causes.evidence.sites import ONE_LANE, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.padding import find_padding
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import find_address_work
@@ -25,6 +25,7 @@ from profiler.text import whole_percent
 # What a warp waits for results. A thread waits once for those of several elements, whose blocks need nothing of each other.
 _LATENCIES = ("long_scoreboard", "short_scoreboard", "wait")
 _ONE_REGISTER = 32  # bits
+_LEFT_OUT: tuple[Kind, ...] = ("barrier", "control")  # of what is prepared once
 
 
 def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
@@ -53,7 +54,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         alike = [
             site
             for site in find_block_independent(evidence, index)
-            if site.kind not in ("barrier", "control") and site not in repeated
+            if site.kind not in _LEFT_OUT and site not in repeated
         ]
         # Blocks can do more each until the GPU is filled twice only.
         left = left_of_blocks(evidence, 1 / blocks)
@@ -85,7 +86,18 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
             | ({"waiting_for_results_pct": 100 * waiting} if is_waiting else {}),
             includes="loads-not-overlapped" if 2 * of_loads > of_all_loads else "",
             in_triton=use_fewer_warps(evidence) or (MORE_ROWS if is_of_rows else ""),
+            fact=SAME_ALONG.format(axis.upper())
+            if axis and _do_rows_alike(evidence, axis.upper(), alike)
+            else "",
         )
+
+
+def _do_rows_alike(evidence: Evidence, axis: str, alike: Collection[Site]) -> bool:
+    """Returns whether the rows of a block along an axis repeat what blocks do alike, and little else."""
+    of_rows = (
+        site for site in find_block_independent(evidence, f"SR_TID.{axis}") if site.kind not in _LEFT_OUT
+    )
+    return evidence.share_executed({*of_rows} ^ {*alike}) < WORTH_A_CHANGE
 
 
 def _done_once(evidence: Evidence) -> list[Site]:

@@ -45,7 +45,7 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             "dependent-chain",
             f"Warps spend {whole_percent(waiting)} % of their time waiting for the result of the instruction before.",
-            "Let each thread work on several independent values (such as four accumulators), so that their latencies overlap.",
+            "Let each thread work on several independent values (such as four sums, or four elements at once), so that their latencies overlap.",
             Effect(waits=_side_by_side(evidence, results, following)),
             {site: evidence.charged[site]["wait"] for site in following},
             {"waiting_pct": waiting},

@@ -9,6 +9,7 @@ from profiler.analyse.causes.cause import WAITING_FOR_TILES
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, WIDEST_BITS, WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.copied_loads import NEIGHBOURS_AT_ONCE, find_copied_loads
 from profiler.analyse.causes.detectors.waiting.barriers import find_waiting_for_tiles
+from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_when_used, find_loads_beside
@@ -40,6 +41,7 @@ _AHEAD = {
     "what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
     "copied": f"A thread loads several values already: load neighbours {NEIGHBOURS_AT_ONCE}, and all others before the first use, with no branch "
     "between them.",
+    "copied apart": "A thread loads several values already: issue their loads before the first use, with no branch between them.",
     "": "Let each thread take several elements, and issue all of their loads before the first use.",
 }
 _AHEAD_IN_TRITON = {
@@ -168,12 +170,20 @@ def _how_to_load_ahead(
     if where == "":
         copied = find_copied_loads(site for site in loads if not evidence.innermost_loop(site))
         of_copied = evidence.time_of(copied, "long_scoreboard")
-        return "copied" if 2 * of_copied > evidence.time_of(loads, "long_scoreboard") else where
+        if 2 * of_copied <= evidence.time_of(loads, "long_scoreboard"):
+            return where
+        return "copied" if _has_neighbours(copied) else "copied apart"
     if where != "loop":
         return where
     held = [site for site in loads if _is_behind_stores_of_turns(evidence, site)]
     is_held = 2 * evidence.time_of(held, "long_scoreboard") > evidence.time_of(loads, "long_scoreboard")
     return "storing loop" if is_held else where
+
+
+def _has_neighbours(loads: Collection[Site]) -> bool:
+    """Returns whether one of these loads takes what lies behind that of another one."""
+    taken = {(base_of(site), offset_of(site)) for site in loads}
+    return any((base_of(site), offset_of(site) + site.width // 8) in taken for site in loads)
 
 
 def _is_behind_stores_of_turns(evidence: Evidence, load: Site) -> bool:

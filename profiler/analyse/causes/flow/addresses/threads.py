@@ -116,7 +116,9 @@ class _Threads(Operations[_InThreads]):
         return self._alike if register.startswith(("SR_CTAID", "SR_CgaCtaId", "SR_NTID")) else _UNKNOWN
 
     def elsewhere(self, operand: str, /) -> _InThreads:
-        return self._alike if operand.startswith("c[") and "R" not in operand else _UNKNOWN
+        """Returns that a constant is the same for all threads, at whatever offset no register says, such as `c[0x0][RZ]`."""
+        at_register = "R" in operand.replace("RZ", "")
+        return self._alike if operand.startswith("c[") and not at_register else _UNKNOWN
 
     def other(self, site: Site, taken: Sequence[_InThreads], /) -> _InThreads:
         """Returns that all threads hold the same if they took the same."""

@@ -149,7 +149,7 @@ def test_a_fence_goes_with_the_atomic_that_it_orders(fence, between, belongs):
     evidence = evidence_of(*lines, facts=facts)
     (candidate,) = atomics.detect_atomics(evidence)
     assert (evidence.sites[1] in candidate.weights) == belongs
-    assert ("atomics in global memory and for the fences around them." in candidate.sentence) == belongs
+    assert ("at the fences of atomics in global memory" in candidate.sentence) == belongs
     assert bool(list(barriers.detect_barriers(evidence))) == (not belongs)
 
 
@@ -170,9 +170,18 @@ def test_to_leave_fences_out_comes_first_where_most_of_the_waiting_is_for_them(f
     waits = {1: {"waits": {"membar": fenced, "lg_throttle": 15}}}
     update = "@P1 ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR6][R2.64], R5"
     (candidate,) = atomics.detect_atomics(evidence_of(FENCE, update, reader, "EXIT", facts=waits))
+    assert (
+        "at the fences of atomics in global memory: each holds its warp up" in candidate.sentence
+    ) == comes_first
+    assert (
+        "waiting for atomics in global memory and for the fences around them" in candidate.sentence
+    ) != comes_first
     for advice in (candidate.advice, candidate.in_triton):
         assert advice.startswith("Where no other access has to be in order") == comes_first
         assert advice.count("leave out their fences") == 1
+    assert (
+        "Add up inside the program" in candidate.in_triton
+    ) != comes_first  # fewer updates are worth less than none to wait for
 
 
 def test_a_fence_at_which_nobody_waits_is_not_spoken_of():

@@ -218,6 +218,42 @@ def test_a_thread_that_stores_all_up_to_the_next_one_is_to_store_it_at_once(stri
     assert advised in candidate.advice
 
 
+@pytest.mark.parametrize(
+    ("scaled", "words", "said"),
+    [
+        ("0x30", 12, "a thread at once (up to 16 bytes, a vector type), or let"),
+        ("0x28", 10, "a thread at once (up to 8 bytes, a vector type), or let"),
+        (
+            "0x54",
+            21,
+            "threads write neighbouring elements: change the layout, or pass",
+        ),  # every fourth part begins at 16 bytes
+        (
+            "0x58",
+            21,
+            "own, access what lies together in one thread at once (up to 8 bytes, a vector type), or",
+        ),
+        ("0x5c", 21, "in arrays of their own, or pass a tile"),
+        (
+            "R9",
+            21,
+            "one thread at once (up to 16 bytes, a vector type) if each thread's part begins at a multiple of that",
+        ),
+    ],
+)
+def test_vectors_are_advised_where_each_threads_part_of_the_data_is_aligned(scaled, words, said):
+    before = (
+        "LDC.64 R6, c[0x0][0x210]",
+        "LDC R9, c[0x0][0x218]",
+        "S2R R5, SR_TID.X",
+        f"IMAD.WIDE R2, R5, {scaled}, R6",
+    )
+    stores = [f"STG.E [R2.64+{4 * word:#x}], R4" for word in range(words)]
+    facts = {len(before) + word: {"sectors": 3200.0, "ideal_sectors": 400.0} for word in range(words)}
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *stores, "EXIT", facts=facts))
+    assert said in candidate.advice
+
+
 WALKING, STAYING = "IADD3 R6, R6, 0x4, RZ", "NOP"
 UPDATE = "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4"
 

@@ -198,6 +198,23 @@ def test_at_a_ceiling_of_l2_the_estimate_says_that_it_counts_only_what_a_block_l
         assert ("leaves out what several blocks load alike" in advice) == is_said
 
 
+@pytest.mark.parametrize(
+    ("index", "sorts"),
+    [
+        (("S2R R0, SR_TID.X", "LDG.E R8, [R0.64]"), True),
+        (("S2R R0, SR_CTAID.X", "LDG.E R8, [R0.64]"), False),  # one place for the whole block
+        (("S2R R8, SR_TID.X", "NOP"), False),
+    ],
+)
+def test_what_each_thread_finds_by_data_of_its_own_lies_in_no_tile(index, sorts):
+    facts = {3: {"sectors": 3200.0, "ideal_sectors": 400.0}}
+    lines = (*index, "IMAD.WIDE R2, R8, 0x4, R6", LOAD, "EXIT")
+    figures = {"dram_bytes_read": 1600.0, "l1_hit_pct": 90.0}
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts, figures=figures))
+    assert candidate.advice.startswith("Data says what each thread loads: keep a table that fits") == sorts
+    assert ("let a block load a tile once" in candidate.advice) != sorts
+
+
 def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
     code = [("MOV R2, R8", 10), ("LDG.E.STRONG.GPU R4, [R2.64]", 1000), (LOOP, 1000), ("EXIT", 10)]
     assert names(redundant_loads.detect_redundant_loads, evidence_of(*code)) == []

@@ -22,6 +22,7 @@ def test_a_load_that_does_not_depend_on_the_row_is_made_once_for_several_rows():
     # The column, its address, its load and its sum; the row, its product and its store stay.
     assert candidate.effect.resources["issue"] == pytest.approx(7 / 8 * 4 / 7)
     assert [site.instruction.name for site in candidate.weights] == ["LDG"]
+    assert candidate.fact == "the same along Y"
 
 
 @pytest.mark.parametrize(

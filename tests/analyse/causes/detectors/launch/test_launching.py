@@ -131,6 +131,23 @@ def test_more_loads_under_way_are_the_same_change_unless_loads_wait_in_a_loop(in
     assert candidate.includes == included
 
 
+@pytest.mark.parametrize(
+    ("of_row", "fact"),
+    [
+        ("MOV R6, R7", "the same along Y"),
+        ("MOV R6, R5", ""),  # each row works on its own data, whichever block it is in
+    ],
+)
+def test_what_all_rows_of_a_block_do_alike_is_the_fact_of_another_cause_too(of_row, fact):
+    """Nearly all that is executed does without the index of the row in the grid."""
+    index = ("S2R R4, SR_CTAID.Y", "S2R R5, SR_TID.Y", of_row)
+    work = [(line, 4000.0) for line in ("LDG.E R8, [R10.64]", "FMUL R9, R6, R8", "FADD R12, R12, R9")]
+    lines = (*index, *work, "IMAD R2, R4, R13, R5", "STG.E [R2.64], R12", "EXIT")
+    evidence = evidence_of(*lines, grid=(100, 100, 1), block=(32, 8, 1), figures={"waves": 1e9})
+    *_, along_y = little_work.detect_little_work(evidence)
+    assert along_y.fact == fact
+
+
 def test_several_elements_along_an_axis_are_loaded_at_once_too():
     evidence = evidence_of(*ROW, *COLUMN, grid=(100, 100, 1), figures={"waves": 1e9})
     ways = [one.advice for one in little_work.detect_little_work(evidence)]

@@ -42,6 +42,16 @@ def test_loads_of_which_a_thread_has_four_copies_are_to_be_wide(copies, elsewher
     assert candidate.advice.startswith("Let each thread take several elements") is not advised
 
 
+@pytest.mark.parametrize(("apart", "advised"), [(4, True), (8, False), (0x200, False)])
+def test_only_neighbours_are_to_be_loaded_at_once(apart, advised):
+    loads = [f"LDG.E R{10 + number}, [R2.64+{apart * number:#x}]" for number in range(4)]
+    facts = {4: {"waits": {"long_scoreboard": 9}}}
+    evidence = evidence_of(*loads, "FADD R5, R5, R10", line=7, facts=facts)
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert ("load neighbours at once" in candidate.advice) is advised
+    assert ("issue their loads before the first use" in candidate.advice) is not advised
+
+
 def staging(use):
     """A loop in which a warp loads four times 16 bytes, waits, hands them on by `use`, and waits at a barrier."""
     lines = [f"LDG.E.128 R{8 + 4 * place}, [R2.64+{0x200 * place:#x}]" for place in range(4)]

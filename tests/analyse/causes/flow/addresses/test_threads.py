@@ -29,6 +29,7 @@ def offsets(*made, address="R9", block=64):
         ("MOV R9, UR4", lambda x: 0),
         ("HFMA2.MMA R9, -RZ, RZ, 0, 6.198883056640625e-05", lambda x: 0),  # 0x410, moved by another pipe
         ("LDC R9, c[0x0][0x210]", lambda x: 0),
+        ("LDC R9, c[0x0][RZ]", lambda x: 0),  # the first constant, such as the size of a block
         ("S2R R9, SR_CTAID.X", lambda x: 0),
     ],
 )
