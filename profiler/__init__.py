@@ -218,23 +218,15 @@ def compare(
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs
-    from profiler.ask.named.earlier import open_with_the_one_before
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Comparison, ShownComparisons
-    from profiler.python.named import asked_of, both_of, reference_of, run_of
+    from profiler.python.named import asked_of, compared_runs, sides_of
 
-    first = asked_of(before, kernel_name, nvtx, launch)
-    if after is None and other_kernel is not None and not run_of(first.recording).stored:
-        after = before
-    if after is None:
-        asked = Settings(nvtx=first.nvtx, launch=first.launch)
-        left, right = open_with_the_one_before(reference_of(first.recording), asked, timed=True)
-    else:
-        second = asked_of(after, other_kernel, nvtx, launch if other_launch is None else other_launch)
-        kernel_name, other_kernel = both_of(first, second)
-        left, right = (run_of(one.recording, one.nvtx, one.launch) for one in (first, second))
+    other = launch if other_launch is None else other_launch
+    sides = asked_of(before, kernel_name, nvtx, launch), asked_of(after, other_kernel, nvtx, other)
+    left, right, *names = compared_runs(*sides_of(*sides))
     found = compare_runs(
-        left, right, Settings(), kernel_name=kernel_name, every=None, other_kernel=other_kernel, force=force
+        left, right, Settings(), kernel_name=names[0], every=None, other_kernel=names[1], force=force
     )
     answer = answer_of(found, every=False)
     return ShownComparisons.of(answer) if isinstance(answer, findings.Comparisons) else Comparison.of(answer)
@@ -258,13 +250,18 @@ def check(
     from profiler.ask.check import check as ask
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Check
-    from profiler.python.named import asked_of, both_of, reference_of
+    from profiler.python.named import asked_of, reference_of, sides_of
 
-    sides = asked_of(baseline, kernel_name), asked_of(candidate, None)
-    names = dict(zip(("kernel_name", "other_kernel"), both_of(*sides), strict=True))
-    settings = Settings(nvtx=sides[1].nvtx, launch=sides[1].launch)
-    references = (reference_of(one.recording) for one in sides)
-    return Check.of(ask(*references, settings, **names, every=False, max_slower_pct=max_slower_pct))
+    before, after = sides_of(asked_of(baseline, kernel_name), asked_of(candidate, None))
+    found = ask(
+        *(reference_of(before.recording), reference_of(after.recording)),
+        Settings(nvtx=after.nvtx, launch=after.launch),
+        kernel_name=before.kernel_name,
+        other_kernel=after.kernel_name,
+        every=False,
+        max_slower_pct=max_slower_pct,
+    )
+    return Check.of(found)
 
 
 @advised()
@@ -291,9 +288,9 @@ def report(
     if not others:
         recording, kernel_name, nvtx, launch = asked_of(recording, kernel_name, nvtx, launch)
     given = [reference_of(one) for one in each_of((recording, *others))]
-    settings = Settings(nvtx=nvtx, launch=launch)
+    about = {"title": title, "kernel_name": kernel_name}
     return write_page(
-        given, output, settings, title=title, kernel_name=kernel_name, force=force, overwrite=overwrite
+        given, output, Settings(nvtx=nvtx, launch=launch), **about, force=force, overwrite=overwrite
     )
 
 
@@ -365,15 +362,18 @@ def sass(
     from profiler.ask.code import find_machine_code
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import ShownCode
-    from profiler.python.named import asked_of, both_of, reference_of
+    from profiler.python.named import asked_of, reference_of, sides_of
 
-    first, second = asked_of(before, kernel_name, nvtx, launch), asked_of(after, None)
-    kernel_name, other_kernel = both_of(first, second)
-    sides = (reference_of(first.recording), None if after is None else reference_of(second.recording))
-    settings = Settings(nvtx=first.nvtx, launch=first.launch)
-    return ShownCode(
-        find_machine_code(*sides, settings, kernel_name=kernel_name, other_kernel=other_kernel, whole=full)
+    first, second = sides_of(asked_of(before, kernel_name, nvtx, launch), asked_of(after, None))
+    code = find_machine_code(
+        reference_of(first.recording),
+        None if after is None else reference_of(second.recording),
+        Settings(nvtx=first.nvtx, launch=first.launch),
+        kernel_name=first.kernel_name,
+        other_kernel=second.kernel_name,
+        whole=full,
     )
+    return ShownCode(code)
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import find_climb
+from profiler.ask.named.earlier import open_with_the_one_before
 from profiler.ask.named.ladders import open_ladder
 from profiler.ask.named.references import is_report_path, open_named, with_launches
 from profiler.ask.named.settings import Settings
@@ -51,12 +52,25 @@ def asked_of(
     )
 
 
-def both_of(first: Asked, second: Asked) -> tuple[str | None, str | None]:
-    """Returns the kernels of two sides: without a second name, both have the first; a sheet as the second side names both, too."""
+def sides_of(first: Asked, second: Asked) -> tuple[Asked, Asked]:
+    """Returns two sides: without a name for the second, that of the first chooses both kernels, and a sheet alone does so too."""
     names = (first.kernel_name, second.kernel_name)
-    if None in names:
-        return names if names[1] is None else (names[1], None)
-    return names if names[0] != names[1] else (names[0], None)
+    if names[0] is None or names[0] == names[1]:
+        names = (names[1], None)
+    return first._replace(kernel_name=names[0]), second._replace(kernel_name=names[1])
+
+
+def compared_runs(first: Asked, second: Asked) -> tuple[Run, Run, str | None, str | None]:
+    """Returns both runs and kernels: without a second recording, two kernels of one report, or a run and the one before it."""
+    names = first.kernel_name, second.kernel_name
+    if second.recording is None and (
+        second.kernel_name is None or run_of(first.recording, first.nvtx, first.launch).stored
+    ):
+        settings = Settings(nvtx=first.nvtx, launch=first.launch)
+        return *open_with_the_one_before(reference_of(first.recording), settings, timed=True), *names
+    before = run_of(first.recording, first.nvtx, first.launch)
+    after = first.recording if second.recording is None else second.recording
+    return before, run_of(after, second.nvtx, second.launch), *names
 
 
 def run_of(
