@@ -242,7 +242,7 @@ def check(
 ) -> Check:
     """Returns whether a recording got slower than its baseline beyond noise: `.passed`, `.outcome`, `.headline`.
 
-        assert check(a, baseline="prof-baseline")  # pytest prints why it failed
+        assert check(a, baseline="prof-baseline")
 
     The baseline is a recording, or a folder of runs that has one with the candidate's name. Limits are those of the nearest
     `prof.toml` or `pyproject.toml`; `max_slower_pct` replaces that of the duration. An unclear result has not passed.
