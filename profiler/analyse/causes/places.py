@@ -11,6 +11,7 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
 from profiler.analyse.code.libraries import Written, find_authors
+from profiler.analyse.code.statements import whole_statement
 
 _MOST_PLACES = 3
 
@@ -19,7 +20,7 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
     """Returns the source lines that contribute most to a cause; instructions, if no line is known."""
     total = sum(weights.values())
     groups = _by_place(evidence, weights)[:_MOST_PLACES]
-    return [_place(group.authors, total) for group in groups]
+    return [_place(evidence, group.authors, total) for group in groups]
 
 
 def find_heaviest(evidence: Evidence, weights: Mapping[Site, float]) -> Set[Site]:
@@ -57,7 +58,9 @@ def _at_calls(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tup
 def find_signature(evidence: Evidence) -> list[CodePlace]:
     """Returns the line with the kernel's signature, to which its first instruction belongs, if its text is recorded."""
     return [
-        _place({one: 1.0}, 1.0) for one in evidence.sites[:1] if one.text and not _written(one).is_library
+        _place(evidence, {one: 1.0}, 1.0)
+        for one in evidence.sites[:1]
+        if one.text and not _written(one).is_library
     ]
 
 
@@ -73,7 +76,17 @@ def _written(site: Site) -> Written:
     return Written(one.text, one.file, site.text, one.line, offset=one.offset)
 
 
-def _place(group: Mapping[Site, float], total: float) -> CodePlace:
+@kept
+def _lines_by_file(evidence: Evidence) -> dict[str | None, dict[int, str]]:
+    """Returns the texts of the lines that are known, by file and number."""
+    found: dict[str | None, dict[int, str]] = {}
+    for site in evidence.sites:
+        if site.text and site.instruction.line:
+            found.setdefault(site.instruction.file, {})[site.instruction.line] = site.text
+    return found
+
+
+def _place(evidence: Evidence, group: Mapping[Site, float], total: float) -> CodePlace:
     heaviest = max(group, key=lambda site: group[site])
     one = heaviest.instruction
     file, _, _ = (one.place or "").rpartition(":")
@@ -83,5 +96,5 @@ def _place(group: Mapping[Site, float], total: float) -> CodePlace:
         share_pct=round(100 * sum(group.values()) / total, 1),
         file=file or None,
         line=one.line if file else None,
-        text=(heaviest.text or "").strip() or None,
+        text=whole_statement(_lines_by_file(evidence).get(one.file, {}), one.line or 0).text or None,
     )

@@ -89,7 +89,9 @@ def find_cautions(
     """
     if _is_itself(before, after):
         return [_ITSELF, *_cautions_of_sides(before, after)]
-    of_grids = [_VERSIONS] if says_different else list(_grid_cautions(before, after, names_are_said=names_are_said))
+    of_grids = (
+        [_VERSIONS] if says_different else list(_grid_cautions(before, after, names_are_said=names_are_said))
+    )
     is_said = says_different or bool(of_grids)
     return [
         *of_grids,
