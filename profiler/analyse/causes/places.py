@@ -96,5 +96,6 @@ def _place(evidence: Evidence, group: Mapping[Site, float], total: float) -> Cod
         share_pct=round(100 * sum(group.values()) / total, 1),
         file=file or None,
         line=one.line if file else None,
-        text=whole_statement(_lines_by_file(evidence).get(one.file, {}), one.line or 0).text or None,
+        text=whole_statement(one.file or "", _lines_by_file(evidence).get(one.file, {}), one.line or 0).text
+        or None,
     )

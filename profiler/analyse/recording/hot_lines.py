@@ -60,7 +60,7 @@ def _statements(lines: Sequence[SourceLine]) -> list[SourceLine]:
         texts.setdefault(one.file, {}).update({one.line: one.text} if one.text else {})
     found: dict[tuple[str, int], SourceLine] = {}
     for one in sorted((one for one in lines if one.samples), key=lambda one: -one.samples):
-        first, text = whole_statement(texts[one.file], one.line)
+        first, text = whole_statement(one.file, texts[one.file], one.line)
         hotter = found.get((one.file, first))
         stalls = Counter(one.stalls) + Counter(hotter.stalls if hotter else {})
         found[one.file, first] = replace(

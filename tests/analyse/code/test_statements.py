@@ -13,6 +13,12 @@ LINES = {
     21: "        )",
     30: '        print("(", x)',
     31: "        y = x",
+    32: "    first = max((start - size) // stride + 1, 0)",
+    33: "    while first < end:",
+    34: "    z = f(x)  # (not closed",
+    35: "    w = z",
+}
+LINES_OF_CUDA = {
     40: "    for (int k = 0; k < K; ++k) {  // (the loop",
     41: "        sum += a[k]",
     42: "               * b[k];",
@@ -26,15 +32,21 @@ LINES = {
         (13, 13, "total += qv"),
         (20, 20, LINES[20].strip()),
         (31, 31, "y = x"),  # a bracket in a text opens nothing
-        (41, 41, "sum += a[k]"),  # nor does one in a comment, and a brace holds statements
+        (33, 33, "while first < end:"),  # in Python, // divides
+        (35, 35, "w = z"),  # nor does one in a comment
         (99, 99, ""),
     ],
 )
 def test_a_line_is_shown_with_the_lines_between_the_same_brackets(line, first, text):
-    assert whole_statement(LINES, line) == (first, text)
+    assert whole_statement("mine.py", LINES, line) == (first, text)
+
+
+def test_braces_hold_statements_and_comments_of_cuda_hold_no_brackets():
+    assert whole_statement("mine.cu", LINES_OF_CUDA, 41) == (41, "sum += a[k]")
+    assert whole_statement("mine.cu", {1: "f(a,", 2: "  b);"}, 2) == (1, "f(a, b);")
 
 
 def test_a_bracket_that_is_never_closed_does_not_swallow_the_file():
     lines = {1: "f(", **{line: f"x{line}" for line in range(2, 40)}}
-    assert whole_statement(lines, 30) == (30, "x30")
-    assert whole_statement(lines, 1) == (1, "f(")
+    assert whole_statement("mine.cu", lines, 30) == (30, "x30")
+    assert whole_statement("mine.cu", lines, 1) == (1, "f(")
