@@ -49,11 +49,11 @@ def list_hot_lines(run: Run, profile: Profile) -> list[HotLine]:
     if found is None or not found.samples:
         return []
     of_called = last_lines_of_called_functions(profile.code) if profile.code else set()
-    hottest = sorted(_statements(found.lines), key=lambda one: -one.samples)[:_MOST_LINES]
+    hottest = sorted(by_statement(found.lines), key=lambda one: -one.samples)[:_MOST_LINES]
     return [_hot_line(one, found.samples, place_name(one.file, one.line) in of_called) for one in hottest]
 
 
-def _statements(lines: Sequence[SourceLine]) -> list[SourceLine]:
+def by_statement(lines: Sequence[SourceLine]) -> list[SourceLine]:
     """Returns an entry for each statement with samples, at the line of it that has most of them, and with its whole text."""
     texts: dict[str, dict[int, str]] = {}
     for one in lines:
