@@ -17,7 +17,7 @@ folder, a URL, or what `open_runs` returned. Importing this package imports noth
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack, overload
 
 from profiler.python.package import advised, listing
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from profiler.python.tuning import Tuning
     from profiler.store.runs.run_store import Run, RunStore
 
+    Recorded: TypeAlias = Run | Sheet | str | int | Path
     __version__: str
 
 __all__ = [
@@ -140,23 +141,24 @@ def open_runs(location: str | Path = "runs") -> Runs:
 
 
 @advised()
-def read(recording: Run | str | int | Path) -> Recording:
+def read(recording: Recorded) -> Recording:
     """Returns a recording: its `.kernels`, `.top()`, and tables such as `.to_pandas("metrics")`.
 
     A recording is named as in the commands: the path of a report or of a run's folder, or the name, the number or the
-    id of a run in the folder `runs`. A report is read without being stored.
+    id of a run in the folder `runs`, or what `show` returned about a kernel. A report is read without being stored.
     """
-    from profiler.python.named import run_of
+    from profiler.python.named import asked_of, run_of
     from profiler.python.recordings import Recording
 
-    run = run_of(recording)
+    asked = asked_of(recording, None)
+    run = run_of(asked.recording, asked.nvtx, asked.launch)
     return run if isinstance(run, Recording) else Recording.of(run)
 
 
 @advised()
 def show(
-    recording: Run | str | int | Path | Iterable[Run | str | Path],
-    *others: Run | str | int | Path,
+    recording: Recorded | Iterable[Recorded],
+    *others: Recorded,
     kernel_name: str | None = None,
     nvtx: str | None = None,
     launch: int | str | None = None,
@@ -172,28 +174,32 @@ def show(
     from profiler.ask.named.settings import Settings
     from profiler.ask.show import ShownTogether, recordings_meant, show_recordings
     from profiler.python.answers import Overview, ShownTriage
-    from profiler.python.named import each_of, open_among, reference_of
+    from profiler.python.named import asked_of, each_of, open_among, reference_of
+    from profiler.python.status import status
 
+    if not others:
+        recording, kernel_name, nvtx, launch = asked_of(recording, kernel_name, nvtx, launch)
     given = each_of((recording, *others))
-    settings = Settings(nvtx=nvtx, launch=launch)
-    shown = show_recordings(
-        recordings_meant([reference_of(one) for one in given], settings),
-        settings,
-        kernel_name=kernel_name,
-        full=True,
-        keeps_index=True,
-        opened=open_among(given),
-    )
+    with status("show") as say:
+        settings = Settings(nvtx=nvtx, launch=launch, progress=say)
+        shown = show_recordings(
+            recordings_meant([reference_of(one) for one in given], settings),
+            settings,
+            kernel_name=kernel_name,
+            full=True,
+            keeps_index=True,
+            opened=open_among(given),
+        )
     if isinstance(shown, ShownTogether):
-        return ShownTriage.of_several(shown)
-    overview = Overview.of(shown.recording)
+        return ShownTriage.of_several(shown, nvtx, launch)
+    overview = Overview.of(shown.recording, nvtx, launch)
     return overview.sheets[0] if len(overview.sheets) == 1 else overview
 
 
 @advised()
 def compare(
-    before: Run | str | int | Path,
-    after: Run | str | int | Path | None = None,
+    before: Recorded,
+    after: Recorded | None = None,
     *,
     kernel_name: str | None = None,
     other_kernel: str | None = None,
@@ -206,25 +212,21 @@ def compare(
 
     For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
     them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
-    the second side, such as two of one report. `nvtx` keeps the launches in the NVTX ranges of a name, and `launch`
+    the second side; given one report, two of it. `nvtx` keeps the launches in the NVTX ranges of a name, and `launch`
     those with a number, or in a range such as "4-6"; `other_launch` is for the second side. A run alone, or its name,
     is compared with the last run before it of the same name, workload, arguments and GPU.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs
-    from profiler.ask.named.earlier import open_with_the_one_before
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Comparison, ShownComparisons
-    from profiler.python.named import reference_of, run_of
+    from profiler.python.named import asked_of, compared_runs, sides_of
 
-    if after is None:
-        asked = Settings(nvtx=nvtx, launch=launch)
-        left, right = open_with_the_one_before(reference_of(before), asked, timed=True)
-    else:
-        other = launch if other_launch is None else other_launch
-        left, right = run_of(before, nvtx, launch), run_of(after, nvtx, other)
+    other = launch if other_launch is None else other_launch
+    sides = asked_of(before, kernel_name, nvtx, launch), asked_of(after, other_kernel, nvtx, other)
+    left, right, *names = compared_runs(*sides_of(*sides))
     found = compare_runs(
-        left, right, Settings(), kernel_name=kernel_name, every=None, other_kernel=other_kernel, force=force
+        left, right, Settings(), kernel_name=names[0], every=None, other_kernel=names[1], force=force
     )
     answer = answer_of(found, every=False)
     return ShownComparisons.of(answer) if isinstance(answer, findings.Comparisons) else Comparison.of(answer)
@@ -232,16 +234,15 @@ def compare(
 
 @advised()
 def check(
-    candidate: Run | str | int | Path,
+    candidate: Recorded,
     *,
-    baseline: Run | RunStore | str | int | Path,
+    baseline: Recorded | RunStore,
     kernel_name: str | None = None,
     max_slower_pct: float | None = None,
 ) -> Check:
     """Returns whether a recording got slower than its baseline beyond noise: `.passed`, `.outcome`, `.headline`.
 
-        found = check(a, baseline="prof-baseline")
-        assert found.passed, str(found)
+        assert check(a, baseline="prof-baseline")
 
     The baseline is a recording, or a folder of runs that has one with the candidate's name. Limits are those of the nearest
     `prof.toml` or `pyproject.toml`; `max_slower_pct` replaces that of the duration. An unclear result has not passed.
@@ -249,17 +250,24 @@ def check(
     from profiler.ask.check import check as ask
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Check
-    from profiler.python.named import reference_of
+    from profiler.python.named import asked_of, reference_of, sides_of
 
-    sides = (reference_of(baseline), reference_of(candidate))
-    found = ask(*sides, Settings(), kernel_name=kernel_name, every=False, max_slower_pct=max_slower_pct)
+    before, after = sides_of(asked_of(baseline, kernel_name), asked_of(candidate, None))
+    found = ask(
+        *(reference_of(before.recording), reference_of(after.recording)),
+        Settings(nvtx=after.nvtx, launch=after.launch),
+        kernel_name=before.kernel_name,
+        other_kernel=after.kernel_name,
+        every=False,
+        max_slower_pct=max_slower_pct,
+    )
     return Check.of(found)
 
 
 @advised()
 def report(
-    recording: Run | str | int | Path | Iterable[Run | str | Path],
-    *others: Run | str | int | Path,
+    recording: Recorded | Iterable[Recorded],
+    *others: Recorded,
     output: str | Path = "report.html",
     title: str | None = None,
     kernel_name: str | None = None,
@@ -274,13 +282,15 @@ def report(
     another file only to `overwrite` it.
     """
     from profiler.ask.named.settings import Settings
-    from profiler.python.named import each_of, reference_of
+    from profiler.python.named import asked_of, each_of, reference_of
     from profiler.python.pages import write_page
 
+    if not others:
+        recording, kernel_name, nvtx, launch = asked_of(recording, kernel_name, nvtx, launch)
     given = [reference_of(one) for one in each_of((recording, *others))]
-    settings = Settings(nvtx=nvtx, launch=launch)
+    about = {"title": title, "kernel_name": kernel_name}
     return write_page(
-        given, output, settings, title=title, kernel_name=kernel_name, force=force, overwrite=overwrite
+        given, output, Settings(nvtx=nvtx, launch=launch), **about, force=force, overwrite=overwrite
     )
 
 
@@ -298,9 +308,9 @@ def ladder(
     """
     from profiler.ask.ladder import find_sheet
     from profiler.python.answers import ShownLadder
-    from profiler.python.named import climb_of, store_of
+    from profiler.python.named import climb_of
 
-    return ShownLadder.of(find_sheet(climb_of(name, store_of(runs), workload, gpu)))
+    return ShownLadder.of(find_sheet(climb_of(name, runs, workload, gpu)))
 
 
 @advised()
@@ -315,13 +325,13 @@ def roofline(
     from profiler.ask.ladder import find_roofline
     from profiler.python.named import climb_of, settings_of, store_of
 
-    store = store_of(runs)
-    return find_roofline(climb_of(name, store, workload, gpu), store, settings_of(name, store))
+    climb, store = climb_of(name, runs, workload, gpu), store_of(runs)
+    return find_roofline(climb, store, settings_of(name, store))
 
 
 @advised()
 def source_lines(
-    recording: Run | str | int | Path,
+    recording: Recorded,
     *,
     kernel_name: str | None = None,
     nvtx: str | None = None,
@@ -329,15 +339,16 @@ def source_lines(
 ) -> SourceLines | None:
     """Returns the executed instructions and stall samples of each source line, or None if there are no lines."""
     from profiler.ask.show import find_lines
-    from profiler.python.named import run_of
+    from profiler.python.named import asked_of, run_of
 
-    return find_lines(run_of(recording, nvtx, launch), kernel_name)
+    asked = asked_of(recording, kernel_name, nvtx, launch)
+    return find_lines(run_of(asked.recording, asked.nvtx, asked.launch), asked.kernel_name)
 
 
 @advised()
 def sass(
-    before: Run | str | int | Path,
-    after: Run | str | int | Path | None = None,
+    before: Recorded,
+    after: Recorded | None = None,
     *,
     kernel_name: str | None = None,
     nvtx: str | None = None,
@@ -351,12 +362,18 @@ def sass(
     from profiler.ask.code import find_machine_code
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import ShownCode
-    from profiler.python.named import reference_of
+    from profiler.python.named import asked_of, reference_of, sides_of
 
-    sides = (reference_of(before), None if after is None else reference_of(after))
-    return ShownCode(
-        find_machine_code(*sides, Settings(nvtx=nvtx, launch=launch), kernel_name=kernel_name, whole=full)
+    first, second = sides_of(asked_of(before, kernel_name, nvtx, launch), asked_of(after, None))
+    code = find_machine_code(
+        reference_of(first.recording),
+        None if after is None else reference_of(second.recording),
+        Settings(nvtx=first.nvtx, launch=first.launch),
+        kernel_name=first.kernel_name,
+        other_kernel=second.kernel_name,
+        whole=full,
     )
+    return ShownCode(code)
 
 
 def __dir__() -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydoc import plaintext, render_doc
 
 import numpy as np
+import pandas as pd
 import pytest
 from mypy import api as mypy_api
 
@@ -152,7 +153,7 @@ def test_one_kernel_and_several_have_the_same_ways_in(reports, runs):
     assert sheet.sheets == [sheet]
     assert comparison.comparisons == [comparison]
     assert sheet.to_pandas().loc["duration_ns", "mean"] == sheet.metrics[0].mean
-    assert list(profiler.show(path).to_pandas()["kernel"]) == [
+    assert list(profiler.show(path).to_pandas()["kernel_name"]) == [
         one.kernel for one in profiler.show(path).sheets
     ]
     assert len(profiler.compare(path, path).to_pandas()) == 3
@@ -184,7 +185,7 @@ def test_a_folder_of_reports_is_shown_as_one_index_as_the_command_does(folder):
     assert found.recordings == 2
     assert [one.kernel_name for one in found.index] == [one.kernel for one in found.sheets]
     assert found["graph"].metrics == profiler.show(folder / "graph.ncu-rep").metrics
-    assert list(found.to_pandas()["kernel"]) == [one.kernel for one in found]
+    assert list(found.to_pandas()["kernel_name"]) == [one.kernel for one in found]
     assert [type(one) for one in found.errors] == [ReportDamaged]
     assert "left out: " in " ".join(repr(found).split())  # a long path stands on a line of its own
     with pytest.raises(AttributeError, match=r"it is about 4 kernels: \[0\]"):
@@ -246,8 +247,65 @@ def test_entries_with_names_are_found_by_them(reports):
     assert sheet.metrics["duration_ns"] == sheet.metrics[0]
     first = sheet.causes[0]
     assert sheet.causes[first.cause] is first
+    assert sheet.metrics["gpu__time_duration.sum"] is sheet.metrics["duration_ns"], (
+        "as Nsight Compute calls it"
+    )
     with pytest.raises(KeyError, match="'duration' is none of these; there is duration_ns"):
         sheet.metrics["duration"]
+    with pytest.raises(AttributeError, match=r"no 'duration_ns'; \['duration_ns'\] is that entry$"):
+        sheet.metrics.duration_ns  # noqa: B018 - raises
+
+
+def test_the_lists_of_an_answer_are_short_tables_and_frames(reports, shipped_runs):
+    sheet = profiler.show(shipped_runs.find("gemm-6-source", ladder="gemm"))
+    several = profiler.show(reports / "several.ncu-rep")
+    compared = profiler.compare(several[0], several[0])
+    for entries in (
+        sheet.causes,
+        sheet.hot_lines,
+        sheet.metrics,
+        sheet.rules,
+        several.index,
+        compared.metrics,
+    ):
+        frame = entries.to_pandas()
+        assert len(frame) == len(entries) > 0
+        plain = (str, bool, Number, type(None))
+        assert all(isinstance(one, plain) for column in frame for one in frame[column])
+        assert max(map(len, repr(entries).splitlines())) <= 120
+        assert len(repr(entries).splitlines()) <= 14
+        assert "<table" in entries._repr_html_()  # private: notebooks look for this name
+    first = sheet.causes[0]
+    assert list(sheet.causes.to_pandas().loc[first.cause, ["saves_pct", "sentence"]]) == [
+        first.saves_pct.expected,
+        first.sentence,
+    ]
+    assert f"{first.cause} " in repr(sheet.causes).splitlines()[1]
+    assert "and " in repr(sheet.metrics).splitlines()[-1]
+    assert repr(profiler.show(reports / "gemm_5.ncu-rep").causes[:0]) == "[]"
+
+
+def test_a_terminal_shows_the_columns_that_say_most(reports):
+    """Pandas leaves out those in the middle of a frame that is wider than a terminal."""
+    pd.set_option("display.width", 80)
+    report = reports / "gemm_5.ncu-rep"
+    shown = {
+        "top": (profiler.read(report).top(), ("kernel", "top_cause")),
+        "metrics": (profiler.show(report).to_pandas(), ("mean", "unit")),
+        "comparison": (profiler.compare(report, report).to_pandas(), ("before", "after", "verdict")),
+    }
+    for name, (frame, columns) in shown.items():
+        header = repr(frame).splitlines()[0].split()
+        assert set(columns) <= set(header), name
+
+
+def test_tab_completion_knows_the_names_behind_a_bracket(reports, runs):
+    report = reports / "several.ncu-rep"
+    assert "duration_ns" in profiler.show(report)[0].metrics._ipython_key_completions_()
+    for several in (profiler.show(report), profiler.read(report)):
+        assert "offset" in several._ipython_key_completions_()
+        assert all(len(one) < 60 for one in several._ipython_key_completions_())
+    assert "gemm-6" in runs._ipython_key_completions_()
 
 
 def test_a_table_that_is_not_named_is_answered_with_those_that_there_are(reports):
@@ -475,17 +533,19 @@ def test_a_keyword_that_is_not_there_is_answered_with_the_one_that_was_meant(cal
         call()
 
 
-def test_what_an_answer_has_not_is_answered_with_how_to_reach_it(reports):
+def test_what_an_answer_has_not_is_answered_with_how_to_reach_it(reports, runs):
     report = reports / "gemm_5.ncu-rep"
     sheet, compared = profiler.show(report), profiler.compare(report, report)
-    for answer, several in ((sheet, "sheets"), (compared, "comparisons")):
+    for answer in (sheet, compared):
         with pytest.raises(TypeError, match=r"\['duration_ns'\]; \.metrics\['duration_ns'\] is that"):
             answer["duration_ns"]
         with pytest.raises(AttributeError, match=r"\.metrics\['duration_ns'\] is that metric$"):
             answer.duration_ns  # noqa: B018 - raises
-        with pytest.raises(TypeError, match=rf"has no \[0\]; did you mean \.{several}\[0\]\?$"):
-            answer[0]
         assert copy.deepcopy(answer) == answer
+    with pytest.raises(AttributeError, match=r"Sheet has no 'sass'; prof\.sass\(\.\.\.\) takes this answer$"):
+        sheet.sass  # noqa: B018 - raises
+    with pytest.raises(AttributeError, match=r"Runs has no 'querry'; did you mean \.query\?$"):
+        runs.querry  # noqa: B018 - raises
     with pytest.raises(TypeError, match=r"Comparison has no \['speedup'\]; did you mean \.speedup\?$"):
         compared["speedup"]
     with pytest.raises(AttributeError, match=r"Recording has no 'kernel'; did you mean \.kernels\?$"):
@@ -527,8 +587,18 @@ def test_every_argument_that_names_a_recording_means_the_same(reports, recorded,
 def test_the_kernels_of_a_report_are_sorted_by_their_time(reports):
     report = profiler.read(reports / "several.ncu-rep")
     top = report.top()
-    assert list(top.columns) == ["kernel", "launches", "total_ns", "share_pct", "top_cause", "where", "nvtx"]
-    assert sorted(top["kernel"]) == sorted(report.kernels)
+    assert list(top.columns) == [
+        "kernel",
+        "share_pct",
+        "total_ns",
+        "launches",
+        "nvtx",
+        "kernel_name",
+        "where",
+        "top_cause",
+    ]
+    assert sorted(top["kernel_name"]) == sorted(report.kernels)
+    assert "offset" in set(top["kernel"]), "without its parameters, to be read"
     assert list(top["total_ns"]) == sorted(top["total_ns"], reverse=True)
     assert top["share_pct"].sum() == pytest.approx(100)
     assert len(report) == len(list(report)) == len(top) > 1
@@ -540,8 +610,9 @@ def test_a_name_in_a_frame_or_in_json_chooses_its_kernel_however_long_it_is(make
     launches = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 1e6}} for name in names]
     run = make_run(*launches, name="long", root=tmp_path / "runs")
     top = profiler.read(run).top()
-    assert sorted(top["kernel"]) == sorted(profiler.show(run).to_pandas()["kernel"]) == names
-    assert profiler.show(run, kernel_name=top["kernel"][0]).kernel == top["kernel"][0]
+    assert sorted(top["kernel_name"]) == sorted(profiler.show(run).to_pandas()["kernel_name"]) == names
+    assert set(top["kernel"]) == {"k"}
+    assert profiler.show(run, kernel_name=top["kernel_name"][0]).kernel == top["kernel_name"][0]
     show = ("--runs", tmp_path / "runs", "show", "long", "--format", "json")
     for entry in json.loads(prof_here(*show).stdout)["index"]:
         (found,) = json.loads(prof_here(*show, "-k", entry["kernel_name"]).stdout)["index"]
@@ -606,25 +677,91 @@ def test_an_object_that_is_no_recording_is_refused_with_what_would_be_one(ask, g
         ask(given)
 
 
-def test_an_answer_in_the_place_of_a_recording_is_named_in_one_line(runs):
-    sheet = profiler.show(runs["gemm-6"])
+def test_a_sheet_stands_for_its_kernel_wherever_a_recording_is_taken(reports, runs, tmp_path):
+    """Whoever has seen an answer looks closer at its kernel next."""
+    path = reports / "several.ncu-rep"
+    for sheet in (
+        profiler.show(path)["offset"],
+        profiler.read(path)["offset"],
+        profiler.show(path, path.with_name("graph.ncu-rep"))["offset"],
+    ):
+        assert profiler.show(sheet) == sheet
+        assert profiler.read(sheet).kernels == profiler.read(path).kernels
+        assert profiler.source_lines(sheet) == profiler.source_lines(path, kernel_name="offset")
+        assert str(profiler.sass(sheet)) == str(profiler.sass(path, kernel_name="offset"))
+        assert profiler.compare(sheet, sheet) == profiler.compare(path, path, kernel_name="offset")
+        assert (
+            profiler.compare(path, sheet) == profiler.compare(sheet, path) == profiler.compare(sheet, sheet)
+        )
+        assert "offset" in profiler.report(sheet, output=tmp_path / "of.html").read_text()
+    other = next(one for one in profiler.show(path) if one != sheet)
+    compared = profiler.compare(sheet, other)
+    assert (compared.before.kernel_name, compared.after.kernel_name) == (sheet.kernel, other.kernel)
+    sides = str(profiler.sass(sheet, other)).splitlines()
+    assert [line.rpartition(": ")[2] for line in sides if ".ncu-rep: " in line] == [
+        sheet.kernel,
+        other.kernel,
+    ]
+    stored = profiler.show(runs["gemm-6"])
+    assert profiler.check(stored, baseline=profiler.show(runs["gemm-5"]))
     with pytest.raises(TypeError, match=r"^a Sheet is no recording: give the path"):
-        profiler.compare(sheet, runs["gemm-6"])
+        profiler.show(sheet, other)
+
+
+def test_a_sheet_keeps_the_launches_that_were_chosen(make_run, tmp_path):
+    launches = [{"kernel": "k", "metrics": {"gpu__time_duration.sum": ns}} for ns in (10.0, 30.0)]
+    run = make_run(*launches, name="two", root=tmp_path)
+    second = profiler.show(run, launch=1)
+    assert profiler.show(second).metrics["duration_ns"].mean == 30.0
+    assert profiler.compare(profiler.show(run, launch=0), second).speedup.ratio == pytest.approx(1 / 3)
+
+
+def test_two_kernels_of_one_report_compare_by_their_names_alone(reports):
+    path = reports / "several.ncu-rep"
+    names = {"kernel_name": "offset", "other_kernel": "scale"}
+    assert profiler.compare(path, **names) == profiler.compare(path, path, **names)
+
+
+def test_an_answer_about_one_kernel_may_be_treated_as_one_about_several(reports):
+    path = reports / "gemm_5.ncu-rep"
+    for answer in (profiler.show(path), profiler.compare(path, path)):
+        assert answer[0] is answer["k5"] is next(iter(answer))
+        assert (len(answer), "k5" in answer, "offset" in answer) == (1, True, False)
+        with pytest.raises(IndexError, match=r"\[1\] is none of 1 kernel"):
+            answer[1]
+
+
+def test_a_comparison_is_no_condition_and_says_which_answer_is_one(reports):
+    for path in (reports / "gemm_5.ncu-rep", reports / "several.ncu-rep"):
+        with pytest.raises(
+            TypeError, match=r"neither true nor false.*`prof\.check\(after, baseline=before\)`"
+        ):
+            bool(profiler.compare(path, path))
+
+
+@pytest.mark.parametrize("given", [5, "mine.ncu-rep"])
+@pytest.mark.parametrize("ask", [profiler.ladder, profiler.roofline])
+def test_what_is_no_ladder_is_refused_with_what_would_be_one(ask, given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # without a folder of runs, which is not what is wrong
+    with pytest.raises(
+        TypeError, match=f"{given}.* is no ladder: give its name, such as 'gemm', or its file"
+    ):
+        ask(given)
 
 
 def test_one_line_asserts_that_a_recording_is_no_slower_than_its_baseline(
     reports, runs, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)  # where no file declares limits
-    assert profiler.check(runs["gemm-6"], baseline=runs["gemm-5"]).passed
+    assert profiler.check(runs["gemm-6"], baseline=runs["gemm-5"])
     slower = profiler.check(reports / "gemm_5.ncu-rep", baseline=str(reports / "gemm_6.ncu-rep"))
-    assert (slower.passed, slower.outcome) == (False, "regression")
+    assert (bool(slower), slower.passed, slower.outcome) == (False, False, "regression")
     assert slower.headline.what in " ".join(repr(slower).split())
     cell = slower._repr_html_()  # private: notebooks look for this name
     assert "(+87.95 ± 0.40 %, allowed +2 %)" in " ".join(cell.split())
     assert profiler.check(runs["gemm-5"], baseline=runs["gemm-6"], max_slower_pct=900).passed
     unclear = profiler.check(reports / "gemm_6.ncu-rep", baseline=reports / "gemm_5.ncu-rep")
-    assert unclear.outcome == "unclear"
+    assert (bool(unclear), unclear.outcome) == (False, "unclear"), "what is unclear has not passed"
     for said in (str(unclear), unclear.text()):
         assert "Next: If they do the same work, give `kernel_name=PATTERN` that matches both" in " ".join(
             said.split()

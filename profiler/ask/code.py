@@ -15,7 +15,7 @@ from profiler.analyse.recording.profile import Profile
 from profiler.ask.named.meaning import CodePath, find_meaning
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
-from profiler.ask.profiles import profile_pairs, profile_run
+from profiler.ask.profiles import profile_one, profile_pairs, profile_run
 from profiler.errors import MetricsMissing
 from profiler.measuring.tools.disassembly import disassemble
 from profiler.store.runs.run_store import Run
@@ -30,12 +30,20 @@ def find_machine_code(
     settings: Settings,
     *,
     kernel_name: str | None = None,
+    other_kernel: str | None = None,
     whole: bool = False,
 ) -> CodeView:
-    """Returns the hot loop, or the `whole` function, of one kernel or of two: those that take most of the time."""
+    """Returns the hot loop, or the `whole` function, of one kernel or of two: those that take most of the time.
+
+    With `other_kernel`, `kernel_name` chooses only the kernel of the first side.
+    """
     references = [before] if after is None else [before, after]
     runs = open_named(references, settings, code=True)
-    sides, others = _longest(runs, settings, kernel_name)
+    if other_kernel is None:
+        sides, others = _longest(runs, settings, kernel_name)
+    else:
+        chosen_names = zip(runs, (kernel_name, other_kernel), strict=True)
+        sides, others = tuple(profile_one(run, settings, name) for run, name in chosen_names), 0
     view = view_machine_code(sides, whole=whole)
     if not others:
         return view

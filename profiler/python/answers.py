@@ -5,12 +5,12 @@ An answer about one kernel and one about several have the same ways in: `.sheets
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
 
 from msgspec import Struct
-from msgspec.structs import asdict, replace
+from msgspec.structs import asdict, force_setattr, replace
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.check import CheckFinding
@@ -24,14 +24,17 @@ from profiler.analyse.findings import (
     MetricDelta,
     Speedup,
 )
-from profiler.analyse.flat_rows import flat_columns, flat_row
+from profiler.analyse.flat_rows import flat_columns
 from profiler.analyse.ladder.climb import LadderSheet
-from profiler.analyse.recording.index import IndexEntry
+from profiler.analyse.recording.hot_lines import HotLine
+from profiler.analyse.recording.index import IndexEntry, index_of
 from profiler.analyse.recording.overview import RecordingOverview, SheetFinding, SheetMetric
+from profiler.analyse.recording.rules import SheetRule
 from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.errors import ReportError
 from profiler.present.document import Document
-from profiler.python.choosing import Named, chosen, is_there
+from profiler.python.choosing import Alone, Several
+from profiler.python.entries import Entries, index_frame
 from profiler.python.shows_itself import ShowsItself
 from profiler.python.words import in_python
 from profiler.text import counted, report_name
@@ -43,19 +46,28 @@ if TYPE_CHECKING:
 
 _MOST_CHECKED = 12  # kernels of which a log gets every figure
 _SENTENCES = ("headline", "cautions", "pairs")  # fields that people print
-_NAMED = ("metrics", "causes")  # fields whose entries have names
-_Answer = TypeVar("_Answer")
+_LISTS = ("metrics", "causes", "hot_lines", "rules", "index")  # fields that show themselves
 
 
 class _Shown(ShowsItself, Struct, frozen=True):
     @classmethod
     def of(cls, finding: Struct) -> Self:
         fields = {name: getattr(finding, name) for name in finding.__struct_fields__}
-        fields |= {name: Named(fields[name]) for name in _NAMED if name in fields}
+        fields |= {name: Entries(fields[name]) for name in _LISTS if name in fields}
         return cls(**{name: in_python(one) if name in _SENTENCES else one for name, one in fields.items()})
 
 
-class Comparison(_Shown, ComparisonFinding, frozen=True):
+class _NoTruth:
+    """An answer that compares is no yes and no no."""
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(
+            "a comparison is neither true nor false: `.speedup.ratio` of a kernel says how many times as fast it is, and "
+            "`prof.check(after, baseline=before)` is true if nothing got slower"
+        )
+
+
+class Comparison(_NoTruth, Alone, _Shown, ComparisonFinding, frozen=True):
     """This answer compares two kernels: it says what changed from the side before to the side after.
 
     headline      the answer: `.what` was measured, `.why` it is so, and what to change `.next`
@@ -77,13 +89,16 @@ class Comparison(_Shown, ComparisonFinding, frozen=True):
     if TYPE_CHECKING:
         speedup: Speedup | Any
         headline: Headline | Any
-        metrics: Named[MetricDelta]
-        causes: Named[Cause] = Named()
+        metrics: Entries[MetricDelta]
+        causes: Entries[Cause] = Entries()
 
     @property
     def comparisons(self) -> list[Comparison]:
         """Returns this one alone. A comparison of several kernels has one for each."""
         return [self]
+
+    def _kernel(self) -> str:
+        return self.after.kernel_name
 
     def _document(self, *, full: bool = False) -> Document:
         from profiler.present.documents.comparison import comparison_document
@@ -91,8 +106,18 @@ class Comparison(_Shown, ComparisonFinding, frozen=True):
         return comparison_document(self, full=full)
 
 
-class Sheet(_Shown, SheetFinding, frozen=True):
+class Origin(NamedTuple):
+    """Where the figures of a sheet come from: the recording as a function takes it, and which launches of it are meant."""
+
+    recording: str
+    nvtx: str | None = None
+    launch: int | str | None = None
+
+
+class Sheet(Alone, _Shown, SheetFinding, frozen=True, dict=True):
     """This answer says what takes the time of one kernel, and what to change.
+
+    Functions take it as a recording of this kernel alone: `prof.sass(sheet)`, `prof.compare(sheet, other)`.
 
     headline       the answer: `.what` was measured, `.why` it is so, and what to change `.next`
     causes         what costs time, best first: `.causes["barriers"].saves_pct`, `.where`, `.sentence`, `.try_`
@@ -108,8 +133,16 @@ class Sheet(_Shown, SheetFinding, frozen=True):
 
     if TYPE_CHECKING:
         headline: Headline | Any = None  # None only where no duration was recorded
-        metrics: Named[SheetMetric]
-        causes: Named[Cause] = Named()
+        metrics: Entries[SheetMetric]
+        causes: Entries[Cause] = Entries()
+        hot_lines: Entries[HotLine] = Entries()
+        rules: Entries[SheetRule]
+
+    @classmethod
+    def of_origin(cls, finding: SheetFinding, origin: Origin) -> Sheet:
+        sheet = cls.of(finding)
+        force_setattr(sheet, "_origin", origin)  # it is no part of what the sheet says
+        return sheet
 
     @property
     def sheets(self) -> list[Sheet]:
@@ -120,8 +153,11 @@ class Sheet(_Shown, SheetFinding, frozen=True):
         """Returns one row for each metric, indexed by its name."""
         import pandas as pd
 
-        columns = SheetMetric.__struct_fields__
+        columns = flat_columns(SheetMetric)
         return pd.DataFrame(map(asdict, self.metrics), columns=columns).set_index("name")
+
+    def _kernel(self) -> str:
+        return self.kernel
 
     def _document(self, *, full: bool = False) -> Document:  # noqa: ARG002
         from profiler.present.documents.recording import sheet_document
@@ -129,47 +165,7 @@ class Sheet(_Shown, SheetFinding, frozen=True):
         return sheet_document(self)
 
 
-class _Several(Generic[_Answer]):
-    """An answer about several kernels, or about none. If you ask it for what only one kernel has, its error says how to choose one."""
-
-    def _answers(self) -> tuple[str, list[_Answer]]:
-        """Returns what an error calls them all, and the answer about each kernel."""
-        raise NotImplementedError
-
-    def _kernels(self) -> list[str]:
-        raise NotImplementedError
-
-    def _sources(self) -> list[str]:
-        """Returns the name of the recording of each kernel, where it chooses one, too."""
-        return []
-
-    def __getattr__(self, name: str) -> NoReturn:
-        text = f"{type(self).__name__} has no {name!r}"
-        if not name.startswith("_"):
-            kernels = counted(len(self._kernels()), "kernel")
-            text += f"; it is about {kernels}"
-            text += ": [0] or ['its name'] chooses one, and so does kernel_name='its name'" * bool(len(self))
-        raise AttributeError(text)
-
-    def __len__(self) -> int:
-        return len(self._kernels())
-
-    def __bool__(self) -> bool:
-        return True
-
-    def __iter__(self) -> Iterator[_Answer]:
-        return iter(self._answers()[1])
-
-    def __getitem__(self, kernel: int | str) -> _Answer:
-        """Returns the answer about one kernel, by its place, by its name, or by that of its recording where it is known by it."""
-        return chosen(*self._answers(), self._kernels(), kernel, self._sources())
-
-    def __contains__(self, kernel: object) -> bool:
-        """Returns True if one kernel has this name, as `[name]` understands it."""
-        return is_there(self._kernels(), kernel, self._sources())
-
-
-class ShownComparisons(_Several[Comparison], _Shown, Comparisons, frozen=True):
+class ShownComparisons(_NoTruth, Several[Comparison], _Shown, Comparisons, frozen=True):
     """This answer compares every kernel that two recordings have; `[0]` or `["name"]` is the comparison of one.
 
     headline     the time of all before and after, and the largest change
@@ -205,7 +201,7 @@ class ShownComparisons(_Several[Comparison], _Shown, Comparisons, frozen=True):
 
 
 @dataclass(frozen=True, repr=False)
-class Overview(_Several[Sheet], ShowsItself, RecordingOverview):
+class Overview(Several[Sheet], ShowsItself, RecordingOverview):
     """This answer is about several kernels of a recording, or its times alone; `[0]` or `["name"]` is the sheet of one kernel.
 
     headline     where the time goes, and where to begin
@@ -220,9 +216,18 @@ class Overview(_Several[Sheet], ShowsItself, RecordingOverview):
         sheets: list[Sheet]  # type: ignore[assignment]
 
     @classmethod
-    def of(cls, recording: RecordingOverview) -> Self:
-        sheets = sorted(map(Sheet.of, recording.sheets), key=lambda one: -(one.total_ns or 0.0))
+    def of(
+        cls, recording: RecordingOverview, nvtx: str | None = None, launch: int | str | None = None
+    ) -> Self:
+        origin = Origin(str(recording.run.path), nvtx, launch)
+        found = (Sheet.of_origin(one, origin) for one in recording.sheets)
+        sheets = sorted(found, key=lambda one: -(one.total_ns or 0.0))
         return cls(recording.run, sheets, recording.timing)
+
+    @cached_property
+    def index(self) -> Entries[IndexEntry]:
+        """Returns an entry for each kernel, by its share of the time."""
+        return Entries(index_of(self.sheets))
 
     @property
     def headline(self) -> Headline | Any:
@@ -246,7 +251,7 @@ class Overview(_Several[Sheet], ShowsItself, RecordingOverview):
         return recording_document(self, full=full)
 
 
-class ShownTriage(_Several[Sheet], _Shown, Triage, frozen=True):
+class ShownTriage(Several[Sheet], _Shown, Triage, frozen=True):
     """This answer is about the kernels of several recordings; `[0]`, `["kernel"]` or `["recording"]` is the sheet of one.
 
     headline     where to begin
@@ -265,8 +270,12 @@ class ShownTriage(_Several[Sheet], _Shown, Triage, frozen=True):
         headline: Headline | Any
 
     @classmethod
-    def of_several(cls, shown: ShownTogether) -> Self:
-        return replace(cls.of(shown.finding), sheets=list(map(Sheet.of, shown.sheets)), errors=shown.errors)
+    def of_several(
+        cls, shown: ShownTogether, nvtx: str | None = None, launch: int | str | None = None
+    ) -> Self:
+        origins = (Origin(one.source, nvtx, launch) for one in shown.finding.index)
+        sheets = list(map(Sheet.of_origin, shown.sheets, origins))
+        return replace(cls.of(shown.finding), sheets=sheets, errors=shown.errors)
 
     def _answers(self) -> tuple[str, list[Sheet]]:
         return counted(self.recordings, "recording"), self.sheets
@@ -288,7 +297,7 @@ class ShownTriage(_Several[Sheet], _Shown, Triage, frozen=True):
 
 
 class Check(_Shown, CheckFinding, frozen=True):
-    """This answer says whether kernels got slower than their baseline.
+    """This answer says whether kernels got slower than their baseline: it is true if `.passed`, so that `assert` takes it.
 
     passed    the answer; what is unclear has not passed
     outcome   passed, regression, unclear or not_comparable: the worst of all
@@ -302,6 +311,9 @@ class Check(_Shown, CheckFinding, frozen=True):
     def passed(self) -> bool:
         """Returns whether every kernel is certainly within its limits: an unclear result has not passed."""
         return self.outcome == "passed"
+
+    def __bool__(self) -> bool:
+        return self.passed
 
     def _document(self, *, full: bool = False) -> Document:  # noqa: ARG002
         from profiler.present.documents.check import check_document
@@ -361,12 +373,3 @@ class ShownLadder(_Shown, LadderSheet, frozen=True):
 def _all_answer(document: Document) -> Document:
     """Returns a document of which nothing is mere evidence, so that an interpreter prints all of it."""
     return replace(document, opening=len(document.sections))
-
-
-def index_frame(entries: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
-    """Returns a row for each entry, with one column of names, which are whole, so that they choose and join."""
-    import pandas as pd
-
-    found = pd.DataFrame(map(flat_row, entries), columns=flat_columns(kind))
-    names = found.get("kernel", found["kernel_name"])
-    return found.drop(columns="kernel_name").assign(kernel=names)

@@ -1,41 +1,88 @@
-"""Chooses one of several answers, or one entry of a list, by its place or by its name; the error of what is not there says what is."""
+"""Chooses one of several answers by its place or by its name; the error of what is not there says what is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from operator import index
-from typing import Any, SupportsIndex, TypeVar, overload
+from typing import Generic, NoReturn, Self, TypeVar
 
-from profiler.analyse.recording.kernel_names import without_tags
+from profiler.analyse.recording.kernel_names import called_name, without_tags
 from profiler.catalog.patterns import search_typed
 from profiler.errors import KernelNotFound
-from profiler.text import counted, first_of, names_like, shortened
+from profiler.text import counted, shortened
 
-_LINE_WIDTH, _MOST_NAMED = 100, 8
+_LINE_WIDTH = 100
 _Answer = TypeVar("_Answer")
 
 
-class Named(list[_Answer]):
-    """A list whose entries a name finds as well as a place: `.metrics["duration_ns"]`, `.causes["barriers"]`."""
+class Alone:
+    """An answer about one kernel. A script may treat it as one about several: `[0]` and `["its name"]` give it, and a loop does."""
 
-    @overload
-    def __getitem__(self, place: SupportsIndex | str) -> _Answer: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[_Answer]: ...
+    def _kernel(self) -> str:
+        raise NotImplementedError
 
-    def __getitem__(self, place: SupportsIndex | slice | str) -> _Answer | list[_Answer]:
-        if not isinstance(place, str):
-            return super().__getitem__(place)
-        names = list(map(_name_of, self))
-        if place in names:
-            return self[names.index(place)]
-        near = names_like(place, names) or names
-        raise KeyError(f"{place!r} is none of these; there is {first_of(near, _MOST_NAMED)}")
+    def __len__(self) -> int:
+        return 1
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Self]:
+        return iter([self])
+
+    def __getitem__(self, kernel: int | str) -> Self:
+        """Returns this answer, by the place 0 or by a name of its kernel."""
+        if isinstance(kernel, str) and kernel not in self:
+            return super().__getitem__(kernel)  # type: ignore[misc, no-any-return]  # which says what there is
+        return chosen("the answer", [self], [self._kernel()], kernel)
+
+    def __contains__(self, kernel: object) -> bool:
+        """Returns True if the kernel has this name, as `[name]` understands it."""
+        return is_there([self._kernel()], kernel)
 
 
-def _name_of(one: Any) -> str:
-    return getattr(one, "name", "") or getattr(one, "cause", "")
+class Several(Generic[_Answer]):
+    """An answer about several kernels, or about none. If you ask it for what only one kernel has, its error says how to choose one."""
+
+    def _answers(self) -> tuple[str, list[_Answer]]:
+        """Returns what an error calls them all, and the answer about each kernel."""
+        raise NotImplementedError
+
+    def _kernels(self) -> list[str]:
+        raise NotImplementedError
+
+    def _sources(self) -> list[str]:
+        """Returns the name of the recording of each kernel, where it chooses one, too."""
+        return []
+
+    def __getattr__(self, name: str) -> NoReturn:
+        text = f"{type(self).__name__} has no {name!r}"
+        if not name.startswith("_"):
+            kernels = counted(len(self._kernels()), "kernel")
+            text += f"; it is about {kernels}"
+            text += ": [0] or ['its name'] chooses one, and so does kernel_name='its name'" * bool(len(self))
+        raise AttributeError(text)
+
+    def __len__(self) -> int:
+        return len(self._kernels())
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[_Answer]:
+        return iter(self._answers()[1])
+
+    def __getitem__(self, kernel: int | str) -> _Answer:
+        """Returns the answer about one kernel, by its place, by its name, or by that of its recording where it is known by it."""
+        return chosen(*self._answers(), self._kernels(), kernel, self._sources())
+
+    def __contains__(self, kernel: object) -> bool:
+        """Returns True if one kernel has this name, as `[name]` understands it."""
+        return is_there(self._kernels(), kernel, self._sources())
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [*map(called_name, self._kernels()), *self._sources()]
 
 
 def chosen(

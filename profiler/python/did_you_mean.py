@@ -12,6 +12,9 @@ from profiler.text import names_like
 _NO_KEYWORD = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 _TOO_MANY = re.compile(r"(\w+)\(\) takes .* positional arguments? but \d+ (?:was|were) given")
 
+_LEAST_BEGINNING = 3  # characters of a keyword
+_OF_A_SHEET = ("check", "compare", "read", "report", "sass", "source_lines")
+
 
 def advise_call(error: TypeError, functions: Mapping[str, Any]) -> None:
     """Has the error of a call that Python refuses say which keywords one of these functions takes."""
@@ -31,7 +34,8 @@ def keyword_meant(name: str, known: Sequence[str]) -> str:
     meant = {"k": "kernel_name", "size": "workload"}.get(name)
     if name == "full" and name not in known:
         return "; the answer has everything, and its .text() is all that the command prints with --full"
-    near = [meant] if meant in known else names_like(name, known)
+    begins = [one for one in known if one.startswith(name) and len(name) >= _LEAST_BEGINNING]
+    near = [meant] if meant in known else names_like(name, known) or begins
     return f"; did you mean {near[0]}=...?" if near else f"; it takes {', '.join(known)}"
 
 
@@ -41,6 +45,8 @@ def lacking(answer: Any, name: object) -> str:
     if "metrics" in known and any(one.name == name for one in answer.metrics):
         return f"; .metrics[{name!r}] is that metric"
     several = [one for one in ("sheets", "comparisons", "pairs", "kernels") if one in known]
+    if name in _OF_A_SHEET and "sheets" in known:
+        return f"; prof.{name}(...) takes this answer"
     if isinstance(name, int) and several:
         return f"; did you mean .{several[0]}[{name}]?"
     near = [name] if name in known else names_like(str(name), known)

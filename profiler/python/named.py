@@ -6,13 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import find_climb
+from profiler.ask.named.earlier import open_with_the_one_before
 from profiler.ask.named.ladders import open_ladder
-from profiler.ask.named.references import open_named, with_launches
+from profiler.ask.named.references import is_report_path, open_named, with_launches
 from profiler.ask.named.settings import Settings
+from profiler.python.answers import Sheet
 from profiler.python.recordings import open_existing
 from profiler.python.shows_itself import ShowsItself
 from profiler.store.runs.run_store import Run, RunStore
@@ -23,6 +25,52 @@ _WIDTH = 80  # of what stands in an error's sentence
 def store_of(runs: RunStore | str | Path) -> RunStore:
     """Returns the store, or the one in this folder or at this URL, which must exist."""
     return runs if isinstance(runs, RunStore) else open_existing(runs)
+
+
+class Asked(NamedTuple):
+    """What a function is asked about: a recording, its kernel, and its launches, as far as they are chosen."""
+
+    recording: Any
+    kernel_name: str | None
+    nvtx: str | None
+    launch: int | str | None
+
+
+def asked_of(
+    recording: object, kernel_name: str | None, nvtx: str | None = None, launch: int | str | None = None
+) -> Asked:
+    """Returns the recording, and with a sheet that of which it is, with its kernel and its launches unless others are given."""
+    origin = getattr(recording, "_origin", None) if isinstance(recording, Sheet) else None
+    if origin is None:
+        return Asked(recording, kernel_name, nvtx, launch)
+    kernel = recording.kernel_name if kernel_name is None else kernel_name  # type: ignore[attr-defined]
+    return Asked(
+        origin.recording,
+        kernel,
+        origin.nvtx if nvtx is None else nvtx,
+        origin.launch if launch is None else launch,
+    )
+
+
+def sides_of(first: Asked, second: Asked) -> tuple[Asked, Asked]:
+    """Returns two sides: without a name for the second, that of the first chooses both kernels, and a sheet alone does so too."""
+    names = (first.kernel_name, second.kernel_name)
+    if names[0] is None or names[0] == names[1]:
+        names = (names[1], None)
+    return first._replace(kernel_name=names[0]), second._replace(kernel_name=names[1])
+
+
+def compared_runs(first: Asked, second: Asked) -> tuple[Run, Run, str | None, str | None]:
+    """Returns both runs and kernels: without a second recording, two kernels of one report, or a run and the one before it."""
+    names = first.kernel_name, second.kernel_name
+    if second.recording is None and (
+        second.kernel_name is None or run_of(first.recording, first.nvtx, first.launch).stored
+    ):
+        settings = Settings(nvtx=first.nvtx, launch=first.launch)
+        return *open_with_the_one_before(reference_of(first.recording), settings, timed=True), *names
+    before = run_of(first.recording, first.nvtx, first.launch)
+    after = first.recording if second.recording is None else second.recording
+    return before, run_of(after, second.nvtx, second.launch), *names
 
 
 def run_of(
@@ -71,10 +119,15 @@ def open_among(recordings: Iterable[object]) -> dict[str, Run]:
     return {reference_of(one): one for one in recordings if isinstance(one, Run)}
 
 
-def climb_of(name: str, runs: RunStore, workload: Mapping[str, int] | None, gpu: str | None) -> Climb:
+def climb_of(
+    name: str, runs: RunStore | str | Path, workload: Mapping[str, int] | None, gpu: str | None
+) -> Climb:
     """Returns the runs of a ladder's rungs at one workload and on one GPU."""
-    settings = replace(settings_of(name, runs), gpu=gpu)
-    return find_climb(runs, open_ladder(settings), workload, gpu=gpu, usual_gpu=settings.usual_gpu)
+    if not isinstance(name, (str, Path)) or is_report_path(str(name), Settings()):
+        raise TypeError(f"{_called(name)} is no ladder: give its name, such as 'gemm', or its file")
+    store = store_of(runs)
+    settings = replace(settings_of(name, store), gpu=gpu)
+    return find_climb(store, open_ladder(settings), workload, gpu=gpu, usual_gpu=settings.usual_gpu)
 
 
 def settings_of(ladder: str, runs: RunStore) -> Settings:

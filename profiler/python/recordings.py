@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from profiler.analyse.recording.index import IndexEntry, index_of
+from profiler.analyse.recording.kernel_names import called_name
 from profiler.analyse.recording.overview import RecordingOverview
 from profiler.ask.named.settings import Settings, ladder_here
 from profiler.ask.named.sizes import find_run
 from profiler.errors import QueryFailed, RunNotFound
 from profiler.present.document import Caution, Document, Facts
-from profiler.python.answers import Sheet, index_frame
+from profiler.python.answers import Origin, Sheet
 from profiler.python.choosing import chosen, is_there
+from profiler.python.did_you_mean import lacking
+from profiler.python.entries import index_frame
 from profiler.python.shows_itself import Documentation, ShowsItself
 from profiler.python.words import told
 from profiler.store.runs.run_store import Run, RunStore
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _NAME_WIDTH, _MOST_KERNELS = 60, 10
+_SHORT, _SHORT_TOO = ("name", "kernel"), ("launches", "gpu")  # columns of runs for which a terminal has room
 _OF_A_RUN = ("run_id", "process")  # columns that tell the rows of several runs, and of their reports, apart
 
 
@@ -95,6 +99,9 @@ class Recording(ShowsItself, Run):
         """Returns True if one kernel has this name, as `[name]` understands it."""
         return is_there(self.kernels, kernel)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(map(called_name, self.kernels))
+
     def top(self, count: int | None = None) -> pd.DataFrame:
         """Returns the kernels by their share of the time, as `prof show` lists them: all, or the first `count`."""
         return index_frame(index_of(self)[:count], IndexEntry)
@@ -102,7 +109,7 @@ class Recording(ShowsItself, Run):
     def _sheet(self, kernel: str) -> Sheet:
         from profiler.ask.show import sheet_of
 
-        return Sheet.of(sheet_of(self, kernel, Settings()))
+        return Sheet.of_origin(sheet_of(self, kernel, Settings()), Origin(str(self.path)))
 
     def __repr__(self) -> str:
         launches = counted(self.manifest.launches, "launch", "launches")
@@ -207,6 +214,9 @@ class Runs(RunStore):
         """Returns the newest run with this name, such as `gemm-6`, or the run with this id."""
         return self.find(reference)
 
+    def _ipython_key_completions_(self) -> list[str]:
+        return sorted({one.name for one in self.ids()})
+
     def find(self, reference: str | int, ladder: str | None = None) -> Recording:
         """Returns the newest run of a name, an id, or a kernel's number on this ladder, as the commands find it."""
         chosen = ladder_here(self.root) if ladder is None else ladder
@@ -218,7 +228,7 @@ class Runs(RunStore):
         from profiler.store.query import runs_table
 
         found: pd.DataFrame = runs_table(self.manifests()).to_pandas()
-        return found
+        return found[[*_SHORT, *(one for one in found if one not in (*_SHORT, *_SHORT_TOO)), *_SHORT_TOO]]
 
     def query(self, sql: str) -> pd.DataFrame:
         """Returns what a SELECT finds in the tables of all runs, as `prof query` does; damaged runs are left out."""
@@ -230,6 +240,13 @@ class Runs(RunStore):
             found: pd.DataFrame = pa.Table.from_batches(answer.batches, answer.schema).to_pandas()
         self.require_whole()
         return found
+
+    if not TYPE_CHECKING:  # which refuses it, too
+
+        def __getattr__(self, name):
+            raise AttributeError(
+                f"Runs has no {name!r}" + ("" if name.startswith("_") else lacking(self, name))
+            )
 
     def __repr__(self) -> str:
         return f"<Runs: {len(self)} in {self.root}>"

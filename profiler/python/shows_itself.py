@@ -14,7 +14,7 @@ from profiler.python.did_you_mean import lacking
 from profiler.python.words import in_python
 
 # For the commands, not for users.
-_INNER = ("finding", "of", "of_several", "run", "schema_version", "left_out", "view")
+_INNER = ("finding", "of", "of_origin", "of_several", "run", "schema_version", "left_out", "view")
 
 
 class Documentation:

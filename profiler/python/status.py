@@ -19,7 +19,7 @@ def status(label: str) -> Iterator[Callable[[str], None]]:
     """Yields a function that shows what is done now, behind the label; a status inside of another one continues its line."""
     _labels.append(label)
     try:
-        yield lambda text: _show(": ".join([*_labels, text]))
+        yield lambda text: _show(": ".join([*_labels, text])) if text else None
     finally:
         _labels.pop()
         if not _labels:

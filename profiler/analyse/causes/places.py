@@ -12,6 +12,7 @@ from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
 from profiler.analyse.code.code import parse_text, place_of
 from profiler.analyse.code.libraries import Written, find_authors, is_of_library
+from profiler.analyse.code.statements import whole_statement
 from profiler.store.tables.inlined import calls_in
 from profiler.text import place_name
 
@@ -22,7 +23,7 @@ def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodeP
     """Returns the source lines that contribute most to a cause; instructions, if no line is known."""
     total = sum(weights.values())
     groups = _by_place(evidence, weights)[:_MOST_PLACES]
-    return [_place(group.authors, total) for group in groups]
+    return [_place(evidence, group.authors, total) for group in groups]
 
 
 def find_heaviest(evidence: Evidence, weights: Mapping[Site, float]) -> Set[Site]:
@@ -60,7 +61,7 @@ def _at_calls(evidence: Evidence, weights: Mapping[Site, float]) -> Iterator[tup
 def find_signature(evidence: Evidence) -> list[CodePlace]:
     """Returns the line with the kernel's signature, to which its first instruction belongs, if its text is recorded. It has no share of a cause."""
     first = [_written(site) for site in evidence.sites[:1] if site.text]
-    return [_place({one: 0.0}, 1.0) for one in first if not one.is_library]
+    return [_place(evidence, {one: 0.0}, 1.0) for one in first if not one.is_library]
 
 
 @kept
@@ -74,16 +75,31 @@ def _written(site: Site) -> Written:
     return Written(one.text, one.file, site.text, one.line, offset=one.offset, inlined_at=site.inlined_at)
 
 
-def _place(group: Mapping[Written, float], total: float) -> CodePlace:
+@kept
+def _lines_by_file(evidence: Evidence) -> dict[str | None, dict[int, str]]:
+    """Returns the texts of the lines that are known, by file and number."""
+    found: dict[str | None, dict[int, str]] = {}
+    for site in evidence.sites:
+        for file, line, text in (
+            (site.instruction.file, site.instruction.line, site.text),
+            *calls_in(site.inlined_at),
+        ):
+            if text and line:
+                found.setdefault(file, {})[line] = text
+    return found
+
+
+def _place(evidence: Evidence, group: Mapping[Written, float], total: float) -> CodePlace:
     one = max(group, key=lambda written: group[written])
     file, line = place_of(one.file, one.line) or (None, None)
+    text = whole_statement(one.file or "", _lines_by_file(evidence).get(one.file, {}), one.line or 0).text
     return CodePlace(
         opcode=parse_text(one.text).opcode,
         offset=one.offset or 0,
         share_pct=round(100 * sum(group.values()) / total, 1),
         file=file,
         line=line,
-        text=(one.source or "").strip() or None,
+        text=text or None,
         inlined_at=_outermost_call(one),
     )
 

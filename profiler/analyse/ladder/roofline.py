@@ -89,7 +89,8 @@ class Roofline(Struct, frozen=True):
 
     def __repr__(self) -> str:
         rungs = len(self.points or self.streams)
-        return f"<roofline of {self.ladder} on {self.gpu}: {rungs} rungs, {len(self.ceilings)} ceilings>"
+        ceilings = len(self.ceilings)
+        return f"<roofline of {self.ladder} on {self.gpu}: {rungs} rungs, {ceilings} ceilings; `.to_pandas()` has the rungs>"
 
     def find(self, name: str) -> Ceiling | None:
         return next((ceiling for ceiling in self.ceilings if ceiling.name == name), None)

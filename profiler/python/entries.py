@@ -1,0 +1,146 @@
+"""The lists of an answer, such as its causes: a name finds an entry as well as a place does, and each list is a short table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar, overload
+
+from msgspec import Struct
+
+from profiler.analyse.causes.cause import Cause
+from profiler.analyse.causes.headline import whole_place_text
+from profiler.analyse.flat_rows import flat_columns, flat_row, reading_order
+from profiler.analyse.recording.hot_lines import HotLine
+from profiler.analyse.recording.kernel_names import called_name
+from profiler.text import cut, first_of, names_like
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_NAMED, _MOST_SHOWN, _TEXT_WIDTH = 8, 12, 36
+# What an entry is called by: the first of these that it has.
+_NAMES = ("name", "cause", "kernel_name")
+# What a list shows of its entries, as far as they have it; the frame has the rest.
+_SAYS_MOST = (
+    "saves_pct", "share_pct", "mean", "unit", "before", "after", "change_pct", "top_cause", "where", "verdict", "file", "line",
+    "text", "section", "speedup_pct", "message",
+)  # fmt: skip
+_Entry = TypeVar("_Entry", bound=Struct)
+
+
+class Entries(list[_Entry]):
+    """Entries that are found by their names too: `.metrics["duration_ns"]`, `.causes["barriers"]`; a metric also by that of Nsight Compute.
+
+    to_pandas()  one row for each
+    """
+
+    @overload
+    def __getitem__(self, place: SupportsIndex) -> _Entry: ...
+    @overload
+    def __getitem__(self, place: str) -> _Entry: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[_Entry]: ...
+
+    def __getitem__(self, place: SupportsIndex | slice | str) -> _Entry | list[_Entry]:
+        if isinstance(place, slice):
+            return Entries(super().__getitem__(place))
+        if not isinstance(place, str):
+            return super().__getitem__(place)
+        found = next((one for one in self if place in (_name_of(one), getattr(one, "ncu", ""))), None)
+        if found is None:
+            names = self._ipython_key_completions_()
+            near = names_like(place, names) or names
+            raise KeyError(f"{place!r} is none of these; there is {first_of(near, _MOST_NAMED)}")
+        return found
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Returns one row for each entry, in their order, with what says most in the first columns."""
+        import pandas as pd
+
+        frame = pd.DataFrame(map(_row, self))
+        frame = frame[reading_order(frame)]
+        name = next((one for one in ("name", "cause", "kernel") if one in frame), None)
+        return frame.set_index(name) if name else frame
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return [name for one in self if (name := _name_of(one))]
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            found = name in self._ipython_key_completions_()
+            raise AttributeError(
+                f"this list has no {name!r}" + (f"; [{name!r}] is that entry" if found else "")
+            )
+
+    def __repr__(self) -> str:
+        if not self:
+            return "[]"
+        shown = self._shown()
+        has_names = shown.index.name is not None
+        for column in shown.select_dtypes(["object", "str"]):  # on the left, as they are texts
+            texts = [cut(one, _TEXT_WIDTH) for one in shown[column].fillna("")]
+            shown[column] = [f"{one:{max(map(len, texts))}}" for one in texts]
+        table: str = shown.to_string(float_format=_figure, na_rep="", index=has_names, index_names=False)
+        return "\n".join([table, *self._more()])
+
+    def _repr_html_(self) -> str:
+        if not self:
+            return "[]"
+        table: str = self._shown().to_html(float_format=_figure, na_rep="", border=0, index_names=False)
+        return table + "".join(f"<p>{escape(one)}</p>" for one in self._more())
+
+    def _shown(self) -> pd.DataFrame:
+        frame = self.to_pandas()
+        return frame[[one for one in _SAYS_MOST if one in frame]].head(_MOST_SHOWN)
+
+    def _more(self) -> list[str]:
+        more = len(self) - _MOST_SHOWN
+        return [f"and {more} more: `.to_pandas()` has them all"] if more > 0 else []
+
+
+def _name_of(entry: Struct) -> str:
+    return next((getattr(entry, name) for name in _NAMES if getattr(entry, name, "")), "")
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+
+
+def _row(entry: Struct) -> dict[str, Any]:
+    """Returns the plain values of an entry, what says most first."""
+    if isinstance(entry, Cause):
+        places = _joined(list(map(whole_place_text, entry.where)))
+        saves = entry.saves_pct
+        row: dict[str, Any] = {
+            "cause": entry.cause,
+            "saves_pct": saves.expected,
+            "at_most_pct": saves.at_most,
+        }
+        return row | {"where": places, "sentence": entry.sentence, "try": entry.try_}
+    if isinstance(entry, HotLine):
+        row = {"share_pct": entry.share_pct, "file": entry.file, "line": entry.line, "text": entry.text}
+        return row | {f"stall_{why}_pct": share for why, share in entry.stalls.items()}
+    return _with_short_name(flat_row(entry))
+
+
+def _joined(places: list[str]) -> str:
+    """Returns `a.py:28, :17`: places of one file name it once."""
+    files = ["", *(one.rpartition(":")[0] for one in places)]
+    return ", ".join(
+        one.removeprefix(file) if file else one for file, one in zip(files, places, strict=False)
+    )
+
+
+def _with_short_name(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns the row with a kernel's own name as `kernel`, to read, beside its whole `kernel_name`, which chooses and joins."""
+    return row | {"kernel": called_name(row["kernel_name"])} if "kernel_name" in row else row
+
+
+def index_frame(entries: Sequence[Struct], kind: type[Struct]) -> pd.DataFrame:
+    """Returns a row for each entry; `kernel` is a name to read, and `kernel_name` the whole one, which chooses and joins."""
+    import pandas as pd
+
+    rows = [_with_short_name(flat_row(one)) for one in entries]
+    return pd.DataFrame(rows, columns=reading_order({"kernel": 0} | dict.fromkeys(flat_columns(kind))))
