@@ -56,7 +56,7 @@ class Sureness(Struct, frozen=True):
         return 100 * self.right_first / self.kernels
 
 
-_CEILINGS = {kind.name for kind in CEILINGS}
+CEILING_NAMES = {kind.name for kind in CEILINGS}
 AnswersByFirst = Mapping[tuple[str, int], Answers]
 
 
@@ -74,7 +74,7 @@ def how_sure(first: str, expected: float, record: AnswersByFirst | None = None) 
     alike = [
         count
         for (name, its_band), count in record.items()
-        if its_band == band and (name in _CEILINGS) == (first in _CEILINGS)
+        if its_band == band and (name in CEILING_NAMES) == (first in CEILING_NAMES)
     ]
     kernels, right_first, among_three = map(sum, zip(*alike, strict=True))
     return Sureness(kernels, right_first, among_three, of_this_cause=False)
