@@ -177,9 +177,12 @@ def are_different_kernels(before: Profile, after: Profile) -> bool:
 
 def condition_text(before: Profile, after: Profile, names: tuple[str, str]) -> str:
     """Returns what a comparison of sides with these `names` holds for, where nothing but a word of the kernels' names suggests that they
-    are versions of one kernel; "" where more does.
+    are versions of one kernel; "" where more does, as a name that has all words of the other: `sum` and `sum_v2`.
     """
     if not may_be_others(before, after) or is_as_much_arithmetic(before.computing, after.computing):
+        return ""
+    words, others = (words_of(base_name(side.kernel)) for side in (before, after))
+    if words <= others or others <= words:
         return ""
     kernels = base_name(before.kernel), base_name(after.kernel)
     which = "these" if kernels == names else " and ".join(kernels)

@@ -444,6 +444,8 @@ def test_the_first_sentence_says_that_two_kernels_are_different_ones(
         (("flip_rows", "flip_columns"), ({"FFMA": 100.0}, {"FFMA": 100.0}), None, ""),  # as much arithmetic
         (("flip_rows", "flip_columns"), ({}, {}), {"n": 4}, ""),  # the same work, as recorded
         (("flip<float>", "flip<double>"), ({}, {}), None, ""),
+        (("flip_rows_v1", "flip_rows_v3"), ({}, {}), None, ""),
+        (("flip_rows", "flip_rows_tiled"), ({}, {}), None, ""),  # all words of the other
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(("took_ns", "said"), [(9e6, "run_1 takes 9.000x as long as run_0"), (1e6, "run_0 and run_1 take the same time")])  # fmt: skip
