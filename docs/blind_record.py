@@ -1,4 +1,4 @@
-"""The record of the diagnosis on kernels that it had not seen, for docs/track-record.md.
+"""The record of the diagnosis on kernels that it had not seen, for docs/track-record.md and docs/track-record-tests.md.
 
 blind_tests.csv in tests/data/causes has a row for each blind test, and blind_pairs.csv one for each pair of the eleventh and later
 ones, as tests/data/causes/blind.py scored it before anything was changed for it.
@@ -6,13 +6,13 @@ ones, as tests/data/causes/blind.py scored it before anything was changed for it
 
 import csv
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cause_record import ALIKE, AMONG, DATA
 from recorded_tables import table_text
 
-from profiler.catalog.causes.sureness import BANDS, how_sure
+from profiler.catalog.causes.sureness import BANDS, CEILING_NAMES, how_sure
 
 sys.path.append(str(DATA))
 from blind import count_answers
@@ -119,19 +119,32 @@ def _share(some: int, of: int) -> str:
 
 
 def sureness_tables() -> str:
-    """How often the first cause is right: by what it is expected to save, by which one it is, and by what the change did."""
+    """How often the first cause is right: by what it is expected to save, and by which one it is.
+
+    Those that begin with a ceiling have a row of their own, as how_sure() counts them apart.
+    """
     pairs = read_pairs()
     expects: Callable[[Pair], float] = lambda pair: float(pair["expects_1"] or 0)  # noqa: E731
+    at_ceiling = [pair for pair in pairs if pair["named_1"] in CEILING_NAMES]
+    others = [pair for pair in pairs if pair["named_1"] not in CEILING_NAMES]
+    tables = {
+        "the first cause is likely to save": [("nothing: a ceiling comes first", at_ceiling), *_ranges(others, expects, BANDS)],
+        "the first cause is": _by_first_cause(pairs),
+    }  # fmt: skip
+    return _answers_tables(tables)
+
+
+def further_tables() -> str:
+    """How often the first cause is right: by what the other tests predicted, and by what the change did."""
+    pairs = read_pairs()
     saved: Callable[[Pair], float] = lambda pair: float(pair["saved"])  # noqa: E731
     several = {many: [pair for pair in pairs if (" " in pair["right"]) == many] for many in (False, True)}
     tables = {
-        "the first cause is likely to save": _ranges(pairs, expects, BANDS),
-        "the first cause is": _by_first_cause(pairs),
-        "by the other tests, an answer is right in": _ranges(pairs, _predicted(pairs), (0, 50, 70, 85)),
+        "predicted share right, from the other tests": _ranges(pairs, _predicted(pairs), (0, 50, 70, 85)),
         "the change saved": _ranges(pairs, saved, (0, 25, 50, 75)),
         "the change removed": [("one cause", several[False]), ("several causes", several[True])],
     }
-    return "\n\n".join(_answers_table(of, groups) for of, groups in tables.items())
+    return _answers_tables(tables)
 
 
 def reader_table() -> str:
@@ -140,6 +153,10 @@ def reader_table() -> str:
     read = [_as_read(pairs[row["test"], row["pair"]], row) for row in _read("blind_reader.csv")]
     named = [pairs[pair["test"], pair["pair"]] for pair in read]
     return _answers_table("", [("the reader", read), ("`prof`, as it first diagnosed them", named)])
+
+
+def _answers_tables(tables: Mapping[str, Sequence[tuple[str, Sequence[Pair]]]]) -> str:
+    return "\n\n".join(_answers_table(of, groups) for of, groups in tables.items())
 
 
 def _answers_table(of: str, groups: Iterable[tuple[str, Sequence[Pair]]]) -> str:

@@ -1,4 +1,5 @@
-"""The causes for docs/causes.md, and their record for docs/track-record.md: tables, failures, and a picture of expected against saved.
+"""The causes for docs/causes.md, and their record for docs/track-record.md and docs/track-record-tests.md: tables, failures, and a picture of expected
+against saved.
 
 The figures come from tests/data/causes/record.json, which tests/data/causes/track_record.py measures.
 """
@@ -45,12 +46,10 @@ def _cause_text(one: CauseKind) -> str:
 
 
 def record_tables() -> str:
-    """The whole record: totals, each cause, kernels without a cause, and the failures."""
+    """The record by cause and by kernel: each cause, kernels without a cause, and the failures."""
     record = read_record()
     return "\n\n".join(
         (
-            "### Totals",
-            _totals(record["pairs"]),
             "### Each cause",
             _by_cause(record),
             "### Kernels with nothing to gain, and kernels that only look like a cause",
@@ -65,7 +64,9 @@ def record_tables() -> str:
     )
 
 
-def _totals(pairs: Sequence[Row]) -> str:
+def totals_table() -> str:
+    """What the whole record comes to, and what NVIDIA's rules say of the same kernels."""
+    pairs = read_record()["pairs"]
     full = [pair for pair in pairs if "full" in pair]
     rows = [
         ("`prof`, preset `default`", *_judged(pairs)),

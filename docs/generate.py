@@ -17,7 +17,10 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- blind totals -->      what all blind tests of the diagnosis came to, and the last ten
     <!-- blind tests -->       what each of them came to
     <!-- blind reader -->      what a reader said of the same kernels
-    <!-- sureness -->          how often the first cause was right there, by what it is likely to save
+    <!-- sureness -->          how often the first cause was right there, by what it is likely to save and by which one it is
+    <!-- sureness further -->  the same, by what the other tests predicted, and by what the change did
+    <!-- cause totals -->      what the record of this project's own pairs comes to
+    <!-- cause record -->      that record, by cause and by kernel, with each failure
     <!-- faults -->            what the last campaign of injected faults came to
     <!-- errors -->            every exit code, and what to do about it
 """
@@ -67,7 +70,7 @@ CLIMB = KERNELS / "gemm" / "climb.svg"
 TUNING = KERNELS / "gemm" / "tuning.svg"
 EXPECTED = ROOT / "docs" / "causes.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause record|blind totals|blind tests|blind reader|sureness|faults)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause totals|cause record|blind totals|blind tests|blind reader|sureness further|sureness|faults)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
@@ -103,11 +106,13 @@ def _content(block: re.Match[str]) -> str:
         "commands": commands_reference,
         "errors": errors_table,
         "causes": cause_record.causes_list,
+        "cause totals": cause_record.totals_table,
         "cause record": cause_record.record_tables,
         "blind totals": blind_record.totals_table,
         "blind tests": blind_record.tests_table,
         "blind reader": blind_record.reader_table,
         "sureness": blind_record.sureness_tables,
+        "sureness further": blind_record.further_tables,
         "faults": recorded_tables.faults_table,
     }
     return fill[block["kind"]]()

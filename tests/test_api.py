@@ -801,6 +801,8 @@ def test_machine_code_is_shown_as_the_command_shows_it(reports, runs, prof_here)
         one.sentence for one in profiler.compare(runs["gemm-5"], runs["gemm-6"]).instructions.hot_loop.changes
     ]
     printed = prof_here("sass", reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep").stdout
+    assert "--full shows the whole function" in printed
+    printed = printed.replace("--full", "`full=True`")
     text = repr(profiler.sass(reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"))
     assert re.sub(r"\S*gemm_", "gemm_", text).split() == re.sub(r"\S*gemm_", "gemm_", printed).split()
     assert len(profiler.sass(runs["gemm-6"]).kernels) == 1

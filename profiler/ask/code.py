@@ -7,15 +7,19 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from profiler.analyse.causes.places import find_elsewhere
 from profiler.analyse.code.code import Instruction, read_code
+from profiler.analyse.code.hot_loop import LoopSheet
 from profiler.analyse.code.machine_code import CodeView, view_machine_code
+from profiler.analyse.code.regions import Region
 from profiler.analyse.code.sameness import CodeCheck, Functions, check_code
 from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels, match_kernels
+from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.named.meaning import CodePath, find_meaning
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
-from profiler.ask.profiles import profile_one, profile_pairs, profile_run
+from profiler.ask.profiles import diagnose_once, profile_one, profile_pairs, profile_run
 from profiler.errors import MetricsMissing
 from profiler.measuring.tools.disassembly import disassemble
 from profiler.store.runs.run_store import Run
@@ -45,12 +49,19 @@ def find_machine_code(
         chosen_names = zip(runs, (kernel_name, other_kernel), strict=True)
         sides, others = tuple(profile_one(run, settings, name) for run, name in chosen_names), 0
     view = view_machine_code(sides, whole=whole)
-    if not others:
-        return view
-    first, *rest = view.finding.kernels
-    chosen = f"this kernel takes most of the time; `-k PATTERN` chooses {counted(others, 'other')}"
-    first = replace(first, cautions=[chosen, *first.cautions])
+    first, *rest = map(_with_first_cause, view.finding.kernels, view.regions, sides)
+    if others:
+        chosen = f"this kernel takes most of the time; `-k PATTERN` chooses {counted(others, 'other')}"
+        first = replace(first, cautions=[chosen, *first.cautions])
     return CodeView(replace(view.finding, kernels=[first, *rest]), view.regions)
+
+
+def _with_first_cause(sheet: LoopSheet, region: Region, profile: Profile) -> LoopSheet:
+    """Returns the figures of a loop, with the first cause of the diagnosis if that is elsewhere in the code."""
+    if sheet.scope == "function" or not profile.launches:
+        return sheet
+    cause = next(iter(diagnose_once(of_main_shape(profile)).causes), None)
+    return replace(sheet, first_cause=find_elsewhere(cause, region) if cause else None)
 
 
 def _longest(

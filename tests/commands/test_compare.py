@@ -352,8 +352,10 @@ def test_two_kernels_of_one_report_are_versions_of_one_only_if_their_names_or_th
     make_run(fill, *sums, name="several", workload=None, root=tmp_path)
     of_run = ("--runs", tmp_path, "compare", "several", "several", "-k", "sum_rows")
     apart = " ".join(prof_here(*of_run, "-k", "fill").stdout.split())
-    assert apart.startswith("sum_rows and fill are two different kernels. fill is 9.000x as fast as sum_rows")
-    assert "`--force` compares the two as versions" in apart
+    assert apart.startswith(
+        "sum_rows and fill are two different kernels, which take 90.00 us and 10.00 us under the profiler."
+    )
+    assert "`--force` compares them as such" in apart
     assert not [word for word in ("verdict", "better", "noise", "Why:") if word in apart]
     for more in (("-k", "fill", "--force"), ("-k", "sum_fast")):
         versions = prof_here(*of_run, *more).stdout
@@ -366,6 +368,23 @@ def test_kernels_of_unlike_names_are_versions_of_one_if_a_pattern_chooses_both(p
     chosen = prof_here("compare", *sides, "-k", "add|k6").stdout
     assert "two different kernels" not in chosen
     assert "Why:" in chosen
+
+
+def test_two_different_kernels_get_a_short_table_with_their_names_unless_in_full(prof_here, reports):
+    sides = (str(reports / "triton_add_full.ncu-rep"), str(reports / "gemm_6.ncu-rep"))
+    short = prof_here("compare", *sides).stdout
+    (header,) = (line.split() for line in short.splitlines() if line.startswith("metric "))
+    assert header == ["metric", "unit", "triton_add_full", "gemm_6"]
+    assert "duration_ns" in short
+    assert not [
+        word
+        for word in ("before", "verdict", "the speedup, split", "instructions per launch")
+        if word in short
+    ]
+    wanted = prof_here("compare", *sides, "--metric", "l2_hit_pct").stdout
+    assert ("l2_hit_pct" in wanted, "duration_ns" in wanted) == (True, False)
+    full = prof_here("compare", *sides, "--full").stdout
+    assert all(word in full for word in ("before", "the speedup, split", "instructions per launch"))
 
 
 def test_what_only_one_side_recorded_is_said_of_that_side_and_at_length_in_full_alone(prof_here, reports):

@@ -107,6 +107,15 @@ def test_the_whole_function_has_what_is_around_the_loop(sass):
     assert "the whole function" in whole
 
 
+def test_where_the_first_cause_is_is_said_if_it_is_not_in_the_loop(sass, reports):
+    """The next tile is loaded in the outer loop, and used in the inner one."""
+    report = reports / "gemm_6.ncu-rep"
+    said = "The first cause, loads-not-overlapped, is not in this loop, but in LDG.E.128 at sgemm.cu:63."
+    assert said in " ".join(sass(report).stdout.split())
+    assert "The first cause" not in sass(report, "--full").stdout
+    assert "The first cause" not in sass(reports / "gemm_5.ncu-rep").stdout
+
+
 def test_a_kernel_is_chosen_where_a_report_holds_several(prof_here, store):
     run = ["--runs", store.root, "sass"]
     assert prof_here(*run, "several", "-k", "offset").stdout.startswith("kernel  several: offset(")

@@ -96,12 +96,23 @@ class LoopAsHot(Struct, frozen=True):
     executed_pct: float
 
 
+class CauseElsewhere(Struct, frozen=True):
+    """The first cause of a diagnosis, and where most of it is: outside of the code that is shown."""
+
+    cause: str
+    opcode: str
+    offset: int
+    place: str | None
+
+
 class LoopSheet(Struct, frozen=True):
     """`iterations` counts those of all warps of a launch. Each of `accumulators` takes one FMA a step.
 
     A function that `is_called` ran more often than the launch has warps: it was not inlined, and `iterations` are its calls. If
     it `is_tensor`, tensor cores do most of the FMAs, for all threads of a warp or of four together. Without matrix instructions,
-    `matrix` is null. A figure that only counts show is null where nothing was counted, as is the number of `loops`.
+    `matrix` is null. A figure that only counts show is null where nothing was counted, as is the number of `loops`. Only of a
+    product whose operands were found are the FMAs divided into `steps`. `first_cause` is that of the diagnosis, if none of its
+    instructions is in the loop.
     """
 
     label: str
@@ -134,6 +145,7 @@ class LoopSheet(Struct, frozen=True):
     loops: int | None = None
     as_hot: Annotated[list[LoopAsHot], Importance(93, each=2)] = []
     called: Annotated[list[CalledFunction], Importance(93, each=2)] = []
+    first_cause: CauseElsewhere | None = None
 
 
 def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> LoopSheet:
@@ -165,7 +177,7 @@ def derive_loop_sheet(profile: Profile, code: Code, *, whole: bool = False) -> L
         instructions_per_fma=instructions / fmas if fmas else None,
         fma_issue_pct=100 * multiplying / instructions if instructions else 0.0,
         accumulators=product.accumulators if product else None,
-        steps=product.steps if product else None,
+        steps=product.steps if product and product.operands else None,
         shared=_shared_loads(region, fmas),
         operands=_operand_loads(region, product) if product else [],
         opcodes=opcodes,

@@ -5,9 +5,10 @@ A `Code` in, a `Region` out, which knows how often each of its instructions ran 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Literal
 from weakref import WeakKeyDictionary
 
@@ -69,7 +70,7 @@ def find_region(code: Code, *, whole: bool = False) -> Region:
 
 def _find_region(code: Code, *, whole: bool) -> Region:
     found = None if whole else find_hot_loop(code)
-    if found is None or not _is_hot(found[1], code):
+    if found is None or not _is_hot(found[1], code) or _runs_once(found[1], code.functions[found[0]]):
         return _largest_function(code, is_divided=whole)
     number, loop = found
     function = code.functions[number]
@@ -79,6 +80,15 @@ def _find_region(code: Code, *, whole: bool) -> Region:
 
 def _is_hot(loop: Loop, code: Code) -> bool:
     return code.by_structure or executed_in(loop.body) >= _HOT_SHARE * code.executed
+
+
+def _runs_once(loop: Loop, function: Sequence[Instruction]) -> bool:
+    """Returns whether each warp that comes to the loop makes one turn, so that it is code like any other.
+
+    So are the turns that remain of an unrolled loop, which are a part of its work.
+    """
+    comes = next((before.executed for before, one in pairwise(function) if one.offset == loop.start), None)
+    return loop.iterations == comes and loop.iterations <= (function[0].executed or 0.0)
 
 
 def _largest_function(code: Code, *, is_divided: bool) -> Region:

@@ -25,7 +25,6 @@ from profiler.text import first_of
 _UNKNOWN = "unknown"
 _THE_GPU = "the GPU"
 _THE_WORKLOAD = "the workload"
-_VERSIONS = "`--force` compares the two as versions of one kernel, if they are"
 _ITSELF = "both sides are the same recording: nothing can differ"
 _CLOCK_TOLERANCE = 0.05
 _MOST_WORDS = 6
@@ -89,16 +88,18 @@ def find_cautions(
     """
     if _is_itself(before, after):
         return [_ITSELF, *_cautions_of_sides(before, after)]
-    of_grids = (
-        [_VERSIONS] if says_different else list(_grid_cautions(before, after, names_are_said=names_are_said))
-    )
-    is_said = says_different or bool(of_grids)
+    of_grids = [] if says_different else list(_grid_cautions(before, after, names_are_said=names_are_said))
+    is_said = bool(of_grids)
     return [
         *of_grids,
         *_section_cautions(before, after),
         *_precision_cautions(before, after),
         *_shift_cautions(before, after),
-        *_condition_cautions(before, after, is_said=is_said, names_are_said=names_are_said),
+        *(
+            []
+            if says_different
+            else _condition_cautions(before, after, is_said=is_said, names_are_said=names_are_said)
+        ),
         *_clock_cautions(before, after),
         *_cautions_of_sides(before, after),
         *_process_cautions(before, after),
@@ -174,11 +175,18 @@ def are_different_kernels(before: Profile, after: Profile) -> bool:
     return words.isdisjoint(others)
 
 
-def two_kernels_text(before: Profile, after: Profile) -> str:
-    """Returns what a sentence about two different kernels begins with; "" for versions of one."""
-    if not are_different_kernels(before, after):
+def condition_text(before: Profile, after: Profile, names: tuple[str, str]) -> str:
+    """Returns what a comparison of sides with these `names` holds for, where nothing but a word of the kernels' names suggests that they
+    are versions of one kernel; "" where more does, as a name that has all words of the other: `sum` and `sum_v2`.
+    """
+    if not may_be_others(before, after) or is_as_much_arithmetic(before.computing, after.computing):
         return ""
-    return f"{' and '.join(short_names(before.kernel, after.kernel))} are two different kernels."
+    words, others = (words_of(base_name(side.kernel)) for side in (before, after))
+    if words <= others or others <= words:
+        return ""
+    kernels = base_name(before.kernel), base_name(after.kernel)
+    which = "these" if kernels == names else " and ".join(kernels)
+    return f"If {which} are versions of one kernel, "
 
 
 def _grid_cautions(before: Profile, after: Profile, *, names_are_said: bool) -> Iterator[str]:

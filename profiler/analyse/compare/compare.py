@@ -17,15 +17,22 @@ from profiler.analyse.code.opcodes import compare_opcodes
 from profiler.analyse.compare.attribution import attribute
 from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes, find_alike
 from profiler.analyse.compare.comparable import (
+    are_different_kernels,
+    condition_text,
     find_cautions,
     reference_shift,
     refuse_obstacles,
-    two_kernels_text,
 )
 from profiler.analyse.compare.fingerprints import confirm
 from profiler.analyse.compare.metric_order import in_telling_order
 from profiler.analyse.compare.quantities import bounded_exp
-from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides, ratio_sentence
+from profiler.analyse.compare.speedup_sentence import (
+    BY_ORDER,
+    names_of_sides,
+    on_condition,
+    ratio_sentence,
+    two_kernels_sentence,
+)
 from profiler.analyse.compare.two_gpus import is_on_two_gpus, name_gpus, peaks_text
 from profiler.analyse.compare.why import find_conflicts, limits_text, why_of_pair
 from profiler.analyse.recording.doubts import is_part_of_step
@@ -41,6 +48,7 @@ from profiler.errors import MetricNotFound
 _ONE_KERNEL = (
     "The counters do not say. They are of one kernel alone, which takes only a part of the time of {}."
 )
+_AS_VERSIONS = "If the two are versions of one kernel after all, `--force` compares them as such."
 
 
 def compare_profiles(
@@ -69,11 +77,19 @@ def compare_profiles(
     by_bytes = attribution is not None and attribution.view == "bytes"
     opcodes = compare_opcodes(before.opcodes, after.opcodes)
     causes = _find_causes(before, after, diagnose, of_steps=bool(steps), does_same_work=does_same_work)
-    is_different = bool(causes.two_kernels_text)
+    is_different = causes.are_different
     deltas = derive_deltas(before, after, wanted)
     if is_different:
         deltas = list(map(_without_judgement, deltas))
-    cautions = find_cautions(before, after, says_different=is_different and speedup is not None)
+    condition = (
+        "" if does_same_work or is_different else condition_text(before, after, _spoken_names(before, after))
+    )
+    cautions = find_cautions(
+        before,
+        after,
+        says_different=is_different and speedup is not None,
+        names_are_said=bool(condition and speedup),
+    )
     found = findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
         before=derive_side(before),
@@ -98,20 +114,20 @@ def compare_profiles(
         causes_undecided=[one.cause for one in causes.changed.undecided],
         causes_unmoved=[one.cause for one in causes.changed.unmoved],
     )
-    return structs.replace(found, headline=_headline(before, after, found, causes, steps))
+    return structs.replace(found, headline=_headline(before, after, found, causes, steps, condition))
 
 
 @dataclass(frozen=True)
 class _Causes:
     """The causes of each side, and what of them changed. The time of a step has no causes of the first side.
 
-    `two_kernels_text` says that they are two kernels, of which what one has and the other has not did not change; else it is "".
+    Of two kernels that `are_different`, what one has and the other has not did not change.
     """
 
     before: Diagnosis | None
     after: Diagnosis
     changed: ChangedCauses
-    two_kernels_text: str
+    are_different: bool
 
 
 def _find_causes(
@@ -119,7 +135,7 @@ def _find_causes(
 ) -> _Causes:
     of_after = diagnose(after)
     of_before = None if of_steps else diagnose(before)
-    different = "" if does_same_work else two_kernels_text(before, after)
+    different = not does_same_work and are_different_kernels(before, after)
     changed = ChangedCauses(is_known=False)
     if of_before and not different:
         changed = compare_causes(of_before, of_after, find_alike(before, after))
@@ -127,18 +143,24 @@ def _find_causes(
 
 
 def _headline(
-    before: Profile, after: Profile, found: findings.ComparisonFinding, causes: _Causes, steps: list[str]
+    before: Profile,
+    after: Profile,
+    found: findings.ComparisonFinding,
+    causes: _Causes,
+    steps: list[str],
+    condition: str,
 ) -> Headline | None:
     """Returns which side is faster, why, and what comes next; of two different kernels, what limits each."""
     speedup = found.speedup
     if speedup is None:
         return None
     names, times_ns = _spoken_names(before, after), measured_ns(before, after, speedup.basis)
-    if causes.two_kernels_text:  # neither explains the other, and a change of the one is none of the other
-        what = ratio_sentence(names, times_ns, speedup, of_launches=False)
+    if causes.are_different:  # neither explains the other, and a change of the one is none of the other
+        what = two_kernels_sentence(names, times_ns, speedup.basis)
         limits = limits_text(names, (causes.before, causes.after)) if causes.before else ""
-        return Headline(f"{causes.two_kernels_text} {what} {limits}".rstrip(), "", "")
-    what = ratio_sentence(names, times_ns, speedup, measured_alike=are_measured_alike(before, after))
+        return Headline(f"{what} {limits}".rstrip(), "", _AS_VERSIONS)
+    alike = are_measured_alike(before, after)
+    what = on_condition(condition, ratio_sentence(names, times_ns, speedup, measured_alike=alike))
     if steps:
         said = Headline(what, _ONE_KERNEL.format(" and ".join(steps)), "")
     else:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from profiler.analyse.findings import Speedup
+from profiler.analyse.findings import Basis, Speedup
 from profiler.analyse.recording.kernel_names import base_name
 from profiler.analyse.statistics.single_launches import is_beyond_launches, launches_apart_text
 from profiler.catalog.metrics import SMALLEST_RELATIVE_EFFECT
 from profiler.text import duration, number, report_name, spread
 
 BY_ORDER = ("the first", "the second")  # what the sides are called that have one name
+_WHICH = "Which of"
 _TOO_FEW = ", which are too few to decide it."
 _NO_INTERVAL = ". A single launch gives no interval"
 # Nobody takes a time that is twice as long for noise, so it is not said to be none.
 _PLAINLY = 2.0
+_WHERE: dict[Basis, str] = {"unprofiled": "without", "profiled": "under"}
 _APART = ". Single launches of one kernel differ by up to {}"
 
 
@@ -44,12 +46,11 @@ def ratio_sentence(
     Sides that were not `measured_alike`, on one GPU at clocks set alike, are not compared with that: it was seen within runs.
     """
     one, other = names_of_sides(labels)
-    same, undecided = f"{one} and {other} take the same time", f"Which of {one} and {other} is faster"
+    same, undecided = f"{one} and {other} take the same time", f"{_WHICH} {one} and {other} is faster"
     if (one, other) == BY_ORDER:
         one, other = "before", report_name(labels[1])
         same, undecided = f"{other} takes the same time as before", f"Whether {other} is faster than before"
-    where = "without" if speedup.basis == "unprofiled" else "under"
-    times = f"{' -> '.join(map(duration, times_ns))} {where} the profiler"
+    times = f"{' -> '.join(map(duration, times_ns))} {_WHERE[speedup.basis]} the profiler"
     lowest, highest = 1 - SMALLEST_RELATIVE_EFFECT, 1 + SMALLEST_RELATIVE_EFFECT
     if speedup.ci and speedup.ci[0] <= 1 <= speedup.ci[1]:
         if speedup.ci[0] < lowest or speedup.ci[1] > highest:
@@ -68,6 +69,21 @@ def ratio_sentence(
         return f"{other} is {_ratio(speedup.ratio)} as fast as {one}{here} ({times}{interval}){end}"
     as_fast = f"{_ratio(speedup.ratio)} as fast"  # the figure that tables of factors and of steps hold
     return f"{other} takes {_ratio(1 / speedup.ratio)} as long as {one}{here} ({as_fast}; {times}{interval}){end}"
+
+
+def on_condition(condition: str, sentence: str) -> str:
+    """Returns a ratio_sentence() that holds on a condition, with which it begins; without one, the sentence as it is."""
+    return condition + sentence.replace(_WHICH, _WHICH.lower(), 1) if condition else sentence
+
+
+def two_kernels_sentence(names: tuple[str, str], times_ns: tuple[float, float], basis: Basis) -> str:
+    """Returns the times of two different kernels, whose ratio says nothing."""
+    one, other = names
+    first, second = map(duration, times_ns)
+    where = _WHERE[basis]
+    return (
+        f"{one} and {other} are two different kernels, which take {first} and {second} {where} the profiler."
+    )
 
 
 def _without_interval(

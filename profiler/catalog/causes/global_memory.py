@@ -60,9 +60,9 @@ GLOBAL_MEMORY: tuple[CauseKind, ...] = (
         name="redundant-global-loads",
         what="The same data is loaded from global memory many times, and served by the caches.",
         detected=(
-            "Bytes that loads request, against those that device memory delivers, while loads hold the kernel up; or loads of the same address "
-            "again: by a loop, a later loop, an inner loop in each turn of an outer one, or all rows of a block; or by many blocks, while L2 is as fast as it can be; "
-            "or sums that a block makes step by step in global memory. Where blocks load the same data, the sums that they exchange between threads go with these loads."
+            "Loads that hold the kernel up and request many times the bytes that device memory delivers; loads whose address says that they repeat: "
+            "in a loop or a later one, or in all rows of a block. If L2 is as fast as it can be, also what many blocks load alike. "
+            "Sums that a block makes step by step in global memory count too. Where blocks load the same data, the sums that they exchange between threads go with these loads."
         ),
         example="A naive matrix product loads each element of A once for each column of the result.",
         remedy="Keep what is used again in registers or shared memory: tile the loop, or hoist the load out of it (`__restrict__` lets the compiler do it).",

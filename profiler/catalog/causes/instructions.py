@@ -93,9 +93,9 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         name="idle-lanes",
         what="Lanes have nothing to do while their warp executes.",
         detected=(
-            "Lanes that have ended, do not exist, or are kept from their warp's work by a predicate or a branch; warps that a test sends away, "
-            "or that bring only zeros to a sum; arithmetic with elements behind the end of a row, which no thread loads; "
-            "or threads of a block that all make the same turns of a loop."
+            "Lanes that have ended, do not exist, or are kept from their warp's work by a predicate or a branch. "
+            "Whole warps count too, if a test sends them away or they bring only zeros to a sum. "
+            "So does work that adds nothing: arithmetic behind the end of a row, or the same turns of a loop in all threads of a block."
         ),
         example="if (tid < s) in a reduction: half of the threads only watch from the first step on.",
         remedy="Give every lane work: let each thread take more elements, and end idle warps early.",

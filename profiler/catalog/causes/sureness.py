@@ -75,7 +75,7 @@ class Sureness(Struct, frozen=True):
 
 
 _NONE = Answers(0, 0, 0, 0.0)
-_CEILINGS = {kind.name for kind in CEILINGS}
+CEILING_NAMES = {kind.name for kind in CEILINGS}
 AnswersByFirst = Mapping[tuple[str, int], Answers]
 
 
@@ -88,11 +88,11 @@ def how_sure(first: str, expected: float, record: AnswersByFirst | None = None) 
     record = record or read_record()
     band = band_of(expected)
     of_cause = record.get((first, band), _NONE)
-    is_ceiling = first in _CEILINGS
+    is_ceiling = first in CEILING_NAMES
     alike = _added(
         count
         for (name, its_band), count in record.items()
-        if its_band == band and (name in _CEILINGS) == is_ceiling
+        if its_band == band and (name in CEILING_NAMES) == is_ceiling
     )
     is_alone = of_cause.kernels >= _ENOUGH
     counted = of_cause if is_alone else alike

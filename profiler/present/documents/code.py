@@ -14,6 +14,7 @@ from profiler.present.documents.parts import code_rows
 from profiler.text import Spoken, counted, first_of, mean_count, number, short_place, shortened
 
 _NAME_WIDTH = 100
+_SHOWS_ALL = Spoken("--full shows the whole function.", "`full=True` shows the whole function.")
 _MOST_LOOPS = 3
 _MOST_OPCODES = 6
 _RARE = 0.005  # executions in each turn: what a few warps do in thousands of turns is no part of a loop
@@ -50,7 +51,7 @@ def _sections(
     titles = side_titles(code)
     return [
         [doc.Facts(list(zip(titles, about, strict=True))), *map(doc.Caution, _caution_texts(code))],
-        [*_as_hot(code), *_called(code)],
+        [*_elsewhere(code), *_as_hot(code), *_called(code)],
         [figures_table(code, titles if len(titles) > 1 else ("",))],
         load_blocks(code),
         [*body, *_meaning(code, at_exit)],
@@ -124,6 +125,19 @@ def _about(sheet: LoopSheet) -> list[str]:
     return [f"{sheet.label}: {shortened(without_tags(sheet.kernel_name), _NAME_WIDTH)}", scope_text(sheet)]
 
 
+def _elsewhere(code: MachineCode) -> doc.Section:
+    """Returns of each kernel where its first cause is, if that is not in the loop."""
+    lines: list[doc.Block] = []
+    for sheet in code.kernels:
+        if (one := sheet.first_cause) is None:
+            continue
+        of_it = f" of {sheet.label}" if len(code.kernels) > 1 else ""
+        where = short_place(one.place) if one.place else f"{one.offset:#x}"
+        text = f"The first cause{of_it}, {one.cause}, is not in this loop, but in {one.opcode} at {where}. "
+        lines.append(doc.Text(text + _SHOWS_ALL))
+    return lines
+
+
 def _as_hot(code: MachineCode) -> doc.Section:
     """Returns of each kernel which other loops are nearly as hot, and how to see them; nothing where one stands out."""
     lines: list[doc.Block] = []
@@ -135,8 +149,7 @@ def _as_hot(code: MachineCode) -> doc.Section:
         ]
         others = counted(len(named), "other does", "others do")
         text = f"{of_it}This is one of {sheet.loops} loops, of which {others} at least half as much work: {first_of(named, _MOST_LOOPS)}. "
-        how = Spoken("--full shows the whole function.", "`full=True` shows the whole function.")
-        lines.append(doc.Text(text + how))
+        lines.append(doc.Text(text + _SHOWS_ALL))
     return lines
 
 

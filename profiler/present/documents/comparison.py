@@ -24,6 +24,7 @@ from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
 from profiler.present.documents.parts.recording import USEFUL_BYTES
+from profiler.present.documents.parts.two_kernels import two_kernels_sections
 from profiler.text import Spoken, counted, first_of, shortened, unit_for_people
 
 _NAME_WIDTH = 100
@@ -102,7 +103,13 @@ def comparison_document(
     if comparison.before.timing is not None:
         evidence, records = _timed_evidence(comparison), _timed_records(comparison)
     else:
-        evidence, records = _evidence(comparison, full, wanted, drawn, code), _records(comparison)
+        is_short = comparison.different_kernels and not full and code is None
+        evidence = (
+            two_kernels_sections(comparison, partial(_side, with_run=True), wanted)
+            if is_short
+            else _evidence(comparison, full, wanted, drawn, code)
+        )
+        records = _records(comparison)
     return doc.Document(
         f"{comparison.before.label} → {comparison.after.label}",
         [*answer, *evidence],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +17,6 @@ from profiler.analyse.recording.hot_lines import HotLine
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.kernel_names import called_name, plain_name, without_tags
 from profiler.analyse.recording.launch_shapes import LaunchShape, launches_text, shape_text
-from profiler.analyse.recording.rules import SheetRule
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
 from profiler.present import document as doc
@@ -38,6 +35,7 @@ from profiler.present.documents.parts.recording import (
     timing_facts,
     top_cause_cell,
 )
+from profiler.present.documents.parts.rules import rule_lines
 from profiler.store.runs.run import Run
 from profiler.text import (
     Spoken,
@@ -54,7 +52,6 @@ from profiler.text import (
 _NVTX_WIDTH = 110
 _NAME_WIDTH, _RANGES_WIDTH = 60, 40
 _MOST_OTHERS = 3
-_MOST_RULES = 3
 _OTHER_LINE = "{} names {}, where a change begins, although another line is hotter."
 _AT_BRACE = (
     "A closing brace stands for the end of the kernel, where warps wait for their stores (drain), and for functions that the compiler calls, such "
@@ -85,7 +82,6 @@ _TIMING_HEADER = (
     "gbytes_per_s", "reference_median_ns", "reference_pct", "best_median_ns", "best_pct",
 )  # fmt: skip
 # What NVIDIA's rules write.
-_OF_THIS_KERNEL, _NARROWER = re.compile(r"\bthis (?:workload|kernel)\b", re.IGNORECASE), "This is further "
 
 
 def recording_document(recording: overview.RecordingOverview, *, full: bool = False) -> doc.Document:
@@ -348,49 +344,3 @@ def _waits(line: HotLine) -> list[tuple[str, float]]:
     going = [("not waiting", line.ready_pct)] if line.ready_pct >= _READY_PCT else []
     waits = [one for one in line.stalls.items() if one[1] >= _LEAST_WAIT_PCT]
     return sorted([*waits[: _MOST_REASONS - len(going)], *going], key=lambda one: -one[1])
-
-
-def rule_lines(sheet: overview.SheetFinding, *, full: bool) -> list[str]:
-    """Returns the findings of Nsight Compute's own rules, with its estimates of the speedup.
-
-    Unless `full`, only the sentence with the figure of the rules that promise most of the kernel, and that say more than the causes
-    named above; the others are counted. What a rule promises of a part, such as all FP32 instructions, says nothing of the kernel: it
-    may be 50 % where hardly any run.
-    """
-    named = {one.cause for one in sheet.causes}
-    promising = [rule for rule in sheet.rules if rule.speedup_pct and rule.speedup_kind != "local"]
-    telling = [rule for rule in promising if named.isdisjoint(rule.causes)]
-    shown = sheet.rules if full else telling[:_MOST_RULES]
-    lines = [
-        f"{rule.section}{_place(rule)}{_estimate(rule)}: {rule.message if full else _telling_sentence(rule.message)}"
-        for rule in shown
-    ]
-    if left_out := sheet.rules_left_out + len(sheet.rules) - len(shown):
-        more = "more " if shown else ""
-        count = f"{counted(left_out, f'{more}finding')} of Nsight Compute"
-        lines.append(f"and {count}" if full else f"{count} {'is' if left_out == 1 else 'are'} left out")
-    return lines
-
-
-def _telling_sentence(message: str) -> str:
-    """Returns the first sentence with a figure of this kernel, with what narrows that figure down.
-
-    Some rules begin with an explanation, which may hold a figure too: warps are groups of 32 threads.
-    """
-    sentences = re.split(r"(?<=\.)\s+", message)
-    figures = [place for place, one in enumerate(sentences) if re.search(r"\d", one)]
-    own = [place for place in figures if _OF_THIS_KERNEL.search(sentences[place])]
-    first = next(iter([*own, *figures]), 0)
-    further = itertools.takewhile(lambda one: one.startswith(_NARROWER), sentences[first + 1 :])
-    return " ".join([sentences[first], *further])
-
-
-def _estimate(rule: SheetRule) -> str:
-    of_what = " of a part" if rule.speedup_kind == "local" else ""
-    return f" (estimated speedup {rule.speedup_pct:.3g} %{of_what})" if rule.speedup_pct else ""
-
-
-def _place(rule: SheetRule) -> str:
-    if rule.file is not None and rule.line is not None:
-        return f", {short_place(place_name(rule.file, rule.line))}"
-    return f", instruction at {rule.offset:#x}" if rule.offset is not None else ""

@@ -87,6 +87,19 @@ def test_a_loop_that_few_warps_go_round_is_not_hot(outside, scope):
     assert find_region(Code((made(*lines),), launches=1, like=1)).scope == scope
 
 
+@pytest.mark.parametrize(
+    ("comes", "turns", "scope"),
+    [
+        (100.0, 100.0, "function"),  # what remains of an unrolled loop
+        (100.0, 101.0, "loop"),
+        (10.0, 80.0, "loop"),  # of a few warps
+    ],
+)
+def test_a_loop_of_one_turn_is_no_hot_loop(comes, turns, scope):
+    lines = [(100.0, "S2R R0, SR_TID.X"), (comes, "MOV R1, R0"), (turns, "FADD R1, R1, R2"), (turns, "@P0 BRA 0x20"), (100.0, "EXIT")]  # fmt: skip
+    assert find_region(Code((made(*lines),), launches=1, like=1)).scope == scope
+
+
 @pytest.mark.parametrize(("turns", "as_hot"), [(60.0, [(0x30, 0x50)]), (40.0, [])])
 def test_another_loop_that_does_half_as_much_work_is_told_beside_the_hot_one(store, turns, as_hot):
     lines = [(100.0, "FADD R1, R1, R2"), (100.0, "FADD R3, R1, R2"), (100.0, "@P0 BRA 0x0")]
@@ -294,6 +307,14 @@ def test_the_whole_function_is_counted_per_warp(store):
     assert (sheet.scope, sheet.iterations, sheet.executed_pct) == ("function", WARPS, 100)
     assert sheet.fmas == 64 * K
     assert (sheet.steps, sheet.operands) == (None, [])
+
+
+def test_multiplications_have_steps_only_where_their_operands_are_found(store):
+    """A sum of what a loop scales is no product, although each turn adds to one sum."""
+    lines = [(100.0, "LDG.E R4, [R2.64]"), (100.0, "FFMA R1, R4, R9, R1"), (100.0, "@P0 BRA 0x0"), (2.0, "EXIT")]  # fmt: skip
+    assert (sheet_of_code(store, *lines).fmas, sheet_of_code(store, *lines).steps) == (1, None)
+    lines.insert(1, (100.0, "LDG.E R9, [R6.64]"))
+    assert sheet_of_code(store, *lines).steps == 1
 
 
 def test_a_kernel_without_a_loop_is_shown_whole(store):

@@ -10,7 +10,7 @@ from profiler.analyse.causes.cause import UNCOUNTED, Cause, CodePlace, Diagnosis
 from profiler.analyse.compare.changed_causes import ChangedCauses, compare_causes
 from profiler.analyse.compare.comparable import are_different_kernels
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.compare.speedup_sentence import ratio_sentence
+from profiler.analyse.compare.speedup_sentence import on_condition, ratio_sentence
 from profiler.analyse.compare.why import limits_text, main_factors, why_of_pair
 from profiler.analyse.findings import (
     Attribution,
@@ -427,10 +427,46 @@ def test_the_first_sentence_says_that_two_kernels_are_different_ones(
         run = make_run(launch, name=f"run_{len(sides)}", workload=workload)
         sides.append(replace(profile_kernel(run, kernel), opcodes=executed))
     said = compare_profiles(*sides).headline
-    prefix = f"{kernels[0]} and {kernels[1]} are two different kernels. "
-    assert said.what.startswith(prefix) == are_different
-    assert " takes 9.000x as long as " in said.what
+    different = (
+        "run_0 and run_1 are two different kernels, which take 1.000 ms and 9.000 ms under the profiler."
+    )
+    assert (said.what == different) == are_different
+    assert (" takes 9.000x as long as " in said.what) != are_different
     assert bool(said.why) != are_different  # neither explains the other
+    assert ("`--force`" in said.next) == are_different
+
+
+@pytest.mark.parametrize(
+    ("kernels", "opcodes", "workload", "condition"),
+    [
+        (("flip_rows", "flip_columns"), ({}, {}), None, "If flip_rows and flip_columns are versions of one kernel, "),
+        (("flip_rows", "flip_columns"), ({"FFMA": 100.0}, {"FFMA": 900.0}), None, "If flip_rows and flip_columns are versions of one kernel, "),
+        (("flip_rows", "flip_columns"), ({"FFMA": 100.0}, {"FFMA": 100.0}), None, ""),  # as much arithmetic
+        (("flip_rows", "flip_columns"), ({}, {}), {"n": 4}, ""),  # the same work, as recorded
+        (("flip<float>", "flip<double>"), ({}, {}), None, ""),
+        (("flip_rows_v1", "flip_rows_v3"), ({}, {}), None, ""),
+        (("flip_rows", "flip_rows_tiled"), ({}, {}), None, ""),  # all words of the other
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("took_ns", "said"), [(9e6, "run_1 takes 9.000x as long as run_0"), (1e6, "run_0 and run_1 take the same time")])  # fmt: skip
+def test_where_only_a_word_of_their_names_suggests_versions_the_first_sentence_says_if(
+    make_run, kernels, opcodes, workload, condition, took_ns, said
+):
+    sides = []
+    for kernel, executed, one_ns in zip(kernels, opcodes, (1e6, took_ns), strict=True):
+        launch = {"kernel": kernel, "metrics": {"gpu__time_duration.sum": one_ns}}
+        run = make_run(launch, name=f"run_{len(sides)}", workload=workload)
+        sides.append(replace(profile_kernel(run, kernel), opcodes=executed))
+    assert compare_profiles(*sides).headline.what.startswith(condition + said)
+    assert compare_profiles(*sides, does_same_work=True).headline.what.startswith(said)
+
+
+def test_a_sentence_on_a_condition_goes_on_in_small_letters():
+    undecided = ratio_sentence(("one", "other"), (1e6, 1.05e6), Speedup(0.95, (0.85, 1.05), "profiled"))
+    assert on_condition("If so, ", undecided).startswith(
+        "If so, which of one and other is faster is not certain"
+    )
+    assert on_condition("", undecided) == undecided
 
 
 def test_of_two_different_kernels_the_answer_says_what_limits_each():
@@ -476,10 +512,11 @@ def test_of_two_different_kernels_each_has_its_causes_and_none_went_or_came(two_
     assert [one.cause for one in found.causes] == ["narrow-accesses"]
     assert found.causes_gone == found.causes_new == found.causes_undecided == found.causes_unmoved == []
     lines = document_text(comparison_document(found), Window(width=100)).splitlines()
-    assert "before    40 %  register-spills" in lines
-    assert "after     20 %  narrow-accesses" in lines
+    assert "run_of_bfs_level    40 %  register-spills" in lines
+    assert "run_of_lab_4k       20 %  narrow-accesses" in lines
     assert not [line for line in lines if line.startswith(("gone", "new", "unknown")) or "Try:" in line]
     in_full = document_text(comparison_document(found, full=True), Window(width=100))
+    assert "before    40 %  register-spills" in in_full.splitlines()
     assert in_full.count("Try:") == 2
     assert "what causes the time of the first kernel" in in_full
 

@@ -18,7 +18,8 @@ from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.recording.rules import SheetRule
 from profiler.errors import RunDamaged
 from profiler.present.documents.parts.recording import metrics_table
-from profiler.present.documents.recording import recording_document, rule_lines
+from profiler.present.documents.parts.rules import rule_lines
+from profiler.present.documents.recording import recording_document
 from profiler.present.render.terminal import Window, document_text
 from profiler.store.tables.columns import TableBuilder
 
@@ -86,7 +87,7 @@ def test_rules_that_are_left_out_are_counted(make_run):
 
 
 def test_the_first_screen_leaves_out_rules_that_say_again_what_a_cause_says():
-    """A rule of another cause is news, however small its estimate; `--full` has all of them."""
+    """A rule of another cause is news; `--full` has all of them."""
     again = SheetRule("S", "optimization", "3.1 threads are active", 93.6, causes=["divergent-branches"])
     news = SheetRule("S", "optimization", "55% excessive sectors", 48.1, causes=["uncoalesced-loads"])
     cause = Cause("divergent-branches", "", "", Savings(71.0, 80.0), [], {})
@@ -94,7 +95,7 @@ def test_the_first_screen_leaves_out_rules_that_say_again_what_a_cause_says():
     short, whole = (rule_lines(sheet, full=full) for full in (False, True))
     assert short == [
         "S (estimated speedup 48.1 %): 55% excessive sectors",
-        "1 more finding of Nsight Compute is left out",
+        "1 more finding of Nsight Compute is left out, which agrees with divergent-branches",
     ]
     assert len(whole) == 2
 

@@ -235,7 +235,7 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     Of two different kernels, it returns the causes of each.
     """
     if comparison.different_kernels:
-        return _causes_of_each(comparison, full)
+        return causes_of_each(comparison, ("before", "after"), full=full)
     causes, unseen = comparison.causes, comparison.causes_unseen
     lines = flag_of_lines(comparison.after.kernel_name)
     said, of_it = comparison.headline, f"the time of {after}"
@@ -267,8 +267,9 @@ def changed_cause_blocks(comparison: ComparisonFinding, after: str, *, full: boo
     return [*changes, *notes, *each, *_not_recorded(causes, unseen, said, lines)]
 
 
-def _causes_of_each(comparison: ComparisonFinding, full: bool) -> Section:
-    sides = {"before": comparison.causes_before, "after": comparison.causes}
+def causes_of_each(comparison: ComparisonFinding, names: tuple[str, str], *, full: bool) -> Section:
+    """Returns the causes of two different kernels, which are called by these names."""
+    sides = dict(zip(names, (comparison.causes_before, comparison.causes), strict=True))
     blocks: list[Block] = []
     if any(sides.values()):
         rows = [(name, list(map(_saving, causes)) or ["none is known"]) for name, causes in sides.items()]
