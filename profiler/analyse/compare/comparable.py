@@ -88,7 +88,7 @@ def find_cautions(
     """
     if _is_itself(before, after):
         return [_ITSELF, *_cautions_of_sides(before, after)]
-    of_grids = [] if says_different else list(_grid_cautions(before, after, names_are_said=names_are_said))
+    of_grids = [] if says_different else list(_grid_cautions(before, after))
     is_said = bool(of_grids)
     return [
         *of_grids,
@@ -189,10 +189,10 @@ def condition_text(before: Profile, after: Profile, names: tuple[str, str]) -> s
     return f"If {which} are versions of one kernel, "
 
 
-def _grid_cautions(before: Profile, after: Profile, *, names_are_said: bool) -> Iterator[str]:
+def _grid_cautions(before: Profile, after: Profile) -> Iterator[str]:
     """Warns that the numbers of threads differ, if neither a problem size nor the arithmetic shows that the sides did the same work.
 
-    Kernels of different names are named, unless another sentence does. A change of tiles or of the work of a thread changes that number as well, so this is no obstacle.
+    A change of tiles or of the work of a thread changes that number as well, so this is no obstacle.
     """
     workloads = [side.manifest.workload for side in (before, after)]
     arguments = [side.manifest.arguments for side in (before, after)]
@@ -205,12 +205,8 @@ def _grid_cautions(before: Profile, after: Profile, *, names_are_said: bool) -> 
         return
     counts = f" ({one.blocks:,} against {other.blocks:,} of as many threads each)"
     more = counts if one.threads == other.threads else ""
-    shapes = [shape_text(one), shape_text(other)]
-    if may_be_others(before, after) and not names_are_said:
-        names = short_names(before.kernel, after.kernel)
-        shapes = [f"{name}, {shape}," for name, shape in zip(names, shapes, strict=True)]
     yield (
-        f"maybe not the same work: {' against '.join(shapes).removesuffix(',')}{more}; "
+        f"maybe not the same work: {shape_text(one)} against {shape_text(other)}{more}; "
         "believe the speedup only if your change is what altered the grid"
     )
 
