@@ -1,6 +1,7 @@
 """The README and `docs/`: what they show is what the commands print, and every command in them is one that prof takes."""
 
 import ast
+import csv
 import os
 import re
 import shlex
@@ -137,6 +138,26 @@ def test_the_text_about_gemm_has_the_figures_of_its_tables():
         "Rung 23, whose tiles have two heights so that all clusters have equally much to do, is at {2}, {3} and {1} %".format(*at_best[23]),
     ):  # fmt: skip
         assert stated in page, stated
+
+
+def test_the_page_of_estimates_has_the_rates_of_single_sectors_as_recorded():
+    with (ROOT / "tests/data/counters/scatter.csv").open() as file:
+        rows = list(csv.DictReader(file))
+
+    def reached(access, order, apart=(32, 64, 128)):
+        used = [
+            round(float(row["gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"]))
+            for row in rows
+            if (row["access"], row["order"]) == (access, order) and int(row["bytes_apart"]) in apart
+        ]
+        return sorted({min(used), max(used)})
+
+    text = (ROOT / "docs/estimates.md").read_text()
+    slow, fast = reached("load", "in order")
+    assert f"at {slow} to {fast} % of its peak" in text
+    assert f"and loads in no order at {reached('load', 'in no order')[0]} %" in text
+    assert f"reach {reached('store', 'in order', [128])[0]} % of the peak" in text
+    assert f"and {reached('store', 'in no order')[0]} % in no order" in text
 
 
 def test_the_words_that_a_page_explains_are_words_that_its_commands_print():
