@@ -348,9 +348,15 @@ def name_and_place(cause: Cause) -> str:
 def _name_and_main_place(cause: Cause) -> str:
     """Returns the name and place; of a cause of the whole kernel, `too-little-work-a-thread, mostly at kernel.cu:73`, if one line has most of it."""
     place = main_place(cause)
-    if place is None or has_place(cause):
-        return name_and_place(cause)
-    return f"{cause.cause}, mostly at {place_text(place)}"
+    if place is None:
+        return cause.cause
+    at = " at" if has_place(cause) else ", mostly at"
+    return f"{cause.cause}{at} {place_text(place)}{call_text(place)}"
+
+
+def call_text(place: CodePlace) -> str:
+    """Returns where the kernel calls the function of this place, if the compiler put its code into the kernel."""
+    return f" (called at {short_place(place.inlined_at)})" if place.inlined_at else ""
 
 
 def place_text(place: CodePlace) -> str:

@@ -91,10 +91,11 @@ class LineTable:
 def read_line_tables(report: Path) -> dict[int, LineTable]:
     """Returns the line tables of the functions in a report by the addresses at which they start."""
     found: dict[int, LineTable] = {}
-    with report.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        for elf, functions in code_in(data[:]):
-            tables = _line_tables(bytes(elf))
-            found.update((address, tables[name]) for address, name in functions.items() if name in tables)
+    with report.open("rb") as file:
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # a report may be larger than memory
+    for elf, functions in code_in(memoryview(data)):
+        tables = _line_tables(bytes(elf))
+        found.update((address, tables[name]) for address, name in functions.items() if name in tables)
     return found
 
 

@@ -10,6 +10,7 @@ import profiler
 from profiler.analyse.causes.cause import Cause, CodePlace, Savings
 from profiler.analyse.causes.places import find_elsewhere, find_places, find_signature
 from profiler.analyse.code.regions import Region
+from profiler.store.tables.inlined import CalledAt, inlined_text
 from tests.analyse.code.made_code import function
 
 HEADER = "/usr/local/cuda/targets/x86_64-linux/include/sm_30_intrinsics.hpp"
@@ -27,6 +28,30 @@ def place_of(*lines, last_file=HEADER):
 
 def test_code_of_a_header_is_placed_where_its_operands_come_from():
     assert place_of("FADD R4, R6, R7", "FADD R9, R9, R9", "FMUL R5, R4, R4") == ("made.cu", 1)
+
+
+@pytest.mark.parametrize(
+    ("file", "calls", "place", "called"),
+    [
+        ("made.cu", [], ("made.cu", 2), None),
+        ("helper.cuh", [CalledAt("made.cu", 30, "step(x);")], ("helper.cuh", 2), "made.cu:30"),
+        ("helper.cuh", [CalledAt("helper.cuh", 9), CalledAt("made.cu", 30)], ("helper.cuh", 2), "made.cu:30"),
+        (HEADER, [CalledAt("made.cu", 30, "sum += __shfl_xor_sync(all, sum, 1);")], ("made.cu", 30), None),
+        (HEADER, [CalledAt("helper.cuh", 9), CalledAt("made.cu", 30)], ("helper.cuh", 9), "made.cu:30"),
+        ("made.cu", [CalledAt("helper.cuh", 9), CalledAt("made.cu", 2)], ("made.cu", 2), None),  # a lambda
+    ],
+)
+def test_the_line_of_the_kernels_call_stands_beside_code_of_another_function_of_the_user(
+    file, calls, place, called
+):
+    evidence = evidence_of("FADD R4, R6, R7", "FMUL R5, R4, R4")
+    last = evidence.sites[-1]
+    last.instruction = replace(last.instruction, file=file)
+    last.inlined_at = inlined_text(calls)
+    (found,) = find_places(evidence, {last: 1.0})
+    assert ((found.file, found.line), found.inlined_at) == (place, called)
+    if calls and place == ("made.cu", 30):
+        assert found.text == calls[0].source
 
 
 def test_a_barrier_in_a_header_stands_at_the_code_before_it():

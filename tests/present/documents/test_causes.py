@@ -136,6 +136,12 @@ def test_a_cause_of_the_whole_kernel_may_have_a_line_to_blame():
     assert "At kernel.cu:66" in flat(text_of([cause]))
 
 
+def test_the_call_stands_beside_a_place_in_another_function():
+    inside = CodePlace("LDG.E", 0x150, 80.0, "helper.cuh", 66, "sum += a[k];", "kernel.cu:30")
+    page = flat(text_of([replace(CAUSES_FOUND[0], where=[inside, *PLACES[1:]])]))
+    assert "At helper.cuh:66 `sum += a[k];` (called at kernel.cu:30), offset 0x1a0" in page
+
+
 @pytest.mark.parametrize(
     ("where", "said"),
     [

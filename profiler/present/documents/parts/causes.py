@@ -12,6 +12,7 @@ from profiler.analyse.causes.cause import Cause, CodePlace, FullerRun, Headline
 from profiler.analyse.causes.headline import (
     NO_LINES,
     WEAK_PCT,
+    call_text,
     flag_of_lines,
     has_place,
     hidden_together,
@@ -27,7 +28,7 @@ from profiler.catalog.causes import UNOPTIMISED
 from profiler.catalog.causes.sureness import Sureness, answers_naming
 from profiler.catalog.presets import what_records_all
 from profiler.present.document import Block, Caution, Facts, Folded, Item, Items, Section, Text
-from profiler.text import date_of, is_cupy_source, listed, saving, short_place
+from profiler.text import date_of, is_cupy_source, listed, saving
 
 _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
@@ -352,9 +353,8 @@ def _places(places: Sequence[CodePlace], quoted: set[str]) -> str:
     if first.text and first.text not in quoted and not _ARGUMENT.fullmatch(first.text):
         quotation = f" `{_cut(first.text)}`"
         quoted.add(first.text)
-    called = f" (called at {short_place(first.inlined_at)})" if first.inlined_at else ""
     more = f", {', '.join(map(place_text, others))}" if others else ""
-    return f"{place_text(first)}{quotation}{called}{more}"
+    return f"{place_text(first)}{quotation}{call_text(first)}{more}"
 
 
 def _cut(code: str) -> str:
