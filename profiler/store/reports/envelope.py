@@ -15,6 +15,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
@@ -140,16 +141,17 @@ def code_in(data: bytes | memoryview) -> Iterator[LoadedCode]:
         header = _Message(header_data)
         end = position + sum(header.numbers(_PAYLOAD_SIZE)[-1:])
         for entry in islice(_entries(view[position:end], start), sum(header.numbers(_SOURCES))):
-            source = _Message(entry)
-            functions = [
-                _Message(one)
-                for all_of_it in source.inner(_FUNCTIONS)
-                for one in _Message(all_of_it).inner(1)
-            ]
-            names = {address: "".join(one.texts(1)) for one in functions for address in one.numbers(2)}
-            for elf in source.inner(_ELF):
-                yield LoadedCode(elf, names)
+            with suppress(_Malformed):  # another version may keep it elsewhere
+                yield from _code_of(_Message(entry))
         position = end
+
+
+def _code_of(source: _Message) -> list[LoadedCode]:
+    functions = [
+        _Message(one) for all_of_them in source.inner(_FUNCTIONS) for one in _Message(all_of_them).inner(1)
+    ]
+    names = {address: "".join(one.texts(1)) for one in functions for address in one.numbers(2)}
+    return [LoadedCode(elf, names) for elf in source.inner(_ELF)]
 
 
 class _Malformed(Exception):
