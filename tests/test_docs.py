@@ -141,7 +141,7 @@ def test_the_text_about_gemm_has_the_figures_of_its_tables():
 
 
 def test_the_page_of_estimates_has_the_rates_of_single_sectors_as_recorded():
-    with (ROOT / "tests/data/counters/scatter.csv").open() as file:
+    with (ROOT / "tests/data/sectors/scatter.csv").open() as file:
         rows = list(csv.DictReader(file))
 
     def reached(access, order, apart=(32, 64, 128)):
