@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from profiler.store.tables.inlined import CalledAt, inlined_text
 from profiler.store.tables.instruction_text import opcode_of, rebase
 
 LARGEST_FUNCTION_BYTES = 1 << 26
+_NEW_LINE = re.compile(r"\r\n?|\n")  # which compilers count; `splitlines` takes a form feed for one, too
 _INSTRUCTION_BYTES = 16  # on every architecture since Volta
 # NVIDIA's reader answers so for code that it cannot disassemble, such as all of Volta since CUDA 13.
 _UNDECODED = ("???", "N/A")
@@ -66,7 +68,7 @@ def _disassemble(
 
     The texts are empty if NVIDIA's reader cannot disassemble them; counts and source lines still hold.
     """
-    sources = {name: text.splitlines() for name, text in action.source_files().items() if text}
+    sources = {name: _NEW_LINE.split(text) for name, text in action.source_files().items() if text}
 
     def source_of(file: str | None, line: int | None) -> str | None:
         text = sources.get(file or "", [])

@@ -21,6 +21,7 @@ from typing import NamedTuple
 from profiler.store.reports.envelope import code_in
 
 _MOST_CALLS = 32  # one within the other
+_LAST_LINE = 2**31 - 1  # that a table of instructions can hold
 _ODD = (struct.error, ValueError, LookupError, ArithmeticError)  # what a file raises that is not as expected
 
 _SECTION = struct.Struct(
@@ -78,10 +79,12 @@ class LineTable:
             row = self._rows[row.context - 1]
             lines.append(self._at(row))
         said = lines.index(InlinedCall(file, line)) if (file, line) in lines else len(lines)
-        return tuple(lines[said + 1 :])
+        return tuple(one for one in lines[said + 1 :] if one)
 
-    def _at(self, row: _Row) -> InlinedCall:
-        return InlinedCall(self._files[row.file - 1], row.line)
+    def _at(self, row: _Row) -> InlinedCall | None:
+        """Returns the line of a row; None if there is no such file or line, as where the table is damaged."""
+        is_known = 0 < row.file <= len(self._files) and 0 < row.line <= _LAST_LINE
+        return InlinedCall(self._files[row.file - 1], row.line) if is_known else None
 
     @cached_property
     def _by_address(self) -> list[_Row]:

@@ -16,8 +16,12 @@ class CalledAt(NamedTuple):
 
 
 def inlined_text(calls: Sequence[CalledAt]) -> str | None:
-    """Returns the calls as one text, the innermost first; None if there are none."""
-    return "\n".join(f"{one.file}\t{one.line}\t{one.source or ''}" for one in calls) or None
+    """Returns the calls as one text, the innermost first; None if there are none.
+
+    A name with a tab or a new line, which stand between the parts, is in a damaged report alone: its call is left out.
+    """
+    named = [one for one in calls if not {"\t", "\n"} & {*one.file}]
+    return "\n".join(f"{one.file}\t{one.line}\t{one.source or ''}" for one in named) or None
 
 
 @lru_cache(maxsize=4096)

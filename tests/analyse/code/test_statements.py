@@ -43,7 +43,28 @@ def test_a_line_is_shown_with_the_lines_between_the_same_brackets(line, first, t
 
 def test_braces_hold_statements_and_comments_of_cuda_hold_no_brackets():
     assert whole_statement("mine.cu", LINES_OF_CUDA, 41) == (41, "sum += a[k]")
-    assert whole_statement("mine.cu", {1: "f(a,", 2: "  b);"}, 2) == (1, "f(a, b);")
+    assert whole_statement("mine.cu", {1: "f(a,  /* (of b", 2: "  b);"}, 2) == (1, "f(a,  /* (of b b);")
+
+
+def test_the_statements_of_a_lambda_are_not_those_of_the_call_that_takes_it():
+    lines = {
+        1: "each(n, [&](int k) {",
+        2: "  if (k) {",
+        3: "    x = 1;",
+        4: "  } else {",
+        5: "    sum += f(k,",
+        6: "             x);",
+        7: "  }",
+        8: "  y = x;",
+        9: "});",
+        10: "each(n, [&](int k) { sum += k; },",
+        11: "     2);",
+    }
+    joined = {5: (5, "sum += f(k, x);"), 6: (5, "sum += f(k, x);")}
+    joined |= dict.fromkeys((10, 11), (10, "each(n, [&](int k) { sum += k; }, 2);"))
+    for line, text in lines.items():
+        assert whole_statement("mine.cu", lines, line) == joined.get(line, (line, text.strip()))
+    assert whole_statement("mine.py", {1: "f({", 2: "  1: 2})"}, 2) == (1, "f({ 1: 2})")
 
 
 def test_a_bracket_that_is_never_closed_does_not_swallow_the_file():

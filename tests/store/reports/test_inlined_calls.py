@@ -8,7 +8,9 @@ import pyarrow as pa
 import pytest
 
 from profiler.store.reports.envelope import code_in
-from profiler.store.reports.inlined_calls import InlinedCall, read_line_tables
+
+# private: no compiler writes rows of files or lines that there cannot be
+from profiler.store.reports.inlined_calls import InlinedCall, LineTable, _Row, read_line_tables
 from profiler.store.runs.loose import open_report
 from profiler.store.tables.inlined import calls_in
 
@@ -52,8 +54,20 @@ def test_the_table_of_instructions_holds_the_calls():
     assert (62, 62) in found
 
 
-def test_a_report_without_line_tables_has_no_calls():
-    assert read_line_tables(DATA / "reports" / "triton_add_full.ncu-rep") is not None
+@pytest.mark.parametrize(("file", "line"), [(0, 5), (2, 5), (1, 0), (1, -3), (1, 2**31)])
+def test_a_call_at_a_file_or_line_that_there_cannot_be_is_left_out(file, line):
+    table = LineTable(["mine.cu"])
+    table.append(_Row(address=0, file=1, line=30, context=0))
+    table.append(_Row(address=0, file=file, line=line, context=1))
+    table.append(_Row(address=0, file=1, line=6, context=2))
+    assert table.calls(0, "mine.cu", 6) == (InlinedCall("mine.cu", 30),)
+
+
+def test_a_kernel_that_calls_nothing_has_no_calls():
+    report = DATA / "reports" / "triton_add_full.ncu-rep"
+    inlined_at = open_report(report).table("instructions").column("inlined_at")
+    assert len(read_line_tables(report)) == 3
+    assert inlined_at.null_count == len(inlined_at) > 0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -70,5 +84,7 @@ def test_damage_in_the_machine_code_is_no_error_and_takes_no_time(report, tmp_pa
         for _ in range(draw.choice([1, 10, 1000])):
             changed[start + draw.randrange(len(elf))] = draw.choice([0, 0x80, 0xFF, draw.randrange(256)])
         damaged.write_bytes(changed)
-        read_line_tables(damaged)
+        for table in read_line_tables(damaged).values():
+            for offset in range(0, 0x1000, 16):
+                table.calls(offset, KERNEL, 62)
     assert time.monotonic() - began < 20

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from profiler.store.reports.disassembly import Disassembler
 from profiler.store.reports.launched_code import LaunchedCode
 
 # private: no report that ships holds such a launch
@@ -39,6 +40,19 @@ def test_a_workload_of_a_type_to_come_is_unknown():
     decoder._read_identity(_Launch(0, action, LaunchedCode([])), 0, 0)  # private: as above
 
     assert decoder.finish().tables["launches"].column("workload").to_pylist() == ["unknown"]
+
+
+@pytest.mark.parametrize("new_line", ["\n", "\r\n", "\r"])
+def test_a_form_feed_begins_no_line_of_a_source_file(new_line):
+    action = SimpleNamespace(
+        source_files=lambda: {"mine.cu": new_line.join(["int a;\f", "int b;\u2028 int c;", "int d;"])},
+        sass_by_pc=lambda address: "NOP",
+        source_info=lambda address: SimpleNamespace(file_name=lambda: "mine.cu", line=lambda: 3),
+        name=lambda base: "name",
+        NameBase_MANGLED=2,
+    )
+    (row,) = Disassembler().function(action, [0], 0, [0]).rows
+    assert row[2:5] == ("mine.cu", 3, "int d;")
 
 
 def with_code_that_nobody_knows(report):

@@ -99,6 +99,7 @@ _FOR_WHOLE_WARPS = "U"  # runs beside both pipes
 # precision run on it, as the first guesses of double roots and quotients do.
 BESIDE_SPECIAL = ("F2FP", "F2IP", "I2FP", "I2I")
 _SPECIAL_OF_DOUBLES = ("F2F", "I2F", "F2I", "MUFU")
+_DESCRIBING = ("source", "stalls", "inlined_at")
 _NO_WAITS: Mapping[str, int] = {}
 _BY_OPCODE = tuple((re.compile(pattern), kind) for pattern, kind in _KINDS)
 
@@ -346,11 +347,11 @@ def _counts(run: Run, launches: Collection[int]) -> dict[str, dict[_Place, float
 def _described(
     run: Run, kernel: str, launches: Collection[int]
 ) -> dict[_Place, tuple[str | None, Counter[str], str | None]]:
-    """Returns the source text, the waiting samples and the replaced calls of each instruction; nothing if neither text nor samples are recorded."""
+    """Returns the source text, the waiting samples and the replaced calls of each instruction; nothing if none of these is recorded."""
     instructions = run.table("instructions")
-    if all(instructions.column(name).null_count == instructions.num_rows for name in ("source", "stalls")):
+    if all(instructions.column(name).null_count == instructions.num_rows for name in _DESCRIBING):
         return {}
-    tables, _ = read_instructions(run, kernel, ("function_index", "source", "stalls", "inlined_at"), launches)
+    tables, _ = read_instructions(run, kernel, ("function_index", *_DESCRIBING), launches)
     found: dict[_Place, tuple[str | None, Counter[str], str | None]] = {}
     for number, table in enumerate(tables):
         if number and table.column("stalls").null_count == table.num_rows:

@@ -1,9 +1,15 @@
 """Kinds of instructions, and what a site's counts amount to."""
 
+from pathlib import Path
+
 import pytest
 from made_evidence import code_of, sites_of
 
-from profiler.analyse.causes.evidence.sites import kind_of, place_on_pipes
+from profiler.analyse.causes.evidence.sites import kind_of, place_on_pipes, read_sites
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.store.runs.run_store import open_report
+
+DATA = Path(__file__).parents[3] / "data"
 
 
 @pytest.mark.parametrize(
@@ -102,3 +108,11 @@ def test_the_width_is_what_one_lane_accesses(opcode, width):
 def test_a_constant_that_is_added_to_zero_is_moved_and_not_computed(text, kind):
     (site,) = sites_of(code_of(text))
     assert site.kind == kind
+
+
+def test_the_calls_that_code_replaced_are_known_also_where_neither_text_nor_samples_are_recorded():
+    (report,) = DATA.glob("runs/*-gemm-5-*/report-0.ncu-rep.zst")
+    run = open_report(report)
+    sites = read_sites(profile_kernel(run, run.table("launches").column("kernel")[0].as_py()))
+    assert not any(site.text or site.waits for site in sites)
+    assert any(site.inlined_at for site in sites)
