@@ -145,20 +145,19 @@ def read(recording: Recorded) -> Recording:
     """Returns a recording: its `.kernels`, `.top()`, and tables such as `.to_pandas("metrics")`.
 
     A recording is named as in the commands: the path of a report or of a run's folder, or the name, the number or the
-    id of a run in the folder `runs`, or what `show` returned about a kernel. A report is read without being stored.
+    id of a run in the folder `runs`, or what `show` returned about a kernel of it. A report is read without being stored.
     """
     from profiler.python.named import asked_of, run_of
     from profiler.python.recordings import Recording
 
-    asked = asked_of(recording, None)
-    run = run_of(asked.recording, asked.nvtx, asked.launch)
+    run = run_of(asked_of(recording, None).recording)
     return run if isinstance(run, Recording) else Recording.of(run)
 
 
 @advised()
 def show(
-    recording: Recorded | Iterable[Recorded],
-    *others: Recorded,
+    recording: Recorded | Iterable[Run | str | int | Path],
+    *others: Run | str | int | Path,
     kernel_name: str | None = None,
     nvtx: str | None = None,
     launch: int | str | None = None,
@@ -224,7 +223,7 @@ def compare(
 
     other = launch if other_launch is None else other_launch
     sides = asked_of(before, kernel_name, nvtx, launch), asked_of(after, other_kernel, nvtx, other)
-    left, right, *names = compared_runs(*sides_of(*sides))
+    left, right, *names = compared_runs(*(sides_of(*sides) if other_kernel is None else sides))
     found = compare_runs(
         left, right, Settings(), kernel_name=names[0], every=None, other_kernel=names[1], force=force
     )
@@ -248,14 +247,13 @@ def check(
     `prof.toml` or `pyproject.toml`; `max_slower_pct` replaces that of the duration. An unclear result has not passed.
     """
     from profiler.ask.check import check as ask
-    from profiler.ask.named.settings import Settings
     from profiler.python.answers import Check
-    from profiler.python.named import asked_of, reference_of, sides_of
+    from profiler.python.named import asked_of, launches_of, reference_of, sides_of
 
     before, after = sides_of(asked_of(baseline, kernel_name), asked_of(candidate, None))
     found = ask(
         *(reference_of(before.recording), reference_of(after.recording)),
-        Settings(nvtx=after.nvtx, launch=after.launch),
+        launches_of(before, after),
         kernel_name=before.kernel_name,
         other_kernel=after.kernel_name,
         every=False,
@@ -266,8 +264,8 @@ def check(
 
 @advised()
 def report(
-    recording: Recorded | Iterable[Recorded],
-    *others: Recorded,
+    recording: Recorded | Iterable[Run | str | int | Path],
+    *others: Run | str | int | Path,
     output: str | Path = "report.html",
     title: str | None = None,
     kernel_name: str | None = None,
@@ -360,15 +358,14 @@ def sass(
     It also takes files of machine code: a cubin, an object file, a program, or a folder of Triton's cache.
     """
     from profiler.ask.code import find_machine_code
-    from profiler.ask.named.settings import Settings
     from profiler.python.answers import ShownCode
-    from profiler.python.named import asked_of, reference_of, sides_of
+    from profiler.python.named import asked_of, launches_of, reference_of, sides_of
 
     first, second = sides_of(asked_of(before, kernel_name, nvtx, launch), asked_of(after, None))
     code = find_machine_code(
         reference_of(first.recording),
         None if after is None else reference_of(second.recording),
-        Settings(nvtx=first.nvtx, launch=first.launch),
+        launches_of(first, second),
         kernel_name=first.kernel_name,
         other_kernel=second.kernel_name,
         whole=full,

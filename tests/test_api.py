@@ -716,6 +716,32 @@ def test_a_sheet_keeps_the_launches_that_were_chosen(make_run, tmp_path):
     assert profiler.compare(profiler.show(run, launch=0), second).speedup.ratio == pytest.approx(1 / 3)
 
 
+def test_the_launches_of_a_sheet_hold_for_both_sides_of_a_check_and_not_for_what_is_read(
+    make_run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)  # where no file declares limits
+
+    def run_of(name, *times_ns):
+        launches = [{"kernel": "k", "metrics": {"gpu__time_duration.sum": ns}} for ns in times_ns]
+        return make_run(*launches, name=name, root=tmp_path / name)
+
+    before, after = run_of("before", 10.0, 30.0), run_of("after", 30.0, 31.0)
+    (pair,) = profiler.check(after, baseline=profiler.show(before, launch=1)).pairs
+    assert (pair.checks[0].before, pair.checks[0].after) == pytest.approx((30.0, 31.0))
+    with pytest.raises(ValueError, match=r"different launches, which only `prof\.compare` takes"):
+        profiler.check(profiler.show(after, launch=0), baseline=profiler.show(before, launch=1))
+    whole = profiler.read(profiler.show(before, launch=1))
+    assert (whole[0].launches, profiler.show(whole[0]).launches) == (2, 2)
+
+
+def test_a_name_for_the_second_side_alone_leaves_the_first_its_only_kernel(reports):
+    sides = reports / "gemm_5.ncu-rep", reports / "several.ncu-rep"
+    found = profiler.compare(*sides, other_kernel="offset")
+    assert found.after.kernel_name == "offset(float *, float)"
+    with pytest.raises(KernelAmbiguous, match="holds 3 kernels"):
+        profiler.compare(sides[1], other_kernel="offset")
+
+
 def test_two_kernels_of_one_report_compare_by_their_names_alone(reports):
     path = reports / "several.ncu-rep"
     names = {"kernel_name": "offset", "other_kernel": "scale"}

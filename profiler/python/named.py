@@ -60,6 +60,15 @@ def sides_of(first: Asked, second: Asked) -> tuple[Asked, Asked]:
     return first._replace(kernel_name=names[0]), second._replace(kernel_name=names[1])
 
 
+def launches_of(first: Asked, second: Asked) -> Settings:
+    """Returns the choice of launches for both sides: that of one side holds for the other; raises an error if each has its own."""
+    choices = {(one.nvtx, one.launch) for one in (first, second)} - {(None, None)}
+    if len(choices) > 1:
+        raise ValueError("the two sides are of different launches, which only `prof.compare` takes")
+    nvtx, launch = next(iter(choices), (None, None))
+    return Settings(nvtx=nvtx, launch=launch)
+
+
 def compared_runs(first: Asked, second: Asked) -> tuple[Run, Run, str | None, str | None]:
     """Returns both runs and kernels: without a second recording, two kernels of one report, or a run and the one before it."""
     names = first.kernel_name, second.kernel_name
