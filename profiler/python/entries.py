@@ -79,7 +79,7 @@ class Entries(list[_Entry]):
             return "[]"
         shown = self._shown()
         has_names = shown.index.name is not None
-        for column in shown.select_dtypes(["object", "str"]):  # on the left, as they are texts
+        for column in shown.select_dtypes(exclude="number"):  # on the left, as they are texts
             texts = [cut(one, _TEXT_WIDTH) for one in shown[column].fillna("")]
             shown[column] = [f"{one:{max(map(len, texts))}}" for one in texts]
         table: str = shown.to_string(float_format=_figure, na_rep="", index=has_names, index_names=False)
