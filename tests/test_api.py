@@ -285,6 +285,14 @@ def test_the_lists_of_an_answer_are_short_tables_and_frames(reports, shipped_run
     assert repr(profiler.show(reports / "gemm_5.ncu-rep").causes[:0]) == "[]"
 
 
+def test_a_list_of_kernels_takes_the_short_names_that_it_shows(reports):
+    index = profiler.show(reports / "several.ncu-rep").index
+    assert index["scale"] is index["scale(float *, float)"]
+    assert index.to_pandas().loc["scale", "kernel_name"] == index["scale"].kernel_name
+    with pytest.raises(KeyError, match="'scal' is none of these"):
+        index["scal"]
+
+
 def test_a_terminal_shows_the_columns_that_say_most(reports):
     """Pandas leaves out those in the middle of a frame that is wider than a terminal."""
     pd.set_option("display.width", 80)
