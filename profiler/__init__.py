@@ -294,7 +294,7 @@ def report(
 
 @advised()
 def ladder(
-    name: str,
+    name: str | Path,
     runs: RunStore | str | Path = "runs",
     *,
     workload: Mapping[str, int] | None = None,
@@ -313,7 +313,7 @@ def ladder(
 
 @advised()
 def roofline(
-    name: str,
+    name: str | Path,
     runs: RunStore | str | Path = "runs",
     *,
     workload: Mapping[str, int] | None = None,

@@ -773,6 +773,17 @@ def test_a_comparison_is_no_condition_and_says_which_answer_is_one(reports):
             bool(profiler.compare(path, path))
 
 
+@pytest.mark.parametrize("ask", [profiler.ladder, profiler.roofline])
+def test_a_ladder_is_named_by_its_file_too_and_a_folder_of_its_name_hides_none(
+    ask, runs, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gemm").mkdir()
+    (tmp_path / "gemm/mine.ncu-rep").touch()
+    file = ROOT / "kernels/gemm/ladder.toml"
+    assert repr(ask("gemm", runs)) == repr(ask(file, runs)) == repr(ask(str(file), runs))
+
+
 @pytest.mark.parametrize("given", [5, "mine.ncu-rep"])
 @pytest.mark.parametrize("ask", [profiler.ladder, profiler.roofline])
 def test_what_is_no_ladder_is_refused_with_what_would_be_one(ask, given, tmp_path, monkeypatch):

@@ -12,11 +12,12 @@ from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import find_climb
 from profiler.ask.named.earlier import open_with_the_one_before
 from profiler.ask.named.ladders import open_ladder
-from profiler.ask.named.references import is_report_path, open_named, with_launches
+from profiler.ask.named.references import open_named, with_launches
 from profiler.ask.named.settings import Settings
 from profiler.python.answers import Sheet
 from profiler.python.recordings import open_existing
 from profiler.python.shows_itself import ShowsItself
+from profiler.store.reports.near import REPORT_SUFFIXES
 from profiler.store.runs.run_store import Run, RunStore
 
 _WIDTH = 80  # of what stands in an error's sentence
@@ -129,16 +130,16 @@ def open_among(recordings: Iterable[object]) -> dict[str, Run]:
 
 
 def climb_of(
-    name: str, runs: RunStore | str | Path, workload: Mapping[str, int] | None, gpu: str | None
+    name: str | Path, runs: RunStore | str | Path, workload: Mapping[str, int] | None, gpu: str | None
 ) -> Climb:
     """Returns the runs of a ladder's rungs at one workload and on one GPU."""
-    if not isinstance(name, (str, Path)) or is_report_path(str(name), Settings()):
+    if not isinstance(name, (str, Path)) or str(name).endswith(REPORT_SUFFIXES):
         raise TypeError(f"{_called(name)} is no ladder: give its name, such as 'gemm', or its file")
     store = store_of(runs)
     settings = replace(settings_of(name, store), gpu=gpu)
     return find_climb(store, open_ladder(settings), workload, gpu=gpu, usual_gpu=settings.usual_gpu)
 
 
-def settings_of(ladder: str, runs: RunStore) -> Settings:
+def settings_of(ladder: str | Path, runs: RunStore) -> Settings:
     """Returns the settings of a question about this ladder."""
-    return Settings(runs=runs.root, ladder=ladder, ladder_given=True)
+    return Settings(runs=runs.root, ladder=str(ladder), ladder_given=True)
