@@ -750,6 +750,25 @@ def test_a_name_for_the_second_side_alone_leaves_the_first_its_only_kernel(repor
         profiler.compare(sides[1], other_kernel="offset")
 
 
+def test_a_sheet_is_compared_with_the_version_of_its_kernel_whose_name_differs(reports, make_run, tmp_path):
+    """Template arguments and parameters are a change of the same kernel."""
+    one, other = reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"
+    compared = profiler.compare(one, other)
+    assert (
+        profiler.compare(profiler.show(one), other) == profiler.compare(one, profiler.show(other)) == compared
+    )
+
+    def run_of(name, *kernels):
+        launches = [{"kernel": one, "metrics": {"gpu__time_duration.sum": 10.0}} for one in kernels]
+        return make_run(*launches, name=name, root=tmp_path / name)
+
+    before, after = run_of("before", "k<128>", "j"), run_of("after", "k<256>", "j")
+    found = profiler.compare(profiler.show(before)["k"], after)
+    assert (found.before.kernel_name, found.after.kernel_name) == ("k<128>", "k<256>")
+    with pytest.raises(KernelNotFound, match="no kernel name matches"):
+        profiler.compare(before, after, kernel_name="k<128>")
+
+
 def test_two_kernels_of_one_report_compare_by_their_names_alone(reports):
     path = reports / "several.ncu-rep"
     names = {"kernel_name": "offset", "other_kernel": "scale"}
