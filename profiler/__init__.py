@@ -211,9 +211,9 @@ def compare(
 
     For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
     them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
-    the second side; given one report, two of it. `nvtx` keeps the launches in the NVTX ranges of a name, and `launch`
-    those with a number, or in a range such as "4-6"; `other_launch` is for the second side. A run alone, or its name,
-    is compared with the last run before it of the same name, workload, arguments and GPU.
+    the second side. `nvtx` keeps the launches in the NVTX ranges of a name, and `launch` those with a number, or in a
+    range such as "4-6"; `other_launch` is for the second side. Given one recording, two kernels or launches of it are
+    compared, or the run with the last one before it of the same name, workload, arguments and GPU.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs

@@ -769,10 +769,12 @@ def test_a_sheet_is_compared_with_the_version_of_its_kernel_whose_name_differs(r
         profiler.compare(before, after, kernel_name="k<128>")
 
 
-def test_two_kernels_of_one_report_compare_by_their_names_alone(reports):
+def test_two_kernels_or_launches_of_one_report_compare_without_naming_it_twice(reports):
     path = reports / "several.ncu-rep"
     names = {"kernel_name": "offset", "other_kernel": "scale"}
     assert profiler.compare(path, **names) == profiler.compare(path, path, **names)
+    launches = {"kernel_name": "scale", "launch": 0, "other_launch": 2}
+    assert profiler.compare(path, **launches) == profiler.compare(path, path, **launches)
 
 
 def test_an_answer_about_one_kernel_may_be_treated_as_one_about_several(reports):

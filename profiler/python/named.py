@@ -72,11 +72,10 @@ def launches_of(first: Asked, second: Asked) -> Settings:
 
 
 def compared_runs(first: Asked, second: Asked) -> tuple[Run, Run, str | None, str | None]:
-    """Returns both runs and kernels: without a second recording, two kernels of one report, or a run and the one before it."""
+    """Returns both runs and kernels: without a second recording, two kernels or launches of the first, or a run and the one before it."""
     names = first.kernel_name, second.kernel_name
-    if second.recording is None and (
-        second.kernel_name is None or run_of(first.recording, first.nvtx, first.launch).stored
-    ):
+    is_run_alone = second.kernel_name is None and second.launch in (None, first.launch)
+    if second.recording is None and is_run_alone:
         settings = Settings(nvtx=first.nvtx, launch=first.launch)
         return *open_with_the_one_before(reference_of(first.recording), settings, timed=True), *names
     before = run_of(first.recording, first.nvtx, first.launch)
