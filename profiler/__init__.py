@@ -145,20 +145,19 @@ def read(recording: Recorded) -> Recording:
     """Returns a recording: its `.kernels`, `.top()`, and tables such as `.to_pandas("metrics")`.
 
     A recording is named as in the commands: the path of a report or of a run's folder, or the name, the number or the
-    id of a run in the folder `runs`, or what `show` returned about a kernel. A report is read without being stored.
+    id of a run in the folder `runs`, or what `show` returned about a kernel of it. A report is read without being stored.
     """
     from profiler.python.named import asked_of, run_of
     from profiler.python.recordings import Recording
 
-    asked = asked_of(recording, None)
-    run = run_of(asked.recording, asked.nvtx, asked.launch)
+    run = run_of(asked_of(recording, None).recording)
     return run if isinstance(run, Recording) else Recording.of(run)
 
 
 @advised()
 def show(
-    recording: Recorded | Iterable[Recorded],
-    *others: Recorded,
+    recording: Recorded | Iterable[Run | str | int | Path],
+    *others: Run | str | int | Path,
     kernel_name: str | None = None,
     nvtx: str | None = None,
     launch: int | str | None = None,
@@ -212,21 +211,23 @@ def compare(
 
     For recordings that have several kernels in common, it is an `.index` of them, and `[0]` or `["name"]` is one of
     them; `.comparisons` has one for each kernel. `kernel_name` and `other_kernel` choose the kernels of the first and
-    the second side; given one report, two of it. `nvtx` keeps the launches in the NVTX ranges of a name, and `launch`
-    those with a number, or in a range such as "4-6"; `other_launch` is for the second side. A run alone, or its name,
-    is compared with the last run before it of the same name, workload, arguments and GPU.
+    the second side. `nvtx` keeps the launches in the NVTX ranges of a name, and `launch` those with a number, or in a
+    range such as "4-6"; `other_launch` is for the second side. Given one recording, two kernels or launches of it are
+    compared, or the run with the last one before it of the same name, workload, arguments and GPU.
     """
     from profiler.analyse import findings
     from profiler.ask.compare import answer_of, compare_runs
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Comparison, ShownComparisons
-    from profiler.python.named import asked_of, compared_runs, sides_of
+    from profiler.python.named import asked_of, compared_runs, sides_of, versions_of
 
     other = launch if other_launch is None else other_launch
     sides = asked_of(before, kernel_name, nvtx, launch), asked_of(after, other_kernel, nvtx, other)
-    left, right, *names = compared_runs(*sides_of(*sides))
+    left, right, first, second = compared_runs(*(sides_of(*sides) if other_kernel is None else sides))
+    if first and not kernel_name and not second:  # the name is that of a sheet's kernel
+        first, second = versions_of(first, left, right)
     found = compare_runs(
-        left, right, Settings(), kernel_name=names[0], every=None, other_kernel=names[1], force=force
+        left, right, Settings(), kernel_name=first, every=None, other_kernel=second, force=force
     )
     answer = answer_of(found, every=False)
     return ShownComparisons.of(answer) if isinstance(answer, findings.Comparisons) else Comparison.of(answer)
@@ -248,14 +249,13 @@ def check(
     `prof.toml` or `pyproject.toml`; `max_slower_pct` replaces that of the duration. An unclear result has not passed.
     """
     from profiler.ask.check import check as ask
-    from profiler.ask.named.settings import Settings
     from profiler.python.answers import Check
-    from profiler.python.named import asked_of, reference_of, sides_of
+    from profiler.python.named import asked_of, launches_of, reference_of, sides_of
 
     before, after = sides_of(asked_of(baseline, kernel_name), asked_of(candidate, None))
     found = ask(
         *(reference_of(before.recording), reference_of(after.recording)),
-        Settings(nvtx=after.nvtx, launch=after.launch),
+        launches_of(before, after),
         kernel_name=before.kernel_name,
         other_kernel=after.kernel_name,
         every=False,
@@ -266,8 +266,8 @@ def check(
 
 @advised()
 def report(
-    recording: Recorded | Iterable[Recorded],
-    *others: Recorded,
+    recording: Recorded | Iterable[Run | str | int | Path],
+    *others: Run | str | int | Path,
     output: str | Path = "report.html",
     title: str | None = None,
     kernel_name: str | None = None,
@@ -296,7 +296,7 @@ def report(
 
 @advised()
 def ladder(
-    name: str,
+    name: str | Path,
     runs: RunStore | str | Path = "runs",
     *,
     workload: Mapping[str, int] | None = None,
@@ -315,7 +315,7 @@ def ladder(
 
 @advised()
 def roofline(
-    name: str,
+    name: str | Path,
     runs: RunStore | str | Path = "runs",
     *,
     workload: Mapping[str, int] | None = None,
@@ -360,15 +360,14 @@ def sass(
     It also takes files of machine code: a cubin, an object file, a program, or a folder of Triton's cache.
     """
     from profiler.ask.code import find_machine_code
-    from profiler.ask.named.settings import Settings
     from profiler.python.answers import ShownCode
-    from profiler.python.named import asked_of, reference_of, sides_of
+    from profiler.python.named import asked_of, launches_of, reference_of, sides_of
 
     first, second = sides_of(asked_of(before, kernel_name, nvtx, launch), asked_of(after, None))
     code = find_machine_code(
         reference_of(first.recording),
         None if after is None else reference_of(second.recording),
-        Settings(nvtx=first.nvtx, launch=first.launch),
+        launches_of(first, second),
         kernel_name=first.kernel_name,
         other_kernel=second.kernel_name,
         whole=full,

@@ -285,6 +285,14 @@ def test_the_lists_of_an_answer_are_short_tables_and_frames(reports, shipped_run
     assert repr(profiler.show(reports / "gemm_5.ncu-rep").causes[:0]) == "[]"
 
 
+def test_a_list_of_kernels_takes_the_short_names_that_it_shows(reports):
+    index = profiler.show(reports / "several.ncu-rep").index
+    assert index["scale"] is index["scale(float *, float)"]
+    assert index.to_pandas().loc["scale", "kernel_name"] == index["scale"].kernel_name
+    with pytest.raises(KeyError, match="'scal' is none of these"):
+        index["scal"]
+
+
 def test_a_terminal_shows_the_columns_that_say_most(reports):
     """Pandas leaves out those in the middle of a frame that is wider than a terminal."""
     pd.set_option("display.width", 80)
@@ -716,10 +724,57 @@ def test_a_sheet_keeps_the_launches_that_were_chosen(make_run, tmp_path):
     assert profiler.compare(profiler.show(run, launch=0), second).speedup.ratio == pytest.approx(1 / 3)
 
 
-def test_two_kernels_of_one_report_compare_by_their_names_alone(reports):
+def test_the_launches_of_a_sheet_hold_for_both_sides_of_a_check_and_not_for_what_is_read(
+    make_run, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)  # where no file declares limits
+
+    def run_of(name, *times_ns):
+        launches = [{"kernel": "k", "metrics": {"gpu__time_duration.sum": ns}} for ns in times_ns]
+        return make_run(*launches, name=name, root=tmp_path / name)
+
+    before, after = run_of("before", 10.0, 30.0), run_of("after", 30.0, 31.0)
+    (pair,) = profiler.check(after, baseline=profiler.show(before, launch=1)).pairs
+    assert (pair.checks[0].before, pair.checks[0].after) == pytest.approx((30.0, 31.0))
+    with pytest.raises(ValueError, match=r"different launches, which only `prof\.compare` takes"):
+        profiler.check(profiler.show(after, launch=0), baseline=profiler.show(before, launch=1))
+    whole = profiler.read(profiler.show(before, launch=1))
+    assert (whole[0].launches, profiler.show(whole[0]).launches) == (2, 2)
+
+
+def test_a_name_for_the_second_side_alone_leaves_the_first_its_only_kernel(reports):
+    sides = reports / "gemm_5.ncu-rep", reports / "several.ncu-rep"
+    found = profiler.compare(*sides, other_kernel="offset")
+    assert found.after.kernel_name == "offset(float *, float)"
+    with pytest.raises(KernelAmbiguous, match="holds 3 kernels"):
+        profiler.compare(sides[1], other_kernel="offset")
+
+
+def test_a_sheet_is_compared_with_the_version_of_its_kernel_whose_name_differs(reports, make_run, tmp_path):
+    """Template arguments and parameters are a change of the same kernel."""
+    one, other = reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"
+    compared = profiler.compare(one, other)
+    assert (
+        profiler.compare(profiler.show(one), other) == profiler.compare(one, profiler.show(other)) == compared
+    )
+
+    def run_of(name, *kernels):
+        launches = [{"kernel": one, "metrics": {"gpu__time_duration.sum": 10.0}} for one in kernels]
+        return make_run(*launches, name=name, root=tmp_path / name)
+
+    before, after = run_of("before", "k<128>", "j"), run_of("after", "k<256>", "j")
+    found = profiler.compare(profiler.show(before)["k"], after)
+    assert (found.before.kernel_name, found.after.kernel_name) == ("k<128>", "k<256>")
+    with pytest.raises(KernelNotFound, match="no kernel name matches"):
+        profiler.compare(before, after, kernel_name="k<128>")
+
+
+def test_two_kernels_or_launches_of_one_report_compare_without_naming_it_twice(reports):
     path = reports / "several.ncu-rep"
     names = {"kernel_name": "offset", "other_kernel": "scale"}
     assert profiler.compare(path, **names) == profiler.compare(path, path, **names)
+    launches = {"kernel_name": "scale", "launch": 0, "other_launch": 2}
+    assert profiler.compare(path, **launches) == profiler.compare(path, path, **launches)
 
 
 def test_an_answer_about_one_kernel_may_be_treated_as_one_about_several(reports):
@@ -737,6 +792,17 @@ def test_a_comparison_is_no_condition_and_says_which_answer_is_one(reports):
             TypeError, match=r"neither true nor false.*`prof\.check\(after, baseline=before\)`"
         ):
             bool(profiler.compare(path, path))
+
+
+@pytest.mark.parametrize("ask", [profiler.ladder, profiler.roofline])
+def test_a_ladder_is_named_by_its_file_too_and_a_folder_of_its_name_hides_none(
+    ask, runs, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gemm").mkdir()
+    (tmp_path / "gemm/mine.ncu-rep").touch()
+    file = ROOT / "kernels/gemm/ladder.toml"
+    assert repr(ask("gemm", runs)) == repr(ask(file, runs)) == repr(ask(str(file), runs))
 
 
 @pytest.mark.parametrize("given", [5, "mine.ncu-rep"])

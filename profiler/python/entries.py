@@ -47,12 +47,13 @@ class Entries(list[_Entry]):
             return Entries(super().__getitem__(place))
         if not isinstance(place, str):
             return super().__getitem__(place)
-        found = next((one for one in self if place in (_name_of(one), getattr(one, "ncu", ""))), None)
-        if found is None:
+        found = [one for one in self if place in (_name_of(one), getattr(one, "ncu", ""))][:1]
+        found = found or [one for one in self if place == _shown_name(one)]
+        if len(found) != 1:
             names = self._ipython_key_completions_()
             near = names_like(place, names) or names
             raise KeyError(f"{place!r} is none of these; there is {first_of(near, _MOST_NAMED)}")
-        return found
+        return found[0]
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns one row for each entry, in their order, with what says most in the first columns."""
@@ -79,7 +80,7 @@ class Entries(list[_Entry]):
             return "[]"
         shown = self._shown()
         has_names = shown.index.name is not None
-        for column in shown.select_dtypes(["object", "str"]):  # on the left, as they are texts
+        for column in shown.select_dtypes(exclude="number"):  # on the left, as they are texts
             texts = [cut(one, _TEXT_WIDTH) for one in shown[column].fillna("")]
             shown[column] = [f"{one:{max(map(len, texts))}}" for one in texts]
         table: str = shown.to_string(float_format=_figure, na_rep="", index=has_names, index_names=False)
@@ -102,6 +103,12 @@ class Entries(list[_Entry]):
 
 def _name_of(entry: Struct) -> str:
     return next((getattr(entry, name) for name in _NAMES if getattr(entry, name, "")), "")
+
+
+def _shown_name(entry: Struct) -> str | None:
+    """Returns the short name by which the table lists a kernel, which several kernels may share; None for other entries."""
+    kernel = getattr(entry, "kernel_name", None)
+    return called_name(kernel) if kernel else None
 
 
 def _figure(value: float) -> str:

@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from profiler.analyse.ladder.climb import Climb
+from profiler.analyse.recording.kernel_choice import pair_kernels
 from profiler.ask.ladder import find_climb
 from profiler.ask.named.earlier import open_with_the_one_before
 from profiler.ask.named.ladders import open_ladder
-from profiler.ask.named.references import is_report_path, open_named, with_launches
+from profiler.ask.named.references import open_named, with_launches
 from profiler.ask.named.settings import Settings
 from profiler.python.answers import Sheet
 from profiler.python.recordings import open_existing
 from profiler.python.shows_itself import ShowsItself
+from profiler.store.reports.near import REPORT_SUFFIXES
 from profiler.store.runs.run_store import Run, RunStore
 
 _WIDTH = 80  # of what stands in an error's sentence
@@ -60,17 +62,33 @@ def sides_of(first: Asked, second: Asked) -> tuple[Asked, Asked]:
     return first._replace(kernel_name=names[0]), second._replace(kernel_name=names[1])
 
 
+def launches_of(first: Asked, second: Asked) -> Settings:
+    """Returns the choice of launches for both sides: that of one side holds for the other; raises an error if each has its own."""
+    choices = {(one.nvtx, one.launch) for one in (first, second)} - {(None, None)}
+    if len(choices) > 1:
+        raise ValueError("the two sides are of different launches, which only `prof.compare` takes")
+    nvtx, launch = next(iter(choices), (None, None))
+    return Settings(nvtx=nvtx, launch=launch)
+
+
 def compared_runs(first: Asked, second: Asked) -> tuple[Run, Run, str | None, str | None]:
-    """Returns both runs and kernels: without a second recording, two kernels of one report, or a run and the one before it."""
+    """Returns both runs and kernels: without a second recording, two kernels or launches of the first, or a run and the one before it."""
     names = first.kernel_name, second.kernel_name
-    if second.recording is None and (
-        second.kernel_name is None or run_of(first.recording, first.nvtx, first.launch).stored
-    ):
+    is_run_alone = second.kernel_name is None and second.launch in (None, first.launch)
+    if second.recording is None and is_run_alone:
         settings = Settings(nvtx=first.nvtx, launch=first.launch)
         return *open_with_the_one_before(reference_of(first.recording), settings, timed=True), *names
     before = run_of(first.recording, first.nvtx, first.launch)
     after = first.recording if second.recording is None else second.recording
     return before, run_of(after, second.nvtx, second.launch), *names
+
+
+def versions_of(kernel: str, before: Run, after: Run) -> tuple[str, str | None]:
+    """Returns the names of a sheet's kernel on both sides, which pair as without a sheet; the second is None if it is the same."""
+    has_kernels = before.manifest.kernels and after.manifest.kernels  # a side may be of times alone
+    pairs = pair_kernels(before, after).pairs if has_kernels else []
+    renamed = (pair for pair in pairs if kernel in pair and pair[0] != pair[1])
+    return next(renamed, (kernel, None))
 
 
 def run_of(
@@ -120,16 +138,16 @@ def open_among(recordings: Iterable[object]) -> dict[str, Run]:
 
 
 def climb_of(
-    name: str, runs: RunStore | str | Path, workload: Mapping[str, int] | None, gpu: str | None
+    name: str | Path, runs: RunStore | str | Path, workload: Mapping[str, int] | None, gpu: str | None
 ) -> Climb:
     """Returns the runs of a ladder's rungs at one workload and on one GPU."""
-    if not isinstance(name, (str, Path)) or is_report_path(str(name), Settings()):
+    if not isinstance(name, (str, Path)) or str(name).endswith(REPORT_SUFFIXES):
         raise TypeError(f"{_called(name)} is no ladder: give its name, such as 'gemm', or its file")
     store = store_of(runs)
     settings = replace(settings_of(name, store), gpu=gpu)
     return find_climb(store, open_ladder(settings), workload, gpu=gpu, usual_gpu=settings.usual_gpu)
 
 
-def settings_of(ladder: str, runs: RunStore) -> Settings:
+def settings_of(ladder: str | Path, runs: RunStore) -> Settings:
     """Returns the settings of a question about this ladder."""
-    return Settings(runs=runs.root, ladder=ladder, ladder_given=True)
+    return Settings(runs=runs.root, ladder=str(ladder), ladder_given=True)

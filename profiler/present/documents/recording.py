@@ -81,7 +81,6 @@ _TIMING_HEADER = (
     "run_id", "workload", "processes", "repeats", "median_ns", "min_ns", "max_ns", "spread_pct", "gflops",
     "gbytes_per_s", "reference_median_ns", "reference_pct", "best_median_ns", "best_pct",
 )  # fmt: skip
-# What NVIDIA's rules write.
 
 
 def recording_document(recording: overview.RecordingOverview, *, full: bool = False) -> doc.Document:
