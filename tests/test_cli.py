@@ -8,12 +8,15 @@ import shlex
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 import terminal
 import typer
+from typer.models import OptionInfo
 
 import profiler
 from profiler.catalog.metrics import CATALOGUE
@@ -103,6 +106,17 @@ def test_an_option_without_its_value_says_what_it_takes(prof_here):
     result = prof_here("mcp", "--skill")
     assert result.returncode == 2
     assert "option '--skill' requires an argument: FILE. Write a skill file" in result.stderr
+
+
+def test_an_option_called_name_is_spelt_out():
+    """Typer 0.27, which is allowed too, loses an option that is called so after its parameter alone."""
+    spelt = {}
+    for verb, (module, _) in TABLE.items():
+        function = getattr(import_module(f"profiler.commands.{module}"), module.rpartition(".")[2])
+        hint = get_type_hints(function, include_extras=True).get("name")
+        if options := [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, OptionInfo)]:
+            spelt[verb] = options[0].default  # in which Typer keeps the first name of an option
+    assert spelt == dict.fromkeys(("collect", "ingest", "worker"), "--name")
 
 
 def test_a_letter_behind_that_of_an_option_is_an_unknown_option(prof_here):

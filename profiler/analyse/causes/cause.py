@@ -167,10 +167,13 @@ class Diagnosis(Struct, frozen=True):
         return how_sure(first.cause, first.saves_pct.expected) if first.cause != UNOPTIMISED else None
 
     def could_show(self, cause: Cause, of: Diagnosis) -> bool:
-        """Returns whether this recording could show the `cause` that another one shows; if not, its absence means nothing."""
+        """Returns whether this recording could show the `cause` that another one shows; if not, its absence means nothing.
+
+        A recording that holds more may lack what the other only guessed from totals.
+        """
         if cause.is_ceiling and cause.saves_pct.limited_by not in self.busy:
             return False
-        return set(self.sees) >= set(of.sees)
+        return set(self.sees) == set(of.sees)
 
 
 def is_ceiling(cause: str) -> bool:

@@ -65,6 +65,7 @@ def collect(
     name: Annotated[
         str | None,
         Option(
+            "--name",
             metavar="NAME",
             help="Name of the runs of a program [default: that of the program, or of the script that Python runs].",
         ),

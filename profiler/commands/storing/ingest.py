@@ -43,7 +43,7 @@ def ingest(
         int | None, Option(metavar="N", min=0, help="Store the report as this kernel of the ladder.")
     ] = None,
     name: Annotated[
-        str | None, Option(metavar="NAME", help="Name of the run [default: the file's name].")
+        str | None, Option("--name", metavar="NAME", help="Name of the run [default: the file's name].")
     ] = None,
     kernel_name: options.KernelNameOption = None,
     nvtx: options.NvtxOption = None,

@@ -28,7 +28,9 @@ def worker(
     name: Annotated[
         str | None,
         Option(
-            metavar="NAME", help="First part of the workers' names, before -gpu0 [default: the host's name]."
+            "--name",
+            metavar="NAME",
+            help="First part of the workers' names, before -gpu0 [default: the host's name].",
         ),
     ] = None,
     host: Annotated[

@@ -198,6 +198,13 @@ def ceiling(busy, sees):
     return Diagnosis([cause], [], 100.0, sees=sees, busy={"dram": busy})
 
 
+def test_a_cause_that_totals_suggest_has_not_gone_where_more_was_recorded():
+    guessed = msgspec.structs.replace(diagnosed(100.0, barriers=30), sees=["resources"])
+    counted = Diagnosis([], [], 100.0, sees=["resources", "instructions"])
+    found = compare_causes(guessed, counted)
+    assert (found.gone, [one.cause for one in found.undecided]) == ([], ["barriers"])
+
+
 def test_a_cause_is_gone_only_if_the_other_recording_could_have_shown_it():
     full, half = ["resources", "instructions", "waits"], ["resources"]
     seen, blind = diagnosed(100.0, barriers=30), Diagnosis([], [], 100.0)
