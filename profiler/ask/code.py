@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from profiler.analyse.causes.places import find_elsewhere
+from profiler.analyse.causes.elsewhere import find_elsewhere
 from profiler.analyse.code.code import Instruction, read_code
 from profiler.analyse.code.hot_loop import LoopSheet
 from profiler.analyse.code.machine_code import CodeView, view_machine_code

@@ -107,7 +107,7 @@ class Comparison(_NoTruth, Alone, _Shown, ComparisonFinding, frozen=True):
 
 
 class Origin(NamedTuple):
-    """Where the figures of a sheet come from: the recording as a function takes it, and which launches of it are meant."""
+    """The recording that a sheet is about, in a form that `prof.show` takes, and the launches that were chosen of it."""
 
     recording: str
     nvtx: str | None = None

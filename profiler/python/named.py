@@ -30,7 +30,7 @@ def store_of(runs: RunStore | str | Path) -> RunStore:
 
 
 class Asked(NamedTuple):
-    """What a function is asked about: a recording, its kernel, and its launches, as far as they are chosen."""
+    """A recording, and which of its kernels and launches a function is to look at; None chooses all."""
 
     recording: Any
     kernel_name: str | None

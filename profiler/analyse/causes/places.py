@@ -1,20 +1,17 @@
-"""Finds the source lines that contribute most to a cause, and says whether these are in the code that is shown."""
+"""Finds the source lines that contribute most to a cause."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from typing import NamedTuple
 
-from profiler.analyse.causes.cause import Cause, CodePlace
+from profiler.analyse.causes.cause import CodePlace
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_calls
-from profiler.analyse.causes.headline import has_place
 from profiler.analyse.code.code import parse_text, place_of
-from profiler.analyse.code.hot_loop import CauseElsewhere
 from profiler.analyse.code.libraries import Written, find_authors, is_of_library
-from profiler.analyse.code.regions import Region
 from profiler.analyse.code.statements import whole_statement
 from profiler.store.tables.inlined import calls_in
 from profiler.text import place_name
@@ -114,19 +111,3 @@ def _outermost_call(one: Written) -> str | None:
     ]
     outermost = calls[-1] if calls else None
     return place_name(*outermost) if outermost and outermost != place_of(one.file, one.line) else None
-
-
-def find_elsewhere(cause: Cause, region: Region) -> CauseElsewhere | None:
-    """Returns the cause with its main place, if none of its places is in the region; None also if no place is to blame."""
-    if not has_place(cause):
-        return None
-    offsets = {one.offset for one in region.body}
-    lines = {one.place for one in region.body if one.place}
-    if any(place.offset in offsets or _line_of(place) in lines for place in cause.where):
-        return None
-    first = cause.where[0]
-    return CauseElsewhere(cause.cause, first.opcode, first.offset, _line_of(first))
-
-
-def _line_of(place: CodePlace) -> str | None:
-    return place_name(place.file, place.line) if place.file and place.line else None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from profiler.store.reports.inlined_calls import LineTable
-from profiler.store.tables.inlined import CalledAt, inlined_text
+from profiler.store.tables.inlined import inlined_text
 from profiler.store.tables.instruction_text import opcode_of, rebase
 
 LARGEST_FUNCTION_BYTES = 1 << 26
@@ -82,7 +82,7 @@ def _disassemble(
         info = action.source_info(address)
         file, line = (info.file_name(), info.line()) if info else (None, None)
         calls = lines.calls(address - start, file, line) if lines and file and line else ()
-        inlined_at = inlined_text([CalledAt(*call, source_of(*call)) for call in calls])
+        inlined_at = inlined_text([call._replace(source=source_of(call.file, call.line)) for call in calls])
         rows.append((opcode_of(sass), sass, file, line, source_of(file, line), inlined_at))
     return Function([address - start for address in found], rows)
 

@@ -4,7 +4,8 @@ In: a report. Out: for an instruction, the source lines of these calls, the inne
 
 A report holds machine code as the ELF files that the driver loaded. The line table of such a file (`.debug_line` of DWARF) has rows of an
 address, a file and a line. An opcode of NVIDIA's own gives a row a context: the number of the row of the call that its code replaced.
-Where a file is not as expected, no call is known, because nothing else in the report depends on it.
+Readers of DWARF, such as pyelftools, skip that opcode. Where a file is not as expected, no call is known, because nothing else in the
+report depends on it.
 """
 
 from __future__ import annotations
@@ -19,31 +20,25 @@ from posixpath import normpath
 from typing import NamedTuple
 
 from profiler.store.reports.envelope import code_in
+from profiler.store.tables.inlined import CalledAt
 
 _MOST_CALLS = 32  # one within the other
 _LAST_LINE = 2**31 - 1  # that a table of instructions can hold
 _ODD = (struct.error, ValueError, LookupError, ArithmeticError)  # what a file raises that is not as expected
 
-_SECTION = struct.Struct(
-    "<IIQQQQIIQQ"
-)  # name, type, flags, address, offset, size, link, info, alignment, entry size
+# Name, type, flags, address, offset, size, link, info, alignment, size of an entry.
+_SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")  # name, info, other, section, value, size
 _RELOCATION = struct.Struct("<QQq")  # offset, symbol and type, addend
 _HEADER = struct.Struct("<IHI")  # of a line table: length, version, length of the rest of the header
-_SETTINGS = struct.Struct(
-    "<BBbBB"
-)  # shortest instruction, default, line base, line range, first special opcode
+# Shortest instruction, default, line base, line range, first special opcode.
+_SETTINGS = struct.Struct("<BBbBB")
 _TABLE, _RELOCATIONS, _SYMBOLS, _CODE = ".debug_line", ".rela.debug_line", ".symtab", ".text."
 _VERSION = 2  # of DWARF's line tables, which NVIDIA's compilers write
 
 _U16 = struct.Struct("<H")
 _COPY, _ADVANCE_ADDRESS, _ADVANCE_LINE, _SET_FILE, _ADD_CONSTANT, _ADD_FIXED = 1, 2, 3, 4, 8, 9
 _END_OF_SEQUENCE, _SET_ADDRESS, _INLINED_CALL = 0x01, 0x02, 0x90  # extended opcodes; the last is NVIDIA's
-
-
-class InlinedCall(NamedTuple):
-    file: str
-    line: int
 
 
 class _Row(NamedTuple):
@@ -65,7 +60,7 @@ class LineTable:
     def append(self, row: _Row) -> None:
         self._rows.append(row)
 
-    def calls(self, offset: int, file: str, line: int) -> tuple[InlinedCall, ...]:
+    def calls(self, offset: int, file: str, line: int) -> tuple[CalledAt, ...]:
         """Returns the calls around this line, the innermost first, that the code at this offset replaced; none if the line is not of that code.
 
         NVIDIA's reader gives some code the line of such a call.
@@ -78,13 +73,14 @@ class LineTable:
         while 0 < row.context <= len(self._rows) and len(lines) <= _MOST_CALLS:
             row = self._rows[row.context - 1]
             lines.append(self._at(row))
-        said = lines.index(InlinedCall(file, line)) if (file, line) in lines else len(lines)
+        here = CalledAt(file, line)
+        said = lines.index(here) if here in lines else len(lines)
         return tuple(one for one in lines[said + 1 :] if one)
 
-    def _at(self, row: _Row) -> InlinedCall | None:
+    def _at(self, row: _Row) -> CalledAt | None:
         """Returns the line of a row; None if there is no such file or line, as where the table is damaged."""
         is_known = 0 < row.file <= len(self._files) and 0 < row.line <= _LAST_LINE
-        return InlinedCall(self._files[row.file - 1], row.line) if is_known else None
+        return CalledAt(self._files[row.file - 1], row.line) if is_known else None
 
     @cached_property
     def _by_address(self) -> list[_Row]:

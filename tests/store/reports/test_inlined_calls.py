@@ -10,9 +10,9 @@ import pytest
 from profiler.store.reports.envelope import code_in
 
 # private: no compiler writes rows of files or lines that there cannot be
-from profiler.store.reports.inlined_calls import InlinedCall, LineTable, _Row, read_line_tables
+from profiler.store.reports.inlined_calls import LineTable, _Row, read_line_tables
 from profiler.store.runs.loose import open_report
-from profiler.store.tables.inlined import calls_in
+from profiler.store.tables.inlined import CalledAt, calls_in
 
 DATA = Path(__file__).parents[2] / "data"
 (PACKED,) = DATA.glob("runs/*-gemm-5-*/report-0.ncu-rep.zst")
@@ -37,13 +37,13 @@ def table_of_kernel(report):
 def test_code_of_a_lambda_lies_within_the_call_of_the_function_that_calls_it(report):
     table = table_of_kernel(report)
     header = KERNEL.replace("05_tile_2d.cu", "device.cuh")
-    assert table.calls(0x9A0, KERNEL, 62) == (InlinedCall(header, 63), InlinedCall(KERNEL, 62))
+    assert table.calls(0x9A0, KERNEL, 62) == (CalledAt(header, 63), CalledAt(KERNEL, 62))
 
 
 def test_where_the_reader_says_the_line_of_a_call_only_the_calls_around_that_are_known(report):
     table = table_of_kernel(report)
     header = KERNEL.replace("05_tile_2d.cu", "device.cuh")
-    assert table.calls(0x9A0, header, 63) == (InlinedCall(KERNEL, 62),)
+    assert table.calls(0x9A0, header, 63) == (CalledAt(KERNEL, 62),)
     assert table.calls(0x9A0, KERNEL, 11) == ()  # another line is not of this code
     assert table.calls(0, KERNEL, 62) == ()
 
@@ -60,7 +60,7 @@ def test_a_call_at_a_file_or_line_that_there_cannot_be_is_left_out(file, line):
     table.append(_Row(address=0, file=1, line=30, context=0))
     table.append(_Row(address=0, file=file, line=line, context=1))
     table.append(_Row(address=0, file=1, line=6, context=2))
-    assert table.calls(0, "mine.cu", 6) == (InlinedCall("mine.cu", 30),)
+    assert table.calls(0, "mine.cu", 6) == (CalledAt("mine.cu", 30),)
 
 
 def test_a_kernel_that_calls_nothing_has_no_calls():

@@ -1,0 +1,25 @@
+"""Says whether a cause lies outside the machine code that is shown."""
+
+from __future__ import annotations
+
+from profiler.analyse.causes.cause import Cause, CodePlace
+from profiler.analyse.causes.headline import has_place
+from profiler.analyse.code.hot_loop import CauseElsewhere
+from profiler.analyse.code.regions import Region
+from profiler.text import place_name
+
+
+def find_elsewhere(cause: Cause, region: Region) -> CauseElsewhere | None:
+    """Returns the cause with its main place, if none of its places is in the region; None also if no place is to blame."""
+    if not has_place(cause):
+        return None
+    offsets = {one.offset for one in region.body}
+    lines = {one.place for one in region.body if one.place}
+    if any(place.offset in offsets or _line_of(place) in lines for place in cause.where):
+        return None
+    first = cause.where[0]
+    return CauseElsewhere(cause.cause, first.opcode, first.offset, _line_of(first))
+
+
+def _line_of(place: CodePlace) -> str | None:
+    return place_name(place.file, place.line) if place.file and place.line else None
