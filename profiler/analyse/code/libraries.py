@@ -7,7 +7,8 @@ call of the author's the code of a library replaced, as that of CUDA C++ does, t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -90,13 +91,14 @@ def find_authors(code: Sequence[Written]) -> list[Written]:
     if not any(one.is_library for one in code):
         return list(code)
     makers = _find_makers(code)
+    authors = [place for place, one in enumerate(code) if one.is_authors]
     before: int | None = None
     found = []
     for here, one in enumerate(code):
         if one.is_authors:
             before = here
         if one.is_library:
-            choice = (next(_calling(code, here), None), _find_caller(code, here), makers[here], before)
+            choice = (_find_calling(code, here, authors), _find_caller(code, here), makers[here], before)
             found.append(code[next((place for place in choice if place is not None), here)])
         else:
             found.append(one)
@@ -147,11 +149,15 @@ def _last(made: Mapping[str, int | None], registers: Iterable[str]) -> int | Non
     return max((maker for name in registers if (maker := made.get(name)) is not None), default=None)
 
 
-def _calling(code: Sequence[Written], here: int) -> Iterator[int]:
-    """Yields the instructions close by, the nearest first, of lines that call such a function of Triton, or an atomic for the code of one."""
-    near = range(max(0, here - _NEAR), min(len(code), here + _NEAR))
+def _find_calling(code: Sequence[Written], here: int, authors: Sequence[int]) -> int | None:
+    """Returns the nearest instruction close by of a line that calls such a function of Triton, or an atomic for the code of one.
+
+    Close by are the next of the author's own `authors`: a sum of many elements is hundreds of instructions of the library.
+    """
+    at = bisect(authors, here)
     calls = _calls_atomic if _OF_ATOMICS.search(code[here].file or "") else _calls
-    yield from sorted((place for place in near if calls(code[place])), key=lambda place: abs(place - here))
+    near = (place for place in authors[max(0, at - _NEAR) : at + _NEAR] if calls(code[place]))
+    return min(near, key=lambda place: abs(place - here), default=None)
 
 
 def _find_caller(code: Sequence[Written], here: int) -> int | None:
@@ -167,11 +173,11 @@ def _find_caller(code: Sequence[Written], here: int) -> int | None:
 
 
 def _calls_atomic(one: Written) -> bool:
-    return one.is_authors and bool(_ATOMIC.search(one.source or ""))
+    return bool(_ATOMIC.search(one.source or ""))
 
 
 def _calls(one: Written) -> bool:
-    return one.is_authors and (one.file or "").endswith(_PYTHON) and _is_call(one.source or "")
+    return (one.file or "").endswith(_PYTHON) and _is_call(one.source or "")
 
 
 @lru_cache(maxsize=4096)

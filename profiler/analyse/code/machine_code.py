@@ -27,6 +27,7 @@ from profiler.analyse.findings import SCHEMA_VERSION, HotLoop, LeftOut, LoadChan
 from profiler.analyse.importance import Importance
 from profiler.analyse.recording.main_shape import of_main_shape, say_main_shape
 from profiler.analyse.recording.profile import Profile
+from profiler.analyse.recording.source_lines import at_authors_lines
 
 Per = Literal["iteration", "step", "warp", "call"]
 Shown = TypeVar("Shown")
@@ -84,7 +85,7 @@ def view_machine_code(profiles: Sequence[Profile], *, whole: bool = False) -> Co
     Raises an error where a recording has no execution counts.
     """
     mains = [of_main_shape(profile) for profile in profiles]
-    codes = [read_counted_code(main) for main in mains]
+    codes = [at_authors_lines(main, read_counted_code(main)) for main in mains]
     sheets = []
     for profile, main, code in zip(profiles, mains, codes, strict=True):
         sheet = hot_loop.derive_loop_sheet(main, code, whole=whole)

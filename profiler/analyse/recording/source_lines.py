@@ -7,8 +7,9 @@ launches. Code of a library that is compiled in counts on the author's line that
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, starmap
 from typing import TYPE_CHECKING
@@ -27,12 +28,15 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from profiler.analyse.code.code import Code, Instruction
+    from profiler.analyse.recording.profile import Profile
     from profiler.store.runs.run import Run
 
 _MOST_SHOWN, _TEXT_WIDTH = 5, 60
 _PLACE = ["file", "line", "source"]
 _COUNTS = ["executed", "samples", "stalls"]
 _COLUMNS = [*_PLACE, *_COUNTS]
+_AUTHORS_FROM = [*_PLACE, "sass", "executed", "offset", "inlined_at", "function_index"]
 
 
 class SourceLine(Struct, frozen=True):
@@ -106,7 +110,7 @@ def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
     """Returns what each line of a kernel executed, as a mean over launches, and its samples; None if no line is recorded."""
     import pyarrow as pa
 
-    tables, _ = read_instructions(run, kernel, [*_COLUMNS, "inlined_at", "function_index"])
+    tables, _ = read_instructions(run, kernel, [*_COLUMNS, *_AUTHORS_FROM])
     if not tables:
         return None
     joined = pa.concat_tables([one.select(_COLUMNS) for one in _at_the_author(tables)])
@@ -137,21 +141,54 @@ def find_source_lines(run: Run, kernel: str) -> SourceLines | None:
     )
 
 
+def at_authors_lines(profile: Profile, code: Code) -> Code:
+    """Returns the machine code of a kernel, in which code of libraries has the place of the author's instruction that stands for it."""
+    if profile.run is None:
+        return code
+    (first, *_), _ = read_instructions(profile.run, profile.kernel, _AUTHORS_FROM, profile.numbers)
+    authors = dict(zip(_where(first), _find_authors(first) or (), strict=False))
+    functions = sorted(set(first.column("function_index").to_pylist()))
+    return dataclasses.replace(
+        code,
+        functions=tuple(
+            tuple(_placed(one, authors.get((number, one.offset))) for one in function)
+            for number, function in zip(functions, code.functions, strict=True)
+        ),
+    )
+
+
+def _where(table: pa.Table) -> Iterator[tuple[int, int]]:
+    return zip(*(table.column(name).to_pylist() for name in ("function_index", "offset")), strict=True)
+
+
+def _placed(one: Instruction, author: Written | None) -> Instruction:
+    if author is None or (author.file, author.line) == (one.file, one.line):
+        return one
+    return dataclasses.replace(one, file=author.file, line=author.line)
+
+
+def _find_authors(table: pa.Table) -> list[Written] | None:
+    """Returns for each instruction of a launch the one whose line stands for it; None where no library holds any."""
+    texts, files, sources = (labels_of(table, name) for name in ("sass", "file", "source"))
+    if not any(Written("", *place).is_library for place in set(zip(files, sources, strict=True))):
+        return None
+    known = (table.column(name).to_pylist() for name in ("line", "executed", "offset"))
+    code = list(
+        starmap(Written, zip(texts, files, sources, *known, labels_of(table, "inlined_at"), strict=True))
+    )
+    authors: list[Written] = []
+    for _, start, length in find_stretches(table.column("function_index").to_pylist()):
+        authors += find_authors(code[start : start + length])
+    return authors
+
+
 def _at_the_author(tables: Sequence[pa.Table]) -> list[pa.Table]:
     """Returns the instructions of each launch, those of libraries with the place of the author's instruction that stands for them."""
     import pyarrow as pa
 
-    first = tables[0]
-    texts, files, sources = (labels_of(first, name) for name in ("sass", "file", "source"))
-    if not any(Written("", *place).is_library for place in set(zip(files, sources, strict=True))):
+    authors = _find_authors(tables[0])
+    if authors is None:
         return list(tables)
-    known = (first.column(name).to_pylist() for name in ("line", "executed", "offset"))
-    code = list(
-        starmap(Written, zip(texts, files, sources, *known, labels_of(first, "inlined_at"), strict=True))
-    )
-    authors: list[Written] = []
-    for _, start, length in find_stretches(first.column("function_index").to_pylist()):
-        authors += find_authors(code[start : start + length])
     places = [
         pa.array([one.file for one in authors], pa.string()).dictionary_encode(),
         pa.array([one.line for one in authors], pa.int32()),

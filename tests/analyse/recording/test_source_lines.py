@@ -1,9 +1,12 @@
 """Each instruction of a kernel counts on the source line that it comes from."""
 
 import pytest
+import track_record
 
 import profiler
 from profiler.analyse.code.code import Instruction
+from profiler.analyse.recording.profile import profile_kernel
+from profiler.analyse.recording.source_lines import at_authors_lines
 from profiler.catalog.metrics import STALLS
 
 
@@ -107,3 +110,17 @@ def test_code_of_a_library_counts_where_its_values_come_from_as_the_causes_say(m
     ]
     found = profiler.source_lines(make_run({"kernel": "k", "instructions": code}))
     assert [(one.line, one.executed) for one in found.lines] == [(5, 2), (7, 13)]
+
+
+def test_machine_code_has_the_lines_of_the_author_not_those_of_a_library():
+    """Triton compiles `tl.sum` of its `standard.py` into the kernel, whose author calls it in lines 11 and 12."""
+    run = track_record.open_kernels({"norm_one_warp"})["norm_one_warp"]
+    profile = profile_kernel(run, track_record.kernel_of(run))
+    (function,) = at_authors_lines(profile, profile.code).functions
+    recorded = [(one.place, one.text) for one in profile.code.instructions]
+    shown = [(one.place, one.text) for one in function]
+    moved = [(before, after) for before, after in zip(recorded, shown, strict=True) if before[0] != after[0]]
+    assert {after[0] for _, after in moved} == {"python_samples_triton.py:11", "python_samples_triton.py:12"}
+    assert {before[0].partition(":")[0] for before, _ in moved} == {"standard.py"}
+    assert all(before[1] == after[1] for before, after in moved)
+    assert not any("standard.py" in place for place, _ in shown if place)
