@@ -23,9 +23,7 @@ IN_A_REGISTER = "loaded_again_pct"  # the part of what lanes load that each of t
 CONVERTING_FLOATS = (
     "float_conversions_pct"  # the part of the instructions by which floats become doubles, or doubles floats
 )
-IN_FUNCTIONS = (
-    "in_functions_pct"  # the part of the arithmetic on doubles that is in functions which the compiler calls
-)
+IN_FUNCTIONS = "in_functions_pct"  # the part of the arithmetic on doubles that is in functions, or in divisions and roots
 
 
 class FullerRun(Struct, frozen=True):

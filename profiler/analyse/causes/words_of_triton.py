@@ -24,11 +24,12 @@ IN_TRITON = {
     "bank-conflicts": "Triton chooses where values lie in shared memory: try another shape of the block, or other `num_warps`, and exchange "
     "dimensions (`tl.trans`, order of the offsets) before the data is used rather than in between.",
     "too-little-reuse": "Let a program compute a larger tile (such as BLOCK_M = BLOCK_N = 128, with 4 or 8 `num_warps`), so that each loaded "
-    "value is multiplied more often.",
+    "value is multiplied more often. A program that has one row takes several that multiply the same data, such as all heads of a group.",
     "redundant-shared-accesses": "Let values stay with their threads: `tl.trans`, `tl.reshape`, a reduction over another axis and operands of "
     "`tl.dot` may take them through shared memory to others. Do that once, before or after the loop.",
     "loop-overhead": "Unroll the loop: `tl.static_range`, `tl.range(…, loop_unroll_factor=4)`, or a larger BLOCK for each turn.",
     "spelled-out-instructions": "Let the instruction count the bits: `libdevice.popc`, or `libdevice.popcll` for 64 bits.",
+    "type-conversions": "Convert once (`.to`), where a value is loaded or stored or in a kernel before this one, and keep it in one type in the loop.",
     "fp64-arithmetic": "Keep values in float32 (`.to(tl.float32)`), if single precision is enough: one operand in float64 makes the whole "
     "expression so.",
     "special-functions": "Use the fast forms (`tl.exp2`, `tl.rsqrt`, `libdevice.fast_expf`), multiply instead of dividing or calling "

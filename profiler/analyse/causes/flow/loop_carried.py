@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from functools import lru_cache
+from itertools import chain
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
@@ -67,15 +68,23 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
 def stores_its_own(evidence: Evidence, loop: Loop) -> bool:
     """Returns whether most turns of a loop store results of their own, which start from nothing that other turns have made."""
     inside = evidence.inside(loop)
-    stores = [one for one in _stores_in(inside) if evidence.innermost_loop(one) == loop]
+    own = [one for one in inside if evidence.innermost_loop(one) == loop]
+    stores = _stores_in(own)
     loaded = {array for one in inside if one.kind == "global load" for array in find_pointers(evidence, one)}
-    turns = max(one.lane_executions for one in inside if evidence.innermost_loop(one) == loop)
     return (
         not any(one.kind == "barrier" or one.stores_in_shared for one in inside)
         and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
-        and any(2 * one.lane_executions > turns and not has_fixed_address(evidence, one) for one in stores)
+        and any(_acts_in_most_turns(one, own) and not has_fixed_address(evidence, one) for one in stores)
         and not any(_find_carried_into(evidence, one, loop) for one in stores)
     )
+
+
+def _acts_in_most_turns(store: Site, own: Sequence[Site]) -> bool:
+    """Returns whether a store acts in most turns of the loop whose `own` instructions these are: for most lanes, or for those that a mask leaves in every turn."""
+    guard = predicates_in(store.instruction.predicate or "")
+    if guard and guard.isdisjoint(chain.from_iterable(one.use.predicates_written for one in own)):
+        return 2 * store.executed > max(one.executed for one in own)
+    return 2 * store.lane_executions > max(one.lane_executions for one in own)
 
 
 def _stores_in(sites: Iterable[Site]) -> list[Site]:

@@ -9,6 +9,7 @@ from math import inf
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_around
+from profiler.analyse.causes.detectors.instructions.double_functions import find_inlined_doubles
 from profiler.analyse.causes.detectors.instructions.fast_forms import (
     WITHOUT_FAST_FORM,
     advise_on_functions,
@@ -59,22 +60,27 @@ _DIGITS = 9
 
 def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     """Names functions that take many instructions each: precise divisions and roots, powers, exponentials, trigonometry."""
-    fractions = dict.fromkeys((site for one in find_evaluating(evidence) for site in one.sites), 1.0)
+    called = dict.fromkeys((site for one in find_evaluating(evidence) for site in one.sites), 1.0)
+    inlined = find_inlined_doubles(evidence)
     dropped = _find_dropped(evidence)
     lines = [
         line
         for group in find_around(evidence, _evaluates, EVALUATING)
         if (line := _measure_line(group, dropped))
     ]
-    fractions = _find_spare_of_floats(lines) | fractions
+    floats = _find_spare_of_floats(lines)
+    fractions = floats | inlined | called
     if not any(fractions.values()):
         return
-    share = 100 * evidence.share_executed(fractions)
+    # A line that divides doubles computes with them as well.
+    divided = inlined.keys() - floats.keys()
+    share = 100 * evidence.share_executed(fractions.keys() - divided)
+    share += 100 * sum(inlined[site] * site.executed for site in divided) / (evidence.executed or 1.0)
     # Conversions from and to double precision keep the unit busy as well, and are no part of this.
     of_these = evidence.without(dict.fromkeys(fractions, 1.0)).resources.get(_UNIT, 0.0)
     busy = 100 * evidence.model.busy.get(_UNIT, 0.0) * of_these
     spared = executed_parts(fractions)
-    of_doubles = sum(spared[site] for site in _find_of_doubles(evidence))
+    of_doubles = sum(spared[site] for site in {*_find_of_doubles(evidence), *inlined})
     of_library = sum(part for site, part in spared.items() if is_of_library(site.instruction.file or ""))
     most = sum(spared.values()) / 2
     names, advice, in_triton = advise_on_functions(spared, dropped)
@@ -83,7 +89,8 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     if of_library > most and advice != WITHOUT_FAST_FORM:
         in_triton = _OF_LIBRARY
     if of_doubles > most:
-        advice = in_triton = _OF_DOUBLES
+        divisions = sum(spared[site] for site in inlined)
+        advice = in_triton = _DIVIDING_DOUBLES if divisions > most else _OF_DOUBLES
     effect = _keep_special(evidence, _effect_of(evidence, fractions), lines, fractions)
     # Nobody changes for its registers alone what hardly ever runs, as the slow path of a division.
     warps = _more_warps(evidence) if evidence.model.saved(effect) >= WORTH_A_CHANGE else 1.0
@@ -118,6 +125,10 @@ _OF_LIBRARY = (
 _OF_DOUBLES = (
     "Functions of doubles have no fast forms: evaluate a function less often (once for all elements that share its arguments, in a table or on "
     "the host), write powers with a small whole exponent as products (`x * x * x`), or compute in single precision if that is enough."
+)
+_DIVIDING_DOUBLES = (
+    "Divisions and roots of doubles take 11 to 17 instructions each, and have no fast forms: multiply by a reciprocal that is taken once for all "
+    "divisions by the same number, multiply numerators and denominators and divide once at the end, or compute in single precision if that is enough."
 )
 
 

@@ -143,11 +143,28 @@ def test_turns_of_a_loop_may_be_work_for_more_blocks_or_need_each_other(lines, i
     assert "add up their parts of one result" in candidate.advice
 
 
-@pytest.mark.parametrize(("acting", "shared_out"), [(16.0, False), (16.1, True)])
-def test_turns_in_which_few_lanes_store_may_need_those_before(acting, shared_out):
-    lines = [FROM, LOADED, ("NOP", 1.0), LOAD, MADE, "@P1 " + STORED, FORWARD, LOOP.replace("0x10", "0x30")]
-    evidence = evidence_of(*lines, facts={3: {"waits": {"wait": 90}}, 5: {"acting": acting}})
-    assert stores_in_each_turn(evidence) is shared_out
+CHOSEN = "ISETP.GT.AND P1, PT, R4, R6, PT"
+
+
+@pytest.mark.parametrize(
+    ("lines", "acting", "shared_out"),
+    [
+        ([("NOP", 1.0), LOAD, MADE, CHOSEN], 16.0, False),  # each turn chooses anew
+        ([("NOP", 1.0), LOAD, MADE, CHOSEN], 16.1, True),
+        ([CHOSEN, ("NOP", 1.0), LOAD, MADE], 8.0, True),  # the other lanes have no element in any turn
+    ],
+)
+def test_turns_in_which_few_lanes_store_may_need_those_before(lines, acting, shared_out):
+    lines = [
+        FROM,
+        LOADED,
+        *lines,
+        "@P1 " + STORED,
+        FORWARD,
+        LOOP.replace("0x10", f"{16 * lines.index(LOAD) + 32:#x}"),
+    ]
+    waits = {lines.index(LOAD): {"waits": {"wait": 90}}, len(lines) - 3: {"acting": acting}}
+    assert stores_in_each_turn(evidence_of(*lines, facts=waits)) is shared_out
 
 
 @pytest.mark.parametrize(("starting", "saved"), [(0.0, 0.5), (0.9, 0.05), (1.0, 0.0)])
