@@ -31,6 +31,8 @@ _OF_ONE_NUMBER = ("ISETP.EQ", "ISETP.NE", "UISETP.EQ", "UISETP.NE")
 _SHORT_ROWS = (
     "Loads of elements act for {:.0f} of 32 lanes on average, as where rows or lists are shorter than a warp",
     "Let a warp take several rows at once, and give each fewer lanes (for example 8 for a row of 7 elements), or one thread.",
+    "Let a program take several short rows at once (a block of two dimensions). Where a loop masks off more and more elements, use fewer `num_warps`, "
+    "so that a program ends with the last of its own.",
 )
 _ONE_ALONE = (
     "One lane of a warp does all of its work",
@@ -59,6 +61,7 @@ _BY_DATA = (
     "A test of data sends lanes past what others of their warp do",
     "Find out first for which elements the test holds, such as the neighbours within reach, and let the lanes of a warp take one of these each; or "
     "sort the data, so that neighbours decide alike.",
+    "Find out first for which elements the test holds, and let programs take only these; or sort the data, so that neighbours decide alike.",
 )
 _SIDES = (
     "Branches split warps, whose sides are executed one after the other",
@@ -75,7 +78,7 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
     """Returns the sentence and the advice for lanes that are idle in these parts of the instructions, and that in Triton where it has its own."""
     loading = _lanes_of_elements(evidence)
     if loading <= _SHORT * LANES:
-        return _SHORT_ROWS[0].format(loading), _SHORT_ROWS[1]
+        return _SHORT_ROWS[0].format(loading), *_SHORT_ROWS[1:]
     processing = find_processing(evidence) - find_address_work(evidence)
     work = {site: part for site, part in idle.items() if site.kind in _WORK or site in processing}
     exchanging = _with_loaded_from_shared(evidence) & work.keys()
@@ -95,7 +98,7 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
     return _BY_DATA if _are_passed_by(evidence, idle) else _NO_WORK
 
 
-def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, str]:
+def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, ...]:
     """Returns the sentence and the advice for branches that send lanes elsewhere: where data decides, no warp or block can choose."""
     return _BY_DATA if _are_passed_by(evidence, split) else _SIDES
 

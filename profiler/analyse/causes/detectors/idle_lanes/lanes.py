@@ -151,6 +151,8 @@ def _wasting_warps(
         replace(_for_acting_lanes(evidence, idle), warps=_working_in_places_of_ended(evidence, guards)),
         guards,
         {"warps_without_work_pct": without, "wasted_lanes_pct": wasted},
+        in_triton="Start no program that has no work: launch as many as have some, or let each test several pieces (rows, tiles, requests), and work on "
+        "those that need it.",
     )
 
 

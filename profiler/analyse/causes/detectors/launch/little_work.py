@@ -72,9 +72,13 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         if is_waiting:
             said += f" Warps wait for results for {whole_percent(100 * waiting)} % of their time, which several elements in a thread would share."
         if has_copies:
-            elements = f"elements along {axis}" if axis else f"neighbouring elements {NEIGHBOURS_AT_ONCE}"
+            elements = (
+                f"elements along {axis} of the grid"
+                if axis
+                else f"neighbouring elements {NEIGHBOURS_AT_ONCE}"
+            )
         else:
-            elements = f"elements {f'along {axis}, four at once' if axis else '(four at once, or a grid-stride loop)'}"
+            elements = f"elements {f'along {axis} of the grid, four at once' if axis else '(four at once, or a grid-stride loop)'}"
         prepared = {site: site.executed + evidence.charged[site].total for site in alike}
         yield Candidate(
             "too-little-work-a-thread",

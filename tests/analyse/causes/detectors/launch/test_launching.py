@@ -153,8 +153,8 @@ def test_several_elements_along_an_axis_are_loaded_at_once_too():
     ways = [one.advice for one in little_work.detect_little_work(evidence)]
     assert [way.split(" elements ")[1].split(", and")[0] for way in ways] == [
         "(four at once, or a grid-stride loop)",
-        "along x, four at once",
-        "along y, four at once",
+        "along x of the grid, four at once",
+        "along y of the grid, four at once",
     ]
 
 
