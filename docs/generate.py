@@ -19,6 +19,8 @@ A page marks what is generated. `<!-- end -->` closes a block, and its first lin
     <!-- blind reader -->      what a reader said of the same kernels
     <!-- sureness -->          how often the first cause was right there, by what it is likely to save and by which one it is
     <!-- sureness further -->  the same, by what the other tests predicted, and by what the change did
+    <!-- followed -->          what following the first cause did where the author had changed something else
+    <!-- every followed -->    the same, kernel by kernel
     <!-- cause totals -->      what the record of this project's own pairs comes to
     <!-- cause record -->      that record, by cause and by kernel, with each failure
     <!-- faults -->            what the last campaign of injected faults came to
@@ -40,6 +42,7 @@ import cause_record
 import claims
 import claims_gemm
 import claims_memory
+import followed_record
 import recorded_tables
 import typer
 from rich.console import Console
@@ -70,7 +73,7 @@ CLIMB = KERNELS / "gemm" / "climb.svg"
 TUNING = KERNELS / "gemm" / "tuning.svg"
 EXPECTED = ROOT / "docs" / "causes.svg"
 _BLOCK = re.compile(
-    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause totals|cause record|blind totals|blind tests|blind reader|sureness further|sureness|faults)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
+    r"(<!-- (?P<kind>output|ladder|shapes|ideas|best|gpus|claims|commands|errors|causes|cause totals|cause record|blind totals|blind tests|blind reader|sureness further|sureness|every followed|followed|faults)(?:: (?P<what>.+?))? -->\n).*?(<!-- end -->)",
     re.DOTALL,
 )
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
@@ -113,6 +116,8 @@ def _content(block: re.Match[str]) -> str:
         "blind reader": blind_record.reader_table,
         "sureness": blind_record.sureness_tables,
         "sureness further": blind_record.further_tables,
+        "followed": followed_record.followed_text,
+        "every followed": followed_record.every_followed_table,
         "faults": recorded_tables.faults_table,
     }
     return fill[block["kind"]]()

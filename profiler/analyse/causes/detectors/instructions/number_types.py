@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from profiler.analyse.causes.cause import CONVERTING_FLOATS, IN_FUNCTIONS
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
 from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_spare
-from profiler.analyse.causes.detectors.instructions.double_functions import find_inlined_doubles
+from profiler.analyse.causes.detectors.instructions.double_functions import find_divisions_of_doubles
 from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
@@ -241,7 +241,7 @@ def _advise_on_doubles(are_widened: bool) -> str:
 def _part_in_functions(evidence: Evidence, sites: Iterable[Site]) -> float:
     """Returns how many per cent of these executions are in functions: those that the compiler calls, such as a power, and divisions and roots in line."""
     called = dict.fromkeys((site for one in find_compiler_functions(evidence) for site in one.sites), 1.0)
-    parts = find_inlined_doubles(evidence) | called
+    parts = find_divisions_of_doubles(evidence) | called
     executed = {site: site.executed for site in sites}
     within = sum(times * parts.get(site, 0.0) for site, times in executed.items())
     return 100 * within / (sum(executed.values()) or 1.0)

@@ -9,7 +9,10 @@ from math import inf
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_around
-from profiler.analyse.causes.detectors.instructions.double_functions import find_inlined_doubles
+from profiler.analyse.causes.detectors.instructions.double_functions import (
+    find_divisions_of_doubles,
+    find_inlined_doubles,
+)
 from profiler.analyse.causes.detectors.instructions.fast_forms import (
     WITHOUT_FAST_FORM,
     advise_on_functions,
@@ -69,13 +72,14 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
         if (line := _measure_line(group, dropped))
     ]
     floats = _find_spare_of_floats(lines)
-    fractions = floats | inlined | called
+    of_both = {site: min(1.0, part + floats.get(site, 0.0)) for site, part in inlined.items()}
+    fractions = floats | of_both | called
     if not any(fractions.values()):
         return
-    # A line that divides doubles computes with them as well.
-    divided = inlined.keys() - floats.keys()
-    share = 100 * evidence.share_executed(fractions.keys() - divided)
-    share += 100 * sum(inlined[site] * site.executed for site in divided) / (evidence.executed or 1.0)
+    # A line that evaluates functions of doubles computes with doubles as well.
+    of_doubles_alone = inlined.keys() - floats.keys()
+    share = 100 * evidence.share_executed(fractions.keys() - of_doubles_alone)
+    share += 100 * sum(inlined[site] * site.executed for site in of_doubles_alone) / evidence.executed
     # Conversions from and to double precision keep the unit busy as well, and are no part of this.
     of_these = evidence.without(dict.fromkeys(fractions, 1.0)).resources.get(_UNIT, 0.0)
     busy = 100 * evidence.model.busy.get(_UNIT, 0.0) * of_these
@@ -89,7 +93,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     if of_library > most and advice != WITHOUT_FAST_FORM:
         in_triton = _OF_LIBRARY
     if of_doubles > most:
-        divisions = sum(spared[site] for site in inlined)
+        divisions = sum(executed_parts(find_divisions_of_doubles(evidence)).values())
         advice = in_triton = _DIVIDING_DOUBLES if divisions > most else _OF_DOUBLES
     effect = _keep_special(evidence, _effect_of(evidence, fractions), lines, fractions)
     # Nobody changes for its registers alone what hardly ever runs, as the slow path of a division.
@@ -127,8 +131,9 @@ _OF_DOUBLES = (
     "the host), write powers with a small whole exponent as products (`x * x * x`), or compute in single precision if that is enough."
 )
 _DIVIDING_DOUBLES = (
-    "Divisions and roots of doubles take 11 to 17 instructions each, and have no fast forms: multiply by a reciprocal that is taken once for all "
-    "divisions by the same number, multiply numerators and denominators and divide once at the end, or compute in single precision if that is enough."
+    "Divisions and roots of doubles take 11 to 17 instructions each, and `hypot` or the absolute value of a complex number 33: multiply by a reciprocal "
+    "that is taken once for all divisions by the same number, multiply numerators and denominators and divide once at the end, compare squares instead of "
+    "roots, or compute in single precision if that is enough."
 )
 
 

@@ -4,7 +4,10 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.instructions import number_types, special_functions
-from profiler.analyse.causes.detectors.instructions.double_functions import find_inlined_doubles
+from profiler.analyse.causes.detectors.instructions.double_functions import (
+    find_divisions_of_doubles,
+    find_inlined_doubles,
+)
 
 RECIPROCAL = [
     "BSSY B0, 0x140", "MUFU.RCP64H R7, R5", "VIADD R6, R5, 0x300402",
@@ -12,15 +15,38 @@ RECIPROCAL = [
     "DFMA R8, -R4, R6, 1", "DFMA R8, R8, R8, R8", "DFMA R8, R6, R8, R6", "DFMA R10, -R4, R8, 1", "DFMA R8, R8, R10, R8",
     "@P0 BRA 0x140", "BSYNC B0",
 ]  # fmt: skip
-OF_A_ROOT = [
+OF_A_RECIPROCAL_ROOT = [
     "MUFU.RSQ64H R5, R3", "VIADD R10, R3, 0xfff00000", "ISETP.GE.U32.AND P0, PT, R10, 0x7fe00000, PT",
     "MOV R9, 0x3fd80000", "IMAD.MOV.U32 R8, RZ, RZ, 0x0", "BSSY B0, 0x150",
     "DMUL R6, R4, R4", "DFMA R6, R2, -R6, 1", "DFMA R8, R6, R8, 0.5", "DMUL R6, R4, R6", "DFMA R4, R8, R6, R4", "@!P0 BRA 0x150",
 ]  # fmt: skip
+OF_A_DIVISION = [
+    "IMAD.MOV.U32 R2, RZ, RZ, 0x1", "BSSY B0, 0x1f0", "MUFU.RCP64H R3, R5", "FSETP.GEU.AND P1, PT, |R7|, 6.5827683646048100446e-37, PT",
+    "DFMA R8, -R4, R2, 1", "DFMA R8, R8, R8, R8", "DFMA R8, R2, R8, R2", "DFMA R2, -R4, R8, 1", "DFMA R2, R8, R2, R8", "DMUL R8, R6, R2",
+    "DFMA R10, -R4, R8, R6", "DFMA R2, R2, R10, R8", "FFMA R8, RZ, R5, R3", "FSETP.GT.AND P0, PT, |R8|, 1.469367938527859385e-39, PT",
+    "@P0 BRA P1, 0x1f0",
+]  # fmt: skip
+OF_A_NORM = [  # hypot
+    "DADD R12, -RZ, |R8|", "DADD R14, -RZ, |R10|", "ISETP.GT.U32.AND P0, PT, R14, R12, PT", "ISETP.LT.U32.AND P1, PT, R14, R12, PT",
+    "ISETP.GT.U32.AND.EX P0, PT, R15, R13, PT, P0", "ISETP.LT.U32.AND.EX P1, PT, R15, R13, PT, P1", "SEL R3, R15, R13, P0", "SEL R4, R14, R12, P1",
+    "LOP3.LUT R6, R3, 0xffc00000, RZ, 0xc0, !PT", "SEL R5, R15, R13, P1", "IADD3 R9, -R6, 0x7fd00000, RZ", "SEL R2, R14, R12, P0",
+    "DMUL R10, R8, R4", "DMUL R8, R8, R2", "DMUL R10, R10, R10", "DFMA R8, R8, R8, R10", "DSETP.MIN.AND P0, P1, R8, UR4, PT", "FSEL R11, R7, UR6, P0",
+    "SEL R10, R7, UR4, P0", "DSETP.NEU.AND P0, PT, R4, RZ, PT", "LOP3.LUT R7, R6, 0x100000, RZ, 0xfc, !PT", "MUFU.RSQ64H R13, R11",
+    "ISETP.GE.U32.AND P1, PT, R5, 0x7ff00000, PT", "DMUL R14, R12, R12", "DFMA R14, R10, -R14, 1", "DFMA R16, R14, R16, 0.5", "DMUL R14, R12, R14",
+    "DFMA R14, R16, R14, R12", "DMUL R14, R8, R14", "DMUL R14, R14, R6", "@!P1 FSEL R4, R2, R14, !P0", "@!P1 FSEL R5, R3, R15, !P0",
+    "@P1 LOP3.LUT R11, R12, 0x80000, RZ, 0xfc, !PT",
+]  # fmt: skip
+OF_AN_EXPONENTIAL = [
+    "BSSY B0, 0x400", "DFMA R4, R2, R4, 6.75539944105574400000e+15", "FSETP.GEU.AND P0, PT, |R3|, 4.1917929649353027344, PT",
+    "DADD R6, R4, -6.75539944105574400000e+15", "DFMA R8, R6, -UR6, R2", "DFMA R6, R6, -UR6, R8", *["DFMA R8, R6, R8, UR6"] * 11, "DFMA R8, R6, R8, 1",
+    "DFMA R8, R6, R8, 1", "IMAD R7, R4, 0x100000, R9", "IMAD.MOV.U32 R6, RZ, RZ, R8", "@!P0 BRA 0x400", "BSYNC B0",
+]  # fmt: skip
 SUM = "DADD R20, R20, R8"
 
 
-@pytest.mark.parametrize("function", [RECIPROCAL, OF_A_ROOT])
+@pytest.mark.parametrize(
+    "function", [RECIPROCAL, OF_A_DIVISION, OF_A_RECIPROCAL_ROOT, OF_A_NORM, OF_AN_EXPONENTIAL]
+)
 @pytest.mark.parametrize("sums", [0, 4, 11])
 def test_as_many_instructions_of_a_line_belong_to_a_function_as_it_has(function, sums):
     found = find_inlined_doubles(evidence_of(*function, *[SUM] * sums, line=7))
@@ -35,14 +61,37 @@ def test_other_lines_and_other_doubles_belong_to_none():
     assert [site.opcode for site in find_inlined_doubles(evidence)] == ["MUFU.RCP64H"]
 
 
-def test_a_kernel_that_divides_doubles_is_told_to_divide_less_often():
-    (candidate,) = special_functions.detect_special_functions(evidence_of(*RECIPROCAL, *[SUM] * 4, line=7))
-    assert candidate.evidence["special_pct"] == pytest.approx(100 * 11 / 15)
+@pytest.mark.parametrize(
+    ("function", "advises"),
+    [
+        (RECIPROCAL, "divide once at the end"),
+        (OF_AN_EXPONENTIAL, "once for all elements that share its arguments"),
+    ],
+)
+def test_a_kernel_that_evaluates_functions_of_doubles_is_told_to_do_so_less_often(function, advises):
+    (candidate,) = special_functions.detect_special_functions(evidence_of(*function, *[SUM] * 4, line=7))
+    whole = len(function) + 4
+    assert candidate.evidence["special_pct"] == pytest.approx(100 * len(function) / whole)
     assert "most of them of doubles" in candidate.sentence
-    assert "multiply by a reciprocal that is taken once" in candidate.advice
+    assert advises in candidate.advice
 
 
-@pytest.mark.parametrize(("sums", "in_functions"), [(0, 100), (5, 69), (20, 36)])
-def test_doubles_say_which_part_of_them_divides(sums, in_functions):
-    (candidate,) = number_types.detect_fp64(evidence_of(*RECIPROCAL, *[SUM] * sums, line=7))
+@pytest.mark.parametrize(
+    ("function", "sums", "in_functions"),
+    [(RECIPROCAL, 0, 100), (RECIPROCAL, 5, 69), (RECIPROCAL, 20, 36), (OF_AN_EXPONENTIAL, 0, 0)],
+)
+def test_doubles_say_which_part_of_them_divides(function, sums, in_functions):
+    """A division may become a product with as many digits, and an exponential may not."""
+    (candidate,) = number_types.detect_fp64(evidence_of(*function, *[SUM] * sums, line=7))
     assert candidate.evidence["in_functions_pct"] == pytest.approx(in_functions, abs=1)
+
+
+def test_the_reciprocal_that_a_logarithm_takes_is_no_division():
+    logarithm = [
+        "LOP3.LUT R4, R3, 0x800fffff, RZ, 0xc0, !PT",
+        "MUFU.RCP64H R7, R13",
+        *["DFMA R8, R6, R8, UR6"] * 41,
+    ]
+    evidence = evidence_of(*logarithm, line=7)
+    assert sum(find_inlined_doubles(evidence).values()) == pytest.approx(len(logarithm))
+    assert not find_divisions_of_doubles(evidence)
