@@ -46,7 +46,7 @@ def predicted():
 
 
 def test_the_record_counts_the_pairs_of_the_blind_tests():
-    assert read_record() == blind.count_answers(PAIRS), "blind.py writes it anew"
+    assert read_record() == blind.count_answers(PAIRS, blind.read_followed()), "blind.py writes it anew"
     assert sum(count.kernels for count in read_record().values()) == len(PAIRS)
 
 
@@ -54,7 +54,7 @@ def test_the_answers_that_name_a_cause_are_those_of_all_bands():
     named = [pair for pair in PAIRS if pair["named_1"] == "idle-lanes"]
     right, three = sum(map(is_right, named)), sum(map(is_among_three, named))
     off = sum(points_off(pair) for pair in named if is_right(pair))
-    assert answers_naming("idle-lanes") == (len(named), right, three, pytest.approx(off))
+    assert answers_naming("idle-lanes")[:4] == (len(named), right, three, pytest.approx(off))
 
 
 @pytest.mark.parametrize(("least", "most"), [(0, 50), (50, 70), (70, 85), (85, 100)])

@@ -306,7 +306,7 @@ def _hiding_text(causes: Sequence[Cause]) -> str:
 
 
 def unsure_text(causes: Sequence[Cause], sureness: Sureness | None) -> str:
-    """Returns the cause that may be the right one instead, where most such answers named a wrong one first.
+    """Returns the cause to look at as well, where the authors of most such kernels changed another one than the first.
 
     At a ceiling, or where no cause saves much, or two hide each other, what is said of these says so.
     """
@@ -316,7 +316,7 @@ def unsure_text(causes: Sequence[Cause], sureness: Sureness | None) -> str:
     if causes[0].is_ceiling or are_weak(causes) or hidden_together(causes):
         return ""
     instead = f"{name_and_place(second)} ({saving(second.saves_pct.expected)} %)"
-    return f"Unsure: most such answers named a wrong cause first; {instead} may be the right one."
+    return f"Unsure: most authors of such kernels changed something else first; look at {instead} as well."
 
 
 def hidden_together(causes: Sequence[Cause]) -> Sequence[Cause]:

@@ -23,8 +23,8 @@ IN_TRITON = {
     "spread the updates (and locks) over more places.",
     "bank-conflicts": "Triton chooses where values lie in shared memory: try another shape of the block, or other `num_warps`, and exchange "
     "dimensions (`tl.trans`, order of the offsets) before the data is used rather than in between.",
-    "too-little-reuse": "Let a program compute a larger tile (such as BLOCK_M = BLOCK_N = 128, with 4 or 8 `num_warps`), so that each loaded "
-    "value is multiplied more often. A program that has one row takes several that multiply the same data, such as all heads of a group.",
+    "too-little-reuse": "Let a program compute a larger tile (such as BLOCK_M = BLOCK_N = 128, with 4 or 8 `num_warps`, or several rows where it "
+    "has one), so that each loaded value is multiplied more often.",
     "redundant-shared-accesses": "Let values stay with their threads: `tl.trans`, `tl.reshape`, a reduction over another axis and operands of "
     "`tl.dot` may take them through shared memory to others. Do that once, before or after the loop.",
     "loop-overhead": "Unroll the loop: `tl.static_range`, `tl.range(…, loop_unroll_factor=4)`, or a larger BLOCK for each turn.",

@@ -99,8 +99,8 @@ def _tests_text(name: str) -> str:
     seen = counted(answers.kernels, "kernel")
     off = answers.mean_points_off
     return (
-        f"It stood first for {seen} that prof had not seen, and was right for {answers.right_first}; one of the first three was right for "
-        f"{answers.among_three}.{'' if off is None else f' Where it was right, its estimates were {off:.0f} points off on average.'}"
+        f"It stood first for {seen} that prof had not seen. It was what the author then changed for {answers.right_first}, and one of the first three "
+        f"was for {answers.among_three}.{'' if off is None else f' Where it was, its estimates were {off:.0f} points off on average.'}"
     )
 
 
@@ -109,7 +109,7 @@ def _cause_records(kinds: Sequence[CauseKind]) -> Records:
 
 
 def _tests_of(name: str) -> Sequence[Plain]:
-    kernels, right_first, among_three, _ = answers = answers_naming(name)
+    kernels, right_first, among_three, *_ = answers = answers_naming(name)
     off = answers.mean_points_off
     return kernels, right_first, among_three, None if off is None else round(off, 1)
 

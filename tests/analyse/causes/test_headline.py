@@ -291,7 +291,7 @@ def causes_saving(**each):
 def test_where_most_such_answers_were_wrong_the_headline_names_the_next_cause(right_first, is_said):
     causes = causes_saving(loads_not_overlapped=21.0, too_little_reuse=25.0)
     sureness = Sureness(100, right_first, 90, True, 9.0)
-    said = "Unsure: most such answers named a wrong cause first; too-little-reuse at kernel.cu:83 (25 %) may be the right one."
+    said = "Unsure: most authors of such kernels changed something else first; look at too-little-reuse at kernel.cu:83 (25 %) as well."
     assert unsure_text(causes, sureness) == (said if is_said else "")
     headline = with_next(explained("It takes 1 ms.", causes), causes, sureness=sureness)
     assert headline.next.endswith(said) == is_said

@@ -31,7 +31,7 @@ sys.path.insert(0, str(HERE.parents[2]))
 from profiler.catalog.causes.sureness import COLUMNS as COUNTED, RECORD, Answers, band_of  # noqa: E402
 from profiler.text import is_cupy_source  # noqa: E402
 
-SCORED = HERE / "blind_pairs.csv"
+SCORED, FOLLOWED = HERE / "blind_pairs.csv", HERE / "followed.csv"
 WORTH_A_PAIR = 10.0  # percent that the change saves
 NEAR = 2  # lines: a statement may go on for some
 NAMED = 3
@@ -127,19 +127,36 @@ def read_scored() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def count_answers(pairs: Iterable[dict[str, str]]) -> dict[tuple[str, int], Answers]:
+def read_followed() -> list[dict[str, str]]:
+    """Returns the kernels of whose authors another change is known than what the first cause advises, and which was followed."""
+    with FOLLOWED.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def count_answers(
+    pairs: Iterable[dict[str, str]], followed: Iterable[dict[str, str]] = ()
+) -> dict[tuple[str, int], Answers]:
     """Counts the pairs, those right first and those right among three, by the first cause and by what it is likely to save.
 
-    Of those right first, it adds up how far that was from what was saved.
+    Of those right first, it adds up how far that was from what was saved. It also counts the kernels of which the first cause was
+    `followed`, and those that this made faster.
     """
     counts: dict[tuple[str, int], Answers] = {}
+
+    def of(cause: str, expected: float) -> tuple[tuple[str, int], Answers]:
+        like = cause, band_of(expected)
+        return like, counts.get(like, Answers(0, 0, 0, 0.0))
+
     for pair in pairs:
         expected, is_right = float(pair["expects_1"] or 0), pair["rank"] == "1"
-        like = pair["named_1"], band_of(expected)
-        kernels, right_first, among_three, points_off = counts.get(like, Answers(0, 0, 0, 0.0))
+        like, had = of(pair["named_1"], expected)
         is_among = bool(pair["rank"]) and int(pair["rank"]) <= NAMED
-        off = round(points_off + is_right * abs(expected - float(pair["saved"])), 1)
-        counts[like] = Answers(kernels + 1, right_first + is_right, among_three + is_among, off)
+        off = round(had.points_off + is_right * abs(expected - float(pair["saved"])), 1)
+        counts[like] = Answers(had.kernels + 1, had.right_first + is_right, had.among_three + is_among, off)
+    for kernel in followed:
+        like, had = of(kernel["cause"], float(kernel["expects"]))
+        is_faster = float(kernel["saved"]) >= WORTH_A_PAIR
+        counts[like] = had._replace(followed=had.followed + 1, faster=had.faster + is_faster)
     return dict(sorted(counts.items()))
 
 
@@ -166,7 +183,7 @@ def main() -> None:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()
         writer.writerows(sorted([*rows, *new], key=lambda row: int(row["test"])))
-    write_record(count_answers(read_scored()))
+    write_record(count_answers(read_scored(), read_followed()))
     print(f"{sum(row['rank'] == 1 for row in new)} of {len(new)} right first")
 
 

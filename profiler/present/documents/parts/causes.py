@@ -47,7 +47,8 @@ _LESS = ", even at the highest rate that kernels reach, and if it moved no data 
 _ARGUMENT = re.compile(r"\*{0,2}(\w+=)?[\w.]+,")
 _SHOWN_TEXT = 90  # a line of the screen, without its indent
 _MOST_IN_FULL = 3
-_SURE_PCT = 60  # Where two of five such answers named a wrong cause first, a second look costs less than the wrong change.
+_LOOK_FURTHER = " Look at the first three before you change anything."
+_SURE_PCT = 60  # Where two of five such answers did not name what the author changed, a second look costs less than the lesser change.
 _SAVING_WIDTH = len("> 99 %")
 # The most that is saved in percent, and the resource that needs the rest of the time.
 _Bound = tuple[int, str]
@@ -134,11 +135,19 @@ def sureness_blocks(causes: Sequence[Cause], sureness: Sureness | None) -> Secti
         return [Text(f"How sure: not known, because {_why_not_known(causes[0])}.")]
     if causes[0].is_ceiling:
         return [Text(f"How sure: {_answers_at_ceilings(causes[0].cause, sureness)}")]
-    advice = (
-        " Look at the first three before you change anything." if sureness.right_first_pct < _SURE_PCT else ""
-    )
-    counts = f"{_counted_answers(sureness)}{_estimates_text(sureness.points_off)}"
-    return [Text(f"How sure: on kernels that prof had not seen, {counts}{advice}")]
+    is_sure = sureness.right_first_pct >= _SURE_PCT
+    followed, look = ("", "") if is_sure else (_followed_text(sureness), _LOOK_FURTHER)
+    counts = f"{_counted_answers(sureness)}{followed}{_estimates_text(sureness.points_off)}{look}"
+    return [Text(f"How sure: on kernels that prof had not seen, {counts}")]
+
+
+def _followed_text(sureness: Sureness) -> str:
+    """Returns what following such an answer did where the author had changed something else."""
+    if not sureness.followed:
+        return ""
+    is_all = sureness.faster == sureness.followed
+    faster = f"all {sureness.followed}" if is_all else f"{sureness.faster} of {sureness.followed}"
+    return f" Where it was something else, following an answer that expects as much still made {faster} kernels faster by 10 % or more."
 
 
 def _estimates_text(points_off: float | None) -> str:
@@ -146,15 +155,16 @@ def _estimates_text(points_off: float | None) -> str:
 
 
 def _counted_answers(sureness: Sureness) -> str:
-    """Returns how many answers like this one were right, as in `76 of 86 answers like this one named the right cause first`."""
+    """Returns how many answers like this one were right, as in `76 of 86 answers like this one named first what the author then changed`."""
     kernels, right, three = sureness.kernels, sureness.right_first, sureness.among_three
+    named = "named first what the author then changed"
     among = f", and {f'all {kernels:,}' if three == kernels else f'{three:,}'} among the first three."
     if not sureness.of_this_cause:
         alike = f"few answers were like this one. Of {kernels:,} that expected to save about as much,"
-        return f"{alike} {right:,} named the right cause first{among}"
+        return f"{alike} {right:,} {named}{among}"
     if right == kernels:
-        return f"all {kernels:,} answers like this one named the right cause first."
-    return f"{right:,} of {kernels:,} answers like this one named the right cause first{among}"
+        return f"all {kernels:,} answers like this one {named}."
+    return f"{right:,} of {kernels:,} answers like this one {named}{among}"
 
 
 def _answers_at_ceilings(ceiling: str, all_of_them: Sureness) -> str:
