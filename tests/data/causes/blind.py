@@ -156,7 +156,7 @@ def count_answers(
     for kernel in followed:
         like, had = of(kernel["cause"], float(kernel["expects"]))
         is_faster = float(kernel["saved"]) >= WORTH_A_PAIR
-        counts[like] = had._replace(followed=had.followed + 1, faster=had.faster + is_faster)
+        counts[like] = Answers(*had[:4], had.followed + 1, had.faster + is_faster)
     return dict(sorted(counts.items()))
 
 
