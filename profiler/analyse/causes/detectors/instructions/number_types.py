@@ -9,8 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.cause import CONVERTING_FLOATS, IN_FUNCTIONS
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
-from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_spare
-from profiler.analyse.causes.detectors.instructions.double_functions import find_divisions_of_doubles
+from profiler.analyse.causes.detectors.instructions.around_functions import find_spare
+from profiler.analyse.causes.detectors.instructions.double_functions import (
+    OF_DOUBLES,
+    find_divisions_of_doubles,
+)
 from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE, Effect
@@ -18,7 +21,7 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import NEAR, reach, sources_of
-from profiler.analyse.code.math_functions.sizes import SCALED_NORM, TESTED_RECIPROCAL, TESTED_ROOT
+from profiler.analyse.code.math_functions.doubles import is_guess, size_in_single_precision
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import register_of
 from profiler.text import whole_percent
@@ -34,13 +37,7 @@ _NARROWING = ("F2FP.", "F2F.F16.F32", "F2F.BF16.F32")  # floats to halves, in pa
 _SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
 _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 
-# A guess of the special-function unit, which a quotient, root or function in double precision refines by a dozen instructions.
-# A root is the reciprocal root, refined further, and tests its argument by adding one of these.
-_QUOTIENT, _ROOT = "MUFU.RCP64H", "MUFU.RSQ64H"
-_OF_A_ROOT = frozenset({"0xfcb00000", "-0x3500000"})
 _ARITHMETIC_OF_FUNCTION = 4.0  # a guess, and what refines it
-_OF_A_NORM_OF_DOUBLES = "0x7fd00000"  # from which hypot takes the power of two by which it scales its numbers
-_RECIPROCAL_ROOT = 4.0  # with what scales a denormal number, in single precision
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 
@@ -186,7 +183,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     # One instruction in single precision replaces one in double. Conversions go, and so do the moves of constants, which take
     # two each and would be a part of the instruction, and what refines a function's first guess.
     fractions = dict.fromkeys(sites, 0.0) | dict.fromkeys([*converting, *_moving_for_fp64(evidence)], 1.0)
-    refining = find_spare(evidence, _in_single_precision, (*EVALUATING, "fp64"))
+    refining = find_spare(evidence, _in_single_precision, OF_DOUBLES)
     fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in refining.items()}
     fewer = evidence.without(fractions)
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
@@ -296,17 +293,8 @@ def _in_single_precision(site: Site) -> float:
     Where no line is known, only the arithmetic around it counts, which is four of the ten of a quotient or root.
     """
     if site.instruction.place is None:
-        return _ARITHMETIC_OF_FUNCTION * site.opcode.startswith((_QUOTIENT, _ROOT))
-    if site.opcode.startswith(_QUOTIENT):
-        return TESTED_RECIPROCAL.precise
-    if site.opcode.startswith(_ROOT):
-        return _RECIPROCAL_ROOT
-    if site.instruction.name not in _SUMS:
-        return 0.0
-    if _OF_A_NORM_OF_DOUBLES in site.instruction.operands:
-        return SCALED_NORM.precise
-    tested = not _OF_A_ROOT.isdisjoint(site.instruction.operands)
-    return TESTED_ROOT.precise - _RECIPROCAL_ROOT if tested else 0.0
+        return _ARITHMETIC_OF_FUNCTION * is_guess(site.instruction)
+    return size_in_single_precision(site.instruction)
 
 
 def _moving_for_fp64(evidence: Evidence) -> list[Site]:

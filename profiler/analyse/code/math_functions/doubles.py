@@ -1,0 +1,54 @@
+"""Knows how many instructions the functions of doubles take that the compiler puts in line: divisions, roots, norms, exponentials and logarithms.
+
+An instruction in; how many of a function it stands for out, and how many in single precision. Each evaluation is known by a few of its
+instructions: the guess of the special-function unit, which a dozen others refine, and a constant that it tests or masks with. The sizes
+were counted in code that nvcc 13.0 compiles for sm_90 (sm_80 has the same), without the moves of constants, which loops share.
+"""
+
+from __future__ import annotations
+
+from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.math_functions.sizes import SCALED_NORM, TESTED_RECIPROCAL, TESTED_ROOT
+
+_QUOTIENT, _ROOT = "MUFU.RCP64H", "MUFU.RSQ64H"
+_RECIPROCAL_ROOT_OF_FLOATS = 4  # with what scales a denormal number
+# A constant of each function that no other one has.
+_OF_A_DIVISION = "1.469367938527859385e-39"
+_OF_A_ROOT = ("0xfcb00000", "-0x3500000")
+_OF_A_NORM = "0x7fd00000"  # from which hypot takes the power of two by which it scales its numbers
+_OF_A_LOGARITHM, _OF_AN_EXPONENTIAL = "0x800fffff", "4.1917929649353027344"
+# A reciprocal has 11 instructions, of which a division has 15; the reciprocal of a root has 12, a root 17 and a norm 33. A logarithm
+# takes a reciprocal, and divides nothing.
+_DIVIDING = {
+    _QUOTIENT: 11, _OF_A_DIVISION: 4, _ROOT: 12, **dict.fromkeys(_OF_A_ROOT, 5), _OF_A_NORM: 21, _OF_A_LOGARITHM: -11,
+}  # fmt: skip
+_EVALUATING = {**_DIVIDING, _OF_A_LOGARITHM: 32, _OF_AN_EXPONENTIAL: 23}
+_OF_FLOATS = {
+    _QUOTIENT: TESTED_RECIPROCAL.precise, _ROOT: _RECIPROCAL_ROOT_OF_FLOATS,
+    **dict.fromkeys(_OF_A_ROOT, TESTED_ROOT.precise - _RECIPROCAL_ROOT_OF_FLOATS), _OF_A_NORM: SCALED_NORM.precise,
+    _OF_A_LOGARITHM: 24 - TESTED_RECIPROCAL.precise, _OF_AN_EXPONENTIAL: 8,
+}  # fmt: skip
+
+
+def is_guess(instruction: Instruction) -> bool:
+    """Returns whether an instruction guesses a reciprocal or the reciprocal of a root, which others refine."""
+    return instruction.opcode.startswith((_QUOTIENT, _ROOT))
+
+
+def size_in_line(instruction: Instruction) -> float:
+    """Returns how many instructions of a function in line it stands for; none for most."""
+    return _find(_EVALUATING, instruction)
+
+
+def size_of_division(instruction: Instruction) -> float:
+    """Returns the same of what can be spared with as many digits: divisions, roots and norms."""
+    return _find(_DIVIDING, instruction)
+
+
+def size_in_single_precision(instruction: Instruction) -> float:
+    """Returns how many instructions take the place of the function in single precision."""
+    return _find(_OF_FLOATS, instruction)
+
+
+def _find(sizes: dict[str, int] | dict[str, float], instruction: Instruction) -> float:
+    return next((sizes[one] for one in (instruction.opcode, *instruction.operands) if one in sizes), 0.0)
