@@ -51,10 +51,18 @@ def _are_same_loads(apart: Cause, repeated: Cause) -> bool:
     return IN_A_REGISTER not in repeated.evidence and not _lines_of(apart).isdisjoint(_lines_of(repeated))
 
 
-def _are_functions_of_doubles(_: Cause, doubles: Cause) -> bool:
+def _are_meant(_: Cause, doubles: Cause) -> bool:
     """Returns whether functions make most of the doubles of a kernel that converts none to or from floats: it means them."""
-    means_doubles = not doubles.evidence.get(CONVERTING_FLOATS)
-    return means_doubles and doubles.evidence.get(IN_FUNCTIONS, 0.0) > _MOST_PCT
+    return _are_in_functions(doubles) and not doubles.evidence.get(CONVERTING_FLOATS)
+
+
+def _are_made_of_floats(doubles: Cause, _: Cause) -> bool:
+    """Returns whether functions make most of the doubles of a kernel that converts floats: some are there by mistake, such as a literal."""
+    return _are_in_functions(doubles) and bool(doubles.evidence.get(CONVERTING_FLOATS))
+
+
+def _are_in_functions(doubles: Cause) -> bool:
+    return doubles.evidence.get(IN_FUNCTIONS, 0.0) > _MOST_PCT
 
 
 def _are_same_elements(*_: Cause) -> bool:
@@ -62,7 +70,8 @@ def _are_same_elements(*_: Cause) -> bool:
 
 
 # Two estimates that differ by less than a fifth are the same within their error. Functions that make most of the doubles save about half
-# as much as these at least; where the estimate says less, their doubles are not what costs time. Several elements in a thread are several
+# as much as these at least; where the estimate says less, their doubles are not what costs time. What functions save is all of their time,
+# of which short forms leave up to half. Several elements in a thread are several
 # loads under way, and wider accesses where they lie side by side: preparing once for all of them adds little.
 _NEARLY_AS_MUCH, _HALF_AS_MUCH = 0.8, 0.5
 _FIRST_STEPS = {
@@ -72,7 +81,12 @@ _FIRST_STEPS = {
     ("special-functions", "fp64-arithmetic"): _FirstStep(
         "functions make most of the doubles, and fewer of them cost no digits",
         _HALF_AS_MUCH,
-        _are_functions_of_doubles,
+        _are_meant,
+    ),
+    ("fp64-arithmetic", "special-functions"): _FirstStep(
+        "functions make most of the doubles, and have short forms for the floats that these are made of",
+        _HALF_AS_MUCH,
+        _are_made_of_floats,
     ),
     ("narrow-accesses", "too-little-work-a-thread"): _FirstStep(
         "wider accesses are the simplest way to take several elements", _NEARLY_AS_MUCH, _are_same_elements

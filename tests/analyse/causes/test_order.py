@@ -118,6 +118,28 @@ def test_fewer_functions_come_before_single_precision_if_they_make_most_of_the_d
     assert (said in str(cause_blocks(causes, []))) == (is_first and saves < 80)
 
 
+@pytest.mark.parametrize(
+    ("of_doubles", "saves", "is_first"),
+    [
+        ({"in_functions_pct": 51.0, "float_conversions_pct": 1.0}, 30.0, True),
+        ({"in_functions_pct": 51.0, "float_conversions_pct": 1.0}, 29.9, False),
+        ({"in_functions_pct": 50.0, "float_conversions_pct": 1.0}, 30.0, False),
+        ({"in_functions_pct": 51.0, "float_conversions_pct": 0.0}, 30.0, False),
+    ],
+)
+def test_single_precision_comes_before_fewer_functions_if_the_doubles_are_made_of_floats(
+    of_doubles, saves, is_first
+):
+    """Its functions are shorter, and nobody asked for doubles: a literal may have made them."""
+    causes = in_order([cause("special-functions", 60.0), cause("fp64-arithmetic", saves, **of_doubles)])
+    assert (names(causes)[0] == "fp64-arithmetic") == is_first
+    said = (
+        SAID.format("fp64-arithmetic", "special-functions")
+        + "functions make most of the doubles, and have short forms"
+    )
+    assert (said in str(cause_blocks(causes, []))) == is_first
+
+
 @pytest.mark.parametrize("form", ["narrow-accesses", "loads-not-overlapped"])
 @pytest.mark.parametrize(("saves", "is_first"), [(40.0, True), (39.9, False), (50.0, True)])
 def test_the_accesses_come_before_several_elements_in_a_thread_if_they_save_nearly_as_much(

@@ -17,22 +17,24 @@ _OF_A_DIVISION = "1.469367938527859385e-39"
 _OF_A_ROOT = ("0xfcb00000", "-0x3500000")
 _OF_A_NORM = "0x7fd00000"  # from which hypot takes the power of two by which it scales its numbers
 _OF_A_LOGARITHM, _OF_AN_EXPONENTIAL = "0x800fffff", "4.1917929649353027344"
-# A reciprocal has 11 instructions, of which a division has 15; the reciprocal of a root has 12, a root 17 and a norm 33. A logarithm
-# takes a reciprocal, and divides nothing.
-_DIVIDING = {
-    _QUOTIENT: 11, _OF_A_DIVISION: 4, _ROOT: 12, **dict.fromkeys(_OF_A_ROOT, 5), _OF_A_NORM: 21, _OF_A_LOGARITHM: -11,
+# A division has 15 instructions, of which its reciprocal has 11; a root 17 and a norm 33, of which the reciprocal of a root has 12; a
+# logarithm 43, of which a reciprocal has 11.
+_EVALUATING = {
+    _QUOTIENT: 11, _OF_A_DIVISION: 4, _ROOT: 12, **dict.fromkeys(_OF_A_ROOT, 5), _OF_A_NORM: 21, _OF_A_LOGARITHM: 32, _OF_AN_EXPONENTIAL: 23,
 }  # fmt: skip
-_EVALUATING = {**_DIVIDING, _OF_A_LOGARITHM: 32, _OF_AN_EXPONENTIAL: 23}
+# The reciprocal of a root is no more than what is asked for, and that in a logarithm divides nothing.
+_DIVIDING = {
+    _QUOTIENT: 11,
+    _OF_A_DIVISION: 4,
+    **dict.fromkeys(_OF_A_ROOT, 17),
+    _OF_A_NORM: 33,
+    _OF_A_LOGARITHM: -11,
+}
 _OF_FLOATS = {
     _QUOTIENT: TESTED_RECIPROCAL.precise, _ROOT: _RECIPROCAL_ROOT_OF_FLOATS,
     **dict.fromkeys(_OF_A_ROOT, TESTED_ROOT.precise - _RECIPROCAL_ROOT_OF_FLOATS), _OF_A_NORM: SCALED_NORM.precise,
     _OF_A_LOGARITHM: 24 - TESTED_RECIPROCAL.precise, _OF_AN_EXPONENTIAL: 8,
 }  # fmt: skip
-
-
-def is_guess(instruction: Instruction) -> bool:
-    """Returns whether an instruction guesses a reciprocal or the reciprocal of a root, which others refine."""
-    return instruction.opcode.startswith((_QUOTIENT, _ROOT))
 
 
 def size_in_line(instruction: Instruction) -> float:
@@ -41,7 +43,7 @@ def size_in_line(instruction: Instruction) -> float:
 
 
 def size_of_division(instruction: Instruction) -> float:
-    """Returns the same of what can be spared with as many digits: divisions, roots and norms."""
+    """Returns the same of what may be spared with as many digits: divisions, roots and norms."""
     return _find(_DIVIDING, instruction)
 
 

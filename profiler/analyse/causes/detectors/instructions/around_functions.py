@@ -12,23 +12,6 @@ EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conver
 _OF_A_FUNCTION = 12
 
 
-def find_spare(
-    evidence: Evidence, shorter: Callable[[Site], float], kinds: Sequence[Kind]
-) -> dict[Site, float]:
-    """Returns the part of the instructions for functions that shorter forms would save.
-
-    `shorter` says of an instruction how many of a shorter form stand for it, and zero of those that are no sign of a function.
-    Counted are the instructions of the function's source line or, where no lines are known, the arithmetic around it: a kernel
-    does more than evaluate it.
-    """
-    found: dict[Site, float] = {}
-    for group in find_around(evidence, lambda site: bool(shorter(site)), kinds):
-        whole = sum(site.executed for site in group)
-        if instead := sum(shorter(site) * site.executed for site in group):
-            found |= dict.fromkeys(group, max(0.0, whole - instead) / whole)
-    return found
-
-
 def find_around(
     evidence: Evidence, is_function: Callable[[Site], bool], kinds: Sequence[Kind]
 ) -> Iterator[list[Site]]:

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from profiler.analyse.causes.cause import CONVERTING_FLOATS, IN_FUNCTIONS
 from profiler.analyse.causes.detectors.candidate import CYCLES, Candidate
-from profiler.analyse.causes.detectors.instructions.around_functions import find_spare
 from profiler.analyse.causes.detectors.instructions.double_functions import (
-    OF_DOUBLES,
     find_divisions_of_doubles,
+    find_spared_by_floats,
 )
 from profiler.analyse.causes.evidence.blocks_of_sm import WORTH_SAYING, warps_without
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -21,7 +20,6 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import NEAR, reach, sources_of
-from profiler.analyse.code.math_functions.doubles import is_guess, size_in_single_precision
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import register_of
 from profiler.text import whole_percent
@@ -37,7 +35,6 @@ _NARROWING = ("F2FP.", "F2F.F16.F32", "F2F.BF16.F32")  # floats to halves, in pa
 _SUMS = ("IADD3", "VIADD", "UIADD3", "IMAD.IADD")
 _UNPACKING = ("PRMT", "SHF", "LOP3", "SGXT")  # bytes of a loaded word
 
-_ARITHMETIC_OF_FUNCTION = 4.0  # a guess, and what refines it
 _ARITHMETIC = ("DADD", "DMUL", "DFMA", "DSETP", "DMNMX", "DSET")
 _MOST = 0.5  # a unit that works for more than half of the time, and more than all others, holds the kernel up
 
@@ -183,7 +180,7 @@ def detect_fp64(evidence: Evidence) -> Iterable[Candidate]:
     # One instruction in single precision replaces one in double. Conversions go, and so do the moves of constants, which take
     # two each and would be a part of the instruction, and what refines a function's first guess.
     fractions = dict.fromkeys(sites, 0.0) | dict.fromkeys([*converting, *_moving_for_fp64(evidence)], 1.0)
-    refining = find_spare(evidence, _in_single_precision, OF_DOUBLES)
+    refining = find_spared_by_floats(evidence)
     fractions |= {site: max(part, fractions.get(site, 0.0)) for site, part in refining.items()}
     fewer = evidence.without(fractions)
     share, busy = 100 * evidence.share_executed(sites), 100 * evidence.model.busy.get("fp64", 0.0)
@@ -285,16 +282,6 @@ def _find_reductions(evidence: Evidence) -> set[Site]:
         ):
             found.add(site)
     return found
-
-
-def _in_single_precision(site: Site) -> float:
-    """Returns how many instructions of single precision a function takes, for the instructions by which it is known.
-
-    Where no line is known, only the arithmetic around it counts, which is four of the ten of a quotient or root.
-    """
-    if site.instruction.place is None:
-        return _ARITHMETIC_OF_FUNCTION * is_guess(site.instruction)
-    return size_in_single_precision(site.instruction)
 
 
 def _moving_for_fp64(evidence: Evidence) -> list[Site]:

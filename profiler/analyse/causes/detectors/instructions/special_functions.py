@@ -10,6 +10,7 @@ from math import inf
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
 from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_around
 from profiler.analyse.causes.detectors.instructions.double_functions import (
+    find_called_doubles,
     find_divisions_of_doubles,
     find_inlined_doubles,
 )
@@ -84,7 +85,7 @@ def detect_special_functions(evidence: Evidence) -> Iterable[Candidate]:
     of_these = evidence.without(dict.fromkeys(fractions, 1.0)).resources.get(_UNIT, 0.0)
     busy = 100 * evidence.model.busy.get(_UNIT, 0.0) * of_these
     spared = executed_parts(fractions)
-    of_doubles = sum(spared[site] for site in {*_find_of_doubles(evidence), *inlined})
+    of_doubles = sum(spared[site] for site in {*find_called_doubles(evidence), *inlined})
     of_library = sum(part for site, part in spared.items() if is_of_library(site.instruction.file or ""))
     most = sum(spared.values()) / 2
     names, advice, in_triton = advise_on_functions(spared, dropped)
@@ -135,12 +136,6 @@ _DIVIDING_DOUBLES = (
     "that is taken once for all divisions by the same number, multiply numerators and denominators and divide once at the end, compare squares instead of "
     "roots, or compute in single precision if that is enough."
 )
-
-
-def _find_of_doubles(evidence: Evidence) -> list[Site]:
-    """Returns the called functions that compute in double precision."""
-    called = find_evaluating(evidence)
-    return [site for one in called if any(two.kind == "fp64" for two in one.sites) for site in one.sites]
 
 
 def _more_warps(evidence: Evidence) -> float:

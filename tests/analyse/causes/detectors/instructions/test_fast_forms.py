@@ -139,22 +139,35 @@ def test_a_power_tests_an_exponent_that_the_compiler_does_not_know(function, rou
 
 
 @pytest.mark.parametrize(
-    ("signs", "kept"),
+    ("signs", "of_doubles", "of_floats"),
     [
-        (("MUFU.RCP64H R9, R7",), 10),  # a quotient
-        (("MUFU.RSQ64H R9, R7",), 4),  # the reciprocal of a root, as rsqrtf computes it
-        (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x3500000, RZ"), 10),  # a root
-        (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x100000, RZ"), 4),  # no test of a root
+        (("MUFU.RCP64H R9, R7",), 11, 10),  # a reciprocal
+        (
+            ("MUFU.RCP64H R9, R7", "FSETP.GT.AND P0, PT, |R8|, 1.469367938527859385e-39, PT"),
+            15,
+            10,
+        ),  # a quotient
+        (("MUFU.RSQ64H R9, R7",), 12, 4),  # the reciprocal of a root, as rsqrtf computes it
+        (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x3500000, RZ"), 17, 10),  # a root
+        (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x100000, RZ"), 12, 4),  # no test of a root
         (
             ("MUFU.RSQ64H R9, R7", "IADD3 R8, -R6, 0x7fd00000, RZ"),
+            33,
             17,
         ),  # of numbers that hypotf scales as well
+        (("FSETP.GEU.AND P0, PT, |R3|, 4.1917929649353027344, PT",), 23, 8),  # an exponential
+        (("LOP3.LUT R4, R3, 0x800fffff, RZ, 0xc0, !PT", "MUFU.RCP64H R7, R13"), 43, 24),  # a logarithm
     ],
 )
-def test_a_function_of_double_precision_becomes_the_precise_one_of_single_precision(signs, kept):
-    evidence = evidence_of(*signs, *["DFMA R8, R8, R10, R8"] * (20 - len(signs)), line=9)
+@pytest.mark.parametrize("beside", [0, 20])
+def test_a_function_of_double_precision_becomes_the_precise_one_of_single_precision(
+    signs, of_doubles, of_floats, beside
+):
+    """What else stands on the line has as many instructions in single precision."""
+    whole = of_doubles + beside
+    evidence = evidence_of(*signs, *["DFMA R8, R8, R10, R8"] * (whole - len(signs)), line=9)
     (candidate,) = number_types.detect_fp64(evidence)
-    assert candidate.effect.resources["issue"] == pytest.approx(1 - kept / 20)
+    assert candidate.effect.resources["issue"] == pytest.approx((of_doubles - of_floats) / whole)
 
 
 @pytest.mark.parametrize(
