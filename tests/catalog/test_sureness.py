@@ -50,6 +50,21 @@ def test_the_record_counts_the_pairs_of_the_blind_tests():
     assert sum(count.kernels for count in read_record().values()) == len(PAIRS)
 
 
+def test_kernels_that_were_followed_are_pairs_whose_author_changed_something_else():
+    pairs = {(pair["test"], pair["pair"]): pair for pair in PAIRS}
+    for row in blind.read_followed():
+        pair = pairs[row["test"], row["pair"]]
+        assert row["cause"] not in pair["right"].split(), row
+        assert row["authors"] == pair["saved"], row
+
+
+def test_only_first_causes_that_were_named_before_the_kernel_was_known_count_as_followed():
+    pair = {"test": "1", "pair": "a", "named_1": "barriers", "expects_1": "30", "rank": "", "saved": "40"}
+    rows = [{"test": "1", "pair": "a", "cause": cause, "saved": "25"} for cause in ("barriers", "idle-lanes")]
+    counts = [blind.count_answers([pair], [row]) for row in rows]
+    assert [next(iter(one.values()))[4:] for one in counts] == [(1, 1), (0, 0)]
+
+
 def test_the_answers_that_name_a_cause_are_those_of_all_bands():
     named = [pair for pair in PAIRS if pair["named_1"] == "idle-lanes"]
     right, three = sum(map(is_right, named)), sum(map(is_among_three, named))

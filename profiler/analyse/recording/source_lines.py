@@ -146,12 +146,12 @@ def at_authors_lines(profile: Profile, code: Code) -> Code:
     if profile.run is None:
         return code
     (first, *_), _ = read_instructions(profile.run, profile.kernel, _AUTHORS_FROM, profile.numbers)
-    authors = dict(zip(_where(first), _find_authors(first) or (), strict=False))
+    authors = dict(zip(_where(first), _find_authors(first), strict=True))
     functions = sorted(set(first.column("function_index").to_pylist()))
     return dataclasses.replace(
         code,
         functions=tuple(
-            tuple(_placed(one, authors.get((number, one.offset))) for one in function)
+            tuple(_placed(one, authors[number, one.offset]) for one in function)
             for number, function in zip(functions, code.functions, strict=True)
         ),
     )
@@ -161,17 +161,15 @@ def _where(table: pa.Table) -> Iterator[tuple[int, int]]:
     return zip(*(table.column(name).to_pylist() for name in ("function_index", "offset")), strict=True)
 
 
-def _placed(one: Instruction, author: Written | None) -> Instruction:
-    if author is None or (author.file, author.line) == (one.file, one.line):
+def _placed(one: Instruction, author: Written) -> Instruction:
+    if (author.file, author.line) == (one.file, one.line):
         return one
     return dataclasses.replace(one, file=author.file, line=author.line)
 
 
-def _find_authors(table: pa.Table) -> list[Written] | None:
-    """Returns for each instruction of a launch the one whose line stands for it; None where no library holds any."""
+def _find_authors(table: pa.Table) -> list[Written]:
+    """Returns for each instruction of a launch the one whose line stands for it."""
     texts, files, sources = (labels_of(table, name) for name in ("sass", "file", "source"))
-    if not any(Written("", *place).is_library for place in set(zip(files, sources, strict=True))):
-        return None
     known = (table.column(name).to_pylist() for name in ("line", "executed", "offset"))
     code = list(
         starmap(Written, zip(texts, files, sources, *known, labels_of(table, "inlined_at"), strict=True))
@@ -187,8 +185,6 @@ def _at_the_author(tables: Sequence[pa.Table]) -> list[pa.Table]:
     import pyarrow as pa
 
     authors = _find_authors(tables[0])
-    if authors is None:
-        return list(tables)
     places = [
         pa.array([one.file for one in authors], pa.string()).dictionary_encode(),
         pa.array([one.line for one in authors], pa.int32()),

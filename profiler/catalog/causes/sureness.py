@@ -76,7 +76,8 @@ class Sureness(Struct, frozen=True):
     followed: Annotated[
         int,
         Meta(
-            description="For how many kernels of another author's change somebody did what the first cause advised; of those that expected to save about as much."
+            description="Of all answers that expected to save about as much, and did not name first what the author changed: for how many kernels somebody "
+            "did what the first cause advised."
         ),
     ] = 0
     faster: Annotated[

@@ -112,6 +112,16 @@ def test_code_of_a_library_counts_where_its_values_come_from_as_the_causes_say(m
     assert [(one.line, one.executed) for one in found.lines] == [(5, 2), (7, 13)]
 
 
+def test_memory_is_not_accessed_on_a_line_that_computes_an_index_also_where_there_is_no_library(make_run):
+    code = [
+        ("LDG.E R4, [R8.64]", 1, "/home/one/k.cu", 7, 0),
+        ("STG.E.U8 [R4.64], R3", 2, "/home/one/k.cu", 5, 0),
+    ]
+    texts = {0: {"source": "memcpy(to, from, bytes);"}, 1: {"source": "int const i = threadIdx.x;"}}
+    found = profiler.source_lines(make_run({"kernel": "k", "instructions": code, "sampled": texts}))
+    assert [(one.line, one.executed) for one in found.lines] == [(7, 3)]
+
+
 def test_machine_code_has_the_lines_of_the_author_not_those_of_a_library():
     """Triton compiles `tl.sum` of its `standard.py` into the kernel, whose author calls it in lines 11 and 12."""
     run = track_record.open_kernels({"norm_one_warp"})["norm_one_warp"]

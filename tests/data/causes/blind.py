@@ -128,7 +128,7 @@ def read_scored() -> list[dict[str, str]]:
 
 
 def read_followed() -> list[dict[str, str]]:
-    """Returns the kernels of whose authors another change is known than what the first cause advises, and which was followed."""
+    """Returns the kernels whose author changed something else than the first cause, and for which somebody did what that advises."""
     with FOLLOWED.open(newline="") as file:
         return list(csv.DictReader(file))
 
@@ -138,25 +138,26 @@ def count_answers(
 ) -> dict[tuple[str, int], Answers]:
     """Counts the pairs, those right first and those right among three, by the first cause and by what it is likely to save.
 
-    Of those right first, it adds up how far that was from what was saved. It also counts the kernels of which the first cause was
-    `followed`, and those that this made faster.
+    Of those right first, it adds up how far that was from what was saved. It also counts the pairs whose first cause was `followed`, and
+    those that this made faster; not those with another first cause when they were first diagnosed.
     """
     counts: dict[tuple[str, int], Answers] = {}
-
-    def of(cause: str, expected: float) -> tuple[tuple[str, int], Answers]:
-        like = cause, band_of(expected)
-        return like, counts.get(like, Answers(0, 0, 0, 0.0))
-
+    saved_by = {(one["test"], one["pair"], one["cause"]): float(one["saved"]) for one in followed}
     for pair in pairs:
         expected, is_right = float(pair["expects_1"] or 0), pair["rank"] == "1"
-        like, had = of(pair["named_1"], expected)
+        like = pair["named_1"], band_of(expected)
+        had = counts.get(like, Answers(0, 0, 0, 0.0))
         is_among = bool(pair["rank"]) and int(pair["rank"]) <= NAMED
         off = round(had.points_off + is_right * abs(expected - float(pair["saved"])), 1)
-        counts[like] = Answers(had.kernels + 1, had.right_first + is_right, had.among_three + is_among, off)
-    for kernel in followed:
-        like, had = of(kernel["cause"], float(kernel["expects"]))
-        is_faster = float(kernel["saved"]) >= WORTH_A_PAIR
-        counts[like] = Answers(*had[:4], had.followed + 1, had.faster + is_faster)
+        followed_saved = saved_by.get((pair["test"], pair["pair"], pair["named_1"]))
+        counts[like] = Answers(
+            had.kernels + 1,
+            had.right_first + is_right,
+            had.among_three + is_among,
+            off,
+            had.followed + (followed_saved is not None),
+            had.faster + (followed_saved is not None and followed_saved >= WORTH_A_PAIR),
+        )
     return dict(sorted(counts.items()))
 
 

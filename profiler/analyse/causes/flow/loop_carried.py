@@ -74,15 +74,20 @@ def stores_its_own(evidence: Evidence, loop: Loop) -> bool:
     return (
         not any(one.kind == "barrier" or one.stores_in_shared for one in inside)
         and all(loaded.isdisjoint(find_pointers(evidence, one)) for one in stores)
-        and any(_acts_in_most_turns(one, own) and not has_fixed_address(evidence, one) for one in stores)
+        and any(
+            _acts_in_most_turns(one, own, inside) and not has_fixed_address(evidence, one) for one in stores
+        )
         and not any(_find_carried_into(evidence, one, loop) for one in stores)
     )
 
 
-def _acts_in_most_turns(store: Site, own: Sequence[Site]) -> bool:
-    """Returns whether a store acts in most turns of the loop whose `own` instructions these are: for most lanes, or for those that a mask leaves in every turn."""
+def _acts_in_most_turns(store: Site, own: Sequence[Site], inside: Sequence[Site]) -> bool:
+    """Returns whether a store acts in most turns of a loop: for most lanes, or for those that a mask leaves in every turn.
+
+    `own` are the instructions of the loop, and `inside` also those of the loops within.
+    """
     guard = predicates_in(store.instruction.predicate or "")
-    if guard and guard.isdisjoint(chain.from_iterable(one.use.predicates_written for one in own)):
+    if guard and guard.isdisjoint(chain.from_iterable(one.use.predicates_written for one in inside)):
         return 2 * store.executed > max(one.executed for one in own)
     return 2 * store.lane_executions > max(one.lane_executions for one in own)
 

@@ -12,7 +12,7 @@ from profiler.analyse.code.math_functions.sizes import SCALED_NORM, TESTED_RECIP
 
 _QUOTIENT, _ROOT = "MUFU.RCP64H", "MUFU.RSQ64H"
 _RECIPROCAL_ROOT_OF_FLOATS = 4  # with what scales a denormal number
-# A constant of each function that no other one has.
+_OF_A_RECIPROCAL, _OF_A_RECIPROCAL_ROOT = "0x300402", "0x7fe00000"
 _OF_A_DIVISION = "1.469367938527859385e-39"
 _OF_A_ROOT = ("0xfcb00000", "-0x3500000")
 _OF_A_NORM = "0x7fd00000"  # from which hypot takes the power of two by which it scales its numbers
@@ -35,6 +35,13 @@ _OF_FLOATS = {
     **dict.fromkeys(_OF_A_ROOT, TESTED_ROOT.precise - _RECIPROCAL_ROOT_OF_FLOATS), _OF_A_NORM: SCALED_NORM.precise,
     _OF_A_LOGARITHM: 24 - TESTED_RECIPROCAL.precise, _OF_AN_EXPONENTIAL: 8,
 }  # fmt: skip
+# The guesses say less than these: tanh, an arctangent and a cube root refine one as well, and the logarithms of sm_100.
+_TESTS = frozenset({_OF_A_RECIPROCAL, _OF_A_RECIPROCAL_ROOT, *_EVALUATING} - {_QUOTIENT, _ROOT})
+
+
+def is_test(instruction: Instruction) -> bool:
+    """Returns whether an instruction has the constant of a function that is known here."""
+    return not _TESTS.isdisjoint(instruction.operands)
 
 
 def size_in_line(instruction: Instruction) -> float:

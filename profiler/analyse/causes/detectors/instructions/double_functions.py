@@ -10,6 +10,7 @@ from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_evaluating
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.math_functions.doubles import (
+    is_test,
     size_in_line,
     size_in_single_precision,
     size_of_division,
@@ -48,6 +49,9 @@ def _find(evidence: Evidence, size_of: Callable[[Instruction], float]) -> dict[S
     found: dict[Site, float] = {}
     for group in find_around(evidence, lambda site: bool(size_of(site.instruction)), OF_DOUBLES):
         own = [site for site in group if site not in called]
+        # Where no line is known, only arithmetic is in a group, and no test.
+        if own and own[0].instruction.place and not any(is_test(site.instruction) for site in own):
+            continue
         evaluating = sum(size_of(site.instruction) * site.executed for site in own)
         if evaluating > 0:
             found |= dict.fromkeys(own, min(1.0, evaluating / sum(site.executed for site in own)))

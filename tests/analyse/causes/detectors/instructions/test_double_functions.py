@@ -57,8 +57,18 @@ def test_as_many_instructions_of_a_line_belong_to_a_function_as_it_has(function,
 
 def test_other_lines_and_other_doubles_belong_to_none():
     assert not find_inlined_doubles(evidence_of(SUM, "DFMA R8, R6, R8, R6", line=7))
-    evidence = evidence_of(SUM, *RECIPROCAL)  # each instruction is on a line of its own
-    assert [site.opcode for site in find_inlined_doubles(evidence)] == ["MUFU.RCP64H"]
+    evidence = evidence_of(*RECIPROCAL, line=7)
+    assert find_inlined_doubles(evidence).keys() == set(evidence.sites)
+    evidence = evidence_of(*RECIPROCAL)  # each instruction is on a line of its own
+    assert not find_inlined_doubles(evidence)
+
+
+@pytest.mark.parametrize("guess", ["MUFU.RCP64H R7, R5", "MUFU.RSQ64H R7, R5"])
+def test_a_guess_without_its_test_is_of_another_function(guess):
+    """As in tanh, atan and cbrt, asin and acos, and in the logarithms of sm_100, which have no name here and divide nothing."""
+    evidence = evidence_of("DADD R4, R4, R4", guess, *["DFMA R8, R6, R8, UR6"] * 40, line=7)
+    assert not find_inlined_doubles(evidence)
+    assert not find_divisions_of_doubles(evidence)
 
 
 @pytest.mark.parametrize(

@@ -141,15 +141,18 @@ def test_a_power_tests_an_exponent_that_the_compiler_does_not_know(function, rou
 @pytest.mark.parametrize(
     ("signs", "of_doubles", "of_floats"),
     [
-        (("MUFU.RCP64H R9, R7",), 11, 10),  # a reciprocal
+        (("MUFU.RCP64H R9, R7", "VIADD R8, R7, 0x300402"), 11, 10),  # a reciprocal
         (
             ("MUFU.RCP64H R9, R7", "FSETP.GT.AND P0, PT, |R8|, 1.469367938527859385e-39, PT"),
             15,
             10,
         ),  # a quotient
-        (("MUFU.RSQ64H R9, R7",), 12, 4),  # the reciprocal of a root, as rsqrtf computes it
+        (
+            ("MUFU.RSQ64H R9, R7", "ISETP.GE.U32.AND P0, PT, R8, 0x7fe00000, PT"),
+            12,
+            4,
+        ),  # the reciprocal of a root, as rsqrtf computes it
         (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x3500000, RZ"), 17, 10),  # a root
-        (("MUFU.RSQ64H R9, R7", "IADD3 R8, R7, -0x100000, RZ"), 12, 4),  # no test of a root
         (
             ("MUFU.RSQ64H R9, R7", "IADD3 R8, -R6, 0x7fd00000, RZ"),
             33,

@@ -151,6 +151,7 @@ CHOSEN = "ISETP.GT.AND P1, PT, R4, R6, PT"
     [
         ([("NOP", 1.0), LOAD, MADE, CHOSEN], 16.0, False),  # each turn chooses anew
         ([("NOP", 1.0), LOAD, MADE, CHOSEN], 16.1, True),
+        ([("NOP", 1.0), LOAD, MADE, CHOSEN, "@P2 BRA 0x50"], 8.0, False),  # in a loop within
         ([CHOSEN, ("NOP", 1.0), LOAD, MADE], 8.0, True),  # the other lanes have no element in any turn
     ],
 )
