@@ -750,9 +750,19 @@ def test_a_name_for_the_second_side_alone_leaves_the_first_its_only_kernel(repor
         profiler.compare(sides[1], other_kernel="offset")
 
 
-def test_a_sheet_is_compared_with_the_version_of_its_kernel_whose_name_differs(reports, make_run, tmp_path):
+def test_a_sheet_is_compared_with_the_version_of_its_kernel_whose_name_differs(
+    reports, make_run, tmp_path, monkeypatch
+):
     """Template arguments and parameters are a change of the same kernel."""
+    monkeypatch.chdir(tmp_path)  # where no file declares limits
     one, other = reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"
+    sheet = profiler.show(one)
+    for ask in (
+        profiler.sass,
+        lambda before, after: profiler.check(after, baseline=before, max_slower_pct=900),
+    ):
+        assert str(ask(sheet, other)) == str(ask(one, other))
+        assert str(ask(other, sheet)) == str(ask(other, one))
     compared = profiler.compare(one, other)
     assert (
         profiler.compare(profiler.show(one), other) == profiler.compare(one, profiler.show(other)) == compared
@@ -765,6 +775,8 @@ def test_a_sheet_is_compared_with_the_version_of_its_kernel_whose_name_differs(r
     before, after = run_of("before", "k<128>", "j"), run_of("after", "k<256>", "j")
     found = profiler.compare(profiler.show(before)["k"], after)
     assert (found.before.kernel_name, found.after.kernel_name) == ("k<128>", "k<256>")
+    (checked,) = profiler.check(after, baseline=profiler.show(before)["k"]).pairs
+    assert checked.kernel == "k<256>"
     with pytest.raises(KernelNotFound, match="no kernel name matches"):
         profiler.compare(before, after, kernel_name="k<128>")
 
