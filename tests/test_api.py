@@ -2,6 +2,7 @@
 
 import copy
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -283,6 +284,39 @@ def test_the_lists_of_an_answer_are_short_tables_and_frames(reports, shipped_run
     assert f"{first.cause} " in repr(sheet.causes).splitlines()[1]
     assert "and " in repr(sheet.metrics).splitlines()[-1]
     assert repr(profiler.show(reports / "gemm_5.ncu-rep").causes[:0]) == "[]"
+
+
+def test_an_empty_list_of_an_answer_is_a_frame_with_the_columns_of_one_that_is_not(reports, shipped_runs):
+    """So that a script which puts the frames of many reports together need not ask which of them have any rows."""
+    sheet = profiler.show(shipped_runs.find("gemm-6-source", ladder="gemm"))
+    several = profiler.show(reports / "several.ncu-rep")
+    for entries in (
+        sheet.causes,
+        sheet.metrics,
+        sheet.rules,
+        several.index,
+        profiler.compare(several[0], several[0]).metrics,
+    ):
+        whole, empty = entries.to_pandas(), entries[:0].to_pandas()
+        assert (list(empty.columns), empty.index.name, len(empty)) == (
+            list(whole.columns),
+            whole.index.name,
+            0,
+        )
+    of_lines = sheet.hot_lines[:0].to_pandas()
+    whole = list(sheet.hot_lines.to_pandas().columns)
+    assert list(of_lines.columns) == [one for one in whole if not one.startswith("stall_")]
+    without_lines = profiler.show(reports / "range.ncu-rep")[0].hot_lines
+    assert len(without_lines) == 0
+    assert list(without_lines.to_pandas().columns) == list(of_lines.columns)
+
+
+def test_a_name_in_a_list_without_names_is_answered_with_what_finds_an_entry(runs):
+    rules = profiler.show(runs["gemm-6"]).rules
+    with pytest.raises(KeyError, match=rf"these have no names: write a place, from 0 to {len(rules) - 1}"):
+        rules["SOLBottleneck"]
+    with pytest.raises(KeyError, match="'barriers' is none of these; the list is empty"):
+        profiler.show(runs["gemm-6"]).causes[:0]["barriers"]
 
 
 def test_a_list_of_kernels_takes_the_short_names_that_it_shows(reports):
@@ -714,6 +748,15 @@ def test_a_sheet_stands_for_its_kernel_wherever_a_recording_is_taken(reports, ru
     assert profiler.check(stored, baseline=profiler.show(runs["gemm-5"]))
     with pytest.raises(TypeError, match=r"^a Sheet is no recording: give the path"):
         profiler.show(sheet, other)
+
+
+def test_a_sheet_that_another_process_sends_still_stands_for_its_kernel(reports):
+    path = reports / "several.ncu-rep"
+    sheet = profiler.show(path)["offset"]
+    for sent in (pickle.loads(pickle.dumps(sheet)), copy.deepcopy(sheet)):
+        assert sent == sheet
+        assert str(profiler.sass(sent)) == str(profiler.sass(sheet))
+        assert sent.causes[:0].to_pandas().columns.equals(sheet.causes[:0].to_pandas().columns)
 
 
 def test_a_sheet_keeps_the_launches_that_were_chosen(make_run, tmp_path):
