@@ -253,6 +253,13 @@ def test_entries_with_names_are_found_by_them(reports):
     )
     with pytest.raises(KeyError, match="'duration' is none of these; there is duration_ns"):
         sheet.metrics["duration"]
+    for typed, told in (
+        ("dram", "dram_bytes_per_s"),  # holds it
+        ("achieved_occupancy", "occupancy_limit_pct"),  # holds its longest word
+        ("xyz", "duration_ns"),
+    ):
+        with pytest.raises(KeyError, match=f"; there is {told}, "):
+            sheet.metrics[typed]
     with pytest.raises(AttributeError, match=r"no 'duration_ns'; \['duration_ns'\] is that entry$"):
         sheet.metrics.duration_ns  # noqa: B018 - raises
 

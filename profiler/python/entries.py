@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar, overload
@@ -28,6 +29,7 @@ _SAYS_MOST = (
     "saves_pct", "share_pct", "mean", "unit", "before", "after", "change_pct", "top_cause", "where", "verdict", "file", "line",
     "text", "section", "speedup_pct", "message",
 )  # fmt: skip
+_WORD = re.compile(r"[a-z]{3,}")
 _Entry = TypeVar("_Entry", bound=Struct)
 
 
@@ -57,9 +59,7 @@ class Entries(list[_Entry]):
         found = found or [one for one in self if place == _shown_name(one)]
         if len(found) != 1:
             names = self._ipython_key_completions_()
-            raise KeyError(
-                f"{place!r} is none of these; {self._what_is_there(names_like(place, names) or names)}"
-            )
+            raise KeyError(f"{place!r} is none of these; {self._what_is_there(_nearest(place, names))}")
         return found[0]
 
     def to_pandas(self) -> pd.DataFrame:
@@ -113,6 +113,13 @@ class Entries(list[_Entry]):
     def _more(self) -> list[str]:
         more = len(self) - _MOST_SHOWN
         return [f"and {more} more: `.to_pandas()` has them all"] if more > 0 else []
+
+
+def _nearest(name: str, names: list[str]) -> Sequence[str]:
+    """Returns the names that are most like this one, or else those that hold it, or its longest word that any holds; all if none does."""
+    words = [name.lower(), *sorted(_WORD.findall(name.lower()), key=len, reverse=True)]
+    holding = ([one for one in names if word in one.lower()] for word in words)
+    return names_like(name, names) or next(filter(None, holding), names)
 
 
 def _name_of(entry: Struct) -> str:
