@@ -22,6 +22,7 @@ from profiler.errors import (
     KernelAmbiguous,
     KernelNotFound,
     NotComparable,
+    ProfError,
     QueryFailed,
     ReportDamaged,
     ReportNotFound,
@@ -1015,6 +1016,29 @@ def test_completion_offers_only_attributes_that_exist_and_are_for_users(runs):
         with pytest.raises(QueryFailed) as caught:
             read("metric")
         assert caught.value.remedy == "Did you mean 'metrics'?"
+
+
+def test_what_a_recording_or_a_folder_of_runs_refuses_ends_with_what_to_do_in_python(runs):
+    recording = runs["gemm-6"]
+    for ask in (
+        lambda: runs["gemm6"],
+        lambda: runs.query("select nme from runs"),
+        lambda: recording["nosuch"],
+        lambda: recording.to_pandas("metric"),
+    ):
+        with pytest.raises(ProfError) as caught:
+            ask()
+        assert caught.value.__notes__ == [caught.value.remedy]
+        assert "`prof list`" not in caught.value.remedy
+
+
+def test_the_time_of_a_stored_run_without_the_profiler_is_there_as_when_it_was_measured(runs, reports):
+    run = runs["gemm-6"]
+    timings = run.to_pandas("timings")
+    assert run.ns == timings["kernel_ns"].median() == pytest.approx(3.18e6, rel=0.01)
+    assert run.reference_ns == timings["reference_ns"].median()
+    report = profiler.read(reports / "gemm_6.ncu-rep")
+    assert (report.ns, report.reference_ns) == (None, None)
 
 
 def test_of_a_report_that_is_not_there_the_path_is_doubted_and_no_stored_run_offered(tmp_path):
