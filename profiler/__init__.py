@@ -219,13 +219,11 @@ def compare(
     from profiler.ask.compare import answer_of, compare_runs
     from profiler.ask.named.settings import Settings
     from profiler.python.answers import Comparison, ShownComparisons
-    from profiler.python.named import asked_of, compared_runs, sides_of, versions_of
+    from profiler.python.named import asked_of, compared_runs, sides_of
 
     other = launch if other_launch is None else other_launch
     sides = asked_of(before, kernel_name, nvtx, launch), asked_of(after, other_kernel, nvtx, other)
     left, right, first, second = compared_runs(*(sides_of(*sides) if other_kernel is None else sides))
-    if first and not kernel_name and not second:  # the name is that of a sheet's kernel
-        first, second = versions_of(first, left, right)
     found = compare_runs(
         left, right, Settings(), kernel_name=first, every=None, other_kernel=second, force=force
     )

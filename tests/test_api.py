@@ -2,6 +2,7 @@
 
 import copy
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from profiler.errors import (
     KernelAmbiguous,
     KernelNotFound,
     NotComparable,
+    ProfError,
     QueryFailed,
     ReportDamaged,
     ReportNotFound,
@@ -252,6 +254,13 @@ def test_entries_with_names_are_found_by_them(reports):
     )
     with pytest.raises(KeyError, match="'duration' is none of these; there is duration_ns"):
         sheet.metrics["duration"]
+    for typed, told in (
+        ("dram", "dram_bytes_per_s"),  # holds it
+        ("achieved_occupancy", "occupancy_limit_pct"),  # holds its longest word
+        ("xyz", "duration_ns"),
+    ):
+        with pytest.raises(KeyError, match=f"; there is {told}, "):
+            sheet.metrics[typed]
     with pytest.raises(AttributeError, match=r"no 'duration_ns'; \['duration_ns'\] is that entry$"):
         sheet.metrics.duration_ns  # noqa: B018 - raises
 
@@ -283,6 +292,39 @@ def test_the_lists_of_an_answer_are_short_tables_and_frames(reports, shipped_run
     assert f"{first.cause} " in repr(sheet.causes).splitlines()[1]
     assert "and " in repr(sheet.metrics).splitlines()[-1]
     assert repr(profiler.show(reports / "gemm_5.ncu-rep").causes[:0]) == "[]"
+
+
+def test_an_empty_list_of_an_answer_is_a_frame_with_the_columns_of_one_that_is_not(reports, shipped_runs):
+    """So that a script which puts the frames of many reports together need not ask which of them have any rows."""
+    sheet = profiler.show(shipped_runs.find("gemm-6-source", ladder="gemm"))
+    several = profiler.show(reports / "several.ncu-rep")
+    for entries in (
+        sheet.causes,
+        sheet.metrics,
+        sheet.rules,
+        several.index,
+        profiler.compare(several[0], several[0]).metrics,
+    ):
+        whole, empty = entries.to_pandas(), entries[:0].to_pandas()
+        assert (list(empty.columns), empty.index.name, len(empty)) == (
+            list(whole.columns),
+            whole.index.name,
+            0,
+        )
+    of_lines = sheet.hot_lines[:0].to_pandas()
+    whole = list(sheet.hot_lines.to_pandas().columns)
+    assert list(of_lines.columns) == [one for one in whole if not one.startswith("stall_")]
+    without_lines = profiler.show(reports / "range.ncu-rep")[0].hot_lines
+    assert len(without_lines) == 0
+    assert list(without_lines.to_pandas().columns) == list(of_lines.columns)
+
+
+def test_a_name_in_a_list_without_names_is_answered_with_what_finds_an_entry(runs):
+    rules = profiler.show(runs["gemm-6"]).rules
+    with pytest.raises(KeyError, match=rf"these have no names: write a place, from 0 to {len(rules) - 1}"):
+        rules["SOLBottleneck"]
+    with pytest.raises(KeyError, match="'barriers' is none of these; the list is empty"):
+        profiler.show(runs["gemm-6"]).causes[:0]["barriers"]
 
 
 def test_a_list_of_kernels_takes_the_short_names_that_it_shows(reports):
@@ -716,6 +758,15 @@ def test_a_sheet_stands_for_its_kernel_wherever_a_recording_is_taken(reports, ru
         profiler.show(sheet, other)
 
 
+def test_a_sheet_that_another_process_sends_still_stands_for_its_kernel(reports):
+    path = reports / "several.ncu-rep"
+    sheet = profiler.show(path)["offset"]
+    for sent in (pickle.loads(pickle.dumps(sheet)), copy.deepcopy(sheet)):
+        assert sent == sheet
+        assert str(profiler.sass(sent)) == str(profiler.sass(sheet))
+        assert sent.causes[:0].to_pandas().columns.equals(sheet.causes[:0].to_pandas().columns)
+
+
 def test_a_sheet_keeps_the_launches_that_were_chosen(make_run, tmp_path):
     launches = [{"kernel": "k", "metrics": {"gpu__time_duration.sum": ns}} for ns in (10.0, 30.0)]
     run = make_run(*launches, name="two", root=tmp_path)
@@ -750,9 +801,19 @@ def test_a_name_for_the_second_side_alone_leaves_the_first_its_only_kernel(repor
         profiler.compare(sides[1], other_kernel="offset")
 
 
-def test_a_sheet_is_compared_with_the_version_of_its_kernel_whose_name_differs(reports, make_run, tmp_path):
+def test_a_sheet_is_compared_with_the_version_of_its_kernel_whose_name_differs(
+    reports, make_run, tmp_path, monkeypatch
+):
     """Template arguments and parameters are a change of the same kernel."""
+    monkeypatch.chdir(tmp_path)  # where no file declares limits
     one, other = reports / "gemm_5.ncu-rep", reports / "gemm_6.ncu-rep"
+    sheet = profiler.show(one)
+    for ask in (
+        profiler.sass,
+        lambda before, after: profiler.check(after, baseline=before, max_slower_pct=900),
+    ):
+        assert str(ask(sheet, other)) == str(ask(one, other))
+        assert str(ask(other, sheet)) == str(ask(other, one))
     compared = profiler.compare(one, other)
     assert (
         profiler.compare(profiler.show(one), other) == profiler.compare(one, profiler.show(other)) == compared
@@ -765,6 +826,8 @@ def test_a_sheet_is_compared_with_the_version_of_its_kernel_whose_name_differs(r
     before, after = run_of("before", "k<128>", "j"), run_of("after", "k<256>", "j")
     found = profiler.compare(profiler.show(before)["k"], after)
     assert (found.before.kernel_name, found.after.kernel_name) == ("k<128>", "k<256>")
+    (checked,) = profiler.check(after, baseline=profiler.show(before)["k"]).pairs
+    assert checked.kernel == "k<256>"
     with pytest.raises(KernelNotFound, match="no kernel name matches"):
         profiler.compare(before, after, kernel_name="k<128>")
 
@@ -953,6 +1016,29 @@ def test_completion_offers_only_attributes_that_exist_and_are_for_users(runs):
         with pytest.raises(QueryFailed) as caught:
             read("metric")
         assert caught.value.remedy == "Did you mean 'metrics'?"
+
+
+def test_what_a_recording_or_a_folder_of_runs_refuses_ends_with_what_to_do_in_python(runs):
+    recording = runs["gemm-6"]
+    for ask in (
+        lambda: runs["gemm6"],
+        lambda: runs.query("select nme from runs"),
+        lambda: recording["nosuch"],
+        lambda: recording.to_pandas("metric"),
+    ):
+        with pytest.raises(ProfError) as caught:
+            ask()
+        assert caught.value.__notes__ == [caught.value.remedy]
+        assert "`prof list`" not in caught.value.remedy
+
+
+def test_the_time_of_a_stored_run_without_the_profiler_is_there_as_when_it_was_measured(runs, reports):
+    run = runs["gemm-6"]
+    timings = run.to_pandas("timings")
+    assert run.ns == timings["kernel_ns"].median() == pytest.approx(3.18e6, rel=0.01)
+    assert run.reference_ns == timings["reference_ns"].median()
+    report = profiler.read(reports / "gemm_6.ncu-rep")
+    assert (report.ns, report.reference_ns) == (None, None)
 
 
 def test_of_a_report_that_is_not_there_the_path_is_doubted_and_no_stored_run_offered(tmp_path):

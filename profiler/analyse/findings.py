@@ -85,8 +85,8 @@ CI = Annotated[
 class Side(Struct, frozen=True):
     """One of the two recordings, as far as needed to find and judge it.
 
-    Where times alone are compared, `timing` is what was timed, and `reference` what its reference is. `shape` is that of
-    most launches.
+    Sentences call it `called`: after its recording, and of one with several kernels after the kernel too. Where times alone are
+    compared, `timing` is what was timed, and `reference` what its reference is. `shape` is that of most launches.
     """
 
     label: str
@@ -101,6 +101,7 @@ class Side(Struct, frozen=True):
     timing: TimingSummary | None = None
     reference: str | None = None
     shape: LaunchShape | None = None
+    called: str = ""
 
 
 class Comparability(WithAgreedNames, Struct, frozen=True):

@@ -13,7 +13,7 @@ from pathlib import Path
 from profiler.analyse.acceptance import apply_accepted, find_changes_to_accept
 from profiler.analyse.check import CheckFinding, PairCheck, check_pair
 from profiler.analyse.check_summary import derive_finding
-from profiler.analyse.recording.kernel_choice import match_kernels, matching_kernels, pair_kernels
+from profiler.analyse.recording.kernel_choice import match_kernels, matching_kernels, names_both, pair_kernels
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.baseline import Pairing, RunPair, find_newer, find_newest, pair_runs, pair_stores, title_of
 from profiler.ask.named.ladders import require_ladder
@@ -57,6 +57,7 @@ def check(
     """
     slower = None if max_slower_pct is None else slower_limit(max_slower_pct)
     pairing = _pair_up(baseline, candidate, settings, kernel_name)
+    is_chosen = other_kernel is not None or names_both(kernel_name)
     thresholds = find_thresholds(Path.cwd())
     first, *others = thresholds.limits
     limits = [first if slower is None else replace(first, limit_pct=slower), *others]
@@ -70,7 +71,7 @@ def check(
         try:
             _require_whole_reports(pair, settings)
             kernels = kernels_to_check(pair, settings, kernel_name, every=every, other_kernel=other_kernel)
-            checks += _judged(title, list(kernels), limits, is_chosen=kernel_name is not None)
+            checks += _judged(title, list(kernels), limits, is_chosen=is_chosen)
             if every and other_kernel is None and all(run.manifest.kernels for run in pair):
                 matched = pair_kernels(*pair, kernel_name)
                 gone += [f"{title_of(pair[0])}: {kernel}" for kernel in matched.gone]

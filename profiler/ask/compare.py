@@ -12,7 +12,7 @@ from profiler.analyse.compare.compare import compare_profiles
 from profiler.analyse.compare.several import sum_up
 from profiler.analyse.compare.timings_alone import compare_timings
 from profiler.analyse.findings import ComparisonFinding, Comparisons
-from profiler.analyse.recording.kernel_choice import KernelPairs, match_kernels, pair_kernels
+from profiler.analyse.recording.kernel_choice import KernelPairs, match_kernels, names_both, pair_kernels
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.ask.named.earlier import open_with_the_one_before
 from profiler.ask.named.ladders import work_of
@@ -84,8 +84,8 @@ def compare_runs(
 ) -> list[ComparisonFinding]:
     """Returns the comparisons of two open runs, as `compare` does.
 
-    Kernels that one `kernel_name` chooses are versions of one, whatever their names. So are two that each have their own
-    only if their names or their work say so, or with `force`.
+    Kernels that one `kernel_name` chooses are versions of one, whatever their names. So are two that each have their own,
+    or of which one is to be a `VersionOf` the other, only if their names or their work say so, or with `force`.
     """
     asks_for_profiles = kernel_name or every or metrics
     if not (asks_for_profiles or (left.manifest.is_profiled and right.manifest.is_profiled)):
@@ -98,7 +98,7 @@ def compare_runs(
     pairs = profile_pairs(
         left, right, settings, match_kernels(left, right, kernel_name, every=every is not False)
     )
-    compared = [compared_as(*sides, does_same_work=bool(kernel_name) or force) for sides in pairs]
+    compared = [compared_as(*sides, does_same_work=names_both(kernel_name) or force) for sides in pairs]
     caution = _left_alone(left, right, pair_kernels(left, right, kernel_name))
     return [_cautioned(one, caution) for one in compared] if caution else compared
 

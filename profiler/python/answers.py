@@ -6,11 +6,11 @@ An answer about one kernel and one about several have the same ways in: `.sheets
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn, Self, get_args, get_origin
 
 from msgspec import Struct
-from msgspec.structs import asdict, force_setattr, replace
+from msgspec.structs import asdict, fields, force_setattr, replace
 
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.check import CheckFinding
@@ -49,12 +49,20 @@ _SENTENCES = ("headline", "cautions", "pairs")  # fields that people print
 _LISTS = ("metrics", "causes", "hot_lines", "rules", "index")  # fields that show themselves
 
 
+@cache
+def _kinds_of_lists(answer: type[Struct]) -> dict[str, type[Struct]]:
+    """Returns of what the lists of an answer are that show themselves."""
+    types = {one.name: one.type for one in fields(answer) if one.name in _LISTS}
+    lists = {name: one.__origin__ if get_origin(one) is Annotated else one for name, one in types.items()}
+    return {name: get_args(one)[0] for name, one in lists.items()}
+
+
 class _Shown(ShowsItself, Struct, frozen=True):
     @classmethod
     def of(cls, finding: Struct) -> Self:
-        fields = {name: getattr(finding, name) for name in finding.__struct_fields__}
-        fields |= {name: Entries(fields[name]) for name in _LISTS if name in fields}
-        return cls(**{name: in_python(one) if name in _SENTENCES else one for name, one in fields.items()})
+        values = {name: getattr(finding, name) for name in finding.__struct_fields__}
+        values |= {name: Entries(values[name], kind) for name, kind in _kinds_of_lists(cls).items()}
+        return cls(**{name: in_python(one) if name in _SENTENCES else one for name, one in values.items()})
 
 
 class _NoTruth:
@@ -144,6 +152,10 @@ class Sheet(Alone, _Shown, SheetFinding, frozen=True, dict=True):
         force_setattr(sheet, "_origin", origin)  # it is no part of what the sheet says
         return sheet
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Lets a copy, or what another process gets, keep the recording that the sheet is of."""
+        return (*super().__reduce__(), self.__dict__)
+
     @property
     def sheets(self) -> list[Sheet]:
         """Returns this one alone. A recording of several kernels has one for each."""
@@ -227,7 +239,7 @@ class Overview(Several[Sheet], ShowsItself, RecordingOverview):
     @cached_property
     def index(self) -> Entries[IndexEntry]:
         """Returns an entry for each kernel, by its share of the time."""
-        return Entries(index_of(self.sheets))
+        return Entries(index_of(self.sheets), IndexEntry)
 
     @property
     def headline(self) -> Headline | Any:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, TypeVar, overload
 
@@ -21,11 +22,14 @@ if TYPE_CHECKING:
 _MOST_NAMED, _MOST_SHOWN, _TEXT_WIDTH = 8, 12, 36
 # What an entry is called by: the first of these that it has.
 _NAMES = ("name", "cause", "kernel_name")
+_OF_A_CAUSE = ("cause", "saves_pct", "at_most_pct", "where", "sentence", "try")
+_OF_A_LINE = ("share_pct", "file", "line", "text")
 # What a list shows of its entries, as far as they have it; the frame has the rest.
 _SAYS_MOST = (
     "saves_pct", "share_pct", "mean", "unit", "before", "after", "change_pct", "top_cause", "where", "verdict", "file", "line",
     "text", "section", "speedup_pct", "message",
 )  # fmt: skip
+_WORD = re.compile(r"[a-z]{3,}")
 _Entry = TypeVar("_Entry", bound=Struct)
 
 
@@ -34,6 +38,10 @@ class Entries(list[_Entry]):
 
     to_pandas()  one row for each
     """
+
+    def __init__(self, entries: Iterable[_Entry] = (), kind: type[Struct] | None = None) -> None:
+        super().__init__(entries)
+        self._kind = kind  # of which an empty list would be, and has the columns
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> _Entry: ...
@@ -44,25 +52,31 @@ class Entries(list[_Entry]):
 
     def __getitem__(self, place: SupportsIndex | slice | str) -> _Entry | list[_Entry]:
         if isinstance(place, slice):
-            return Entries(super().__getitem__(place))
+            return Entries(super().__getitem__(place), self._kind)
         if not isinstance(place, str):
             return super().__getitem__(place)
         found = [one for one in self if place in (_name_of(one), getattr(one, "ncu", ""))][:1]
         found = found or [one for one in self if place == _shown_name(one)]
         if len(found) != 1:
             names = self._ipython_key_completions_()
-            near = names_like(place, names) or names
-            raise KeyError(f"{place!r} is none of these; there is {first_of(near, _MOST_NAMED)}")
+            raise KeyError(f"{place!r} is none of these; {self._what_is_there(_nearest(place, names))}")
         return found[0]
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns one row for each entry, in their order, with what says most in the first columns."""
         import pandas as pd
 
-        frame = pd.DataFrame(map(_row, self))
+        frame = pd.DataFrame(map(_row, self), columns=None if self else _columns(self._kind))
         frame = frame[reading_order(frame)]
         name = next((one for one in ("name", "cause", "kernel") if one in frame), None)
         return frame.set_index(name) if name else frame
+
+    def _what_is_there(self, names: Sequence[str]) -> str:
+        if names:
+            return f"there is {first_of(names, _MOST_NAMED)}"
+        if self:  # such as lines of source, or what a rule says
+            return f"these have no names: write a place, from 0 to {len(self) - 1}"
+        return "the list is empty"
 
     def _ipython_key_completions_(self) -> list[str]:
         return [name for one in self if (name := _name_of(one))]
@@ -101,6 +115,13 @@ class Entries(list[_Entry]):
         return [f"and {more} more: `.to_pandas()` has them all"] if more > 0 else []
 
 
+def _nearest(name: str, names: list[str]) -> Sequence[str]:
+    """Returns the names that are most like this one, or else those that hold it, or its longest word that any holds; all if none does."""
+    words = [name.lower(), *sorted(_WORD.findall(name.lower()), key=len, reverse=True)]
+    holding = ([one for one in names if word in one.lower()] for word in words)
+    return names_like(name, names) or next(filter(None, holding), names)
+
+
 def _name_of(entry: Struct) -> str:
     return next((getattr(entry, name) for name in _NAMES if getattr(entry, name, "")), "")
 
@@ -115,19 +136,23 @@ def _figure(value: float) -> str:
     return f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
 
 
+def _columns(kind: type[Struct] | None) -> list[str]:
+    """Returns the columns that entries of this kind always have."""
+    if kind is None:
+        return []
+    always = {Cause: _OF_A_CAUSE, HotLine: _OF_A_LINE}.get(kind) or flat_columns(kind)
+    return [*always, *(["kernel"] if "kernel_name" in always and "kernel" not in always else [])]
+
+
 def _row(entry: Struct) -> dict[str, Any]:
     """Returns the plain values of an entry, what says most first."""
     if isinstance(entry, Cause):
         places = _joined(list(map(whole_place_text, entry.where)))
         saves = entry.saves_pct
-        row: dict[str, Any] = {
-            "cause": entry.cause,
-            "saves_pct": saves.expected,
-            "at_most_pct": saves.at_most,
-        }
-        return row | {"where": places, "sentence": entry.sentence, "try": entry.try_}
+        values = (entry.cause, saves.expected, saves.at_most, places, entry.sentence, entry.try_)
+        return dict(zip(_OF_A_CAUSE, values, strict=True))
     if isinstance(entry, HotLine):
-        row = {"share_pct": entry.share_pct, "file": entry.file, "line": entry.line, "text": entry.text}
+        row = {name: getattr(entry, name) for name in _OF_A_LINE}
         return row | {f"stall_{why}_pct": share for why, share in entry.stalls.items()}
     return _with_short_name(flat_row(entry))
 

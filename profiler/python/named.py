@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from profiler.analyse.ladder.climb import Climb
-from profiler.analyse.recording.kernel_choice import pair_kernels
+from profiler.analyse.recording.kernel_choice import VersionOf
 from profiler.ask.ladder import find_climb
 from profiler.ask.named.earlier import open_with_the_one_before
 from profiler.ask.named.ladders import open_ladder
@@ -45,7 +45,7 @@ def asked_of(
     origin = getattr(recording, "_origin", None) if isinstance(recording, Sheet) else None
     if origin is None:
         return Asked(recording, kernel_name, nvtx, launch)
-    kernel = recording.kernel_name if kernel_name is None else kernel_name  # type: ignore[attr-defined]
+    kernel = VersionOf(recording.kernel_name) if kernel_name is None else kernel_name  # type: ignore[attr-defined]
     return Asked(
         origin.recording,
         kernel,
@@ -81,14 +81,6 @@ def compared_runs(first: Asked, second: Asked) -> tuple[Run, Run, str | None, st
     before = run_of(first.recording, first.nvtx, first.launch)
     after = first.recording if second.recording is None else second.recording
     return before, run_of(after, second.nvtx, second.launch), *names
-
-
-def versions_of(kernel: str, before: Run, after: Run) -> tuple[str, str | None]:
-    """Returns the names of a sheet's kernel on both sides, which pair as without a sheet; the second is None if it is the same."""
-    has_kernels = before.manifest.kernels and after.manifest.kernels  # a side may be of times alone
-    pairs = pair_kernels(before, after).pairs if has_kernels else []
-    renamed = (pair for pair in pairs if kernel in pair and pair[0] != pair[1])
-    return next(renamed, (kernel, None))
 
 
 def run_of(

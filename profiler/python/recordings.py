@@ -22,6 +22,7 @@ from profiler.python.answers import Origin, Sheet
 from profiler.python.choosing import chosen, is_there
 from profiler.python.did_you_mean import lacking
 from profiler.python.entries import index_frame
+from profiler.python.package import advised
 from profiler.python.shows_itself import Documentation, ShowsItself
 from profiler.python.words import told
 from profiler.store.runs.run_store import Run, RunStore
@@ -50,6 +51,8 @@ class Recording(ShowsItself, Run):
     table(t)      the same as a table of Arrow
     manifest      everything needed to believe or repeat it: `.gpus`, `.workload`, `.command_line`
     label         what sentences call it
+    ns            the median time without the profiler, in nanoseconds; None if it was not timed
+    reference_ns  that of the reference
     text()        all that is shown of it
     """
 
@@ -58,10 +61,25 @@ class Recording(ShowsItself, Run):
         return cls(**vars(run), **more)
 
     @property
+    def ns(self) -> float | Any:
+        """Returns the median time of the whole function on the GPU, without the profiler, in nanoseconds; None if it was not timed."""
+        return self._median_time("kernel_ns")
+
+    @property
+    def reference_ns(self) -> float | Any:
+        """Returns the median time of the reference, which took turns with the function; None if it was not timed."""
+        return self._median_time("reference_ns")
+
+    def _median_time(self, column: str) -> float | None:
+        times = self.table("timings").column(column).drop_null().to_pylist()
+        return float(median(times)) if times else None
+
+    @property
     def kernels(self) -> list[str]:
         """Returns the names of the kernels that were profiled."""
         return [kernel.name for kernel in self.manifest.kernels]
 
+    @advised()
     def to_pandas(self, name: str = "") -> pd.DataFrame:
         """Returns a table as it is stored: launches, metrics, instances, instructions, rules or timings.
 
@@ -73,6 +91,7 @@ class Recording(ShowsItself, Run):
         frame = super().to_pandas(name)
         return frame if self.stored else frame.drop(columns=list(_OF_A_RUN), errors="ignore")
 
+    @advised()
     def table(self, name: str) -> pa.Table:
         """Returns a table as it is stored, as a table of Arrow."""
         _require_table(name)
@@ -80,7 +99,7 @@ class Recording(ShowsItself, Run):
 
     def __dir__(self) -> list[str]:
         """Returns what there is to use, for tab completion; the rest serves the commands."""
-        return ["kernels", "label", "manifest", "table", "text", "to_pandas", "top"]
+        return ["kernels", "label", "manifest", "ns", "reference_ns", "table", "text", "to_pandas", "top"]
 
     def __len__(self) -> int:
         return len(self.manifest.kernels)
@@ -91,6 +110,7 @@ class Recording(ShowsItself, Run):
     def __iter__(self) -> Iterator[Sheet]:
         return (self._sheet(name) for name in self.kernels)
 
+    @advised()
     def __getitem__(self, kernel: int | str) -> Sheet:
         """Returns the sheet of one kernel, by its place in `.kernels` or by its name."""
         return self._sheet(chosen(self.label, self.kernels, self.kernels, kernel))
@@ -102,6 +122,7 @@ class Recording(ShowsItself, Run):
     def _ipython_key_completions_(self) -> list[str]:
         return list(map(called_name, self.kernels))
 
+    @advised()
     def top(self, count: int | None = None) -> pd.DataFrame:
         """Returns the kernels by their share of the time, as `prof show` lists them: all, or the first `count`."""
         return index_frame(index_of(self)[:count], IndexEntry)
@@ -145,18 +166,7 @@ class Measurement(Recording):
     cautions: tuple[str, ...] = ()
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), "cautions", "launched", "ns", "reference_ns"]
-
-    @property
-    def ns(self) -> float:
-        """Returns the median time of the whole function on the GPU, without the profiler, in nanoseconds."""
-        return float(median(self.table("timings").column("kernel_ns").to_pylist()))
-
-    @property
-    def reference_ns(self) -> float | None:
-        """Returns the median time of the reference, which took turns with the function; None if it was not timed."""
-        times = self.table("timings").column("reference_ns").drop_null().to_pylist()
-        return float(median(times)) if times else None
+        return [*super().__dir__(), "cautions", "launched"]
 
     def _document(self, *, full: bool = False) -> Document:  # noqa: ARG002
         """Returns the document with the kernels of a call, and the cautions that are not stored, behind its answer."""
@@ -217,6 +227,7 @@ class Runs(RunStore):
     def _ipython_key_completions_(self) -> list[str]:
         return sorted({one.name for one in self.ids()})
 
+    @advised()
     def find(self, reference: str | int, ladder: str | None = None) -> Recording:
         """Returns the newest run of a name, an id, or a kernel's number on this ladder, as the commands find it."""
         chosen = ladder_here(self.root) if ladder is None else ladder
@@ -230,6 +241,7 @@ class Runs(RunStore):
         found: pd.DataFrame = runs_table(self.manifests()).to_pandas()
         return found[[*_SHORT, *(one for one in found if one not in (*_SHORT, *_SHORT_TOO)), *_SHORT_TOO]]
 
+    @advised()
     def query(self, sql: str) -> pd.DataFrame:
         """Returns what a SELECT finds in the tables of all runs, as `prof query` does; damaged runs are left out."""
         import pyarrow as pa

@@ -141,7 +141,7 @@ def test_a_report_is_named_by_its_path_and_a_run_by_its_id(prof_here, prof_recor
         for side in ("before", "after"):
             name = Path(found[side]["label"]).name.removesuffix(".ncu-rep")
             found["headline"]["what"] = found["headline"]["what"].replace(name, side)
-            for name in ("label", "run_id", "report"):
+            for name in ("label", "called", "run_id", "report"):
                 del found[side][name]
     assert loose == stored, "a stored run says what its report says"
 

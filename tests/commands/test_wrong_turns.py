@@ -49,6 +49,8 @@ from profiler.store.runs.run_folder import holds_run
         ("check after.ncu-rep", "give a baseline: `prof check --baseline RUN after.ncu-rep`"),
         ("compare a.ncu-rep", "as in `prof compare a.ncu-rep AFTER`; or compare two of its kernels"),
         ("compare 5 vs 6", "leave out the word between the two: prof compare 5 6"),
+        ("show 5 vs 6", "leave out the word between the two: prof show 5 6"),
+        ("report 5 and 6 -o pair.html", "leave out the word between the two: prof report 5 6"),
         ("compare a.ncu-rep with b.ncu-rep", "prof compare a.ncu-rep b.ncu-rep"),
         ("ladder 6", "prof show 6"),
         ("ladder --view memory 6", "prof show 6"),

@@ -10,12 +10,15 @@ from profiler.text import place_name
 
 
 def find_elsewhere(cause: Cause, region: Region) -> CauseElsewhere | None:
-    """Returns the cause with its main place, if none of its places is in the region; None also if no place is to blame."""
+    """Returns the cause with its main place, if none of its places is in the region; None also if no place is to blame.
+
+    Offsets count anew in each function of a range or a graph, so that a place without a line has to be the same opcode as well.
+    """
     if not has_place(cause):
         return None
-    offsets = {one.offset for one in region.body}
-    lines = {one.place for one in region.body if one.place}
-    if any(place.offset in offsets or _line_of(place) in lines for place in cause.where):
+    lines = {one.place for one in region.body}
+    instructions = {(one.opcode, one.offset) for one in region.body}
+    if any((_line_of(one) or (one.opcode, one.offset)) in lines | instructions for one in cause.where):
         return None
     first = cause.where[0]
     return CauseElsewhere(cause.cause, first.opcode, first.offset, _line_of(first))

@@ -237,16 +237,23 @@ def _whose_text(causes: Sequence[Cause], profile: Profile | None) -> str:
 
 def _change_text(causes: Sequence[Cause]) -> str:
     advised = _advised(causes)
+    if advised is None or advised.is_ceiling:
+        return advice_text(causes)
+    hiding = "" if causes[0].is_ceiling else _hiding_text([one for one in causes if not one.is_ceiling])
+    return " ".join(filter(None, [advice_text(causes), saves_text(advised), hiding]))
+
+
+def advice_text(causes: Sequence[Cause]) -> str:
+    """Returns the change to try first, without what it saves; at a ceiling, what can be removed beside it, or where to begin."""
+    advised = _advised(causes)
     if advised is None:
         return ""
     if advised.is_ceiling:
         return f"{advised.try_}{_beginning_at_ceiling(causes)} prof knows nothing else that saves much."
-    if causes[0].is_ceiling:
-        beside = f"Beside this ceiling, {name_and_place(advised)} can be removed"
-        return f"{beside}: {split_advice(advised)[0]} {saves_text(advised)}"
-    open_ones = [one for one in causes if not one.is_ceiling]
-    first = open_ones[0]
-    return " ".join(filter(None, [split_advice(first)[0], saves_text(first), _hiding_text(open_ones)]))
+    beside = (
+        f"Beside this ceiling, {name_and_place(advised)} can be removed: " if causes[0].is_ceiling else ""
+    )
+    return beside + split_advice(advised)[0]
 
 
 def split_advice(cause: Cause) -> tuple[str, str]:

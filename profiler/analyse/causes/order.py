@@ -25,6 +25,9 @@ _MOST_PCT = 50.0
 # What the first causes of blind tests were expected to save was nearly 8 points or more beside what was saved, on average, whatever the cause
 # (docs/track-record.md): less than about half of that is no difference to explain.
 _WORTH_A_REASON = 5
+_TOWARDS = (
+    "it is the first step towards {}"  # of what stands behind that cause only because the step passed it too
+)
 _IDLE_SMS = "idle_sms_pct"
 # Facts about this code or this launch, for which a cause counts in full although it is true of most kernels.
 _FACTS = {
@@ -133,9 +136,14 @@ def why_not_by_saving(causes: Sequence[Cause]) -> list[str]:
         return []
     first, *others = open_ones
     least = round(first.saves_pct.expected) + _WORTH_A_REASON
+    towards = next((one for one in others if why_first(first, one)), None)
     behind: dict[str, list[str]] = {}
     for other in others:
-        why = why_first(first, other) or _why_surer(first, other)
+        why = (
+            why_first(first, other)
+            or _why_surer(first, other)
+            or (towards and _TOWARDS.format(towards.cause))
+        )
         if why and round(other.saves_pct.expected) >= least:
             behind.setdefault(why, []).append(other.cause)
     return [

@@ -81,9 +81,8 @@ def compare_profiles(
     deltas = derive_deltas(before, after, wanted)
     if is_different:
         deltas = list(map(_without_judgement, deltas))
-    condition = (
-        "" if does_same_work or is_different else condition_text(before, after, _spoken_names(before, after))
-    )
+    called = _spoken_names(before, after)
+    condition = "" if does_same_work or is_different else condition_text(before, after, called)
     cautions = find_cautions(
         before,
         after,
@@ -92,8 +91,8 @@ def compare_profiles(
     )
     found = findings.ComparisonFinding(
         schema_version=findings.SCHEMA_VERSION,
-        before=derive_side(before),
-        after=derive_side(after),
+        before=structs.replace(derive_side(before), called=called[0]),
+        after=structs.replace(derive_side(after), called=called[1]),
         comparable=findings.Comparability(not obstacles, [*obstacles, *narrowed, *cautions]),
         speedup=speedup,
         metrics=deltas,
@@ -154,7 +153,7 @@ def _headline(
     speedup = found.speedup
     if speedup is None:
         return None
-    names, times_ns = _spoken_names(before, after), measured_ns(before, after, speedup.basis)
+    names, times_ns = (found.before.called, found.after.called), measured_ns(before, after, speedup.basis)
     if causes.are_different:  # neither explains the other, and a change of the one is none of the other
         what = two_kernels_sentence(names, times_ns, speedup.basis)
         limits = limits_text(names, (causes.before, causes.after)) if causes.before else ""

@@ -16,11 +16,11 @@ from profiler.analyse.agreed_names import WithAgreedNames
 from profiler.analyse.causes.cause import Cause, Headline
 from profiler.analyse.causes.headline import (
     NOTHING_RECORDED,
+    advice_text,
     hidden_text,
     instead_of_editing,
     main_place,
     record_it_text,
-    split_advice,
     whole_place_text,
 )
 from profiler.analyse.recording.kernel_names import called_name, choice_of
@@ -155,5 +155,5 @@ def _why(name: str, entry: IndexEntry, top: Indexed) -> str:
 def _next(label: str, choice: str, top: Indexed) -> str:
     try_ = top.headline.next if top.headline else ""
     if top.causes:
-        try_ = f"{split_advice(top.causes[0])[0]} {instead_of_editing(top.kernel)}".rstrip()
+        try_ = f"{advice_text(top.causes)} {instead_of_editing(top.kernel)}".rstrip()
     return f"{try_} `prof show {shlex.quote(label)}{choice}` shows all about it.".lstrip()

@@ -65,6 +65,12 @@ def choose_kernel(run: Run, pattern: str | None) -> str:
     return name
 
 
+class VersionOf(str):
+    """The whole name of a kernel that one of two recordings has. In the other, it means the version of it, whatever that is called."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class KernelPairs:
     """The kernels of two runs that belong together, in pairs, and the kernels that only one of the two has."""
@@ -79,7 +85,12 @@ def pair_kernels(before: Run, after: Run, pattern: str | None = None) -> KernelP
 
     One kernel a side is a pair whatever the names, since a rung renames its kernel. Otherwise kernels are matched by name,
     and then by their function's name alone, since template arguments and parameters are a change of the same kernel.
+    A `VersionOf` a kernel chooses the pair that it is in.
     """
+    if isinstance(pattern, VersionOf) and before.manifest.kernels and after.manifest.kernels:
+        pairs = [pair for pair in pair_kernels(before, after).pairs if pattern in pair and pair[0] != pair[1]]
+        if pairs:
+            return KernelPairs(pairs[:1], [], [])
     left, right = choose_kernels([before, after], pattern)
     if len(left) == len(right) == 1:
         return KernelPairs([(left[0], right[0])], [], [])
@@ -92,6 +103,11 @@ def pair_kernels(before: Run, after: Run, pattern: str | None = None) -> KernelP
     paired = {name for pair in pairs for name in pair}
     gone, new = ([name for name in side if name not in paired] for side in (left, right))
     return KernelPairs(pairs, gone, new)
+
+
+def names_both(pattern: str | None) -> bool:
+    """Returns whether somebody chose the kernels of both sides by one pattern, and so says that they are versions of one."""
+    return bool(pattern) and not isinstance(pattern, VersionOf)
 
 
 def match_kernels(before: Run, after: Run, pattern: str | None, *, every: bool) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from profiler.ask.show import left_out_text
 from profiler.commands.shared import options
 from profiler.commands.shared.files import check_ending
 from profiler.commands.shared.misuse import Misuse
+from profiler.commands.shared.wrong_turns import instead_of_a_word_between
 from profiler.errors import LadderNotFound, OutputNotWritable
 from profiler.present.documents.ladder import missing_lines
 from profiler.store.cache import open_pictures
@@ -70,6 +71,8 @@ def report(
 
     if not sources and any(one is not None for one in (kernel_name, nvtx, launch)):
         raise Misuse("name the recordings that -k, --nvtx or --launch choose from; a ladder is shown whole")
+    if hint := instead_of_a_word_between("report", sources or []):
+        raise Misuse(hint)
     check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     _check_writable(output)
     if not overwrite:

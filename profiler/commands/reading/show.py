@@ -24,6 +24,7 @@ from profiler.commands.shared.files import ChartOptions
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
 from profiler.commands.shared.window import folded_for_terminal
+from profiler.commands.shared.wrong_turns import instead_of_a_word_between
 from profiler.present.documents.recording import recording_document
 from profiler.present.documents.triage import triage_document
 from profiler.store.runs.run_store import Run
@@ -83,6 +84,8 @@ def show(
         return
     if not sources:
         raise Misuse("give a recording to show, as in `prof show mine.ncu-rep` or `prof show 6`")
+    if hint := instead_of_a_word_between("show", sources):
+        raise Misuse(hint)
 
     settings = replace(settings, size=size, nvtx=nvtx, launch=launch)
     sources = recordings_meant(sources, settings)

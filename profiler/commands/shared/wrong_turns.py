@@ -242,12 +242,19 @@ def _another_word(words: Sequence[str]) -> str | None:
     return f"there is no command '{printable(first)}'; did you mean: prof {_typed([near, *words[1:]])}"
 
 
+def instead_of_a_word_between(verb: str, words: Sequence[str]) -> str | None:
+    """Returns the hint where a person says `5 vs 6`, of which only the numbers are recordings."""
+    if len(words) != _COMPARED + 1 or words[1].lower() not in _BETWEEN_TWO:
+        return None
+    return f"leave out the word between the two: prof {verb} {_typed([words[0], words[2]])}"
+
+
 def _too_many_to_compare(words: Sequence[str]) -> str | None:
     """Returns the hint where more than two reports or kernels are named, or a kernel's name beside a report without its option."""
     from profiler.store.reports.near import REPORT_SUFFIXES
 
-    if len(words) == _COMPARED + 1 and words[1].lower() in _BETWEEN_TWO:
-        return f"leave out the word between the two: prof compare {_typed([words[0], words[2]])}"
+    if hint := instead_of_a_word_between("compare", words):
+        return hint
     reports = [word for word in words if word.endswith(REPORT_SUFFIXES)]
     named = _typed(reports)
     if len(reports) > _COMPARED:

@@ -46,3 +46,16 @@ def test_a_cause_at_a_line_is_not_elsewhere_if_the_loop_has_a_part_of_that_line(
     found = find_elsewhere(cause, Region("loop", tuple(code), (), 8.0, 1.0))
     assert (found is not None) == is_elsewhere
     assert found is None or found.place == "made.cu:9"
+
+
+@pytest.mark.parametrize(("opcode", "is_elsewhere"), [("LDG.E", False), ("STG.E", True)])
+def test_an_instruction_of_another_function_is_elsewhere_although_its_offset_is_in_the_loop(
+    opcode, is_elsewhere
+):
+    """The functions of a range each begin at offset 0."""
+    code = function((8.0, "LDG.E R4, [R2.64]"), (8.0, "FADD R1, R1, R4"), (8.0, "@P0 BRA 0x0"))
+    cause = Cause(
+        "uncoalesced-stores", "", "", Savings(40.0, 60.0), [CodePlace(opcode, 0x0, 60.0)], {}, where_is="instruction"
+    )  # fmt: skip
+    found = find_elsewhere(cause, Region("loop", code, (), 8.0, 1.0))
+    assert (found is not None) == is_elsewhere

@@ -271,6 +271,18 @@ def test_the_answer_says_why_a_cause_that_saves_clearly_less_stands_first(waitin
     assert (said in str(cause_blocks(causes, []))) == is_said
 
 
+def test_what_a_first_step_passes_on_its_way_is_explained_by_where_it_goes():
+    work = cause("too-little-work-a-thread", 50.0)
+    passed, step = cause("dependent-chain", 48.0), cause("loads-not-overlapped", 42.0)
+    causes = in_order([work, passed, step])
+    assert causes == [step, work, passed]
+    assert why_not_by_saving(causes) == [
+        SAID.format(step.cause, work.cause)
+        + "loads under way together are most of what several elements in a thread save.",
+        SAID.format(step.cause, passed.cause) + f"it is the first step towards {work.cause}.",
+    ]
+
+
 def test_a_ceiling_that_stands_first_needs_no_reason():
     """A fault below it may be the surest to help, and yet saves more than a ceiling, which saves nothing. The first below needs one."""
     ceiling, fault = cause("at-memory-bandwidth", 0.0), cause("uncoalesced-stores", 10.0)

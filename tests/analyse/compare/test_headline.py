@@ -1,5 +1,6 @@
 """A comparison begins with one sentence of what changed, why, and what to do next."""
 
+import re
 from dataclasses import replace
 
 import msgspec
@@ -526,6 +527,18 @@ def test_of_two_different_kernels_each_has_its_causes_and_none_went_or_came(two_
     assert "before    40 %  register-spills" in in_full.splitlines()
     assert in_full.count("Try:") == 2
     assert "what causes the time of the first kernel" in in_full
+
+
+def test_a_kernel_of_a_recording_of_several_is_called_alike_above_its_table_and_in_it(two_kernels, make_run):
+    launches = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 1e6}} for name in ("bfs_level", "k")]
+    one_of_two = profile_kernel(make_run(*launches, name="two", workload=None), "bfs_level")
+    found = compare_profiles(one_of_two, two_kernels[1])
+    called = ("bfs_level of two", "run_of_lab_4k")
+    assert (found.before.called, found.after.called) == called
+    assert found.headline.what.startswith(f"{called[0]} and {called[1]} are two different kernels")
+    lines = document_text(comparison_document(found), Window(width=100)).splitlines()
+    (head,) = [line for line in lines if line.startswith("metric ")]
+    assert re.split(r"  +", head.strip()) == ["metric", "unit", *called]
 
 
 def test_two_kernels_that_are_known_to_do_the_same_work_explain_each_other(two_kernels):

@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 import profiler
-from profiler.analyse.causes.headline import BROUGHT_BY_NVIDIA
+from profiler.analyse.causes.cause import Cause, Savings
+from profiler.analyse.causes.headline import BROUGHT_BY_NVIDIA, advice_text, next_text
 from profiler.analyse.recording.index import headline_of_index, index_of
 from profiler.analyse.recording.kernel_names import base_name, plain_name, without_tags
 from profiler.analyse.recording.overview import derive_sheet
@@ -206,6 +207,22 @@ def test_who_can_change_the_longest_kernel_is_said_as_of_one_alone(make_run, lon
     headline = headline_of_index("made.ncu-rep", index_of(sheets), sheets, has_counters=True)
     assert (BROUGHT_BY_NVIDIA in headline.next) == is_said
     assert (BROUGHT_BY_NVIDIA in sheets[0].headline.next) == is_said
+
+
+@pytest.mark.parametrize(
+    ("saves_pct", "begins"), [(4.0, "Move less. Begin with"), (20.0, "Beside this ceiling,")]
+)
+def test_at_a_ceiling_the_index_advises_what_the_sheet_of_its_first_kernel_does(make_run, saves_pct, begins):
+    run = make_run({"kernel": "k", "metrics": {BY_NAME["duration_ns"].ncu[0]: 1e6}})
+    causes = [
+        Cause("at-memory-bandwidth", "Memory is busy.", "Move less.", Savings(0.0, 0.0), [], {}),
+        Cause("barriers", "Warps wait.", "Wait less.", Savings(saves_pct, saves_pct), [], {}),
+    ]
+    sheet = msgspec.structs.replace(derive_sheet(run, profile_kernel(run, "k"), full=False), causes=causes)
+    headline = headline_of_index("made.ncu-rep", index_of([sheet]), [sheet], has_counters=True)
+    assert headline.next.startswith(begins)
+    assert headline.next.startswith(advice_text(causes))
+    assert next_text(causes).startswith(advice_text(causes))
 
 
 @pytest.mark.parametrize(("rest_ns", "is_alone"), [(60.0, False), (50.0, True)])

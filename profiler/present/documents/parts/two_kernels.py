@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from profiler.analyse import findings
-from profiler.analyse.compare.speedup_sentence import names_of_sides
 from profiler.present import document as doc
 from profiler.present.documents.parts.causes import causes_of_each
 from profiler.text import Spoken, shortened, unit_for_people
@@ -40,8 +39,7 @@ def two_kernels_sections(
     The `wanted` metrics replace those that are shown otherwise. Differences are left out: neither kernel is a change of the other.
     """
     sides = (comparison.before, comparison.after)
-    labels, kernels = (sides[0].label, sides[1].label), (sides[0].kernel_name, sides[1].kernel_name)
-    one, other = (shortened(name, _NAME_WIDTH) for name in names_of_sides(labels, kernels))
+    one, other = (shortened(side.called, _NAME_WIDTH) for side in sides)
     names = (one, other) if one != other else ("before", "after")
     return [
         [_table(comparison, names, wanted), doc.Text(_WHOLE, "quiet")],
