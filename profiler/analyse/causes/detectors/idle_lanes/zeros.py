@@ -32,7 +32,7 @@ def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
         return  # an element of another kind
     yield Candidate(
         "idle-lanes",
-        f"{whole_percent(100 * part)} % of the warps have no element: they bring the value with which sums begin to what their block makes of all sums.",
+        f"{whole_percent(100 * part)} % of the warps take no element: all that they add to the sum of their block is the value with which a sum begins.",
         "Give a block no more threads than it has elements: use smaller blocks, or let a block take several rows.",
         evidence.without(gone),
         evidence.weigh(gone),

@@ -36,7 +36,7 @@ def found(adding=100.0, begin=BEGIN, add=ADD, give=GIVE, passed="NOP", take=TAKE
 @pytest.mark.parametrize(("give", "passed"), [(GIVE, "NOP"), (SHUFFLE, OF_WARP)])
 def test_warps_that_bring_zeros_go_with_their_part_of_the_exchange(give, passed):
     (one,) = found(give=give, passed=passed)
-    assert one.sentence.startswith("88 % of the warps have no element")
+    assert one.sentence.startswith("88 % of the warps take no element")
     names = [site.instruction.name for site in one.weights]
     assert not {"LDG", "FADD", "STG"} & set(names)
     assert {give.partition(" ")[0].partition(".")[0], "BAR", "LDS"} <= set(names)
