@@ -29,7 +29,7 @@ def followed_text() -> str:
     error = mean(abs(float(row["saved"]) - float(row["expects"])) for row in rows)
     return (
         f"**Following the first cause made {_faster(rows)} of {len(rows)} kernels faster by {WORTH_A_PAIR:.0f} % or more, and {_as_much(rows)} by as "
-        f"much as the author's change had, or by more.** {_slower(rows)} of them became slower. The estimates were {error:.1f} points off on average.\n\n"
+        f"much as the author's change had, or by more.** {_slower(rows)} kernels became slower. The estimates were {error:.1f} points off on average.\n\n"
     ) + table_text(
         (
             "the first cause is", "kernels", f"faster by {WORTH_A_PAIR:.0f} % or more", "by as much as the author's change, or more",

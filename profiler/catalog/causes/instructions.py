@@ -39,8 +39,8 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         name="redundant-instructions",
         what="The same computation is made again with the same inputs.",
         detected=(
-            "Instructions whose inputs do not change in the loop that repeats them; what all threads, all rows of a block, or all blocks along "
-            "a dimension of the grid compute alike; unfused multiply-adds; or unused random numbers."
+            "Instructions whose inputs do not change in the loop that repeats them; what all threads, all rows of a block, or all blocks "
+            "of the grid or along a dimension of it compute alike; unfused multiply-adds; or unused random numbers."
         ),
         example="sin(angle) of a constant angle for every element.",
         remedy="Compute it once, before the loop or on the host, and keep the result.",
@@ -78,7 +78,7 @@ INSTRUCTIONS: tuple[CauseKind, ...] = (
         what="Divisions, roots, exponentials or trigonometric functions dominate.",
         detected="Executed instructions of the special-function unit, those of the source lines that need it, and loads that the slow paths of precise forms keep apart.",
         example="powf(x, 2.0f), or a precise division in the inner loop.",
-        remedy="Use the fast forms (`__expf`, `__fdividef`, `rsqrtf`, multiplication instead of powf), or a table.",
+        remedy="Use the fast forms (`__expf`, `__fdividef`, `rsqrtf`, multiplication instead of powf), or a table. Doubles have no fast forms: take fewer divisions and roots, or compute in float.",
         leaves=("dram", "tensor"),
     ),
     _kind(

@@ -183,7 +183,7 @@ def test_such_a_cause_is_said_to_limit_now_or_to_have_limited_before(recorded):
     cause = replace(found.causes[0], cause="narrow-accesses", where=[])
     lists = {one: [] for one in found.__struct_fields__ if one.startswith("causes")}
     unmoved = replace(found, **{**lists, "causes_unmoved": ["narrow-accesses"]})
-    meaning = "what limits now, or limited before, is on both sides"
+    meaning = "both sides have what is at `limits now` or `limited before`"
     assert meaning in " ".join(shown(unmoved).split())
     assert meaning not in " ".join(shown(replace(unmoved, causes_unmoved=[], causes_gone=["x"])).split())
     assert "limited before  narrow-accesses" in shown(unmoved)

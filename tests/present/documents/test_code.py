@@ -216,6 +216,26 @@ def test_what_warps_wait_for_that_go_on_behind_an_exit_is_no_wait_for_stores(mak
     assert ("At EXIT, a warp waits" in flat(text_of(view))) == waits
 
 
+@pytest.mark.parametrize(("load_samples", "is_named"), [(40, True), (60, False)])
+def test_integers_and_moves_for_which_a_loop_waits_most_have_their_line(make_run, load_samples, is_named):
+    code = [("LDG.E R1, [R4.64]", 1), ("LOP3.LUT R2, R1, 0x1, RZ, 0xc0, !PT", 1), ("STG.E [R6.64], R2", 1)]
+    run = make_run({"kernel": "masks", "instructions": code})
+    view = view_machine_code([profile_kernel(run, "masks")], whole=True)
+    sampled = {"LDG.E": load_samples, "LOP3.LUT": 100 - load_samples, "STG.E": 0}
+    stretches = [
+        [
+            tuple(replace(one, samples_pct=float(sampled[one.opcode]), places=["masks.cu:7"]) for one in row)
+            for row in stretch
+        ]
+        for stretch in view.counts()
+    ]
+    block = count_code(view.finding, stretches, at_exit=False)[0]
+    (row,) = [
+        side for stretch in block.stretches for (side,) in stretch if side[2].text.startswith("integer")
+    ]
+    assert ("masks.cu:7" in row[3].text) == is_named
+
+
 def test_the_overhead_of_a_loop_is_listed_by_kind_with_its_opcodes(view):
     (table,) = filter(is_of_plumbing, every_block(view))
     kinds = {row.values[0]: row.values[1:] for row in table.rows}

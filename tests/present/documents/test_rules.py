@@ -1,6 +1,7 @@
 """The findings of Nsight Compute's own rules in one sentence each: the one that says something of this kernel."""
 
 import pytest
+from msgspec.structs import replace
 
 from profiler.analyse.causes.cause import Cause, Savings
 from profiler.analyse.recording.overview import SheetFinding
@@ -70,3 +71,5 @@ def test_which_causes_the_findings_agree_with_that_are_left_out_is_said():
     sheet = SheetFinding("k", 1, "GPU", [], [], rules, causes=causes)
     said = "4 findings of Nsight Compute are left out, 2 of which agree with idle-lanes and barriers"
     assert rule_lines(sheet, full=False) == [said]
+    both = "2 findings of Nsight Compute are left out, both of which agree with idle-lanes and barriers"
+    assert rule_lines(replace(sheet, rules=rules[:2]), full=False) == [both]

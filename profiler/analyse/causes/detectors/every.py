@@ -65,6 +65,7 @@ DETECTORS: tuple[Detector, ...] = (
     redundant_instructions.detect_redundant_instructions,
     redundant_instructions.detect_computed_by_blocks,
     redundant_instructions.detect_computed_by_all,
+    redundant_instructions.detect_same_in_all_blocks,
     random_numbers.detect_unused_numbers,
     loops.detect_loop_overhead,
     empty_turns.detect_empty_turns,

@@ -34,7 +34,9 @@ _TITLES = ("could save", "with those above", "cause", "why")
 _MEANING = "what causes {}, and what a change is likely to save"
 _ADDED_UP = "what causes {}, and likely savings: by itself, and with those above it"
 _CHANGED = "causes, and the part of the time that removing each is likely to save"
-_ON_BOTH = "; what limits now, or limited before, is on both sides"
+_ON_BOTH = (
+    "; both sides have what is at `limits now` or `limited before`, but it costs time on one of them only"
+)
 _COUNTED_BY_CUPY = "<CuPy source>: code that CuPy compiled from a string instead of a file; line 1 of a RawKernel is the first line of its string"
 _RESOURCES = {
     "dram": "device memory", "l2": "L2", "l1": "L1", "lsu": "the load/store pipe", "issue": "issuing the other instructions",
@@ -145,9 +147,11 @@ def _followed_text(sureness: Sureness) -> str:
     """Returns what following such an answer did where the author had changed something else."""
     if not sureness.followed:
         return ""
-    is_all = sureness.faster == sureness.followed
-    faster = f"all {sureness.followed}" if is_all else f"{sureness.faster} of {sureness.followed}"
-    return f" Where it was something else, following an answer that expects as much still made {faster} kernels faster by 10 % or more."
+    faster = "all" if sureness.faster == sureness.followed else sureness.faster
+    return (
+        f" In {sureness.followed} kernels with such an estimate, whatever the cause, the author had changed something else: "
+        f"following the answer still made {faster} of them faster by 10 % or more."
+    )
 
 
 def _estimates_text(points_off: float | None) -> str:
@@ -336,7 +340,7 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
     is_explained = said is not None and said.explains == cause.cause
     has_advice = said is not None and said.advises_on == cause.cause
     further = split_advice(cause)[1] if has_advice and not cause.is_ceiling else ""
-    advice = f"Try: … {further}" if further else "" if has_advice else f"Try: {cause.try_}{saves}"
+    advice = f"Try: as above. {further}" if further else "" if has_advice else f"Try: {cause.try_}{saves}"
     parts = [
         "" if is_explained else cause.sentence,
         _where(cause, quoted),

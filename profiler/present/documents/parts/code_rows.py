@@ -27,6 +27,7 @@ Entry = TypeVar("Entry")
 Counts = tuple[OpcodeCount | None, ...]
 
 _PLACES = 2
+_MOST_OF_LOOP_PCT = 50.0  # of its samples
 PLUMBING = "integer, moves, branches"
 _COPIES_MEANING = (
     "Stretches that are alike, as the copies of an unrolled loop, are shown once, with all their samples."
@@ -166,8 +167,15 @@ def _sum(counts: Sequence[OpcodeCount | None], times: int, name: str) -> _Copies
     samples = [one.samples_pct for one in there if one.samples_pct is not None]
     total, sampled = sum(one.count for one in there), sum(samples) if samples else None
     if name:
-        return _Copies(OpcodeCount(name, total, None, [], sampled), times)
+        return _Copies(OpcodeCount(name, total, None, _waiting_places(there), sampled), times)
     return _Copies(with_fields(there[0], count=total, samples_pct=sampled), times)
+
+
+def _waiting_places(counts: Sequence[OpcodeCount]) -> list[str]:
+    """Returns the source lines of the opcode of these that waits longest, if they wait longer than all that have a row of their own."""
+    if sum(one.samples_pct or 0.0 for one in counts) <= _MOST_OF_LOOP_PCT:
+        return []
+    return max(counts, key=lambda one: one.samples_pct or 0.0).places
 
 
 def _count_cells(code: MachineCode, copies: _Copies, sheet: LoopSheet) -> Sequence[CodeCell]:

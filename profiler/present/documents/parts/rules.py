@@ -54,7 +54,8 @@ def _agreement(rules: Sequence[SheetRule], named: Sequence[str], left_out: int) 
     causes = [cause for cause in meant if cause]
     if not causes:
         return ""
-    which = "which" if len(causes) == left_out == 1 else f"{len(causes)} of which"
+    all_of_them = {1: "which", 2: "both of which"}.get(left_out, "all of which")
+    which = all_of_them if len(causes) == left_out else f"{len(causes)} of which"
     names = sorted(set(causes), key=named.index)
     return f", {which} {'agrees' if len(causes) == 1 else 'agree'} with {listed(names)}"
 

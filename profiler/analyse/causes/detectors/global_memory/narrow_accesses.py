@@ -238,8 +238,9 @@ def _fetches_textures(evidence: Evidence) -> bool:
 
 
 def _widths_text(widths: Sequence[int]) -> str:
-    """Returns `4 bytes`, or `4 or 8 bytes` where accesses differ."""
-    return f"{' or '.join(map(str, widths))} {'byte' if widths == [1] else 'bytes'}"
+    """Returns `4 bytes`, `4 or 8 bytes`, or `1, 4 or 8 bytes` where accesses differ."""
+    *others, last = map(str, widths)
+    return f"{', '.join(others)}{' or ' if others else ''}{last} {'byte' if widths == [1] else 'bytes'}"
 
 
 def _is_alone(evidence: Evidence, site: Site) -> bool:

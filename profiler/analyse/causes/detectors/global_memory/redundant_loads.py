@@ -43,7 +43,7 @@ MOST_REUSE = 8.0  # a register tile of eight results uses a value eight times
 _CONSTANT_BYTES = 64 * 1024
 _IN_A_TILE = "Keep what is used again in registers or shared memory: let a block load a tile once, and each thread compute several results from it."
 _BY_DATA = (
-    "Data says what each thread loads: keep a table that fits in shared memory, or sort the work, so that the threads of a block load the same (such "
+    "What a thread loads depends on data: keep a table that fits in shared memory, or sort the work, so that the threads of a block load the same (such "
     "as the neighbours of one cell), which the block then loads once."
 )
 _IN_CONSTANT_MEMORY = (
@@ -56,7 +56,7 @@ _LARGER_BLOCKS = (
 )
 _WITHOUT_EXCHANGE = " Each thread then adds up results of its own, so that the block no longer exchanges sums: this estimate includes that."
 # What L2 serves again may be looked up at random places, which no tile holds.
-_BEYOND_L1 = " This estimate leaves out what several blocks load alike: one that does the work of several loads it once."
+_BEYOND_L1 = " This estimate leaves out what several blocks load alike: a block that does the work of several would load that only once."
 _AT_ONCE = "(a sum beside the sum of squares, an exponential that is rescaled when the maximum grows)"
 _KEEP = (
     "Keep what the first loop reads in registers or shared memory, such as a whole row for each block, or do in one loop what the loops do "

@@ -51,11 +51,13 @@ _ONE_FOR_WARP = (
 )
 _STEPS = "Values pass through shared memory in steps in which few lanes take part"
 _IN_ONE_WARP = "The block is one warp, whose lanes need neither shared memory nor barriers: exchange their values by shuffles (`__shfl_xor_sync`)."
-_BETWEEN_WARPS = "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory."
+_BETWEEN_WARPS = (
+    "Exchange values within a warp by shuffles (`__shfl_xor_sync`), and use shared memory between warps only."
+)
 _HALF_AS_MANY = "If every second thread is idle from the first step on, launch half as many, and let each combine two elements before it."
 _NEIGHBOURS = (
     "Let the threads that take part in a step be neighbours (`if (thread < width)`, with half the width in the next step), which needs no "
-    "remainder; or exchange values within a warp by shuffles (`__shfl_xor_sync`), and only between warps through shared memory."
+    "remainder; or exchange values within a warp by shuffles (`__shfl_xor_sync`), and use shared memory between warps only."
 )
 _BY_DATA = (
     "A test of data sends lanes past what others of their warp do",
@@ -64,7 +66,7 @@ _BY_DATA = (
     "Find out first for which elements the test holds, and let programs take only these; or sort the data, so that neighbours decide alike.",
 )
 _SIDES = (
-    "Branches split warps, whose sides are executed one after the other",
+    "Branches split warps, which execute one side after the other",
     "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs. "
     "Where both sides are short, let all lanes compute both, and select a result.",
 )

@@ -113,7 +113,7 @@ def _wasting(
     lanes = LANES * (1 - sum(weights[site] for site in worst) / sum(site.executed for site in worst))
     return Candidate(
         name,
-        f"{sentence}. Where most is lost, {_acting_text(lanes)}; in the whole kernel, {whole_percent(wasted)} % of the lanes do nothing.",
+        f"{sentence}. Where most is lost, {_acting_text(lanes)}; over all instructions, {whole_percent(wasted)} % of the lanes do nothing.",
         advice,
         _for_acting_lanes(evidence, fractions),
         weights,
@@ -130,7 +130,11 @@ def _without_serving(fractions: Mapping[Site, float]) -> Mapping[Site, float]:
 def _acting_text(lanes: float) -> str:
     if lanes < _HALF_A_LANE:
         return f"one lane of every {1 / lanes:.0f} warps is active" if lanes else "no lane is active"
-    return "one lane of a warp is active" if round(lanes, 1) <= 1 else f"{lanes:.1f} of 32 lanes are active"
+    return (
+        "one lane of a warp is active"
+        if round(lanes, 1) <= 1
+        else f"{round(lanes, 1):g} of 32 lanes are active"
+    )
 
 
 def _wasting_warps(
@@ -145,7 +149,7 @@ def _wasting_warps(
         guards[guard] = guards.get(guard, 0.0) + part * site.executed
     return Candidate(
         "idle-lanes",
-        f"Whole warps have nothing to do: {whole_percent(without)} % of those that test whether they have work find none; in the whole kernel, "
+        f"Whole warps have nothing to do: {whole_percent(without)} % of those that test whether they have work find none; over all instructions, "
         f"{whole_percent(wasted)} % of the lanes do nothing.",
         "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
         replace(_for_acting_lanes(evidence, idle), warps=_working_in_places_of_ended(evidence, guards)),

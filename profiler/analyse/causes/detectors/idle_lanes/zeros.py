@@ -32,20 +32,17 @@ def detect_zeros_added(evidence: Evidence) -> Iterable[Candidate]:
         return  # an element of another kind
     yield Candidate(
         "idle-lanes",
-        f"{whole_percent(100 * part)} % of the warps have no element: they bring the value with which sums begin to what their block makes of all sums.",
+        f"{whole_percent(100 * part)} % of the warps take no element: all that they add to the sum of their block is the value with which a sum begins.",
         "Give a block no more threads than it has elements: use smaller blocks, or let a block take several rows.",
         evidence.without(gone),
-        evidence.weigh(gone),
+        _ends_of_loops(evidence, adding),
         {"warps_without_work_pct": 100 * part},
     )
 
 
 def _count_adding(evidence: Evidence, exchange: Site) -> float:
     """Returns how many warps enter loops to make the sum that an instruction hands to other threads, if it is a constant for the rest; else 0."""
-    if exchange.kind == "shared store":
-        makers = makers_of_value(evidence, exchange)
-    else:
-        makers = sources_of(evidence, exchange) if exchange.opcode.startswith(SUMMING) else []
+    makers = _makers_of_sum(evidence, exchange)
     if len(makers) != 1 or (adding := evidence.innermost_loop(makers[0])) is None:
         return 0.0
     if (entering := _count_entering(evidence, exchange.function, adding)) >= exchange.executed:
@@ -66,6 +63,19 @@ def _count_adding(evidence: Evidence, exchange: Site) -> float:
             else 0.0
         )
     return 0.0
+
+
+def _makers_of_sum(evidence: Evidence, exchange: Site) -> list[Site]:
+    if exchange.kind == "shared store":
+        return list(makers_of_value(evidence, exchange))
+    return list(sources_of(evidence, exchange)) if exchange.opcode.startswith(SUMMING) else []
+
+
+def _ends_of_loops(evidence: Evidence, exchanges: Iterable[Site]) -> dict[Site, float]:
+    """Returns the branches back of the loops that few warps enter, on whose lines it stands who takes which element."""
+    makers = (maker for exchange in exchanges for maker in _makers_of_sum(evidence, exchange))
+    ends = [evidence.inside(loop)[-1] for maker in makers if (loop := evidence.innermost_loop(maker))]
+    return {end: end.executed for end in ends}
 
 
 def _reaches_block(evidence: Evidence, exchange: Site) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import product
+from math import prod
 
 from profiler.analyse.causes.detectors.candidate import EIGHTFOLD, Candidate
 from profiler.analyse.causes.detectors.instructions.powers import find_powers
@@ -25,7 +26,7 @@ from profiler.analyse.causes.flow.dataflow import (
     readers_of,
     sources_of,
 )
-from profiler.text import whole_percent
+from profiler.text import listed, whole_percent
 
 _ADDITIONS = {
     "FMUL": "FADD",
@@ -34,6 +35,8 @@ _ADDITIONS = {
 }  # by the product that a multiply-add would include
 _RECIPROCAL = "MUFU.RCP"
 _NEARLY_ALL = 0.9  # of the warps: the last blocks of a grid may lie past the end of the data
+# Special registers that hold the same in every block, and the block's index, which is looked for by itself.
+_ALIKE_IN_BLOCKS = ("SR_TID", "SR_LANEID", "SR_NTID", "MASK", "SRZ", "SR_CTAID", "SR_CgaCtaId")
 # What a loop needs to make its result. Outside of loops, a load makes room for the lookup of the result.
 _GOING_WITH_A_LOOP = ("integer", "control", "global load")
 
@@ -166,6 +169,52 @@ def detect_computed_by_all(evidence: Evidence) -> Iterable[Candidate]:
             {site: site.executed for site in spared},
             {"same_in_every_thread_pct": share},
         )
+
+
+def detect_same_in_all_blocks(evidence: Evidence) -> Iterable[Candidate]:
+    """Names a kernel whose blocks all do the same work, because none of them reads its index, or that along an axis.
+
+    Blocks that read nothing of their own can only differ by what others change meanwhile, as where they take work from a counter.
+    Code without an end is not all of it.
+    """
+    texts = [site.instruction.text for site in evidence.sites]
+    if (
+        evidence.shape is None
+        or not any("EXIT" in text for text in texts)
+        or any(map(_may_differ, evidence.sites))
+    ):
+        return
+    axes = {
+        axis: blocks
+        for axis, blocks in zip("XYZ", evidence.shape.grid, strict=True)
+        if blocks > 1 and not any(f"SR_CTAID.{axis}" in text for text in texts)
+    }
+    if not axes:
+        return
+    blocks = prod(axes.values())
+    every = dict.fromkeys(evidence.sites, 1 - 1 / blocks)
+    along = "" if blocks == evidence.shape.blocks else f" along {listed([axis.lower() for axis in axes])}"
+    share = (
+        "Let each {} take a part of the work by its index ({}), and combine the parts in a second kernel or by atomics; or, where the whole is "
+        "little work, launch no more than one{}."
+    )
+    yield Candidate(
+        "redundant-instructions",
+        f"The {blocks:,} blocks{along} all do the same work, because none reads its index.",
+        share.format("block", "`blockIdx`", along),
+        evidence.without(every),
+        evidence.weigh(every),
+        {"blocks_alike": float(blocks)},
+        in_triton=share.format("program", "`tl.program_id`", along),
+    )
+
+
+def _may_differ(site: Site) -> bool:
+    """Returns whether an instruction may give blocks something else: an answer of others, a clock, the SM, or code that is not recorded."""
+    name, text = site.instruction.name, site.instruction.text
+    reads_special = name in ("S2R", "S2UR", "CS2R") and not any(one in text for one in _ALIKE_IN_BLOCKS)
+    is_elsewhere = site.opcode.startswith(("CALL.ABS", "BRX"))
+    return reads_special or is_elsewhere or site.kind == "atomic" or ".STRONG" in site.opcode
 
 
 def _find_made_by_all(evidence: Evidence) -> dict[Site, float]:

@@ -132,9 +132,9 @@ _OF_DOUBLES = (
     "the host), write powers with a small whole exponent as products (`x * x * x`), or compute in single precision if that is enough."
 )
 _DIVIDING_DOUBLES = (
-    "Divisions and roots of doubles take 11 to 17 instructions each, and `hypot` or the absolute value of a complex number 33: multiply by a reciprocal "
-    "that is taken once for all divisions by the same number, multiply numerators and denominators and divide once at the end, compare squares instead of "
-    "roots, or compute in single precision if that is enough."
+    "Divisions, roots and norms of doubles take 11 to 33 instructions each: multiply by a reciprocal that is taken once for all divisions by the same "
+    "number, multiply numerators and denominators and divide once at the end, compare squares instead of roots, or compute in single precision if that "
+    "is enough."
 )
 
 

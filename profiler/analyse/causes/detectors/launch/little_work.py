@@ -70,7 +70,7 @@ def detect_little_work(evidence: Evidence) -> Iterable[Candidate]:
         said = f"A warp executes {each:,.0f} instructions and ends; {whole_percent(same)} % of them are the same in every block"
         said += f" along {axis}." if axis else "."
         if is_waiting:
-            said += f" Warps wait for results for {whole_percent(100 * waiting)} % of their time, which several elements in a thread would share."
+            said += f" Warps wait for results for {whole_percent(100 * waiting)} % of their time: several elements in a thread would wait together."
         if has_copies:
             elements = (
                 f"elements along {axis} of the grid"

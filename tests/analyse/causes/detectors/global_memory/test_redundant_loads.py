@@ -211,7 +211,7 @@ def test_what_each_thread_finds_by_data_of_its_own_lies_in_no_tile(index, sorts)
     lines = (*index, "IMAD.WIDE R2, R8, 0x4, R6", LOAD, "EXIT")
     figures = {"dram_bytes_read": 1600.0, "l1_hit_pct": 90.0}
     (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts, figures=figures))
-    assert candidate.advice.startswith("Data says what each thread loads: keep a table that fits") == sorts
+    assert candidate.advice.startswith("What a thread loads depends on data: keep a table that fits") == sorts
     assert ("let a block load a tile once" in candidate.advice) != sorts
 
 

@@ -70,7 +70,7 @@ def test_threads_that_a_remainder_chooses_are_to_be_neighbours(divisor, test, ad
 
 @pytest.mark.parametrize(
     ("block", "advises", "in_half_a_block"),
-    [(32, "neither shared memory nor barriers", False), (48, "only between warps", False), (64, "only between warps", True)],
+    [(32, "neither shared memory nor barriers", False), (48, "between warps only", False), (64, "between warps only", True)],
 )  # fmt: skip
 def test_how_to_exchange_values_depends_on_how_many_warps_a_block_has(block, advises, in_half_a_block):
     """Half of the threads of a block would not fill a warp, in one of fewer than 64."""

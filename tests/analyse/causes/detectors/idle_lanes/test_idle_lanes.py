@@ -72,9 +72,12 @@ def test_a_division_that_chooses_the_lanes_is_no_result_of_theirs(back, idle):
 @pytest.mark.parametrize(
     ("acting", "said"),
     [
-        (0.0, "no lane is active; in the whole kernel, 100 % of the lanes do nothing."),
-        (0.04, "one lane of every 25 warps is active; in the whole kernel, > 99 % of the lanes do nothing."),
-        (1.0, "one lane of a warp is active; in the whole kernel, 97 % of the lanes do nothing."),
+        (0.0, "no lane is active; over all instructions, 100 % of the lanes do nothing."),
+        (
+            0.04,
+            "one lane of every 25 warps is active; over all instructions, > 99 % of the lanes do nothing.",
+        ),
+        (1.0, "one lane of a warp is active; over all instructions, 97 % of the lanes do nothing."),
     ],
 )
 def test_no_part_of_a_lane_acts(acting, said):
@@ -128,8 +131,8 @@ def test_the_slow_path_of_a_division_leaves_no_lane_without_work(test, idle):
 @pytest.mark.parametrize(
     ("warps", "lanes_of_them", "said"),
     [
-        (12.5, 32.0, "Whole warps have nothing to do: 88 % of those that test whether they have work find none; in the whole kernel, 62 % of the lanes do nothing."),
-        (100.0, 4.0, "Loads of elements act for 4 of 32 lanes on average, as where rows or lists are shorter than a warp. Where most is lost, 4.0 of 32 lanes are active; in the whole kernel, 73 % of the lanes do nothing."),
+        (12.5, 32.0, "Whole warps have nothing to do: 88 % of those that test whether they have work find none; over all instructions, 62 % of the lanes do nothing."),
+        (100.0, 4.0, "Loads of elements act for 4 of 32 lanes on average, as where rows or lists are shorter than a warp. Where most is lost, 4 of 32 lanes are active; over all instructions, 73 % of the lanes do nothing."),
     ],
 )  # fmt: skip
 def test_warps_without_work_are_no_lanes_that_watch_their_warp(warps, lanes_of_them, said):

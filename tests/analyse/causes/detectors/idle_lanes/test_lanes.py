@@ -96,7 +96,7 @@ def test_two_sides_of_a_branch_that_share_a_warp_diverge_and_where_they_meet_is_
         one for one in lanes.detect_idle_lanes(evidence) if "FADD" in {site.opcode for site in one.weights}
     ]
     assert found.name == name
-    assert ("whose sides are executed" in found.sentence) == (name == "divergent-branches")
+    assert ("execute one side after the other" in found.sentence) == (name == "divergent-branches")
 
 
 IN_LOOP = [("FADD R5, R5, R6", 12.0, 800), ("@P0 BRA 0x20", 12.0, 800)]  # eight turns
@@ -220,12 +220,12 @@ def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction
         (
             24,
             12.0,
-            "Lanes have nothing to do while their warp executes. Where most is lost, 12.0 of 32 lanes are active; ",
+            "Lanes have nothing to do while their warp executes. Where most is lost, 12 of 32 lanes are active; ",
         ),  # of 20 idle lanes, 8 have no thread
         (
             256,
             16.0,
-            "Lanes have nothing to do while their warp executes. Where most is lost, 16.0 of 32 lanes are active; ",
+            "Lanes have nothing to do while their warp executes. Where most is lost, 16 of 32 lanes are active; ",
         ),
     ],
 )
