@@ -272,3 +272,20 @@ def test_a_block_that_makes_one_value_makes_it_once_for_several_elements_of_each
         evidence_of(*lines, grid=1000, block=128, facts=facts, figures={"waves": 100.0})
     )
     assert candidate.effect.resources["lsu"] == pytest.approx(spared * 4 / 5)
+
+
+def test_what_each_thread_computes_before_the_exchange_is_for_its_element():
+    """So is what a loop without a barrier makes of a tile in shared memory."""
+    load, *tree = TREE
+    first = ("S2R R2, SR_CTAID.X", load)
+    elements = ("MUFU.EX2 R4, R4",) * 4
+    over_tile = ("LDS R5, [R2]", "MUFU.EX2 R4, R4", "@P3 BRA 0x40")
+    for lines, units in (
+        ((*first, *elements, *tree), ("xu",)),
+        ((*first, *tree[:2], *over_tile, *tree[2:]), ("xu", "lsu")),
+    ):
+        sites = [(line, 32_000.0 if line in over_tile else 4000.0) for line in lines]
+        facts = {len(lines) - 2: {"acting": 1 / 4}}
+        evidence = evidence_of(*sites, grid=1000, block=128, facts=facts, figures={"waves": 100.0})
+        (candidate,) = little_work.detect_little_work(evidence)
+        assert [candidate.effect.resources[unit] for unit in units] == [0.0] * len(units)
