@@ -102,8 +102,8 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
 _DIVIDE = "divide integers{}, compute addresses or test bounds"
 _CHOOSE_REGISTERS = "find the register that an index means, one element after the other, or compute addresses"
 _CONSTANT_TURNS = (
-    "Let the compiler know each index of a small array: make the numbers of turns constants (such as template parameters), and unroll the loops. "
-    "Then each element is a register, and nothing looks for it."
+    "Let the compiler know each index of a small array: give the loops a number of turns that it knows (a template parameter, or a constant), so that it "
+    "unrolls them. Then each element is a register, and nothing looks for it."
 )
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion")
 _ROTATING = ("SHF", "LEA")  # of one word twice: the bits that leave it at one end enter at the other

@@ -181,5 +181,5 @@ def test_an_index_that_is_known_when_compiling_needs_no_search_for_its_register(
         for one in (f"ISETP.EQ.AND P{number}, PT, R9, {place}, PT", f"@P{number} MOV R1{number}, R20")
     ]
     (candidate,) = integer_overhead.detect_integer_overhead(evidence_of("LDG.E R20, [R2.64]", *lines))
-    assert ("unroll the loops" in candidate.advice) == said
+    assert ("unrolls them" in candidate.advice) == said
     assert (candidate.effect.resources["issue"] == pytest.approx(6 / 7)) == said
