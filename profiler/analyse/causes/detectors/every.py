@@ -14,6 +14,7 @@ from profiler.analyse.causes.detectors.global_memory import (
 )
 from profiler.analyse.causes.detectors.idle_lanes import (
     alike,
+    copies,
     lanes,
     padding,
     zeros,
@@ -75,6 +76,7 @@ DETECTORS: tuple[Detector, ...] = (
     lanes.detect_idle_lanes,
     lanes.detect_lanes_without_thread,
     alike.detect_repeated_by_threads,
+    copies.detect_copies,
     padding.detect_padding,
     zeros.detect_zeros_added,
     unoverlapped_loads.detect_unoverlapped_loads,

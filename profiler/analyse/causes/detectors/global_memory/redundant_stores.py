@@ -39,7 +39,7 @@ def detect_redundant_stores(evidence: Evidence) -> Iterable[Candidate]:
     }
     if repeated:
         fewer = evidence.without(repeated)
-        together = evidence.waiting_for(_loads_held_apart(evidence, repeated), "long_scoreboard")
+        together = evidence.waiting_for(loads_held_apart(evidence, repeated), "long_scoreboard")
         yield Candidate(
             "redundant-global-stores",
             "A loop stores again and again to the same address: only what it stores last remains.",
@@ -123,10 +123,10 @@ def _in_shared_memory(evidence: Evidence, parts: Mapping[Site, float]) -> Effect
     return replace(fewer, resources={unit: fewer.resources.get(unit, 0.0) for unit in ("l1", "l2")})
 
 
-def _loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site, float]:
-    """Returns the part of the waiting for loads that ends with these stores: the loads of several turns are issued together.
+def loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site, float]:
+    """Returns the part of the waiting for loads that ends with these stores, or barriers: the loads of several turns are issued together.
 
-    A store may change what a later load reads, so that the compiler leaves them in their order. It unrolls a plain loop by four,
+    A store may change what a later load reads, and a barrier waits for others who do, so that the compiler leaves them in their order. It unrolls a plain loop by four,
     or by as many turns as the stores to one address show. A load whose address comes from the load before has to wait all the same.
     """
     held: dict[Site, float] = {}

@@ -115,7 +115,7 @@ def _wasting(
         name,
         f"{sentence}. Where most is lost, {_acting_text(lanes)}; over all instructions, {whole_percent(wasted)} % of the lanes do nothing.",
         advice,
-        _for_acting_lanes(evidence, fractions),
+        for_acting_lanes(evidence, fractions),
         weights,
         {"acting_lanes": lanes, "wasted_lanes_pct": wasted},
         in_triton=in_triton,
@@ -152,7 +152,7 @@ def _wasting_warps(
         f"Whole warps have nothing to do: {whole_percent(without)} % of those that test whether they have work find none; over all instructions, "
         f"{whole_percent(wasted)} % of the lanes do nothing.",
         "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
-        replace(_for_acting_lanes(evidence, idle), warps=_working_in_places_of_ended(evidence, guards)),
+        replace(for_acting_lanes(evidence, idle), warps=_working_in_places_of_ended(evidence, guards)),
         guards,
         {"warps_without_work_pct": without, "wasted_lanes_pct": wasted},
         in_triton="Start no program that has no work: launch as many as have some, or let each test several pieces (rows, tiles, requests), and work on "
@@ -239,7 +239,7 @@ def _only_chooses(site: Site, of_accesses: Collection[object]) -> bool:
     return is_whole(site) and bool(site.instruction.predicate) and guard_of(site) not in of_accesses
 
 
-def _for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
+def for_acting_lanes(evidence: Evidence, fractions: Mapping[Site, float]) -> Effect:
     """Returns the effect of issuing only for lanes that act.
 
     L1 and L2 work only for the lanes that act, so their work stays. But a pass through shared memory is made for any number of lanes, unless an

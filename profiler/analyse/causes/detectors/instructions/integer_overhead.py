@@ -14,6 +14,7 @@ from profiler.analyse.causes.flow.arithmetic.divisions import (
     find_dividing,
     find_dividing_64_bits,
 )
+from profiler.analyse.causes.flow.arithmetic.indexed_registers import find_indexed_registers
 from profiler.analyse.causes.flow.branch_conditions import compares_data
 from profiler.analyse.causes.flow.dataflow import (
     choosers_of,
@@ -33,7 +34,9 @@ _DIVISION_SPARED = 1 - 2 / OF_A_DIVISION
 def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
     """Names integer arithmetic that only finds data: for addresses, divisions, and tests of bounds."""
     dividing = find_dividing(evidence)
+    indexed = find_indexed_registers(evidence)
     fractions = find_spare_addresses(evidence) | dict.fromkeys(dividing, _DIVISION_SPARED)
+    fractions |= {site: 1.0 for site in evidence.sites if site in indexed}
     if max(fractions.values(), default=0.0) <= 0:
         return
     spared = {site: executed for site, executed in executed_parts(fractions).items() if executed}
@@ -43,7 +46,9 @@ def detect_integer_overhead(evidence: Evidence) -> Iterable[Candidate]:
         figures["instructions_per_access"] = evidence.executed / accesses
         each = f" There are {evidence.executed / accesses:,.0f} instructions for each access to memory."
     what, advice = (
-        _say_divisions(evidence, spared)
+        (_CHOOSE_REGISTERS, _CONSTANT_TURNS)
+        if _are_most(spared, indexed & spared.keys())
+        else _say_divisions(evidence, spared)
         if sum(spared[site] for site in dividing) >= sum(spared.values()) / 2
         else _say_addresses(evidence, spared, dividing)
     )
@@ -95,6 +100,11 @@ def find_spare_addresses(evidence: Evidence, among: tuple[Kind, ...] = ACCESSES)
 
 
 _DIVIDE = "divide integers{}, compute addresses or test bounds"
+_CHOOSE_REGISTERS = "find the register that an index means, one element after the other, or compute addresses"
+_CONSTANT_TURNS = (
+    "Let the compiler know each index of a small array: give the loops a number of turns that it knows (a template parameter, or a constant), so that it "
+    "unrolls them. Then each element is a register, and nothing looks for it."
+)
 _FLOATS: tuple[Kind, ...] = ("fp32", "fp64", "special", "conversion")
 _ROTATING = ("SHF", "LEA")  # of one word twice: the bits that leave it at one end enter at the other
 _IN_32_BITS = "Divide in 32 bits where the numbers fit. "

@@ -116,8 +116,17 @@ def _spared_in_rows(evidence: Evidence, once: Collection[Site], shared: float) -
 
     A thread joins its own elements without a shuffle, so that fewer warps shuffle for as many rows: the part that several elements have
     in common goes. Where one warp is left for a row, it passes nothing through shared memory. Neighbours in the row are accessed at once,
-    with one address. Copies of a load stand for several elements.
+    with one address. Copies of a load stand for several elements. If a block makes one value of the elements of its threads, all from the
+    first exchange behind the loads on is for that value, however it is made; what stands before is for each element.
     """
+    if _makes_one_value(evidence, once):
+        loaded = max((site.function, site.position) for site in evidence.of("global load"))
+        behind = [site for site in evidence.sites if (site.function, site.position) > loaded]
+        exchange = next((at for at, site in enumerate(behind) if _is_exchange(site)), len(behind))
+        # A loop over steps meets in each; another works on what is in shared memory, for each element.
+        working = evidence.loops_around(behind[exchange:])
+        stepping = evidence.loops_around(evidence.of("barrier"))
+        return dict.fromkeys(behind[exchange:], shared) if {*working} <= {*stepping} else {}
     shuffles = [site for site in once if site.opcode.startswith(SUMMING)]
     if evidence.shape is None or not shuffles:
         return {}
@@ -133,6 +142,19 @@ def _spared_in_rows(evidence: Evidence, once: Collection[Site], shared: float) -
     if of_warps and evidence.shape.warps_of_block * (1 - shared) <= 1:
         spared |= {site: 1.0 for site in once if site.kind in ("shared load", "shared store", "barrier")}
     return spared
+
+
+def _is_exchange(site: Site) -> bool:
+    return site.stores_in_shared or site.opcode.startswith(SUMMING)
+
+
+def _makes_one_value(evidence: Evidence, once: Collection[Site]) -> bool:
+    """Returns whether each thread of a block loads its elements once, and one of them stores what the block makes of all."""
+    blocks = evidence.shape.blocks if evidence.shape else 0
+    loads, kept = evidence.of("global load"), evidence.of("global store", "atomic")
+    of_one = bool(kept) and all(site.lane_executions <= blocks for site in kept)
+    of_all = any(site.lane_executions > blocks for site in loads)
+    return of_one and of_all and all(site in once for site in loads)
 
 
 def _ways_on(shape: LaunchShape) -> dict[str, int]:

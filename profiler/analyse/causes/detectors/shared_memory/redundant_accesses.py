@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.global_memory.redundant_stores import loads_held_apart
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.sites import Site
 from profiler.analyse.causes.flow.addresses.shared_places import find_owned
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
+
+_IN_REGISTER = "Keep the value in a register while the loop runs, and store it in each turn only if other threads load it."
+_WITHOUT_BARRIER = (
+    "Keep the value in a register while the loop runs, without a barrier, and store it once, after the loop. Loads of several turns can then be "
+    "under way together."
+)
 
 
 def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
@@ -40,14 +49,38 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
     same = {site: part for site, part in fixed.items() if evidence.innermost_loop(site) not in writing}
     if loads := own or same:
         unseen = {site: has_fixed_address(evidence, site) for site in stores if site in owned}
+        needless, barriers = _find_needless(evidence, own)
+        together = evidence.waiting_for(loads_held_apart(evidence, barriers), "long_scoreboard")
+        fewer = evidence.without(loads | unseen | needless if own else loads)
         yield Candidate(
             "redundant-shared-accesses",
-            "In every iteration, a loop loads from shared memory what the same thread stored there."
+            "In every iteration, a loop loads from shared memory what the same thread stored there"
+            f"{', and threads wait for each other at a barrier although none reads what others store.' if barriers else '.'}"
             if own
             else "A loop loads the same place in shared memory in every iteration.",
-            "Keep the value in a register while the loop runs, and store it in each turn only if other threads load it."
+            (_WITHOUT_BARRIER if barriers else _IN_REGISTER)
             if own
             else "Keep the value in a register while the loop runs.",
-            evidence.without(loads | unseen if own else loads),
+            replace(fewer, waits={**fewer.waits, **together}),
             {site: site.executed for site in loads},
         )
+
+
+def _find_needless(evidence: Evidence, own: Mapping[Site, float]) -> tuple[dict[Site, float], list[Site]]:
+    """Returns the stores and the barriers of loops in which threads load nothing but their own value from shared memory, and leave nothing for others in global memory.
+
+    Others may load the value when the loop has ended, for which it is stored once. The waiting at the barriers is what `barriers` names.
+    """
+    found: dict[Site, float] = {}
+    barriers: list[Site] = []
+    for loop in evidence.loops_around(own):
+        inside = evidence.inside(loop)
+        loads = [site for site in inside if site.kind == "shared load"]
+        stores = [site for site in inside if site.stores_in_shared]
+        places = {address_of(site) for site in (*loads, *stores)}
+        leaves = any(site.kind in ("global store", "atomic", "shared atomic") for site in inside)
+        met = [site for site in inside if site.kind == "barrier"]
+        if met and not leaves and len(places) == 1 and own.keys() >= {*loads}:
+            found |= dict.fromkeys(stores, max(own[site] for site in loads))
+            barriers += met
+    return found, barriers

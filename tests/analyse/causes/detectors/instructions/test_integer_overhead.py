@@ -171,3 +171,15 @@ def test_the_address_of_a_word_that_is_rotated_is_an_address():
     evidence = evidence_of(*addresses, "LDG.E R6, [R2]", "SHF.L.W.U32.HI R7, R6, 0x7, R6", "STG.E [R8], R7")
     found = list(integer_overhead.find_spare_addresses(evidence))
     assert found == evidence.of("integer")[:4]
+
+
+@pytest.mark.parametrize(("places", "said"), [(("RZ", "0x4", "0x8"), True), (("RZ", "0x1", "0x2"), False)])
+def test_an_index_that_is_known_when_compiling_needs_no_search_for_its_register(places, said):
+    lines = [
+        one
+        for number, place in enumerate(places)
+        for one in (f"ISETP.EQ.AND P{number}, PT, R9, {place}, PT", f"@P{number} MOV R1{number}, R20")
+    ]
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of("LDG.E R20, [R2.64]", *lines))
+    assert ("unrolls them" in candidate.advice) == said
+    assert (candidate.effect.resources["issue"] == pytest.approx(6 / 7)) == said

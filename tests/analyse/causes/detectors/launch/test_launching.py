@@ -248,3 +248,44 @@ def test_a_program_whose_threads_repeat_each_other_needs_fewer_of_them_first(sto
     evidence = evidence_of(*lines, facts={2: {"acting": storing}}, figures={"waves": 100.0})
     (candidate,) = little_work.detect_little_work(evidence)
     assert told_in_triton(candidate).startswith(advised)
+
+
+TREE = ("LDG.E R4, [R2.64]", "STS [R9], R4", "BAR.SYNC 0x0", "@P0 LDS R5, [R2+0x80]", "@P0 FADD R4, R4, R5", "@P0 STS [R2], R4", "BAR.SYNC 0x0", "@P1 STG.E [R2.64], R4", "EXIT")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("storing", "turns", "spared"),
+    [
+        (1 / 4, 1, 3 / 4),  # one thread of four warps
+        (1.0, 1, 0.0),  # one of each warp: a block makes four values
+        (1 / 4, 8, 0.0),  # each thread adds up elements in a loop already
+    ],
+)
+def test_a_block_that_makes_one_value_makes_it_once_for_several_elements_of_each_thread(
+    storing, turns, spared
+):
+    loop = ("IADD3 R2, R2, 0x80, RZ", "@P2 BRA 0x10") if turns > 1 else ()
+    lines = [("S2R R2, SR_CTAID.X", 4000.0), *((line, 4000.0 * turns) for line in (TREE[0], *loop))]
+    lines += [(TREE[1].replace("R9", "R2"), 4000.0), *((line, 4000.0) for line in TREE[2:])]
+    facts = {len(lines) - 2: {"acting": storing}}
+    (candidate,) = little_work.detect_little_work(
+        evidence_of(*lines, grid=1000, block=128, facts=facts, figures={"waves": 100.0})
+    )
+    assert candidate.effect.resources["lsu"] == pytest.approx(spared * 4 / 5)
+
+
+def test_what_each_thread_computes_before_the_exchange_is_for_its_element():
+    """So is what a loop without a barrier makes of a tile in shared memory."""
+    load, *tree = TREE
+    first = ("S2R R2, SR_CTAID.X", load)
+    elements = ("MUFU.EX2 R4, R4",) * 4
+    over_tile = ("LDS R5, [R2]", "MUFU.EX2 R4, R4", "@P3 BRA 0x40")
+    for lines, units in (
+        ((*first, *elements, *tree), ("xu",)),
+        ((*first, *tree[:2], *over_tile, *tree[2:]), ("xu", "lsu")),
+    ):
+        sites = [(line, 32_000.0 if line in over_tile else 4000.0) for line in lines]
+        facts = {len(lines) - 2: {"acting": 1 / 4}}
+        evidence = evidence_of(*sites, grid=1000, block=128, facts=facts, figures={"waves": 100.0})
+        (candidate,) = little_work.detect_little_work(evidence)
+        assert [candidate.effect.resources[unit] for unit in units] == [0.0] * len(units)

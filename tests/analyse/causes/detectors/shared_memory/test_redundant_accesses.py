@@ -40,3 +40,29 @@ def test_a_thread_need_not_load_what_it_stores_for_its_neighbour(others, named):
     assert [(one.name, [site.instruction.text for site in one.weights]) for one in found] == (
         [("redundant-shared-accesses", ["LDS R8, [R23]"])] if named else []
     )
+
+
+ADDING = ("LDS R4, [R2]", "LDG.E R5, [R6.64]", "FADD R4, R4, R5", "STS [R2], R4", "BAR.SYNC 0x0", "IADD3 R6, R6, 0x80, RZ", "@P0 BRA 0x10")  # fmt: skip
+
+
+def without_barrier(*others):
+    """Returns what is spared of a loop that adds to a thread's own place in shared memory and has a barrier, if it also does something else."""
+    inside = (*others, *ADDING) if others else ADDING
+    waits = {2 + len(others): {"waits": {"long_scoreboard": 100}}}
+    lines = [("MOV R2, RZ", 100.0), *((one, 1600.0) for one in inside)]
+    (found,) = redundant_accesses.detect_redundant_shared(evidence_of(*lines, "EXIT", facts=waits))
+    return found
+
+
+def test_a_barrier_behind_which_nobody_reads_goes_with_the_value_that_a_register_holds():
+    found = without_barrier()
+    assert "barrier" in found.advice
+    assert found.effect.resources["lsu"] == pytest.approx(2 / 3, abs=0.05)  # the load and the store, of three
+    assert found.effect.waits["long_scoreboard"] == pytest.approx(3 / 4)  # four turns load at once
+
+
+@pytest.mark.parametrize("other", ["LDS R9, [R3]", "STG.E [R8.64], R4"])
+def test_a_barrier_may_order_what_threads_leave_for_each_other(other):
+    found = without_barrier(other)
+    assert "barrier" not in found.advice
+    assert not found.effect.waits.get("long_scoreboard")
