@@ -25,9 +25,8 @@ _MOST_PCT = 50.0
 # What the first causes of blind tests were expected to save was nearly 8 points or more beside what was saved, on average, whatever the cause
 # (docs/track-record.md): less than about half of that is no difference to explain.
 _WORTH_A_REASON = 5
-_TOWARDS = (
-    "it is the first step towards {}"  # of what stands behind that cause only because the step passed it too
-)
+# Of what stands behind another cause only because a first step passed it too.
+_TOWARDS = "it is the first step towards {}"
 _IDLE_SMS = "idle_sms_pct"
 # Facts about this code or this launch, for which a cause counts in full although it is true of most kernels.
 _FACTS = {
@@ -74,8 +73,8 @@ def _are_same_elements(*_: Cause) -> bool:
 
 # Two estimates that differ by less than a fifth are the same within their error. Functions that make most of the doubles save about half
 # as much as these at least; where the estimate says less, their doubles are not what costs time. What functions save is all of their time,
-# of which short forms leave up to half. Several elements in a thread are several
-# loads under way, and wider accesses where they lie side by side: preparing once for all of them adds little.
+# of which short forms leave up to half. Several elements in a thread are several loads under way, and wider accesses where they lie side by
+# side: preparing once for all of them adds little.
 _NEARLY_AS_MUCH, _HALF_AS_MUCH = 0.8, 0.5
 _FIRST_STEPS = {
     ("uncoalesced-loads", "redundant-global-loads"): _FirstStep(

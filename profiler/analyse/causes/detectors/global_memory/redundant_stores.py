@@ -126,8 +126,9 @@ def _in_shared_memory(evidence: Evidence, parts: Mapping[Site, float]) -> Effect
 def loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site, float]:
     """Returns the part of the waiting for loads that ends with these stores, or barriers: the loads of several turns are issued together.
 
-    A store may change what a later load reads, and a barrier waits for others who do, so that the compiler leaves them in their order. It unrolls a plain loop by four,
-    or by as many turns as the stores to one address show. A load whose address comes from the load before has to wait all the same.
+    A store may change what a later load reads, and a barrier waits for others who do, so that the compiler leaves them in their order. It
+    unrolls a plain loop by four, or by as many turns as the stores to one address show. A load whose address comes from the load before
+    has to wait all the same.
     """
     held: dict[Site, float] = {}
     lonely = [one for one in find_lonely_loads(evidence) if not is_carried(evidence, one)]

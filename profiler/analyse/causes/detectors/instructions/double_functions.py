@@ -19,7 +19,7 @@ from profiler.analyse.code.math_functions.doubles import (
 # The functions that the compiler puts in line take 1.5 to 2.9 times as many instructions as those of floats, and powers and sines, which it
 # calls, about twice as many.
 _LONGER_THAN_OF_FLOATS = 1 / 2
-OF_DOUBLES: tuple[Kind, ...] = ("fp64", *EVALUATING)
+_KINDS: tuple[Kind, ...] = ("fp64", *EVALUATING)
 
 
 def find_inlined_doubles(evidence: Evidence) -> dict[Site, float]:
@@ -47,7 +47,7 @@ def find_called_doubles(evidence: Evidence) -> list[Site]:
 def _find(evidence: Evidence, size_of: Callable[[Instruction], float]) -> dict[Site, float]:
     called = {site for one in find_evaluating(evidence) for site in one.sites}
     found: dict[Site, float] = {}
-    for group in find_around(evidence, lambda site: bool(size_of(site.instruction)), OF_DOUBLES):
+    for group in find_around(evidence, lambda site: bool(size_of(site.instruction)), _KINDS):
         own = [site for site in group if site not in called]
         # Where no line is known, only arithmetic is in a group, and no test.
         if own and own[0].instruction.place and not any(is_test(site.instruction) for site in own):
