@@ -19,7 +19,7 @@ IN_TRITON = {
     "misaligned-accesses": "Pad rows to a multiple of 16 elements: then they start at multiples of 32 bytes, and Triton loads 16 bytes a thread.",
     "redundant-global-stores": "Store once, after the loop, and keep the value in a variable until then.",
     "register-spills": "Give each thread fewer elements: a smaller BLOCK, or more `num_warps` for the same one.",
-    "atomic-contention": "Add up inside the program first (`tl.sum`, `tl.max`, `tl.histogram`) and update memory once a program, or "
+    "atomic-contention": "Add up inside the program (`tl.sum`, `tl.max`, `tl.histogram`) and update memory once a program, or "
     "spread the updates (and locks) over more places.",
     "bank-conflicts": "Triton chooses where values lie in shared memory: try another shape of the block, or other `num_warps`, and exchange "
     "dimensions (`tl.trans`, order of the offsets) before the data is used rather than in between.",

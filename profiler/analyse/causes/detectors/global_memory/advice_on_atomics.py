@@ -46,7 +46,9 @@ _COPIES_OF_LANES = (
     "Let each warp, or every few lanes, update a copy of their own, and add the copies up at the end; or let each thread add up what it has for one "
     "place before it updates."
 )
-_AFTER_THE_LOOP = "The turns of a loop update one place: add up in a {}, and update once, after the loop."
+_TURNS_UPDATE_ONE_PLACE = "The turns of a loop update one place: "
+_ONCE_AFTER_LOOP = f"{_TURNS_UPDATE_ONE_PLACE}add up in a {{}}, and update once, after the loop."
+_WITH_OTHERS_AFTER_LOOP = f"{_TURNS_UPDATE_ONE_PLACE}add up in a {{}} first. After the loop, {{}}"
 _IN_REGISTER = (
     "The lanes of a warp update places of their own, so that they cannot add up for each other: let each thread take several elements for its place, "
     "add them up in a register, and update once"
@@ -57,23 +59,26 @@ _IN_WARP = (
 )
 _ADVICE: Mapping[str, Mapping[Updated, str]] = {  # by the memory
     "global": {
-        "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
+        "one place": "Add up inside the warp (`__reduce_add_sync`, shuffles), then inside the block in shared memory, and update global memory once "
         "a block.",
-        "by one lane": "One lane of each warp updates already (the compiler sees to it where lanes add to one place): add up inside the block in shared "
-        "memory as well, and update global memory once a block.",
+        "by one lane": "Add up inside the block in shared memory as well, and update global memory once a block.",
         "places of warps": _IN_WARP,
         "places of lanes": f"{_IN_REGISTER}; or, where other warps of its block update the same places, add up in shared memory first.",
         "places of data": "Let each block update a copy of its own in shared memory, and add the copies to global memory at the end; where the places "
         "are too many for a copy, sort the updates by their place, and add up those of one place first.",
     },
     "shared": {
-        "one place": "Add up inside the warp first (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
-        "by one lane": "One lane of each warp updates already: let it store what the warp has in a place of its own, and let one warp add these up.",
+        "one place": "Add up inside the warp (`__reduce_add_sync`, shuffles), so that one lane updates for all.",
+        "by one lane": "Let each warp store what it has in a place of its own, and let one warp add these up.",
         "places of warps": _IN_WARP,
         "places of lanes": f"{_IN_REGISTER}.",
         "places of data": _COPIES_OF_LANES,
     },
 }  # fmt: skip
+_BY_ONE_LANE_ALREADY = {
+    "global": "One lane of each warp updates already (the compiler sees to it where lanes add to one place): ",
+    "shared": "One lane of each warp updates already: ",
+}
 OF_FLOATS = re.compile(r"\.B?F\d")
 _NOT_REDUCED = re.compile(rf"{OF_FLOATS.pattern}|\.64")  # `__reduce_add_sync` takes integers of 32 bits
 _IN_LARGER_BLOCKS = (
@@ -119,15 +124,19 @@ def advise(evidence: Evidence, sites: Sequence[Site], weights: Mapping[Site, flo
         where = "shared"
     advice = _for_type(evidence, _ADVICE[where][updated], evidence.of("atomic", "shared atomic"))
     repeating = sum(weights[site] for site in sites if _repeats_its_place(evidence, site))
-    is_repeated = 2 * repeating > sum(weights[site] for site in sites)
-    in_a_register, in_triton = (
-        _AFTER_THE_LOOP.format(place) if is_repeated else "" for place in ("register", "variable")
+    if 2 * repeating <= sum(weights[site] for site in sites):
+        return (_BY_ONE_LANE_ALREADY[where] + _continued(advice) if updated == "by one lane" else advice), ""
+    if updated in ("places of warps", "places of lanes"):  # nothing is left to add up with others
+        return _ONCE_AFTER_LOOP.format("register"), _ONCE_AFTER_LOOP.format("variable")
+    return (
+        _WITH_OTHERS_AFTER_LOOP.format("register", _continued(advice)),
+        _WITH_OTHERS_AFTER_LOOP.format("variable", _continued(IN_TRITON[ATOMIC_CONTENTION])),
     )
-    if is_repeated and updated in ("places of warps", "places of lanes"):
-        return in_a_register, in_triton  # nothing is left to add up with others
-    if is_repeated:
-        in_triton = f"{in_triton} {IN_TRITON[ATOMIC_CONTENTION]}"
-    return f"{in_a_register} {advice}" if is_repeated else advice, in_triton
+
+
+def _continued(sentence: str) -> str:
+    """Returns the sentence as the rest of one that has begun."""
+    return sentence[0].lower() + sentence[1:]
 
 
 def advise_larger_blocks(evidence: Evidence) -> tuple[str, str] | None:

@@ -274,7 +274,7 @@ def test_a_block_that_has_a_copy_already_is_told_to_take_more_elements_for_it(re
 @pytest.mark.parametrize(
     ("loading", "sectors", "said"),
     [
-        ("LDS R0, [R7]", SAME_WORDS, "Add up inside the warp first"),
+        ("LDS R0, [R7]", SAME_WORDS, "Add up inside the warp"),
         ("LDS R0, [R7]", NEIGHBOURS, "copy of its own"),  # the counters speak against it
         ("LDS R0, [R4]", SAME_WORDS, "copy of its own"),  # a place for each thread, as in a histogram
     ],
@@ -441,8 +441,8 @@ PLACE_OF_DATA, PLACE_OF_BLOCK, PLACE_OF_LANE = (
 @pytest.mark.parametrize(
     ("finding", "acting", "then", "then_in_triton"),
     [
-        (PLACE_OF_DATA, 32.0, "Let each block update a copy of its own", "Add up inside the program first"),
-        (PLACE_OF_BLOCK, 1.0, "One lane of each warp updates already", "Add up inside the program first"),
+        (PLACE_OF_DATA, 32.0, "let each block update a copy of its own", "add up inside the program"),
+        (PLACE_OF_BLOCK, 1.0, "add up inside the block in shared memory", "add up inside the program"),
         (PLACE_OF_LANE, 32.0, "", ""),  # nobody else has something for its place
     ],
 )
@@ -457,9 +457,8 @@ def test_after_its_loop_a_thread_adds_up_with_others_that_have_something_for_its
         (candidate.advice, "register", then),
         (candidate.in_triton, "variable", then_in_triton),
     ):
-        first = f"The turns of a loop update one place: add up in a {place}, and update once, after the loop."
-        assert advice.startswith(f"{first} {more}" if more else first)
-        assert (advice == first) == (not more)
+        steps = f" first. After the loop, {more}" if more else ", and update once, after the loop."
+        assert advice.startswith(f"The turns of a loop update one place: add up in a {place}{steps}")
 
 
 def test_a_place_that_data_says_in_each_turn_is_another_one_although_its_registers_were_used_before():
@@ -495,7 +494,7 @@ FOR_TWO_PLACES = (
 
 @pytest.mark.parametrize(
     ("blamed", "said"),
-    [((60, 40), "Add up inside the warp first"), ((40, 60), "Let each block update a copy")],
+    [((60, 40), "Add up inside the warp"), ((40, 60), "Let each block update a copy")],
 )
 def test_the_updates_that_cost_most_decide_what_is_advised(blamed, said):
     facts = {
@@ -509,8 +508,8 @@ def test_the_updates_that_cost_most_decide_what_is_advised(blamed, said):
 @pytest.mark.parametrize(
     ("sectors", "said"),
     [
-        (100.0, "Add up inside the warp first"),  # 8 words for 32 lanes
-        (300.0, "Add up inside the warp first"),
+        (100.0, "Add up inside the warp"),  # 8 words for 32 lanes
+        (300.0, "Add up inside the warp"),
         (400.0, "The lanes of a warp update places of their own"),
         (3_200.0, "The lanes of a warp update places of their own"),
     ],
@@ -526,8 +525,8 @@ def test_lanes_share_places_where_a_request_touches_fewer_sectors_than_their_wor
     ("atomic", "acting", "said"),
     [
         ("RED.E.ADD.STRONG.GPU [R6.64], R5", 1.0, "One lane of each warp updates already"),
-        ("RED.E.ADD.STRONG.GPU [R6.64], R5", 2.0, "Add up inside the warp first"),
-        ("ATOMG.E.CAS.STRONG.GPU PT, R8, [R6], R8, R9", 1.0, "Add up inside the warp first"),  # the last one
+        ("RED.E.ADD.STRONG.GPU [R6.64], R5", 2.0, "Add up inside the warp"),
+        ("ATOMG.E.CAS.STRONG.GPU PT, R8, [R6], R8, R9", 1.0, "Add up inside the warp"),  # the last one
     ],
 )
 def test_one_lane_of_a_warp_has_nobody_left_to_add_up_for(atomic, acting, said):
@@ -622,7 +621,7 @@ def test_a_block_of_one_warp_has_no_others_to_add_up_with(threads, in_shared):
     lines = ("IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5", "EXIT")
     facts = {1: {"waits": {"lg_throttle": 90}}}
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, block=threads))
-    assert candidate.advice.startswith("Add up inside the warp first")
+    assert candidate.advice.startswith("Add up inside the warp")
     assert ("inside the block in shared memory" in candidate.advice) == in_shared
 
 
