@@ -193,13 +193,20 @@ def signed(value: float) -> str:
     return f"+{number(value)}" if value > 0 else number(value)
 
 
+def relative_pct(before: float, after: float) -> float | None:
+    """Returns the change in percent of `before`; None if that is 0, of which another value is no percentage."""
+    if before == after:
+        return 0.0
+    return 100 * (after - before) / abs(before) if before else None
+
+
 def relative(before: float, after: float) -> str:
-    """Returns the change in percent of `before`."""
+    """Returns the change in percent of `before`, as text."""
     if before == after:
         return "0 %"
-    if before == 0:
+    percent = relative_pct(before, after)
+    if percent is None:
         return "from 0"
-    percent = 100 * (after - before) / abs(before)
     if abs(percent) < 1000:
         return f"{percent:+.1f} %"
     return f"{percent:+,.0f} %" if abs(percent) < 1e6 else f"{percent:+.3g} %"

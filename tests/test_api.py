@@ -51,6 +51,20 @@ def test_a_comparison_is_a_data_frame_with_interval_and_verdict(runs):
     assert low < frame.loc["duration_ns", "delta"] < high < 0
 
 
+def test_a_frame_has_the_percentages_that_the_screen_has(make_run):
+    """Of what begins at 0, there is none."""
+    lasting, stalled = "gpu__time_duration.sum", "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"
+    sides = [
+        make_run({"kernel": "k", "metrics": {lasting: ns, stalled: waited}}, name=name)
+        for name, ns, waited in (("before", 80.0, 0.0), ("after", 60.0, 2.0))
+    ]
+    compared = profiler.compare(*sides)
+    for frame in (compared.to_pandas(), compared.metrics.to_pandas()):
+        assert frame.loc["duration_ns", "change_pct"] == -25.0
+        assert pd.isna(frame.loc["stall_barrier", "change_pct"])
+    assert "-25.0 %" in compared.text()
+
+
 def test_runs_are_a_data_frame_too(runs):
     frame = runs.to_pandas()
     assert list(frame["run_id"]) == [str(run_id) for run_id in runs.ids()]

@@ -7,7 +7,7 @@ Schema is generated from these classes (`prof compare --schema`).
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
@@ -18,6 +18,7 @@ from profiler.analyse.importance import Importance
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.statistics.timings import TimingSummary
 from profiler.catalog.metrics import DURATION, HEADLINE
+from profiler.text import relative_pct
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,6 +129,12 @@ class MetricDelta(Struct, frozen=True):
     ci: CI | None
     verdict: VerdictName
     reason: Reason
+    also_in_rows: ClassVar[tuple[str, ...]] = ("change_pct",)
+
+    @property
+    def change_pct(self) -> float | None:
+        """Returns the change in percent of the value before; None if that is 0."""
+        return relative_pct(self.before, self.after)
 
     @property
     def has_moved(self) -> bool:
@@ -135,7 +142,7 @@ class MetricDelta(Struct, frozen=True):
         return self.verdict not in SETTLED or self.reason == "beyond_launches"
 
     def row(self) -> dict[str, object]:
-        """Returns the fields, with the ends of the interval in the place of the interval, as two numbers to compute with."""
+        """Returns the fields and the change in percent, with the ends of the interval in the place of the interval, as two numbers to compute with."""
         return flat_row(self)
 
 

@@ -1,11 +1,11 @@
 """Makes rows of a data frame of an answer's entries: each column holds numbers, or each texts.
 
-An interval becomes two columns, and a list of texts one text.
+An interval becomes two columns, and a list of texts one text. A class names in `also_in_rows` what it computes from its fields.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -26,12 +26,17 @@ def flat_row(entry: Struct) -> dict[str, object]:
             row |= zip(_ENDS[name], value or (None, None), strict=True)
         else:
             row[name] = _BETWEEN.join(value) if isinstance(value, list) else value
-    return row
+    return row | {name: getattr(entry, name) for name in _computed(type(entry))}
 
 
 def flat_columns(kind: type[Struct]) -> list[str]:
     """Returns the columns of `flat_row`, also of an answer without any entry, with what says most at both ends."""
-    return reading_order(column for name in kind.__struct_fields__ for column in _ENDS.get(name, (name,)))
+    stored = [column for name in kind.__struct_fields__ for column in _ENDS.get(name, (name,))]
+    return reading_order([*stored, *_computed(kind)])
+
+
+def _computed(kind: type[Struct]) -> Sequence[str]:
+    return getattr(kind, "also_in_rows", ())
 
 
 def reading_order(columns: Iterable[str]) -> list[str]:
