@@ -335,12 +335,13 @@ def source_lines(
     nvtx: str | None = None,
     launch: int | str | None = None,
 ) -> SourceLines | None:
-    """Returns the executed instructions and stall samples of each source line, or None if there are no lines."""
+    """Returns the executed instructions and stall samples of each source line of the longest kernel, or None without lines."""
+    from profiler.ask.named.settings import Settings
     from profiler.ask.show import find_lines
     from profiler.python.named import asked_of, run_of
 
     asked = asked_of(recording, kernel_name, nvtx, launch)
-    return find_lines(run_of(asked.recording, asked.nvtx, asked.launch), asked.kernel_name)
+    return find_lines(run_of(asked.recording, asked.nvtx, asked.launch), Settings(), asked.kernel_name)
 
 
 @advised()

@@ -53,7 +53,10 @@ def test_a_comparison_is_a_data_frame_with_interval_and_verdict(runs):
 
 def test_a_frame_has_the_percentages_that_the_screen_has(make_run):
     """Of what begins at 0, there is none."""
-    lasting, stalled = "gpu__time_duration.sum", "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"
+    lasting, stalled = (
+        "gpu__time_duration.sum",
+        "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio",
+    )
     sides = [
         make_run({"kernel": "k", "metrics": {lasting: ns, stalled: waited}}, name=name)
         for name, ns, waited in (("before", 80.0, 0.0), ("after", 60.0, 2.0))
@@ -548,7 +551,7 @@ def test_a_returned_object_prints_one_line_or_what_its_command_prints(runs):
 def test_source_lines_print_where_most_of_the_time_goes(runs, shipped_runs):
     sampled = profiler.source_lines(shipped_runs.find("gemm-6-source", ladder="gemm"))
     head, first, *others, last = repr(sampled).splitlines()
-    assert re.fullmatch(r"<gemm 6: \d+ source lines, [\d,]+ samples>", head)
+    assert re.fullmatch(r"<gemm 6: \d+ source lines of gemm_06_vectorized, [\d,]+ samples>", head)
     hot = max(sampled.lines, key=lambda line: line.samples)
     share = f"{100 * hot.samples / sampled.samples:.1f} % of the samples"
     assert f"{share}  {hot.file}:{hot.line}  {hot.text.strip()[:20]}" in first
@@ -813,6 +816,19 @@ def test_a_name_for_the_second_side_alone_leaves_the_first_its_only_kernel(repor
     assert found.after.kernel_name == "offset(float *, float)"
     with pytest.raises(KernelAmbiguous, match="holds 3 kernels"):
         profiler.compare(sides[1], other_kernel="offset")
+
+
+def test_source_lines_and_machine_code_are_of_the_longest_of_several_kernels(reports, make_run, tmp_path):
+    path = reports / "several.ncu-rep"
+    longest = profiler.show(path).index[0].kernel_name
+    assert profiler.source_lines(path) == profiler.source_lines(path, kernel_name=longest)
+    assert "source lines of offset, " in repr(profiler.source_lines(path))
+    assert profiler.sass(path).kernels[0].place == profiler.sass(path, kernel_name=longest).kernels[0].place
+    assert profiler.source_lines(path, kernel_name="scale").kernel == "scale(float *, float)"
+    without_times = make_run({"kernel": "one"}, {"kernel": "other"}, root=tmp_path)
+    for ask in (profiler.source_lines, profiler.sass):
+        with pytest.raises(KernelAmbiguous, match="holds 2 kernels"):
+            ask(without_times)
 
 
 def test_a_sheet_is_compared_with_the_version_of_its_kernel_whose_name_differs(

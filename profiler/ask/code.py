@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -13,13 +12,12 @@ from profiler.analyse.code.hot_loop import LoopSheet
 from profiler.analyse.code.machine_code import CodeView, view_machine_code
 from profiler.analyse.code.regions import Region
 from profiler.analyse.code.sameness import CodeCheck, Functions, check_code
-from profiler.analyse.recording.kernel_choice import choose_kernel, choose_kernels, match_kernels
 from profiler.analyse.recording.main_shape import of_main_shape
 from profiler.analyse.recording.profile import Profile
 from profiler.ask.named.meaning import CodePath, find_meaning
 from profiler.ask.named.references import open_named
 from profiler.ask.named.settings import Settings
-from profiler.ask.profiles import diagnose_once, profile_one, profile_pairs, profile_run
+from profiler.ask.profiles import diagnose_once, profile_longest, profile_one
 from profiler.errors import MetricsMissing
 from profiler.measuring.tools.disassembly import disassemble
 from profiler.store.runs.run_store import Run
@@ -44,7 +42,7 @@ def find_machine_code(
     references = [before] if after is None else [before, after]
     runs = open_named(references, settings, code=True)
     if other_kernel is None:
-        sides, others = _longest(runs, settings, kernel_name)
+        sides, others = profile_longest(runs, settings, kernel_name)
     else:
         chosen_names = zip(runs, (kernel_name, other_kernel), strict=True)
         sides, others = tuple(profile_one(run, settings, name) for run, name in chosen_names), 0
@@ -62,30 +60,6 @@ def _with_first_cause(sheet: LoopSheet, region: Region, profile: Profile) -> Loo
         return sheet
     cause = next(iter(diagnose_once(of_main_shape(profile)).causes), None)
     return replace(sheet, first_cause=find_elsewhere(cause, region) if cause else None)
-
-
-def _longest(
-    runs: Sequence[Run], settings: Settings, kernel_name: str | None
-) -> tuple[tuple[Profile, ...], int]:
-    """Returns the kernel of each run that is meant, and how many others fit that take less time.
-
-    Where the times of several are not recorded, none is chosen: raises KernelAmbiguous.
-    """
-    found: list[tuple[Profile, ...]]
-    if len(runs) == 2:
-        before, after = runs
-        pairs = match_kernels(before, after, kernel_name, every=True)
-        found = [*profile_pairs(before, after, settings, pairs)]
-    elif runs[0].manifest.is_profiled:
-        names = choose_kernels(runs, kernel_name)[0]
-        found = [(profile_run(runs[0], name, settings),) for name in names]
-    else:
-        return (profile_run(runs[0], None, settings),), 0
-    if len(found) > 1 and any(one.total_ns is None for sides in found for one in sides):
-        for run in runs:
-            choose_kernel(run, kernel_name)
-    longest = max(found, key=lambda sides: sum(one.total_ns or 0.0 for one in sides))
-    return longest, len(found) - 1
 
 
 def check_machine_code(baseline: str, candidate: str, settings: Settings) -> CodeCheck:

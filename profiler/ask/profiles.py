@@ -10,7 +10,12 @@ from dataclasses import replace
 
 from profiler.analyse.causes.cause import Diagnosis
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.recording.kernel_choice import choose_kernel, pair_kernels
+from profiler.analyse.recording.kernel_choice import (
+    choose_kernel,
+    choose_kernels,
+    match_kernels,
+    pair_kernels,
+)
 from profiler.analyse.recording.kernel_names import base_name, pattern_of
 from profiler.analyse.recording.profile import Profile, profile_kernel, profile_timings
 from profiler.analyse.recording.work import find_useful_bytes, with_work
@@ -59,6 +64,30 @@ def profile_pairs(
 def profile_one(run: Run, settings: Settings, kernel_name: str | None) -> Profile:
     """Returns the profile of the one kernel meant, or of the times of a run that holds only timings."""
     return profile_run(run, choose_kernel(run, kernel_name) if run.manifest.is_profiled else None, settings)
+
+
+def profile_longest(
+    runs: Sequence[Run], settings: Settings, kernel_name: str | None
+) -> tuple[tuple[Profile, ...], int]:
+    """Returns the kernel of one run, or of each of two, that takes most of the time of those meant, and how many others are meant.
+
+    Where the times of several are not recorded, none is chosen: raises KernelAmbiguous.
+    """
+    found: list[tuple[Profile, ...]]
+    if len(runs) == 2:
+        before, after = runs
+        pairs = match_kernels(before, after, kernel_name, every=True)
+        found = [*profile_pairs(before, after, settings, pairs)]
+    elif runs[0].manifest.is_profiled:
+        names = choose_kernels(runs, kernel_name)[0]
+        found = [(profile_run(runs[0], name, settings),) for name in names]
+    else:
+        return (profile_run(runs[0], None, settings),), 0
+    if len(found) > 1 and any(one.total_ns is None for sides in found for one in sides):
+        for run in runs:
+            choose_kernel(run, kernel_name)
+    longest = max(found, key=lambda sides: sum(one.total_ns or 0.0 for one in sides))
+    return longest, len(found) - 1
 
 
 def patterns_of(runs: Sequence[Run]) -> list[str]:

@@ -13,7 +13,6 @@ from msgspec.structs import replace as with_fields
 from profiler.analyse.causes.cause import FullerRun
 from profiler.analyse.ladder.climb import derive_stalls
 from profiler.analyse.recording.kernel_choice import (
-    choose_kernel,
     choose_kernels,
     matching_kernels,
     nearest_words,
@@ -34,7 +33,7 @@ from profiler.ask.named.meaning import ReportPath, find_meaning, recordings_in
 from profiler.ask.named.references import open_named, with_launches
 from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import how_to_profile, is_choice
-from profiler.ask.profiles import diagnose_once, profile_one, profile_run
+from profiler.ask.profiles import diagnose_once, profile_longest, profile_one, profile_run
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import KernelNotFound, ReportError, RunNotFound, RunUnusable
 from profiler.store.runs.manifest import Manifest
@@ -208,12 +207,16 @@ def find_hot_lines(
 ) -> tuple[Profile, dict[str, float], SourceLines | None]:
     """Returns the profile of the one kernel meant, its stalls, and its source lines or None."""
     profile = profile_one(run, settings, kernel_name)
-    return profile, derive_stalls(profile), find_lines(run, kernel_name)
+    return profile, derive_stalls(profile), find_lines(run, settings, kernel_name)
 
 
-def find_lines(run: Run, kernel_name: str | None) -> SourceLines | None:
-    """Returns the instructions and stalls of each source line of one kernel, or None if the run holds no lines."""
-    return find_source_lines(run, choose_kernel(run, kernel_name)) if run.manifest.is_profiled else None
+def find_lines(run: Run, settings: Settings, kernel_name: str | None) -> SourceLines | None:
+    """Returns the instructions and stalls of each source line of one kernel, or None if the run holds no lines.
+
+    Of several kernels that are meant, it is the one that takes most of the time.
+    """
+    (profile,), _ = profile_longest([run], settings, kernel_name)
+    return find_source_lines(run, profile.kernel) if profile.kernel else None
 
 
 def find_fuller_run(run: Run, settings: Settings) -> FullerRun | None:

@@ -20,6 +20,7 @@ from msgspec.structs import asdict
 from profiler.analyse.code.code import place_of, read_instructions
 from profiler.analyse.code.libraries import Written, find_authors
 from profiler.analyse.findings import SCHEMA_VERSION
+from profiler.analyse.recording.kernel_names import called_name
 from profiler.catalog.metrics import STALLS_AS_SAMPLED
 from profiler.store.tables.columns import find_stretches, labels_of
 from profiler.text import place_name, short_place, shortened
@@ -68,7 +69,7 @@ class SourceLines(Struct, frozen=True):
 
     def __repr__(self) -> str:
         """Returns how many lines there are, and those where most of the time goes, as far as that was sampled."""
-        head = f"<{self.label}: {len(self.lines)} source lines, {self.samples:,} samples>"
+        head = f"<{self.label}: {len(self.lines)} source lines of {called_name(self.kernel)}, {self.samples:,} samples>"
         return "\n".join(
             [head, *map(self._shown, self.hottest(_MOST_SHOWN)), "`.to_pandas()` has all lines."]
         )
