@@ -186,7 +186,7 @@ def test_times_alone_are_shown_as_the_command_shows_them(runs, prof_here):
         "<table" in shown._repr_html_() or shown.headline.why in shown._repr_html_()
     )  # private: notebooks look for it
     assert (shown.sheets, len(shown), bool(shown)) == ([], 0, True)
-    with pytest.raises(AttributeError, match=r"it is about 0 kernels$"):
+    with pytest.raises(AttributeError, match=r"; only times were recorded, .*`\.timing`"):
         shown.causes  # noqa: B018
 
 
@@ -690,6 +690,19 @@ def test_a_run_of_times_alone_has_no_kernels_to_list(runs):
     top = runs["gemm-6-timed"].top()
     assert list(top.columns) == list(runs["gemm-6"].top().columns)
     assert len(top) == 0
+
+
+def test_whoever_asks_times_alone_for_a_kernel_learns_what_to_ask_instead(runs):
+    timed = runs["gemm-6-timed"]
+    instead = r"`prof\.show\(recording\)` has the times in `\.timing`"
+    for answer in (timed, profiler.show(timed)):
+        with pytest.raises(IndexError, match=instead):
+            answer[0]
+        with pytest.raises(KernelNotFound, match="only times were recorded") as caught:
+            answer["gemm"]
+        assert re.match(instead, str(caught.value.remedy))
+        assert "gemm" not in answer
+    assert profiler.show(timed).timing.headline.next.startswith("Record its counters with ")
 
 
 def test_a_kernel_of_a_report_is_its_sheet(reports):

@@ -13,6 +13,8 @@ from profiler.errors import KernelNotFound
 from profiler.text import counted, shortened
 
 _LINE_WIDTH = 100
+_TIMES_ALONE = "only times were recorded, and no kernel by itself"
+_WHO_HAS_TIMES = "`prof.show(recording)` has the times in `.timing`, and says how to record the kernels"
 _Answer = TypeVar("_Answer")
 
 
@@ -59,10 +61,14 @@ class Several(Generic[_Answer]):
     def __getattr__(self, name: str) -> NoReturn:
         text = f"{type(self).__name__} has no {name!r}"
         if not name.startswith("_"):
-            kernels = counted(len(self._kernels()), "kernel")
-            text += f"; it is about {kernels}"
-            text += ": [0] or ['its name'] chooses one, and so does kernel_name='its name'" * bool(len(self))
+            text += f"; {self._how_to_choose()}"
         raise AttributeError(text)
+
+    def _how_to_choose(self) -> str:
+        if not len(self):
+            return f"{_TIMES_ALONE}; {_WHO_HAS_TIMES}"
+        kernels = counted(len(self), "kernel")
+        return f"it is about {kernels}: [0] or ['its name'] chooses one, and so does kernel_name='its name'"
 
     def __len__(self) -> int:
         return len(self._kernels())
@@ -98,11 +104,15 @@ def chosen(
     """
     if not isinstance(wanted, str):
         place = index(wanted)  # also of NumPy's integers; a slice is refused
+        if not answers:
+            raise IndexError(f"{label}: {_TIMES_ALONE}, which [{place}] would choose; {_WHO_HAS_TIMES}")
         if not -len(answers) <= place < len(answers):
             raise IndexError(
                 f"{label}: [{place}] is none of {counted(len(answers), 'kernel')}, counted from 0"
             )
         return answers[place]
+    if not answers:
+        raise KernelNotFound(f"{label}: {_TIMES_ALONE}", remedy=f"{_WHO_HAS_TIMES}.")
     named = _places(wanted, kernels)
     found = named or _places(wanted, recordings)
     if len(found) != 1:
