@@ -17,7 +17,7 @@ from profiler.analyse.flat_rows import flat_columns, flat_row
 from profiler.analyse.importance import Importance
 from profiler.analyse.recording.launch_shapes import LaunchShape
 from profiler.analyse.statistics.timings import TimingSummary
-from profiler.catalog.metrics import DURATION, HEADLINE
+from profiler.catalog.metrics import BY_NAME, DURATION, HEADLINE, Direction
 from profiler.text import relative_pct
 
 if TYPE_CHECKING:
@@ -135,6 +135,11 @@ class MetricDelta(Struct, frozen=True):
     def change_pct(self) -> float | None:
         """Returns the change in percent of the value before; None if that is 0."""
         return relative_pct(self.before, self.after)
+
+    @property
+    def better(self) -> Direction | None:
+        """Returns the better direction of such a change; None if neither is good by itself, or nothing is known of the metric."""
+        return BY_NAME[self.name].better_between(self.before, self.after) if self.name in BY_NAME else None
 
     @property
     def has_moved(self) -> bool:

@@ -75,6 +75,13 @@ class Metric:
     part_of: tuple[str, ...] = ()  # this counts a part of the sum of these metrics
     # This often changes because one of these does. Where it changes as they do, it says nothing new.
     follows: tuple[str, ...] = ()
+    # This counts how much of something is used. To begin using it is a choice, whose price and gain other metrics have.
+    of_use: bool = False
+
+    def better_between(self, before: float, after: float) -> Direction | None:
+        """Returns the better direction of a change between these two; None also where one side hardly uses what this counts."""
+        least, most = sorted((abs(before), abs(after)))
+        return None if self.of_use and least < SMALLEST_SHARE_OF_WHOLE * most else self.better
 
     @property
     def is_counted(self) -> bool:
@@ -200,13 +207,13 @@ _MEMORY = [
 _SHARED = [
     Metric("shared_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum",), "wavefront", "shared memory",
            "Passes for shared memory: of loads, stores, atomics, copies, HGMMA, and of what ncu calls Misc.", "lower",
-           follows=("shared_conflicts", "shared_load_wavefronts", "shared_store_wavefronts")),
+           follows=("shared_conflicts", "shared_load_wavefronts", "shared_store_wavefronts"), of_use=True),
     Metric("shared_load_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",), "wavefront", "shared memory",
            "Passes through shared memory made by loads.", "lower",
-           follows=("shared_load_conflicts",)),
+           follows=("shared_load_conflicts",), of_use=True),
     Metric("shared_store_wavefronts", ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_st.sum",), "wavefront", "shared memory",
            "Passes through shared memory made by stores.", "lower",
-           follows=("shared_store_conflicts",)),
+           follows=("shared_store_conflicts",), of_use=True),
     Metric("shared_load_conflicts", ("l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",), "wavefront", "shared memory",
            "Extra passes of shared-memory loads because of bank conflicts.", "lower",
            part_of=("shared_load_wavefronts",)),

@@ -61,7 +61,7 @@ def repeated(deltas: Sequence[MetricDelta]) -> set[str]:
 
 def way_of(delta: MetricDelta) -> Way:
     """Returns the direction of a change, certain or not; "changed" if neither direction is good by itself."""
-    better = BY_NAME[delta.name].better if delta.name in BY_NAME else None
+    better = delta.better
     if better is None:
         return "changed"
     return "better" if (delta.delta < 0) == (better == "lower") else "worse"

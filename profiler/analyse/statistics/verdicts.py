@@ -119,7 +119,7 @@ def judge(
     effect = max(metric.smallest_effect, SMALLEST_RELATIVE_EFFECT * largest, SMALLEST_SHARE_OF_WHOLE * whole)
     is_constant = len(set(before)) == len(set(after)) == 1
     if is_constant and (metric.fixed or (metric.is_counted and launches > 1)):
-        return _judge_exact(metric, after[0] - before[0], effect)
+        return _judge_exact(metric, before[0], after[0], effect)
     if found is None or interval is None or (is_constant and launches < _FEWEST_EQUAL_LAUNCHES):
         return _too_few(metric, before, after, effect, shortest_ns)
     p_value = found.p_value() if found.errors else None
@@ -129,14 +129,15 @@ def judge(
         return Judgement(interval, "unclear", "interval_spans_zero", p_value)
     if abs(found.delta) < effect:
         return Judgement(interval, "same", "below_effect_size", p_value)
-    return Judgement(interval, _direction(metric, found.delta), "", p_value)
+    return Judgement(interval, _direction(metric, before.mean, after.mean), "", p_value)
 
 
-def _judge_exact(metric: Metric, delta: float, effect: float) -> Judgement:
+def _judge_exact(metric: Metric, before: float, after: float, effect: float) -> Judgement:
     """Returns the verdict on a count that no launch changes, so that it has no noise."""
+    delta = after - before
     if abs(delta) < effect and not metric.fixed:
         return Judgement(Interval(delta, delta), "same", "below_effect_size")
-    return Judgement(Interval(delta, delta), _direction(metric, delta), "")
+    return Judgement(Interval(delta, delta), _direction(metric, before, after), "")
 
 
 def _too_few(
@@ -149,7 +150,8 @@ def _too_few(
     return Judgement(None, "unclear", "beyond_launches" if is_beyond else "too_few_launches")
 
 
-def _direction(metric: Metric, delta: float) -> VerdictName:
-    if metric.better is None:
+def _direction(metric: Metric, before: float, after: float) -> VerdictName:
+    better = metric.better_between(before, after)
+    if better is None:
         return "changed"
-    return "better" if (delta < 0) == (metric.better == "lower") else "worse"
+    return "better" if (after < before) == (better == "lower") else "worse"

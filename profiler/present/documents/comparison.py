@@ -18,7 +18,7 @@ from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text
-from profiler.catalog.metrics import BY_NAME, DURATION, HEADLINE, Direction
+from profiler.catalog.metrics import DURATION, HEADLINE, Direction
 from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
@@ -229,8 +229,7 @@ def _verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:
 
 
 def _verdict_of(delta: findings.MetricDelta) -> str:
-    better = BY_NAME[delta.name].better if delta.name in BY_NAME else None
-    return verdict_text(delta.verdict, delta.reason, delta.delta, better)
+    return verdict_text(delta.verdict, delta.reason, delta.delta, delta.better)
 
 
 def verdict_text(

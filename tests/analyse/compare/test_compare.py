@@ -18,7 +18,9 @@ from profiler.present.render.terminal import Window, document_text
 from tests.profiles import profiles_in
 
 OPPOSITE = {"better": "worse", "worse": "better"}
-DURATION, ISSUE = BY_NAME["duration_ns"].ncu[0], BY_NAME["issue_active_pct"].ncu[0]
+DURATION, ISSUE, SHARED_LOADS = (
+    BY_NAME[name].ncu[0] for name in ("duration_ns", "issue_active_pct", "shared_load_wavefronts")
+)
 
 
 @pytest.fixture(scope="module")
@@ -249,6 +251,12 @@ def test_single_launches_that_lie_far_apart_are_likely_worse_in_words_and_unclea
     assert metric_row(delta, says_too_few=False).values[-2:] == ("likely worse", "")
     (faster,) = compare_profiles(profile_of({DURATION: 3e6}), profile_of({DURATION: 1e5})).metrics
     assert metric_row(faster).values[-2] == "likely better"
+
+
+@pytest.mark.parametrize(("before", "said"), [(1e5, "likely worse"), (0.0, "likely changed")])
+def test_a_first_use_of_shared_memory_is_not_even_likely_worse(profile_of, before, said):
+    (delta,) = compare_profiles(*(profile_of({SHARED_LOADS: passes}) for passes in (before, 1e6))).metrics
+    assert metric_row(delta).values[-2] == said
 
 
 @pytest.mark.parametrize(("launches", "times_said"), [(1, 0), (2, 1)])

@@ -15,6 +15,7 @@ UTILISATION = BY_NAME["issue_active_pct"]  # no better direction
 FIXED = BY_NAME["registers"]
 COUNTED = BY_NAME["inst_executed"]
 SECTORS = BY_NAME["l2_sectors"]
+SHARED_LOADS = BY_NAME["shared_load_wavefronts"]  # lower is better, of a kernel that uses shared memory
 OPPOSITE = {"better": "worse", "worse": "better"}
 DIFFERENT = ("better", "worse", "changed")
 
@@ -71,6 +72,9 @@ ALONE = [
     (COUNTED, [4000], [4040], "unclear", "too_few_launches"),
     (FIXED, [64], [128], "changed", ""),
     (FIXED, [64, 64], [64], "same", "identical"),
+    (SHARED_LOADS, [2000, 2000], [1000, 1000], "better", ""),
+    (SHARED_LOADS, [0, 0], [1000, 1000], "changed", ""),  # a use of what was not used before
+    (SHARED_LOADS, [1000, 1000], [0, 0], "changed", ""),
 ]
 
 
@@ -152,6 +156,18 @@ def test_anything_against_itself_is_the_same(metric, sample):
 def test_equal_means_or_equal_values_of_other_processes_are_not_identical(after, processes):
     before = Readings([90.0, 110.0, 100.0, 100.0])
     assert judge(DURATION, before, Readings(after, processes)).reason != "identical"
+
+
+@pytest.mark.parametrize(("before", "verdict"), [(1.01e3, "worse"), (0.99e3, "changed")])
+def test_a_thousandth_of_the_use_of_the_other_side_is_no_use(before, verdict):
+    """A kernel without shared memory has a pass for each warp all the same."""
+    found = judge(BY_NAME["shared_wavefronts"], Readings([before] * 2), Readings([1e6] * 2))
+    assert found.verdict == verdict
+
+
+def test_what_costs_time_is_worse_also_from_nothing():
+    for name in ("stall_barrier", "shared_load_conflicts", "local_spill_inst"):
+        assert judge(BY_NAME[name], Readings([0.0] * 5), Readings([10.0] * 5)).verdict == "worse", name
 
 
 @given(before=readings(), after=readings())
