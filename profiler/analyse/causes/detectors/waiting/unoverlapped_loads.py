@@ -13,7 +13,7 @@ from profiler.analyse.causes.evidence.addresses import base_of, offset_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.loads_under_way import ENOUGH_LOADS, count_when_used, find_loads_beside
-from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Site
+from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, ONE_LANE, Site
 from profiler.analyse.causes.flow.arithmetic.padding import find_padding
 from profiler.analyse.causes.flow.arithmetic.slow_paths import find_loads_between_slow_paths
 from profiler.analyse.causes.flow.dataflow import address_comes_of
@@ -138,8 +138,10 @@ def _is_of_tile(evidence: Evidence, load: Site) -> bool:
     """Returns whether a loop fills shared memory with what it loads, for the block to use in the same turn.
 
     Where the threads do not meet and nothing is read there, each thread keeps a result in shared memory, such as a maximum. Where a tree adds up what
-    was stored, products are there, and no loads that could be copied.
+    was stored, products are there, and no loads that could be copied. What one lane of a warp loads is a value for all, and no tile.
     """
+    if load.acting_lanes <= ONE_LANE:
+        return False
     loop = evidence.innermost_loop(load)
     inside = evidence.inside(loop) if loop else []
     used = any(site.kind in ("barrier", "shared load", "tensor") for site in inside)

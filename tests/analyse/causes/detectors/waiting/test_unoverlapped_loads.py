@@ -78,6 +78,17 @@ def test_a_loop_that_waits_for_tiles_says_for_how_long(use, figures):
     assert {name: part for name, part in found.items() if "tiles" in name} == pytest.approx(figures)
 
 
+@pytest.mark.parametrize(("lanes", "advised"), [(1.0, False), (1.5, False), (2.0, True), (None, True)])
+def test_what_one_lane_loads_for_all_is_no_tile_to_copy_ahead(lanes, advised):
+    """As the two ends of an edge, whose neighbours a block then searches together. Two lanes share the loads of a tile out already."""
+    lines = ("LDG.E R8, [R2.64]", "STS [R4], R8", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R40, [R5]", "BRA 0x0")
+    facts = {0: {} if lanes is None else {"acting": lanes}, 1: {"waits": {"long_scoreboard": 30}}}
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
+    assert ("cp.async" in candidate.advice) is advised
+    assert ("load what the next turns need before this one computes" in candidate.advice) is not advised
+    assert ("waiting_for_tiles_pct" in candidate.evidence) is advised
+
+
 def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
     facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
     (staged,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(LOAD, "STS [R8], R4", facts=facts))
