@@ -166,6 +166,7 @@ def delta_rows(finding: LadderFinding, steps: Sequence[LadderStep]) -> list[dict
             rows.append({**shared, **time, "verdict": after.verdict, "reason": ""})
         for delta in step.change.metrics if step.change else ():
             row = delta.row()
+            del row["change_pct"]  # which whoever reads the file computes from the two means
             rows.append(shared | {"metric": row.pop("name"), **row})
     return rows
 
