@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
-from profiler.analyse.causes.flow.dataflow import makers_since_access, sources_of
+from profiler.analyse.causes.flow.dataflow import choosers_of, makers_since_access, sources_of
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
@@ -250,13 +250,15 @@ def count_copies(evidence: Evidence) -> int:
     """Returns how many threads of a block compute each result, of which one stores it; 1 where others may need what a thread computes.
 
     So it is where a tile in Triton has fewer elements than a block has threads: all of them load, and the first of those with the same element
-    store. They are a half, a quarter or less of those that load; other shares come of data. What lanes pass to each other is for their
-    warp, so that only whole warps tell.
+    store. They are a half, a quarter or less of those that load; other shares come of data, and so may these, where what a thread loads
+    decides whether it stores. What lanes pass to each other is for their warp, so that only whole warps tell.
     """
     if evidence.of("shared store", "shared atomic", "tensor"):
         return 1
     passing = any(site.opcode.startswith(_BETWEEN_LANES) for site in evidence.sites)
     differing = find_differing_in_block(evidence)
+    if _is_storing_by_data(evidence, differing):
+        return 1
     loads = (site for site in evidence.of("global load") if site in differing)
     loading, storing = (
         max((_part_of_threads(evidence, site, passing) for site in sites), default=0.0)
@@ -264,6 +266,19 @@ def count_copies(evidence: Evidence) -> int:
     )
     copies = round(loading / storing) if storing else 1
     return copies if copies * storing == loading and copies.bit_count() == 1 else 1
+
+
+def _is_storing_by_data(evidence: Evidence, differing: Set[Site]) -> bool:
+    """Returns whether what threads of a block load of their own decides which of them store, or end or go past code before."""
+    deciding = (
+        site
+        for site in evidence.sites
+        if site.kind in ("global store", "atomic") or site.leads_to or site.instruction.name == "EXIT"
+    )
+    return any(
+        is_decided_by_loads(evidence, site) and not differing.isdisjoint(choosers_of(evidence, site))
+        for site in deciding
+    )
 
 
 def _part_of_threads(evidence: Evidence, site: Site, of_warps: bool) -> float:
