@@ -206,7 +206,10 @@ TEST = "ISETP.NE.AND P0, PT, {0}, RZ, PT"
         ((TEST.format("R4"), "@!P0 EXIT"), 1),
         ((TEST.format("R4"), "@!P0 BRA 0x50"), 1),
         ((TEST.format("R0"), "@!P0 EXIT"), 4),  # the index of a thread chooses
-        (("S2R R2, SR_CTAID.X", "LDG.E R5, [R2.64]", TEST.format("R5"), "@!P0 EXIT"), 4),  # all of a block end
+        (
+            ("S2R R2, SR_CTAID.X", "LDG.E R5, [R2.64]", TEST.format("R5"), "@!P0 EXIT"),
+            4,
+        ),  # all of a block end
     ],
 )
 def test_threads_that_store_nothing_because_of_what_they_load_have_no_copies(between, copies):
