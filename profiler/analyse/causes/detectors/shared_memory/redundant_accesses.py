@@ -16,8 +16,8 @@ from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 
 _IN_REGISTER = "Keep the value in a register while the loop runs, and store it in each turn only if other threads load it."
 _WITHOUT_BARRIER = (
-    "Keep the value in a register while the loop runs, without a barrier, and store it once, after the loop. Loads of several turns can then be "
-    "under way together."
+    "Keep the value in a register while the loop runs, without a barrier, and store it once, after the loop, with a barrier behind it if other threads "
+    "load it. Loads of several turns can then be under way together."
 )
 
 
