@@ -20,7 +20,7 @@ from profiler.catalog.metrics import LANES
 _IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")
 _OF_LANES = ("SR_LANEID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK")
 # One value for the warp, from those of all lanes.
-_OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "S2UR", "ULDC", "ELECT")
+_OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "CREDUX", "S2UR", "ULDC", "ELECT")
 # The special registers that all threads of a block read alike.
 _OF_A_BLOCK = ("SR_CTAID", "SR_CgaCtaId", "SRZ")
 # Values that others may have stored, or that hold a spilled register.
@@ -29,7 +29,8 @@ NOT_REPEATED = ("local", "atomic", "shared atomic")
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
 # What brings a lane the value of another one that adds up with it, and not of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
-_BETWEEN_LANES = ("SHFL", "VOTE", "MATCH", "REDUX")
+_BETWEEN_LANES = ("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX")
+_BETWEEN_WARPS = "BAR.RED"  # as `__syncthreads_or` and `__syncthreads_count`
 
 
 def find_differing(evidence: Evidence) -> set[Site]:
@@ -253,7 +254,8 @@ def count_copies(evidence: Evidence) -> int:
     store. They are a half, a quarter or less of those that load; other shares come of data, and so may these, where what a thread loads
     decides whether it stores. What lanes pass to each other is for their warp, so that only whole warps tell.
     """
-    if evidence.of("shared store", "shared atomic", "tensor"):
+    meeting = any(site.opcode.startswith(_BETWEEN_WARPS) for site in evidence.sites)
+    if meeting or evidence.of("shared store", "shared atomic", "tensor"):
         return 1
     passing = any(site.opcode.startswith(_BETWEEN_LANES) for site in evidence.sites)
     differing = find_differing_in_block(evidence)

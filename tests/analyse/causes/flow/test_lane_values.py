@@ -189,6 +189,8 @@ def test_where_a_part_of_the_threads_stores_the_others_have_copies(storing, copi
         (copies_of((100.0, 1.0), SHUFFLE), 1),  # a lane stores what its warp has made
         (copies_of((25.0, 32.0), SHUFFLE), 4),
         (copies_of((100.0, 0.25), SHUFFLE), 4),  # one lane of four warps does
+        (copies_of((100.0, 1.0), "CREDUX.MIN.S32 UR6, R4"), 1),
+        (copies_of((25.0, 1.0), "BAR.RED.OR.DEFER_BLOCKING 0x0, !P0"), 1),  # a thread stores what its block has found
         (copies_of((25.0, 32.0), "STS [R9], R4"), 1),  # warps leave their values for others
         (copies_of((25.0, 32.0), store="ATOMG.E.ADD.STRONG.GPU PT, R4, [R0.64], R4"), 4),
     ],
