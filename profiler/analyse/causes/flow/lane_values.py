@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, VOTES, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import choosers_of, makers_since_access, sources_of
 from profiler.analyse.causes.flow.depending import find_depending
@@ -30,7 +30,6 @@ _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",),
 # What brings a lane the value of another one that adds up with it, and not of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
 _BETWEEN_LANES = ("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX")
-_BETWEEN_WARPS = "BAR.RED"  # as `__syncthreads_or` and `__syncthreads_count`
 
 
 def find_differing(evidence: Evidence) -> set[Site]:
@@ -254,7 +253,7 @@ def count_copies(evidence: Evidence) -> int:
     store. They are a half, a quarter or less of those that load; other shares come of data, and so may these, where what a thread loads
     decides whether it stores. What lanes pass to each other is for their warp, so that only whole warps tell.
     """
-    meeting = any(site.opcode.startswith(_BETWEEN_WARPS) for site in evidence.sites)
+    meeting = any(site.opcode.startswith(VOTES) for site in evidence.sites)
     if meeting or evidence.of("shared store", "shared atomic", "tensor"):
         return 1
     passing = any(site.opcode.startswith(_BETWEEN_LANES) for site in evidence.sites)
