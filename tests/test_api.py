@@ -791,7 +791,7 @@ def test_a_sheet_stands_for_its_kernel_wherever_a_recording_is_taken(reports, ru
 def test_a_sheet_that_another_process_sends_still_stands_for_its_kernel(reports):
     path = reports / "several.ncu-rep"
     sheet = profiler.show(path)["offset"]
-    for sent in (pickle.loads(pickle.dumps(sheet)), copy.deepcopy(sheet)):
+    for sent in (pickle.loads(pickle.dumps(sheet)), copy.copy(sheet), copy.deepcopy(sheet)):
         assert sent == sheet
         assert str(profiler.sass(sent)) == str(profiler.sass(sheet))
         assert sent.causes[:0].to_pandas().columns.equals(sheet.causes[:0].to_pandas().columns)

@@ -156,6 +156,11 @@ class Sheet(Alone, _Shown, SheetFinding, frozen=True, dict=True):
         """Lets a copy, or what another process gets, keep the recording that the sheet is of."""
         return (*super().__reduce__(), self.__dict__)
 
+    def __copy__(self) -> Sheet:
+        copied: Sheet = super().__copy__()  # type: ignore[misc]  # unknown to its stubs
+        copied.__dict__.update(self.__dict__)
+        return copied
+
     @property
     def sheets(self) -> list[Sheet]:
         """Returns this one alone. A recording of several kernels has one for each."""

@@ -37,6 +37,7 @@ COPIES_TO_SHARED = ("LDGSTS", "UBLKCP", "UTMALDG")
 TEXTURE_FETCHES = ("TEX", "TLD", "TLD4", "TXD")
 _SWAPS = (".CAS", ".EXCH")  # what takes a lock
 SIZE_IS_UNKNOWN = ("UBLKCP", "UTMALDG")  # one thread copies any size, and the sectors are not counted
+VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found, as `__syncthreads_or`
 # `__threadfence`, which a thread executes before others are to read what it stored
 FENCES = ("MEMBAR", "ERRBAR")
 MEETINGS = ("WARPSYNC", *FENCES, "CALL")  # after which other threads may store, or read what was stored

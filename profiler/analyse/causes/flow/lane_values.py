@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import pairwise
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, VOTES, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
-from profiler.analyse.causes.flow.dataflow import makers_since_access, sources_of
+from profiler.analyse.causes.flow.dataflow import choosers_of, makers_since_access, sources_of
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
@@ -20,7 +20,7 @@ from profiler.catalog.metrics import LANES
 _IN_X, _IN_YZ = "SR_TID.X", ("SR_TID.Y", "SR_TID.Z")
 _OF_LANES = ("SR_LANEID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK")
 # One value for the warp, from those of all lanes.
-_OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "S2UR", "ULDC", "ELECT")
+_OF_A_WARP = ("VOTE", "VOTEU", "R2UR", "REDUX", "CREDUX", "S2UR", "ULDC", "ELECT")
 # The special registers that all threads of a block read alike.
 _OF_A_BLOCK = ("SR_CTAID", "SR_CgaCtaId", "SRZ")
 # Values that others may have stored, or that hold a spilled register.
@@ -29,7 +29,7 @@ NOT_REPEATED = ("local", "atomic", "shared atomic")
 _COUNTED: Mapping[str, tuple[Kind, ...]] = {"fma": ("fp32",), "fp64": ("fp64",), "xu": ("special",)}
 # What brings a lane the value of another one that adds up with it, and not of a neighbour.
 SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
-_BETWEEN_LANES = ("SHFL", "VOTE", "MATCH", "REDUX")
+_BETWEEN_LANES = ("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX")
 
 
 def find_differing(evidence: Evidence) -> set[Site]:
@@ -250,13 +250,16 @@ def count_copies(evidence: Evidence) -> int:
     """Returns how many threads of a block compute each result, of which one stores it; 1 where others may need what a thread computes.
 
     So it is where a tile in Triton has fewer elements than a block has threads: all of them load, and the first of those with the same element
-    store. They are a half, a quarter or less of those that load; other shares come of data. What lanes pass to each other is for their
-    warp, so that only whole warps tell.
+    store. They are a half, a quarter or less of those that load; other shares come of data, and so may these, where what a thread loads
+    decides whether it stores. What lanes pass to each other is for their warp, so that only whole warps tell.
     """
-    if evidence.of("shared store", "shared atomic", "tensor"):
+    meeting = any(site.opcode.startswith(VOTES) for site in evidence.sites)
+    if meeting or evidence.of("shared store", "shared atomic", "tensor"):
         return 1
     passing = any(site.opcode.startswith(_BETWEEN_LANES) for site in evidence.sites)
     differing = find_differing_in_block(evidence)
+    if _is_storing_by_data(evidence, differing):
+        return 1
     loads = (site for site in evidence.of("global load") if site in differing)
     loading, storing = (
         max((_part_of_threads(evidence, site, passing) for site in sites), default=0.0)
@@ -264,6 +267,19 @@ def count_copies(evidence: Evidence) -> int:
     )
     copies = round(loading / storing) if storing else 1
     return copies if copies * storing == loading and copies.bit_count() == 1 else 1
+
+
+def _is_storing_by_data(evidence: Evidence, differing: Set[Site]) -> bool:
+    """Returns whether what threads of a block load of their own decides which of them store, or end or go past code before."""
+    deciding = (
+        site
+        for site in evidence.sites
+        if site.kind in ("global store", "atomic") or site.leads_to or site.instruction.name == "EXIT"
+    )
+    return any(
+        is_decided_by_loads(evidence, site) and not differing.isdisjoint(choosers_of(evidence, site))
+        for site in deciding
+    )
 
 
 def _part_of_threads(evidence: Evidence, site: Site, of_warps: bool) -> float:

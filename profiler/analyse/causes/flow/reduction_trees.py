@@ -10,7 +10,7 @@ from itertools import pairwise
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
-from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, Kind, Site
+from profiler.analyse.causes.evidence.sites import ACCESSES, GLOBAL, SHARED, VOTES, Kind, Site
 from profiler.analyse.causes.flow.addresses.shared_places import is_apart
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
@@ -33,7 +33,6 @@ from profiler.catalog.metrics import LANES
 _HALF = 1 / 2
 _BETWEEN_COUNTS = 1 / 2  # bounds are between whole counts of threads
 ASSUMED_TURNS = 8  # at once, as for loops that are unrolled: the values of eight turns find room in registers and in shared memory
-_VOTES = "BAR.RED"  # a barrier at which all threads learn what some of them found
 _FOR_OTHERS: tuple[Kind, ...] = (*ACCESSES, "barrier", "control")  # what does more than to compute a value
 # Copies of other instructions may be one: what turns compute alike, or load alike from a tile.
 _AS_OFTEN_AS_WRITTEN: tuple[Kind, ...] = ("barrier", "global load", "global store", "shared store")
@@ -122,7 +121,7 @@ def _exchanging_sums(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, Site
     is_left_by_few = all(_part_acting(evidence, meeting, site) <= _HALF for site in stores)
     if not (stores and shuffles and is_left_by_few):
         return set()
-    if any(site.opcode.startswith(_VOTES) or site.kind == "shared atomic" for site in inside):
+    if any(site.opcode.startswith(VOTES) or site.kind == "shared atomic" for site in inside):
         return set()
     loads = {site for site in inside if site.kind == "shared load" and not is_apart(evidence, site, stores)}
     if not loads:
@@ -233,7 +232,7 @@ def _exchanging_in_tree(evidence: Evidence, loop: Loop, meeting: Mapping[Loop, S
     parts = {site: _part_acting(evidence, meeting, site) for site in (*loads, *stores)}
     leaves = [site for site in stores if parts[site] > _HALF]
     steps = [site for site in stores if parts[site] <= _HALF]
-    if not (leaves and steps) or any(site.opcode.startswith(_VOTES) for site in inside):
+    if not (leaves and steps) or any(site.opcode.startswith(VOTES) for site in inside):
         return set()
     given = {site for site in loads if parts[site] > _HALF and is_apart(evidence, site, stores)}
     loading = {site: parts[site] for site in loads if site not in given}

@@ -189,12 +189,39 @@ def test_where_a_part_of_the_threads_stores_the_others_have_copies(storing, copi
         (copies_of((100.0, 1.0), SHUFFLE), 1),  # a lane stores what its warp has made
         (copies_of((25.0, 32.0), SHUFFLE), 4),
         (copies_of((100.0, 0.25), SHUFFLE), 4),  # one lane of four warps does
+        (copies_of((100.0, 1.0), "CREDUX.MIN.S32 UR6, R4"), 1),
+        (copies_of((25.0, 1.0), "BAR.RED.OR.DEFER_BLOCKING 0x0, !P0"), 1),  # a thread stores what its block has found
         (copies_of((25.0, 32.0), "STS [R9], R4"), 1),  # warps leave their values for others
         (copies_of((25.0, 32.0), store="ATOMG.E.ADD.STRONG.GPU PT, R4, [R0.64], R4"), 4),
     ],
 )  # fmt: skip
 def test_threads_whose_results_others_need_have_no_copies(kernel, copies):
     assert kernel == copies
+
+
+TEST = "ISETP.NE.AND P0, PT, {0}, RZ, PT"
+
+
+@pytest.mark.parametrize(
+    ("between", "copies"),
+    [
+        ((TEST.format("R4"), "@!P0 EXIT"), 1),
+        ((TEST.format("R4"), "@!P0 BRA 0x50"), 1),
+        ((TEST.format("R0"), "@!P0 EXIT"), 4),  # the index of a thread chooses
+        (
+            ("S2R R2, SR_CTAID.X", "LDG.E R5, [R2.64]", TEST.format("R5"), "@!P0 EXIT"),
+            4,
+        ),  # all of a block end
+    ],
+)
+def test_threads_that_store_nothing_because_of_what_they_load_have_no_copies(between, copies):
+    """A quarter of all elements may be of interest, as one of four colours."""
+    assert copies_of((100.0, 8.0), *between) == copies
+
+
+@pytest.mark.parametrize(("condition", "copies"), [("R4", 1), ("R0", 4)])
+def test_a_predicate_may_choose_what_to_store_by_data(condition, copies):
+    assert copies_of((100.0, 8.0), TEST.format(condition), store="@P0 STG.E [R0.64], R4") == copies
 
 
 @pytest.mark.parametrize(("turns", "copies"), [(100.0, 1), (25.0, 4)])

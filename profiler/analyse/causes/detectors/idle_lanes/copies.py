@@ -14,10 +14,10 @@ from profiler.analyse.causes.flow.lane_values import count_copies
 
 
 def detect_copies(evidence: Evidence) -> Iterable[Candidate]:
-    """Names lanes that compute what others of their warp compute as well, and one of them stores.
+    """Names lanes that compute the same result as others of their warp, of which one stores it.
 
-    A warp has room for several times as many results, so that fewer blocks do all of it, while they still fill the GPU. Whole warps
-    that only repeat what others do go with the blocks: the advice on what they load says so, and they are no reason to give a block more to do.
+    A warp has room for several times as many results, so that fewer blocks do all of it, while they still fill the GPU. Where only whole
+    warps repeat each other, a block needs fewer of them: that is part of the advice on its loads.
     """
     warps = evidence.shape.warps_of_block if evidence.shape else 1
     copies = count_copies(evidence)

@@ -25,6 +25,7 @@ from profiler.analyse.causes.flow.dataflow import (
     readers_behind,
     readers_of,
     sources_of,
+    uses_of,
 )
 from profiler.text import listed, whole_percent
 
@@ -36,7 +37,10 @@ _ADDITIONS = {
 _RECIPROCAL = "MUFU.RCP"
 _NEARLY_ALL = 0.9  # of the warps: the last blocks of a grid may lie past the end of the data
 # Special registers that hold the same in every block, and the block's index, which is looked for by itself.
-_ALIKE_IN_BLOCKS = ("SR_TID", "SR_LANEID", "SR_NTID", "MASK", "SRZ", "SR_CTAID", "SR_CgaCtaId")
+_ALIKE_IN_BLOCKS = ("SR_TID", "SR_LANEID", "SR_NTID", "MASK", "SRZ", "SR_CTAID")
+# A block's number in its cluster, and from which bit on it says whose shared memory an address is in.
+_IN_CLUSTER, _WHOSE_SHARED = "SR_CgaCtaId", "0x18"
+_BULK_REDUCTIONS = ("UBLKRED", "UTMAREDG")
 # What a loop needs to make its result. Outside of loops, a load makes room for the lookup of the result.
 _GOING_WITH_A_LOOP = ("integer", "control", "global load")
 
@@ -181,7 +185,7 @@ def detect_same_in_all_blocks(evidence: Evidence) -> Iterable[Candidate]:
     if (
         evidence.shape is None
         or not any("EXIT" in text for text in texts)
-        or any(map(_may_differ, evidence.sites))
+        or any(_may_differ(evidence, site) for site in evidence.sites)
     ):
         return
     axes = {
@@ -209,12 +213,21 @@ def detect_same_in_all_blocks(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-def _may_differ(site: Site) -> bool:
-    """Returns whether an instruction may give blocks something else: an answer of others, a clock, the SM, or code that is not recorded."""
+def _may_differ(evidence: Evidence, site: Site) -> bool:
+    """Returns whether an instruction may give blocks something else: their place in a cluster, an answer of others, a clock, the SM, or code that is not recorded."""
     name, text = site.instruction.name, site.instruction.text
+    if _IN_CLUSTER in text:
+        return not all(_finds_own_shared(use) for use in uses_of(evidence, site))
     reads_special = name in ("S2R", "S2UR", "CS2R") and not any(one in text for one in _ALIKE_IN_BLOCKS)
-    is_elsewhere = site.opcode.startswith(("CALL.ABS", "BRX"))
-    return reads_special or is_elsewhere or site.kind == "atomic" or ".STRONG" in site.opcode
+    by_register = name == "CALL" and any(one.startswith("R") for one in site.instruction.operands[:1])
+    is_elsewhere = by_register or site.opcode.startswith(("CALL.ABS", "BRX"))
+    with_others = site.kind == "atomic" or name in _BULK_REDUCTIONS or ".STRONG" in site.opcode
+    return reads_special or is_elsewhere or with_others
+
+
+def _finds_own_shared(use: Site) -> bool:
+    """Returns whether an instruction does no more with a block's number in its cluster than to address the block's own shared memory."""
+    return use.instruction.name in ("LEA", "ULEA") and use.instruction.operands[-1] == _WHOSE_SHARED
 
 
 def _find_made_by_all(evidence: Evidence) -> dict[Site, float]:

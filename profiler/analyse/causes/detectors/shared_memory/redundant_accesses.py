@@ -9,15 +9,15 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import loads_held_apart
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.evidence.sites import VOTES, Site
 from profiler.analyse.causes.flow.addresses.shared_places import find_owned
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 
 _IN_REGISTER = "Keep the value in a register while the loop runs, and store it in each turn only if other threads load it."
 _WITHOUT_BARRIER = (
-    "Keep the value in a register while the loop runs, without a barrier, and store it once, after the loop. Loads of several turns can then be "
-    "under way together."
+    "Keep the value in a register while the loop runs, without a barrier, and store it once, after the loop, with a barrier behind it if other threads "
+    "load it. Loads of several turns can then be under way together."
 )
 
 
@@ -67,7 +67,7 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
 
 
 def _find_needless(evidence: Evidence, own: Mapping[Site, float]) -> tuple[dict[Site, float], list[Site]]:
-    """Returns the stores and the barriers of loops in which threads load nothing but their own value from shared memory, and leave nothing for others in global memory.
+    """Returns the stores and the barriers of loops in which threads load nothing but their own value from shared memory, and leave nothing for others in global memory or at a barrier.
 
     Others may load the value when the loop has ended, for which it is stored once. The waiting at the barriers is what `barriers` names.
     """
@@ -79,8 +79,9 @@ def _find_needless(evidence: Evidence, own: Mapping[Site, float]) -> tuple[dict[
         stores = [site for site in inside if site.stores_in_shared]
         places = {address_of(site) for site in (*loads, *stores)}
         leaves = any(site.kind in ("global store", "atomic", "shared atomic") for site in inside)
-        met = [site for site in inside if site.kind == "barrier"]
-        if met and not leaves and len(places) == 1 and own.keys() >= {*loads}:
+        met = [site for site in inside if site.instruction.name == "BAR"]
+        votes = any(site.opcode.startswith(VOTES) for site in met)
+        if met and not (leaves or votes) and len(places) == 1 and own.keys() >= {*loads}:
             found |= dict.fromkeys(stores, max(own[site] for site in loads))
             barriers += met
     return found, barriers

@@ -49,8 +49,20 @@ def test_one_block_repeats_nothing(grid):
         {"store": "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R8.64], R5"},  # of which each block is a part
         {"load": "LDG.E.STRONG.SYS R4, [R2.64]"},  # what others store meanwhile
         {"block": "CALL.ABS.NOINC R20"},  # code that is not recorded
+        {"block": "CALL.REL.NOINC R20 `(f)"},  # a function that a pointer says
+        {"store": "UBLKRED.G.S.ADD.F32.RN [UR6], [UR4], UR5"},
+        {
+            "block": "S2R R6, SR_CgaCtaId",
+            "sum": "IMAD R5, R6, 0x100, R0",
+        },  # work may go by the place in a cluster
         {"end": "NOP"},  # the rest is not recorded
     ],
 )
 def test_blocks_that_may_differ_are_not_said_to_do_the_same(changed):
     assert found(**changed) == []
+
+
+def test_the_upper_bits_of_an_address_in_shared_memory_are_no_work_of_a_block():
+    """Each kernel of sm_90 that uses shared memory reads the block's number in its cluster for them."""
+    assert found(block="S2R R6, SR_CgaCtaId", sum="LEA R5, R6, R7, 0x18")
+    assert found(block="S2UR UR6, SR_CgaCtaId", sum="ULEA UR5, UR6, UR7, 0x18")

@@ -61,7 +61,7 @@ def test_a_barrier_behind_which_nobody_reads_goes_with_the_value_that_a_register
     assert found.effect.waits["long_scoreboard"] == pytest.approx(3 / 4)  # four turns load at once
 
 
-@pytest.mark.parametrize("other", ["LDS R9, [R3]", "STG.E [R8.64], R4"])
+@pytest.mark.parametrize("other", ["LDS R9, [R3]", "STG.E [R8.64], R4", "BAR.RED.OR.DEFER_BLOCKING 0x0, !P1"])
 def test_a_barrier_may_order_what_threads_leave_for_each_other(other):
     found = without_barrier(other)
     assert "barrier" not in found.advice
