@@ -3,8 +3,8 @@
 An instruction in; how many of a function it stands for out, and how many in single precision. Each evaluation is known by a few of its
 instructions: the guess of the special-function unit, which a dozen others refine, and a constant that it tests or masks with. The sizes
 were counted in code that nvcc 13.0 compiles for sm_90 (sm_80 and sm_100 have the same, or up to seven more), without the moves of
-constants, which loops share, and without the slow path. Atan and cbrt have no such
-constant, nor has erf for sm_80.
+constants, which loops share, and without the slow path. Atan and cbrt have no such constant, and erf has only its terms:
+sm_90 and sm_100 move these, at times once for several evaluations, and sm_80 does not.
 """
 
 from __future__ import annotations
