@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import ARITHMETIC, Kind, Site
+from profiler.analyse.causes.evidence.sites import Kind, Site
 
 EVALUATING: tuple[Kind, ...] = ("fp32", "special", "integer", "control", "conversion", "mio", "other")
 # Instructions on either side of a function's signature that scale its argument and its result.
@@ -24,6 +24,6 @@ def find_around(
                 lines.setdefault(place, []).append(site)
             elif site.instruction.place is None and is_function(site):
                 around = sites[max(0, index - _OF_A_FUNCTION) : index + _OF_A_FUNCTION]
-                near |= dict.fromkeys(one for one in around if one.kind in ARITHMETIC and one.kind in kinds)
+                near |= dict.fromkeys(one for one in around if one.kind in kinds)
         yield list(near)
     yield from lines.values()

@@ -16,8 +16,7 @@ from profiler.analyse.code.math_functions.doubles import (
     size_of_division,
 )
 
-# The functions that the compiler puts in line take 1.5 to 2.9 times as many instructions as those of floats, and powers and sines, which it
-# calls, about twice as many.
+# Powers, which the compiler calls, take about twice as many instructions as those of floats.
 _LONGER_THAN_OF_FLOATS = 1 / 2
 _KINDS: tuple[Kind, ...] = ("fp64", *EVALUATING)
 
@@ -49,8 +48,7 @@ def _find(evidence: Evidence, size_of: Callable[[Instruction], float]) -> dict[S
     found: dict[Site, float] = {}
     for group in find_around(evidence, lambda site: bool(size_of(site.instruction)), _KINDS):
         own = [site for site in group if site not in called]
-        # Where no line is known, only arithmetic is in a group, and no test.
-        if own and own[0].instruction.place and not any(is_test(site.instruction) for site in own):
+        if not any(is_test(site.instruction) for site in own):
             continue
         evaluating = sum(size_of(site.instruction) * site.executed for site in own)
         if evaluating > 0:

@@ -38,7 +38,7 @@ OF_A_NORM = [  # hypot
 ]  # fmt: skip
 OF_AN_EXPONENTIAL = [
     "BSSY B0, 0x400", "DFMA R4, R2, R4, 6.75539944105574400000e+15", "FSETP.GEU.AND P0, PT, |R3|, 4.1917929649353027344, PT",
-    "DADD R6, R4, -6.75539944105574400000e+15", "DFMA R8, R6, -UR6, R2", "DFMA R6, R6, -UR6, R8", *["DFMA R8, R6, R8, UR6"] * 11, "DFMA R8, R6, R8, 1",
+    "DADD R6, R4, -6.75539944105574400000e+15", "DFMA R8, R6, -UR6, R2", "DFMA R6, R6, -UR6, R8", *["DFMA R8, R6, R8, UR6"] * 9, "DFMA R8, R6, R8, 1",
     "DFMA R8, R6, R8, 1", "IMAD R7, R4, 0x100000, R9", "IMAD.MOV.U32 R6, RZ, RZ, R8", "@!P0 BRA 0x400", "BSYNC B0",
 ]  # fmt: skip
 SUM = "DADD R20, R20, R8"
@@ -55,6 +55,18 @@ def test_as_many_instructions_of_a_line_belong_to_a_function_as_it_has(function,
     assert sum(found.values()) == pytest.approx(len(function))
 
 
+@pytest.mark.parametrize("others", [6, 13])
+def test_where_no_line_is_known_a_function_has_no_more_of_the_instructions_near_it(others):
+    """Integers stand between those of a function, which are no arithmetic of doubles, and loads are never its own."""
+    code = [*RECIPROCAL, *["VIADD R30, R30, 0x1"] * others, "LDG.E.64 R8, [R2.64]"]
+    evidence = evidence_of(*code, file=None)
+    found = find_inlined_doubles(evidence)
+    assert sum(found.values()) == pytest.approx(len(RECIPROCAL))
+    assert {site.kind for site in found} == {"control", "fp64", "fp32", "integer"}
+    doubles = sum(part for site, part in found.items() if site.kind == "fp64")
+    assert doubles == pytest.approx(6 * 11 / len(found))
+
+
 def test_other_lines_and_other_doubles_belong_to_none():
     assert not find_inlined_doubles(evidence_of(SUM, "DFMA R8, R6, R8, R6", line=7))
     evidence = evidence_of(*RECIPROCAL, line=7)
@@ -65,10 +77,11 @@ def test_other_lines_and_other_doubles_belong_to_none():
 
 @pytest.mark.parametrize("guess", ["MUFU.RCP64H R7, R5", "MUFU.RSQ64H R7, R5"])
 def test_a_guess_without_its_test_is_of_another_function(guess):
-    """As in tanh, atan and cbrt, asin and acos, and in the logarithms of sm_100, which have no name here and divide nothing."""
-    evidence = evidence_of("DADD R4, R4, R4", guess, *["DFMA R8, R6, R8, UR6"] * 40, line=7)
-    assert not find_inlined_doubles(evidence)
-    assert not find_divisions_of_doubles(evidence)
+    """As in atan and cbrt, asin and acos, which have no name here and divide nothing."""
+    for where in ({"line": 7}, {"file": None}):
+        evidence = evidence_of("DADD R4, R4, R4", guess, *["DFMA R8, R6, R8, UR6"] * 40, **where)
+        assert not find_inlined_doubles(evidence)
+        assert not find_divisions_of_doubles(evidence)
 
 
 @pytest.mark.parametrize(
@@ -96,12 +109,17 @@ def test_doubles_say_which_part_of_them_divides(function, sums, in_functions):
     assert candidate.evidence["in_functions_pct"] == pytest.approx(in_functions, abs=1)
 
 
-def test_the_reciprocal_that_a_logarithm_takes_is_no_division():
-    logarithm = [
-        "LOP3.LUT R4, R3, 0x800fffff, RZ, 0xc0, !PT",
-        "MUFU.RCP64H R7, R13",
-        *["DFMA R8, R6, R8, UR6"] * 41,
-    ]
-    evidence = evidence_of(*logarithm, line=7)
-    assert sum(find_inlined_doubles(evidence).values()) == pytest.approx(len(logarithm))
+@pytest.mark.parametrize(
+    ("sign", "guesses", "size"),
+    [
+        ("LOP3.LUT R4, R3, 0x800fffff, RZ, 0xc0, !PT", 1, 52),  # a logarithm
+        ("ISETP.GT.U32.AND P1, PT, R0, 0x7feffffe, PT", 1, 52),  # for sm_100
+        ("ISETP.GT.U32.AND P0, PT, R7, 0x40330fc1, PT", 1, 39),  # tanh
+        ("ISETP.GT.U32.AND P0, PT, R7, 0x403b4000, PT", 2, 84),  # erfc
+    ],
+)
+def test_the_reciprocal_inside_another_function_is_no_division(sign, guesses, size):
+    signs = [sign, *["MUFU.RCP64H R7, R13"] * guesses]
+    evidence = evidence_of(*signs, *["DFMA R8, R6, R8, UR6"] * (size - len(signs)), line=7)
+    assert sum(find_inlined_doubles(evidence).values()) == pytest.approx(size)
     assert not find_divisions_of_doubles(evidence)

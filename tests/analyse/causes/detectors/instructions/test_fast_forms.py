@@ -29,6 +29,7 @@ ROOT = (
     "VIADD R3, R2, 0xf3000000", "MUFU.RSQ R4, R2", "FMUL.FTZ R5, R2, R4", "FMUL.FTZ R6, R4, 0.5",
     "FFMA R7, -R5, R5, R2", "FFMA R8, R7, R6, R5",
 )  # fmt: skip
+REDUCED = "DSETP.GE.AND P0, PT, |R10|, 2.14748364800000000000e+09, PT"  # the angle of a sine of doubles
 COUNTING = ("VIADD R30, R30, 0x1", "ISETP.NE.AND P0, PT, R30, 0x40, PT", "@P0 BRA 0x0")
 
 
@@ -158,8 +159,21 @@ def test_a_power_tests_an_exponent_that_the_compiler_does_not_know(function, rou
             33,
             17,
         ),  # of numbers that hypotf scales as well
-        (("FSETP.GEU.AND P0, PT, |R3|, 4.1917929649353027344, PT",), 23, 8),  # an exponential
-        (("LOP3.LUT R4, R3, 0x800fffff, RZ, 0xc0, !PT", "MUFU.RCP64H R7, R13"), 43, 24),  # a logarithm
+        (("FSETP.GEU.AND P0, PT, |R3|, 4.1917929649353027344, PT",), 21, 8),  # an exponential
+        (("FSETP.GEU.AND P0, PT, |R5|, 4.498046875, PT",), 22, 4),  # exp2
+        (("FSETP.GEU.AND P0, PT, |R5|, 3.8004419803619384766, PT",), 23, 8),  # exp10
+        (("FSETP.LT.AND P1, PT, R7, 4.1931471824645996094, PT",), 37, 27),  # expm1
+        (("LOP3.LUT R4, R3, 0x800fffff, RZ, 0xc0, !PT", "MUFU.RCP64H R7, R13"), 52, 24),  # a logarithm
+        (("ISETP.GT.U32.AND P1, PT, R0, 0x7feffffe, PT", "MUFU.RCP64H R9, R15"), 52, 24),  # for sm_100
+        (("ISETP.GT.U32.AND P0, PT, R7, 0x40330fc1, PT", "MUFU.RCP64H R9, R13"), 39, 15),  # tanh
+        (
+            ("ISETP.GT.U32.AND P0, PT, R7, 0x403b4000, PT", *["MUFU.RCP64H R13, R11"] * 2),
+            84,
+            47,
+        ),  # erfc
+        (("UMOV UR8, 0x2a1abef8",), 51, 29),  # erf
+        ((REDUCED, "FSEL R23, R0, -0.082518599927425384521, !P0"), 28, 26),  # a sine
+        ((REDUCED, "FSEL R25, -R25, 0.11223486810922622681, !P0"), 28, 26),  # for sm_100
     ],
 )
 @pytest.mark.parametrize("beside", [0, 20])
