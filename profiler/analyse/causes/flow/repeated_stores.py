@@ -33,13 +33,16 @@ def part_overwritten(evidence: Evidence, store: Site) -> float:
 
     The compiler may have unrolled some of the turns, or all.
     """
-    turns = count_copies(evidence, store) / (1 - has_fixed_address(evidence, store))
+    turns = count_in_a_row(evidence, store) / (1 - has_fixed_address(evidence, store))
     acting = turns * min(1.0, store.acting_lanes / (store.lanes or LANES))
     return 1 - 1 / acting if acting > 1 else 0.0
 
 
-def count_copies(evidence: Evidence, store: Site) -> int:
-    """Returns how many stores to the same address stand in a row, this one among them: with no branch or barrier between them, each overwrites the one before."""
+def count_in_a_row(evidence: Evidence, store: Site) -> int:
+    """Returns how many stores to the same address stand in a row, this one among them: with no branch or barrier between them, each overwrites the one before.
+
+    Barriers of an unrolled loop are counted alike, with no branch between them.
+    """
     registers, place = address_registers(store.instruction), address_of(store)
     sites = evidence.around(store)
     here = evidence.place(store, sites)

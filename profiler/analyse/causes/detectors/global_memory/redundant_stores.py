@@ -14,7 +14,7 @@ from profiler.analyse.causes.flow.dataflow import find_pointers
 from profiler.analyse.causes.flow.loop_carried import is_carried, stores_its_own
 from profiler.analyse.causes.flow.reduction_trees import find_global_trees
 from profiler.analyse.causes.flow.repeated_stores import (
-    count_copies,
+    count_in_a_row,
     count_stored_again,
     find_other_loads,
     find_stores_alike,
@@ -135,7 +135,7 @@ def loads_held_apart(evidence: Evidence, stores: Collection[Site]) -> dict[Site,
     for store in stores:
         inside = set(evidence.around(store))
         loads = {one: evidence.charged[one]["long_scoreboard"] for one in lonely if one in inside}
-        kept, copies = 1 / _UNROLLED, count_copies(evidence, store)
+        kept, copies = 1 / _UNROLLED, count_in_a_row(evidence, store)
         if copies >= _UNROLLED and (total := sum(loads.values())):
             # Each turn stands by itself, and together they wait as long as the one that waits longest.
             kept = max(1 / copies, max(loads.values()) / total)
