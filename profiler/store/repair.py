@@ -16,13 +16,14 @@ from pathlib import Path
 
 from profiler.errors import ProfError, RunUnreadable, StoreNotWritable
 from profiler.store import fsck
+from profiler.store.disk import writing_to
 from profiler.store.packs.layout import PACK_FILE, Pack, is_pack
 from profiler.store.packs.plan import alone
 from profiler.store.packs.publish import publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER
-from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders, writing_to
+from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders
 from profiler.store.runs.index import FoundRun
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_folder import MANIFEST_FILE

@@ -31,7 +31,7 @@ from profiler.measuring.tune.points import BuiltPoint, Choice, sweep_of
 from profiler.measuring.tune.stages import TuneObserver, TunePlan
 from profiler.measuring.tune.sweep import SweepMeasurement
 from profiler.present.documents.sweep import diff_lines, settings_text, sweep_document
-from profiler.store.scratch import write_whole
+from profiler.store.disk import write_whole
 from profiler.store.sweeps import Stage, StoredSweep, SweepStore, Visit
 from profiler.text import clock, counted, duration, printable, shortest_path
 

@@ -22,8 +22,8 @@ from profiler.present.document import Document, Text
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.render.csv import csv_lines
 from profiler.present.render.json import to_json
+from profiler.store.disk import whole_file
 from profiler.store.runs.run_store import RunStore
-from profiler.store.scratch import whole_file
 
 if TYPE_CHECKING:
     from profiler.store.query import Answer

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from profiler.errors import ProfError, ReportError, RunUnreadable, StoreError
 from profiler.measuring.doctor.checks import Ability, HealthCheck, Machine
+from profiler.store.disk import storage_error
 from profiler.store.fsck import Fault, is_damage, left_staging
 from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location
 from profiler.store.reports.near import REPORT_SUFFIXES
 from profiler.store.reports.privacy import find_home_directories
-from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER, read_plan
 from profiler.text import counted, first_of, size

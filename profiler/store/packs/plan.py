@@ -16,11 +16,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from profiler.errors import CompactBusy, RunDamaged, RunUnusable
+from profiler.store.disk import writing_to
 from profiler.store.locks import held_if_free
 from profiler.store.packs.layout import Pack
 from profiler.store.packs.publish import PackPublisher, publisher_for
 from profiler.store.packs.write import PackWriter
-from profiler.store.runs.commit import Staging, writing_to
+from profiler.store.runs.commit import Staging
 from profiler.store.runs.files import read_ahead
 from profiler.store.runs.index import find_in_folder
 from profiler.store.runs.run import Run

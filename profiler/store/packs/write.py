@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
+from profiler.store.disk import flush, write_flushed
 from profiler.store.packs import layout
-from profiler.store.runs.commit import flush
 from profiler.store.runs.run import Run
 from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import id_time, table_file
@@ -168,9 +168,7 @@ class PackWriter:
             name: file.close() for name, file in {**written, layout.MANIFESTS_FILE: self._manifests}.items()
         }
         index = msgspec.json.encode(layout.PackIndex(layout.VERSION, self.runs, files)) + b"\n"
-        path = self.folder / layout.PACK_FILE
-        path.write_bytes(index)
-        flush(path)
+        write_flushed(self.folder / layout.PACK_FILE, index)
         return layout.pack_name(id_time(datetime.now(UTC)), index)
 
 

@@ -22,9 +22,10 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import IdTaken, RemoteDenied, RemoteFailed, StoreNotWritable
+from profiler.store.disk import storage_error
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import Location, sha256_of
-from profiler.store.runs.commit import Staging, names_by_hash, storage_error
+from profiler.store.runs.commit import Staging, names_by_hash
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import Manifest, decode_manifest, encode_manifest, read_manifest
 from profiler.store.runs.run_folder import MANIFEST_FILE

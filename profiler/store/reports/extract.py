@@ -19,13 +19,14 @@ import msgspec
 from msgspec.structs import asdict
 
 from profiler.errors import KernelNotFound, MetricsMissing, ReportDamaged, ReportError
+from profiler.store.disk import flush, storage_error
 from profiler.store.reports.contained_reader import decode_contained
 from profiler.store.reports.controls import derive_controls
 from profiler.store.reports.envelope import Envelope
 from profiler.store.reports.identity import ReportFile, copy_report, identify_report, pack_report
 from profiler.store.reports.nvidia_reader import DecodedReport
 from profiler.store.reports.request import AlreadyStored, Request
-from profiler.store.runs.commit import flush, storage_error, write_table
+from profiler.store.runs.commit import write_table
 from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,
@@ -90,7 +91,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     manifest = msgspec.structs.replace(
         manifest, content_sha256=sha256 if sha256 != files[0].sha256 else None, missing_metrics=missing
     )
-    flush(write_manifest(manifest, request.folder))
+    write_manifest(manifest, request.folder)
     return manifest
 
 

@@ -15,6 +15,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from profiler.errors import ProfError, RemoteFailed, ReportNotFound, ReportTooLarge
+from profiler.store.disk import storage_error
 from profiler.store.packs.layout import REPORTS_FOLDER, is_pack
 from profiler.store.remote.files import (
     MOST_FILE_BYTES,
@@ -26,7 +27,6 @@ from profiler.store.remote.files import (
 )
 from profiler.store.remote.listing import find_matches, list_files
 from profiler.store.reports.near import REPORT_SUFFIXES
-from profiler.store.runs.commit import storage_error
 from profiler.store.runs.run_id import RunId
 
 _FETCH_BYTES = 1 << 24  # how much one request fetches, and how much of a report is in memory at a time

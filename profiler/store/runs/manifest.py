@@ -16,6 +16,7 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
+from profiler.store.disk import write_flushed
 from profiler.store.remote.files import most_bytes
 from profiler.store.remote.places import FolderPlace, reading_from
 from profiler.store.reports.controls import without_ncu, words_of
@@ -200,10 +201,8 @@ def prof_version() -> str:
         return "unknown"
 
 
-def write_manifest(manifest: Manifest, folder: Path) -> Path:
-    path = folder / MANIFEST_FILE
-    path.write_bytes(encode_manifest(manifest))
-    return path
+def write_manifest(manifest: Manifest, folder: Path) -> None:
+    write_flushed(folder / MANIFEST_FILE, encode_manifest(manifest))
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
