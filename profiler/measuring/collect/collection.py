@@ -29,17 +29,14 @@ from profiler.errors import (
     StoreNotWritable,
     WorkerLost,
 )
-from profiler.measuring.collect.target import Target, collection_key, program_provenance, typed_command
+from profiler.measuring.collect.provenance import find_provenance
+from profiler.measuring.collect.target import Target, collection_key, typed_command
 from profiler.measuring.devices.device import Device, Order
-from profiler.measuring.rungs.build import build_folder
 from profiler.measuring.rungs.program import RungJob, fresh_seed, program_command
-from profiler.measuring.rungs.provenance import derive_provenance
 from profiler.measuring.rungs.timing import with_facts
-from profiler.measuring.tools.git import read_commit
 from profiler.measuring.tools.ncu import NcuOptions
 from profiler.measuring.tools.neutral import neutral_folder
 from profiler.measuring.tools.process import command_details, shown
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.measuring.tools.transcript import Transcript
 from profiler.store.reports.request import CollectionFacts, ProcessFacts, Request, Timing
 from profiler.store.runs.commit import Staging
@@ -128,7 +125,7 @@ class Collection:
 
     def __post_init__(self) -> None:
         plan, device = self.plan, self.plan.device
-        self.provenance = _find_provenance(plan, self.target, self.store)
+        self.provenance = find_provenance(self.target, device.gpu, plan.cwd or Path.cwd(), self.store)
         timed = (plan.repeats, plan.warmup) if _is_timed(plan, self.target) else None
         self.key = collection_key(
             self.target,
@@ -340,18 +337,3 @@ def _is_verified(plan: CollectPlan, target: Target) -> bool:
 
 def _is_timed(plan: CollectPlan, target: Target) -> bool:
     return plan.repeats > 0 and target.job is not None and "time" in target.job.kernel.commands
-
-
-def _find_provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
-    job = target.rung
-    if job is None:
-        return find_program_provenance(target, plan.device.gpu, plan.cwd or Path.cwd(), store)
-    commit = read_commit(job.ladder.folder, store.local, build_folder(job.ladder, plan.device.gpu.arch))
-    return derive_provenance(job.ladder, job.kernel, target.built, plan.device.gpu, commit)
-
-
-def find_program_provenance(target: Target, gpu: Gpu, folder: Path, store: RunStore) -> Provenance:
-    """Returns what is known of a program's origin: the commit that prof was called in, and the hashes of its files."""
-    commit = read_commit(Path.cwd(), store.local)
-    facts = Provenance(driver_version=gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty)
-    return program_provenance(target, facts, folder)

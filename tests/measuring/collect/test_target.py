@@ -9,11 +9,11 @@ import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.presets import find_preset
+from profiler.measuring.collect.provenance import program_provenance
 from profiler.measuring.collect.target import (
     Target,
     collection_key,
     prepare,
-    program_provenance,
     rung_target,
     typed_command,
 )
