@@ -44,7 +44,7 @@ from profiler.store.runs.manifest import Manifest, Provenance
 from profiler.store.runs.run_id import path_name, preset_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, stage_timings
-from profiler.store.runs.unfinished import CollectionPlan, ProcessTimings, UnfinishedCollection
+from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
 
 if TYPE_CHECKING:
     from profiler.store.reports.sandbox import Extracted, Sandbox
@@ -202,7 +202,7 @@ class Collection:
             known = self.pending.timings(process)
             if known is None:
                 timed = self.plan.device.time(timing_job(self.plan, job), self.plan.timeout_s)
-                known = ProcessTimings(timed.facts, timed.rows(process))
+                known = timed.of_process(process)
                 self.pending.keep_timings(process, known)
                 alone = "" if self.target.is_profiled else "; it is not profiled"
                 report.line = (

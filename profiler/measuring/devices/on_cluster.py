@@ -29,11 +29,11 @@ from profiler.measuring.devices.worker_tasks import (
 )
 from profiler.measuring.rungs.job_files import list_job_files, read_job_files, trim_job
 from profiler.measuring.rungs.program import RungJob
-from profiler.measuring.rungs.timing import Timed
 from profiler.measuring.tools.ncu import Ncu
 from profiler.measuring.tools.toolchain import Gpu
 from profiler.measuring.tools.transcript import Transcript
 from profiler.store.runs.manifest import prof_version
+from profiler.store.runs.unfinished import ProcessTimings
 
 _DESCRIBE_S = 60.0
 FIRST_ANSWER_S = 60.0
@@ -65,9 +65,9 @@ class WorkerDevice:
         assert answer is None or isinstance(answer, float)
         return answer
 
-    def time(self, job: RungJob, timeout_s: float) -> Timed:
+    def time(self, job: RungJob, timeout_s: float) -> ProcessTimings:
         answer = self._send("time", job, timeout_s)
-        assert isinstance(answer, Timed)
+        assert isinstance(answer, ProcessTimings)
         return answer
 
     def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:

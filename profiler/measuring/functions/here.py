@@ -20,9 +20,10 @@ from profiler.measuring.functions import child
 from profiler.measuring.functions.activity import CuptiMissing, listener
 from profiler.measuring.functions.ahead import Ahead
 from profiler.measuring.rungs.program import RungJob, program_command, require_success, run_program
-from profiler.measuring.rungs.timing import Timed, parse_timings
+from profiler.measuring.rungs.timing import parse_timings
 from profiler.measuring.tools.process import Finished
 from profiler.measuring.tools.transcript import Transcript
+from profiler.store.runs.unfinished import ProcessTimings
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class FunctionDevice(LocalDevice):
         finished = Finished(tuple(words), code, out.getvalue(), error.getvalue(), time.monotonic() - started)
         return require_success(job, finished, accept)
 
-    def time(self, job: RungJob, timeout_s: float) -> Timed:
+    def time(self, job: RungJob, timeout_s: float) -> ProcessTimings:
         if self.call is None:
             return super().time(job, timeout_s)
         return parse_timings(job, self.run(job, "time", timeout_s))

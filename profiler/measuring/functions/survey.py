@@ -12,10 +12,11 @@ from profiler.measuring.functions.activity import LaunchedKernel
 from profiler.measuring.functions.here import FunctionDevice
 from profiler.measuring.functions.plan import FunctionPlan
 from profiler.measuring.rungs import program
-from profiler.measuring.rungs.timing import Timed, parse_timings
+from profiler.measuring.rungs.timing import parse_timings
 from profiler.measuring.rungs.verify import parse_check
 from profiler.measuring.tools.clocks import sampled_clocks
 from profiler.measuring.tools.exit_codes import EXIT_WRONG
+from profiler.store.runs.unfinished import ProcessTimings
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Survey:
     calls: int
     kernels: tuple[LaunchedKernel, ...]
     relative_error: float | None
-    timed: Timed
+    timed: ProcessTimings
     left_out: int
 
 

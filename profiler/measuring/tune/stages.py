@@ -185,7 +185,7 @@ class SweepStages:
         except ProfError as failure:
             status = _STATUS.get(type(failure), "failed")
             return Visit(code, status, failure_of(failure, job.label), relative_error)
-        repeats = [SweepRepeat(stage, process, one.kernel_ns, one.reference_ns) for one in timed.repeats]
+        repeats = [SweepRepeat(stage, process, one.kernel_ns, one.reference_ns) for one in timed.timings]
         return Visit(code, "correct", "", relative_error, timed.facts.reference, repeats)
 
     def _promising(self) -> list[BuiltPoint]:

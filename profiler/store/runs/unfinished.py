@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from profiler.errors import CollectBusy, ProfError
 from profiler.store.disk import flush, make_root, make_shared_folder, renamed_into_place, writing_to
@@ -44,8 +45,14 @@ class CollectionPlan(msgspec.Struct, frozen=True):
 
 @decodable
 class ProcessTimings(msgspec.Struct, frozen=True):
+    """The repeats that one process timed, and the facts that it reported."""
+
     facts: ProcessFacts
     timings: list[Timing]
+
+    def of_process(self, process: int) -> ProcessTimings:
+        """Returns these as the timings of the process with this number."""
+        return replace(self, timings=[replace(one, process=process) for one in self.timings])
 
 
 class UnfinishedCollection:
