@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from profiler.measuring.functions.activity import LaunchedKernel
+    from profiler.measuring.functions.survey import LaunchedKernel
 
 
 _NAME_WIDTH, _MOST_KERNELS = 60, 10

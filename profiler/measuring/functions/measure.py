@@ -20,7 +20,6 @@ from profiler.catalog.presets import find_preset
 from profiler.errors import ProgramFailed, ProgramTimedOut, ToolNotFound
 from profiler.measuring.collect.target import Target
 from profiler.measuring.devices.device import Order, lock_folder
-from profiler.measuring.functions.activity import Chosen, LaunchedKernel, choose
 from profiler.measuring.functions.ahead import CHILD, Ahead
 from profiler.measuring.functions.child import CALLS, FILE, Call
 from profiler.measuring.functions.collecting import Collecting, without_profile
@@ -28,7 +27,7 @@ from profiler.measuring.functions.here import FunctionDevice
 from profiler.measuring.functions.main_source import SENT_MAIN, write_main
 from profiler.measuring.functions.plan import FunctionPlan
 from profiler.measuring.functions.shipping import pack
-from profiler.measuring.functions.survey import survey_function
+from profiler.measuring.functions.survey import Chosen, LaunchedKernel, choose, survey_function
 from profiler.measuring.rungs import program
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
 from profiler.measuring.tools.neutral import neutral_folder
