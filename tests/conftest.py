@@ -196,7 +196,6 @@ class Tool(NamedTuple):
 
 
 TOOLS = {
-    "c++filt": Tool("apt-get install binutils", "c++filt"),
     "cc": Tool("apt-get install gcc libc6-dev", "cc"),
     "chromium": Tool(
         "apt-get install chromium-headless-shell",
