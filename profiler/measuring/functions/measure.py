@@ -5,7 +5,6 @@ The fresh processes run `child.py`. The first of them also surveys what a call l
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pickle
 import sys
@@ -29,9 +28,10 @@ from profiler.measuring.functions.plan import FunctionPlan
 from profiler.measuring.functions.shipping import pack
 from profiler.measuring.functions.survey import Chosen, LaunchedKernel, choose, survey_function
 from profiler.measuring.rungs import program
-from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
+from profiler.measuring.tools.ncu import NO_NCU, Ncu, NcuOptions, Selection, find_ncu
 from profiler.measuring.tools.neutral import neutral_folder
-from profiler.measuring.tools.toolchain import Gpu, find_gpu
+from profiler.measuring.tools.toolchain import find_gpu
+from profiler.store.locks import locked
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
 from profiler.store.runs.run_store import RunStore
@@ -75,7 +75,7 @@ def measure_function(
     cautions = [] if call.reference is not None else ["the result was not verified: there is no reference"]
     with (
         neutral_folder() as scratch,
-        _alone_on(gpu),
+        locked(lock_folder(gpu) / "measuring", None),  # others wait, however long this takes
         Sandbox(workers=1) as sandbox,
         _processes(ahead) as started,
     ):
@@ -223,13 +223,13 @@ def _job(plan: FunctionPlan, folder: Path) -> program.RungJob:
 
 
 def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
-    """Returns ncu, or one without a version if there is none and nothing can be profiled."""
+    """Returns ncu, or NO_NCU if nothing is to be profiled, or can be."""
     if plan.profile:
         try:
             return find_ncu()
         except ToolNotFound as error:
             cautions.append(f"times alone, without counters: {error.message.splitlines()[0]}")
-    return Ncu(Path("ncu"), "")
+    return NO_NCU
 
 
 def _program(function: object, name: str) -> tuple[str, ...]:
@@ -244,17 +244,6 @@ def _environment() -> dict[str, str]:
     root = str(Path(__file__).parents[3])
     path = os.pathsep.join(dict.fromkeys([*(entry or str(Path.cwd()) for entry in sys.path), root]))
     return {**program.ENVIRONMENT, "PYTHONPATH": path}
-
-
-@contextmanager
-def _alone_on(gpu: Gpu) -> Iterator[None]:
-    """Waits until no other process measures a function on this GPU, and keeps others waiting."""
-    descriptor = os.open(lock_folder(gpu) / "measuring", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager
