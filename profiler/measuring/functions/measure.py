@@ -66,11 +66,7 @@ def measure_function(
 
     `say` receives what is done now, and `ahead` has processes that wait for several measurements.
     """
-    if SENT_MAIN in sys.modules:
-        raise ProgramFailed(
-            f"{plan.name}: the function needs a name whose statement also calls `measure`",
-            remedy="Bind what the function needs in a statement of its own.",
-        )
+    _require_asked_by_user(plan)
     gpu = find_gpu()
     cautions = [] if call.reference is not None else ["the result was not verified: there is no reference"]
     with (
@@ -94,27 +90,22 @@ def measure_function(
         with _explained():
             say("calls it until it is compiled and tuned, times and verifies it")
             found = survey_function(device, job, plan, orders.plan_surveyed)
-            if found.left_out:
-                cautions.append(
-                    f"{found.left_out / 1e9:.3g} GB of the arguments are not put back, because they are too many or cannot "
-                    "be written: a function that changes them meets in each call what the call before has left"
-                )
+            cautions += found.cautions
             (folder / CALLS).write_text(str(found.calls))
             order = orders.of(choose(job.label, found.kernels, plan.kernel_name))
             target = order.target if device.ncu.version else without_profile(order.target)
-            collecting = Collecting(
-                plan=plan,
-                call=call,
-                device=device,
-                recording=order.recording,
-                survey=found,
-                cautions=cautions,
-                store=store,
-                sandbox=sandbox,
-                say=say,
-            )
-            run_id = collecting.collect(target)
+            one = Collecting(plan, call, device, order.recording, found, cautions, store, sandbox, say)
+            run_id = one.collect(target)
     return MeasuredFunction(run_id, found.kernels)
+
+
+def _require_asked_by_user(plan: FunctionPlan) -> None:
+    """Raises ProgramFailed in a fresh process, which is there to be measured: one of the statements that it loads measures too."""
+    if SENT_MAIN in sys.modules:
+        raise ProgramFailed(
+            f"{plan.name}: the function needs a name whose statement also calls `measure`",
+            remedy="Bind what the function needs in a statement of its own.",
+        )
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,16 @@ class Survey:
     timed: ProcessTimings
     left_out: int
 
+    @property
+    def cautions(self) -> list[str]:
+        """Returns what to know before believing the times of the function."""
+        if not self.left_out:
+            return []
+        return [
+            f"{self.left_out / 1e9:.3g} GB of the arguments are not put back, because they are too many or cannot "
+            "be written: a function that changes them meets in each call what the call before has left"
+        ]
+
 
 Surveyed = Callable[[tuple[LaunchedKernel, ...], list[str]], None]
 
