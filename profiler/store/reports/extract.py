@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import asdict
@@ -174,7 +174,6 @@ def _manifest(
     tables: dict[str, StoredTable],
     reports: list[StoredReport],
 ) -> Manifest:
-    collected = request.collected
     launches = decoded.tables["launches"]
     kernels = Counter(launches.column("kernel").to_pylist())
     gpus = sorted({name for name in launches.column("gpu").to_pylist() if name})
@@ -186,29 +185,38 @@ def _manifest(
         schema_version=SCHEMA_VERSION,
         run_id=str(run_id),
         name=run_id.name,
-        origin="collected" if collected else "ingested",
         recorded=recorded.isoformat().replace("+00:00", "Z"),
         reports=reports,
         kernels=[KernelCount(name, count) for name, count in kernels.items()],
         tables=tables,
         ladder=request.ladder,
         kernel=request.kernel,
-        workload=collected.workload if collected else None,
         gpus=gpus or list(envelope.devices),
         cuda_version=envelope.cuda_version,
         ncu_version=envelope.ncu_version,
         reader_version=version("ncu-report"),
         prof_version=prof_version(),
-        program=(collected.program if collected else "") or envelope.program,
         command_line=envelope.command_line,
         sections=decoded.sections,
-        preset=collected.preset if collected else None,
-        metrics=list(collected.metrics) if collected else [],
         unread=str(request.omitted),
         part=str(request.choice),
         clock_control=controls.clock,
         cache_control=controls.cache,
         replay_mode=controls.replay,
-        provenance=collected.provenance if collected else None,
-        collection=collected.key if collected else None,
+        **_origin(request, envelope),
     )
+
+
+def _origin(request: Request, envelope: Envelope) -> dict[str, Any]:
+    """Returns the fields of the manifest that say how the report came about; of an ingested one, little is known."""
+    if (collected := request.collected) is None:
+        return {"origin": "ingested", "program": envelope.program}
+    return {
+        "origin": "collected",
+        "program": collected.program or envelope.program,
+        "workload": collected.workload,
+        "preset": collected.preset,
+        "metrics": list(collected.metrics),
+        "provenance": collected.provenance,
+        "collection": collected.key,
+    }
