@@ -127,9 +127,7 @@ def _require_private(folder: Path) -> None:
             raise PermissionError(one)
 
 
-@lru_cache
-def _opened(name: str, limit_bytes: int, root: Path | None) -> Cache:
-    return Cache(name, limit_bytes, root)
+_opened = lru_cache(Cache)
 
 
 @lru_cache
