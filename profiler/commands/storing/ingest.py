@@ -24,7 +24,7 @@ from profiler.errors import IngestIncomplete, ProfError, ReportError, ReportNotF
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
 from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
-from profiler.store.remote.files import public_url
+from profiler.store.remote.urls import public_url
 from profiler.store.reports.locate import find_reports
 from profiler.store.reports.near import error_of_folder, files_in
 from profiler.store.runs.run_folder import holds_run

@@ -13,8 +13,8 @@ from profiler.errors import ProfError, ReportError, RunUnreadable, StoreError
 from profiler.measuring.doctor.checks import Ability, HealthCheck, Machine
 from profiler.store.disk import storage_error
 from profiler.store.fsck import Fault, is_damage, left_staging
-from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location
+from profiler.store.remote.urls import public_url
 from profiler.store.reports.near import REPORT_SUFFIXES
 from profiler.store.reports.privacy import find_home_directories
 from profiler.store.runs.run_store import RunStore

@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
-from profiler.store.remote.files import MOST_AHEAD_BYTES
+from profiler.store.remote.bounds import MOST_AHEAD_BYTES
 from profiler.store.remote.places import Piece, Place, sha256_of
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import Count, StoredReport

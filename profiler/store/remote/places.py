@@ -22,7 +22,8 @@ from urllib.parse import unquote
 
 from profiler.errors import RunDamaged, RunUnreadable, RunUnusable, StoreError
 from profiler.machine import find_shortage, user_state_folder
-from profiler.store.remote.files import FileTooLarge, is_url, most_bytes, public_url
+from profiler.store.remote.bounds import FileTooLarge, most_bytes
+from profiler.store.remote.urls import is_url, public_url
 
 Location = Path | str  # a string is a URL
 # A name, and the first and the last (exclusive) of its bytes; None for all.

@@ -17,7 +17,7 @@ import msgspec
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
 from profiler.store.disk import write_flushed
-from profiler.store.remote.files import most_bytes
+from profiler.store.remote.bounds import most_bytes
 from profiler.store.remote.places import FolderPlace, reading_from
 from profiler.store.reports.controls import without_ncu, words_of
 from profiler.store.runs.run_folder import MANIFEST_FILE
