@@ -14,7 +14,7 @@ from typer import Argument, Option
 
 from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
-from profiler.cluster.worker_pool import Worker
+from profiler.cluster.watch import Worker
 from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import Cluster
 from profiler.commands.shared.misuse import Misuse

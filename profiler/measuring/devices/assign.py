@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from time import monotonic
 
-from profiler.cluster.worker_pool import Worker
+from profiler.cluster.watch import Worker
 from profiler.errors import (
     CountersBusy,
     CountersRefused,

@@ -11,7 +11,8 @@ from threading import Event
 from time import monotonic
 from typing import Self
 
-from profiler.cluster.worker_pool import Worker, WorkerPool
+from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import InternalError, NoWorkerLeft, ProfError, SchedulerLost, WorkerLost, WorkerUnlike
 from profiler.measuring.collect.target import REPORT_FILE
 from profiler.measuring.devices.device import Device, Order, Recorded

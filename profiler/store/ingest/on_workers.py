@@ -17,7 +17,8 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import BoundedSemaphore, Condition, Event, Thread
 
-from profiler.cluster.worker_pool import Worker, WorkerPool
+from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import (
     ClusterUnreachable,
     DiskFull,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.cluster.worker_pool import Worker
+from profiler.cluster.watch import Worker
 from profiler.errors import (
     CountersRefused,
     KernelGivenUp,
