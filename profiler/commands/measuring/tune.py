@@ -24,8 +24,9 @@ from profiler.commands.shared.output import print_answer
 from profiler.commands.shared.progress import Progress, continuable
 from profiler.errors import DefaultsNotFound, LadderInvalid
 from profiler.measuring.rungs.build import Built
+from profiler.measuring.tools.gpus import find_gpu
 from profiler.measuring.tools.process import shown
-from profiler.measuring.tools.toolchain import find_gpu, find_toolchain
+from profiler.measuring.tools.toolchain import find_toolchain
 from profiler.measuring.tune.defaults import read_defaults, with_defaults
 from profiler.measuring.tune.points import BuiltPoint, Choice, sweep_of
 from profiler.measuring.tune.stages import TuneObserver, TunePlan

@@ -22,10 +22,10 @@ from profiler.measuring.collect.target import Target
 from profiler.measuring.functions.activity import installed_cupti
 from profiler.measuring.rungs.program import ENVIRONMENT
 from profiler.measuring.tools.exit_codes import profiled_already, says_other_listener
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.mangling import demangled
 from profiler.measuring.tools.neutral import neutral_folder
 from profiler.measuring.tools.process import run, shown
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedLaunch, TimedRun, commit_timings
 

@@ -19,9 +19,9 @@ from profiler.measuring.collect.target import REPORT_FILE, Target, prepare, type
 from profiler.measuring.rungs.program import ENVIRONMENT, RungJob
 from profiler.measuring.rungs.timing import time_kernel
 from profiler.measuring.rungs.verify import check_kernel
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu, NcuOptions
 from profiler.measuring.tools.process import Finished, command_details, end_all, run
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.measuring.tools.transcript import Transcript, recording_error
 from profiler.store.reports.identity import identify_report
 from profiler.store.runs.unfinished import ProcessTimings

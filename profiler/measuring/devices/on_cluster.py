@@ -30,8 +30,8 @@ from profiler.measuring.devices.worker_tasks import (
 )
 from profiler.measuring.rungs.job_files import list_job_files, read_job_files, trim_job
 from profiler.measuring.rungs.program import RungJob
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.measuring.tools.transcript import Transcript
 from profiler.store.runs.manifest import prof_version
 from profiler.store.runs.unfinished import ProcessTimings

@@ -20,9 +20,10 @@ from profiler.errors import GpuNotFound, NcuTooOld, NotAReport, ProfError, ToolN
 from profiler.measuring.doctor.checks import HealthCheck, HealthState, Machine
 from profiler.measuring.doctor.counters import check_counters
 from profiler.measuring.doctor.folders import check_folders, smallest_report
+from profiler.measuring.tools.gpus import Gpu, find_gpus
 from profiler.measuring.tools.ncu import Ncu, find_ncu
 from profiler.measuring.tools.process import end_all, run
-from profiler.measuring.tools.toolchain import Gpu, find_gpus, find_toolchain
+from profiler.measuring.tools.toolchain import find_toolchain
 from profiler.store.remote.places import Location
 from profiler.store.reports.controls import version_of
 from profiler.store.runs.run_id import RunId

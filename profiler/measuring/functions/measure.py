@@ -28,9 +28,9 @@ from profiler.measuring.functions.plan import FunctionPlan
 from profiler.measuring.functions.shipping import pack
 from profiler.measuring.functions.survey import Chosen, LaunchedKernel, choose, survey_function
 from profiler.measuring.rungs import program
+from profiler.measuring.tools.gpus import find_gpu
 from profiler.measuring.tools.ncu import NO_NCU, Ncu, NcuOptions, Selection, find_ncu
 from profiler.measuring.tools.neutral import neutral_folder
-from profiler.measuring.tools.toolchain import find_gpu
 from profiler.store.locks import locked
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name

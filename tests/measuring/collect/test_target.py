@@ -20,8 +20,8 @@ from profiler.measuring.collect.target import (
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.rungs.provenance import derive_provenance
 from profiler.measuring.tools.git import GitCommit
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.store.remote.places import sha256_of
 from profiler.store.runs.manifest import Provenance
 
