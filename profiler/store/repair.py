@@ -24,9 +24,9 @@ from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER
 from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.index import FoundRun
 from profiler.store.runs.run import Run
-from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import id_time
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
 from profiler.store.scratch import remove_left_scratch

@@ -134,6 +134,6 @@ def _is_on_disk(reference: str) -> bool:
 def _is_path(reference: str) -> bool:
     """Returns whether the reference is written as a path of a file."""
     from profiler.store.remote.urls import is_url
-    from profiler.store.reports.near import REPORT_SUFFIXES
+    from profiler.store.runs.file_names import REPORT_SUFFIXES
 
     return not is_url(reference) and ("/" in reference or reference.endswith(REPORT_SUFFIXES))

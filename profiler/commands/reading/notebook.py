@@ -26,7 +26,8 @@ from profiler.present.document import Column
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.disk import write_whole
 from profiler.store.remote.places import Location, location_of
-from profiler.store.reports.near import REPORT_SUFFIX, files_in, near_files
+from profiler.store.reports.near import files_in, near_files
+from profiler.store.runs.file_names import REPORT_SUFFIX
 from profiler.store.runs.run_store import Run
 from profiler.text import names_like, printable
 

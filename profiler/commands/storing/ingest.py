@@ -27,7 +27,7 @@ from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
 from profiler.store.remote.urls import public_url
 from profiler.store.reports.locate import find_reports
 from profiler.store.reports.near import error_of_folder, files_in
-from profiler.store.runs.run_folder import holds_run
+from profiler.store.runs.file_names import holds_run
 from profiler.store.tables.launch_choice import LaunchChoice
 from profiler.text import counted, printable
 

@@ -15,8 +15,8 @@ from profiler.store.disk import storage_error
 from profiler.store.fsck import Fault, is_damage, left_staging
 from profiler.store.remote.places import Location
 from profiler.store.remote.urls import public_url
-from profiler.store.reports.near import REPORT_SUFFIXES
 from profiler.store.reports.privacy import find_home_directories
+from profiler.store.runs.file_names import REPORT_SUFFIXES
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER, read_plan
 from profiler.text import counted, first_of, size

@@ -17,7 +17,7 @@ from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import Place
 from profiler.store.runs.commit import Staging
-from profiler.store.runs.run_folder import MANIFEST_FILE
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.run_id import RunId, id_time
 
 # For so long, a reader that listed the folder just before the pack appeared still finds the runs.

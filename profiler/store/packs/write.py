@@ -17,9 +17,9 @@ import msgspec
 from profiler.errors import RunDamaged
 from profiler.store.disk import flush, write_flushed
 from profiler.store.packs import layout
+from profiler.store.runs.file_names import MANIFEST_FILE, table_file
 from profiler.store.runs.run import Run
-from profiler.store.runs.run_folder import MANIFEST_FILE
-from profiler.store.runs.run_id import id_time, table_file
+from profiler.store.runs.run_id import id_time
 from profiler.store.tables.schema import TABLES
 from profiler.store.tables.thrift import I64, LIST, STRUCT, Struct, decode_struct, encode_struct
 

@@ -27,6 +27,7 @@ from profiler.store.reports.identity import ReportFile, copy_report, identify_re
 from profiler.store.reports.nvidia_reader import DecodedReport
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.runs.commit import write_table
+from profiler.store.runs.file_names import report_file
 from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,
@@ -35,7 +36,7 @@ from profiler.store.runs.manifest import (
     prof_version,
     write_manifest,
 )
-from profiler.store.runs.run_id import RunId, content_sha256, report_file
+from profiler.store.runs.run_id import RunId, content_sha256
 from profiler.store.tables.columns import TableBuilder, labels_of
 from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.launch_choice import rows_of_launches, there_are

@@ -21,7 +21,7 @@ from profiler.store.remote.bounds import MOST_FILE_BYTES, FileTooLarge
 from profiler.store.remote.files import open_filesystem, remote_errors
 from profiler.store.remote.listing import find_matches, list_files
 from profiler.store.remote.urls import is_url, public_url
-from profiler.store.reports.near import REPORT_SUFFIXES
+from profiler.store.runs.file_names import REPORT_SUFFIXES
 from profiler.store.runs.run_id import RunId
 
 _FETCH_BYTES = 1 << 24  # how much one request fetches, and how much of a report is in memory at a time

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import ProfError
-from profiler.store.reports.near import REPORT_SUFFIX
+from profiler.store.runs.file_names import REPORT_SUFFIX
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import preset_name, rung_name
 from profiler.store.tables.launch_choice import ALL_LAUNCHES, LaunchChoice

@@ -8,7 +8,7 @@ from pathlib import Path
 from profiler.errors import ReportNotFound, StoreNotWritable
 from profiler.store.disk import renamed_into_place, writing_to
 from profiler.store.reports.identity import unpack_report
-from profiler.store.reports.near import REPORT_SUFFIX
+from profiler.store.runs.file_names import REPORT_SUFFIX
 from profiler.store.runs.run_store import Run
 
 

@@ -22,8 +22,8 @@ from profiler.store.disk import flush, make_root, make_shared_folder, renamed_in
 from profiler.store.locks import try_lock
 from profiler.store.remote.places import FolderPlace
 from profiler.store.reports.identity import copy_report, sha256_of_report
-from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.reports.request import ProcessFacts, Timing
+from profiler.store.runs.file_names import REPORT_SUFFIX
 from profiler.store.runs.seal import has_seal, sealed
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 

@@ -21,7 +21,7 @@ from profiler.errors import DiskFull, ProfError, RemoteFailed, ReportTooLarge, R
 from profiler.store.remote import bounds, listing, objects
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.reports.locate import RemoteReport, fetch, find_reports
-from profiler.store.runs.run_folder import MANIFEST_FILE
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.run_store import RunStore
 
 RUN = "20261120t112409z-textbook-5-0123456789ab"
