@@ -38,7 +38,8 @@ from profiler.measuring.tools.ncu import NcuOptions
 from profiler.measuring.tools.neutral import neutral_folder
 from profiler.measuring.tools.process import command_details, shown
 from profiler.measuring.tools.transcript import Transcript
-from profiler.store.reports.request import CollectionFacts, ProcessFacts, Request, Timing
+from profiler.store.process_timings import ProcessFacts, Timing
+from profiler.store.reports.request import CollectionFacts, Request
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.manifest import Manifest, Provenance
 from profiler.store.runs.run_id import path_name, preset_name

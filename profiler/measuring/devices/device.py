@@ -23,8 +23,8 @@ from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu, NcuOptions
 from profiler.measuring.tools.process import Finished, command_details, end_all, run
 from profiler.measuring.tools.transcript import Transcript, recording_error
+from profiler.store.process_timings import ProcessTimings
 from profiler.store.reports.identity import identify_report
-from profiler.store.runs.unfinished import ProcessTimings
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,8 @@ from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu
 from profiler.measuring.tools.transcript import Transcript
+from profiler.store.process_timings import ProcessTimings
 from profiler.store.runs.manifest import prof_version
-from profiler.store.runs.unfinished import ProcessTimings
 
 _DESCRIBE_S = 60.0
 FIRST_ANSWER_S = 60.0

@@ -24,8 +24,8 @@ from profiler.measuring.tools.ncu import Ncu, find_ncu
 from profiler.measuring.tools.neutral import neutral_folder
 from profiler.measuring.tools.transcript import Transcript
 from profiler.store.locks import held_if_free
+from profiler.store.process_timings import ProcessTimings
 from profiler.store.runs.manifest import prof_version
-from profiler.store.runs.unfinished import ProcessTimings
 
 _PROGRESS_S = 0.25
 _LOCK_FILE = "prof.lock"

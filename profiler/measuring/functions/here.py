@@ -23,7 +23,7 @@ from profiler.measuring.rungs.program import RungJob, program_command, require_s
 from profiler.measuring.rungs.timing import parse_timings
 from profiler.measuring.tools.process import Finished
 from profiler.measuring.tools.transcript import Transcript
-from profiler.store.runs.unfinished import ProcessTimings
+from profiler.store.process_timings import ProcessTimings
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from profiler.measuring.rungs.verify import parse_check
 from profiler.measuring.tools.clocks import sampled_clocks
 from profiler.measuring.tools.exit_codes import EXIT_WRONG
 from profiler.measuring.tools.mangling import demangled
-from profiler.store.runs.unfinished import ProcessTimings
+from profiler.store.process_timings import ProcessTimings
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,8 @@ import msgspec
 from profiler.measuring.rungs import program
 from profiler.measuring.tools.clocks import sampled_clocks
 from profiler.measuring.tools.process import Finished, run
-from profiler.store.reports.request import ClockSample, ProcessFacts, Timing
+from profiler.store.process_timings import ClockSample, ProcessFacts, ProcessTimings, Timing
 from profiler.store.runs.manifest import Clocks, Provenance, Spread
-from profiler.store.runs.unfinished import ProcessTimings
 
 _DURATIONS = ("kernel_ns", "reference_ns", "best_ns")
 

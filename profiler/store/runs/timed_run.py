@@ -17,7 +17,7 @@ import msgspec
 
 from profiler.catalog.metrics import TIMED_ALONE
 from profiler.store.disk import writing_to
-from profiler.store.reports.request import Timing
+from profiler.store.process_timings import Timing
 from profiler.store.runs.commit import Staging, write_table
 from profiler.store.runs.manifest import KernelCount, Manifest, Provenance, prof_version, write_manifest
 from profiler.store.runs.run_id import RunId, facts_sha256, timed_name

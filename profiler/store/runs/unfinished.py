@@ -15,14 +15,13 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
 from profiler.errors import CollectBusy, ProfError
 from profiler.store.disk import flush, make_root, make_shared_folder, renamed_into_place, writing_to
 from profiler.store.locks import try_lock
+from profiler.store.process_timings import ProcessTimings
 from profiler.store.remote.places import FolderPlace
 from profiler.store.reports.identity import copy_report, sha256_of_report
-from profiler.store.reports.request import ProcessFacts, Timing
 from profiler.store.runs.file_names import REPORT_SUFFIX
 from profiler.store.runs.seal import has_seal, sealed
 from profiler.store.tables.decoding import NOT_DECODED, decodable
@@ -41,18 +40,6 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     name: str
     seed: int
     gpu_uuid: str = ""  # the GPU that recorded it; empty for a sweep
-
-
-@decodable
-class ProcessTimings(msgspec.Struct, frozen=True):
-    """The repeats that one process timed, and the facts that it reported."""
-
-    facts: ProcessFacts
-    timings: list[Timing]
-
-    def of_process(self, process: int) -> ProcessTimings:
-        """Returns these as the timings of the process with this number."""
-        return replace(self, timings=[replace(one, process=process) for one in self.timings])
 
 
 class UnfinishedCollection:

@@ -19,7 +19,7 @@ from profiler.measuring.rungs.program import fresh_seed, program_command
 from profiler.measuring.rungs.timing import parse_timings, time_kernel, with_facts
 from profiler.measuring.rungs.verify import check_kernel, parse_check
 from profiler.measuring.tools.process import Finished
-from profiler.store.reports.request import ClockSample, Timing
+from profiler.store.process_timings import ClockSample, Timing
 from profiler.store.runs.manifest import Clocks, Provenance, Spread
 
 
