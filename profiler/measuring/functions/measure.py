@@ -22,7 +22,7 @@ from profiler.measuring.devices.device import Order, lock_folder
 from profiler.measuring.functions.ahead import CHILD, Ahead
 from profiler.measuring.functions.child import CALLS, FILE, Call
 from profiler.measuring.functions.collecting import Collecting, without_profile
-from profiler.measuring.functions.here import FunctionDevice
+from profiler.measuring.functions.function_device import FunctionDevice
 from profiler.measuring.functions.main_source import SENT_MAIN, write_main
 from profiler.measuring.functions.plan import FunctionPlan
 from profiler.measuring.functions.shipping import pack
@@ -66,7 +66,7 @@ def measure_function(
 
     `say` receives what is done now, and `ahead` has processes that wait for several measurements.
     """
-    _require_asked_by_user(plan)
+    _require_no_child(plan)
     gpu = find_gpu()
     cautions = [] if call.reference is not None else ["the result was not verified: there is no reference"]
     with (
@@ -99,8 +99,8 @@ def measure_function(
     return MeasuredFunction(run_id, found.kernels)
 
 
-def _require_asked_by_user(plan: FunctionPlan) -> None:
-    """Raises ProgramFailed in a fresh process, which is there to be measured: one of the statements that it loads measures too."""
+def _require_no_child(plan: FunctionPlan) -> None:
+    """Raises ProgramFailed in a process that was started to be measured: a statement that it had to load measures too."""
     if SENT_MAIN in sys.modules:
         raise ProgramFailed(
             f"{plan.name}: the function needs a name whose statement also calls `measure`",

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from profiler.errors import KernelNotFound, ResultWrong
-from profiler.measuring.functions.here import FunctionDevice
+from profiler.measuring.functions.function_device import FunctionDevice
 from profiler.measuring.functions.plan import FunctionPlan
 from profiler.measuring.rungs import program
 from profiler.measuring.rungs.timing import parse_timings

@@ -1,4 +1,7 @@
-"""Measures a function in this process, where it cannot be sent to a fresh one; the protocol is that of `child.py`."""
+"""The GPU whose programs are calls of a function: in fresh processes, or in this one where a call cannot be sent to another.
+
+Either speaks the protocol of `child.py`.
+"""
 
 from __future__ import annotations
 
