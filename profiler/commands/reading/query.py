@@ -64,7 +64,7 @@ def query(
     if output is not None:
         check_ending(output, (".parquet", ".csv", ".json"), "--output")
     if tables:
-        from profiler.store.query import describe_tables
+        from profiler.store.queried_tables import describe_tables
 
         print_document(rows_document(*describe_tables(), grouped=True), settings.format, pages=True)
         return
