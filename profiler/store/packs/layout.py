@@ -3,7 +3,7 @@
     pack-TIME-HASH/
         pack.json              the runs, where their lines are, and the hash of every file; written last
         manifests.jsonl        one line for each run: its manifest, and where its tables are in the files below
-        metrics.parquet        and so on: the tables' own files end to end, under one footer (`write.py`)
+        metrics.parquet        and so on: the tables' own files end to end, under one footer (`joined_parquet.py`)
         reports/SHA256.ncu-rep.zst
 
 A run's table is one range of bytes: the very file that the run had, so it still has the hash that its
