@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from profiler.errors import ResourcesShort
-from profiler.store.remote.places import open_regular
+from profiler.store.disk import open_regular
 
 _PICTURES_BYTES = 32 << 20
 _DIGEST_BYTES = 32

@@ -1,23 +1,27 @@
-"""Writes files and folders so that no kill and no power failure leaves half of one, and says what went wrong."""
+"""Writes files and folders so that no kill and no power failure leaves half of one, and says what went wrong.
+
+It also opens files that may be anything: a pipe would be waited for, and a device has no end.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shlex
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
 from profiler.errors import DiskFull, OutputNotWritable, ResourcesShort, StoreNotWritable
 from profiler.machine import disk_full_text, find_shortage
-from profiler.store.remote.places import Location
 
 
 @contextmanager
-def writing_to(place: Location) -> Iterator[None]:
+def writing_to(place: Path | str) -> Iterator[None]:
     """Turns an error of the system inside into one for people: the disk is full, or this place cannot be written."""
     try:
         yield
@@ -25,7 +29,7 @@ def writing_to(place: Location) -> Iterator[None]:
         raise storage_error(error, place) from error
 
 
-def storage_error(error: OSError, place: Location) -> DiskFull | ResourcesShort | StoreNotWritable:
+def storage_error(error: OSError, place: Path | str) -> DiskFull | ResourcesShort | StoreNotWritable:
     if full := disk_full_text(error):
         return DiskFull(f"{place}: {full}")
     if error.errno == errno.ELOOP:
@@ -101,3 +105,27 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         make_it = f"Make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
         remedy = None if path.parent.exists() else make_it
         raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}", remedy=remedy) from None
+
+
+def sha256_of(path: Path) -> str:
+    """Returns the hash of a regular file."""
+    with open_regular(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def open_regular(path: Path) -> BufferedReader:
+    """Opens a regular file to read it; OSError for anything else. A pipe would be waited for, and a device has no end."""
+    try:
+        file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller closes it
+    except OSError as error:
+        if shortage := find_shortage(error):
+            raise shortage from error
+        raise
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)

@@ -14,7 +14,7 @@ from profiler.measuring.rungs.build import build_folder
 from profiler.measuring.rungs.provenance import derive_provenance
 from profiler.measuring.tools.git import read_commit
 from profiler.measuring.tools.gpus import Gpu
-from profiler.store.remote.places import sha256_of
+from profiler.store.disk import sha256_of
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 

@@ -24,8 +24,9 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
+from profiler.store.disk import sha256_of
 from profiler.store.remote.bounds import MOST_AHEAD_BYTES
-from profiler.store.remote.places import Piece, Place, sha256_of
+from profiler.store.remote.places import Piece, Place
 from profiler.store.runs.file_names import report_suffix, table_file
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import Count, StoredReport

@@ -22,9 +22,9 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import IdTaken, RemoteDenied, RemoteFailed, StoreNotWritable
-from profiler.store.disk import storage_error
+from profiler.store.disk import sha256_of, storage_error
 from profiler.store.remote.objects import ObjectPlace
-from profiler.store.remote.places import Location, sha256_of
+from profiler.store.remote.places import Location
 from profiler.store.runs.commit import Staging, names_by_hash
 from profiler.store.runs.file_names import MANIFEST_FILE, own_name
 from profiler.store.runs.index import RunIndex

@@ -22,7 +22,7 @@ from profiler.measuring.rungs.provenance import derive_provenance
 from profiler.measuring.tools.git import GitCommit
 from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection
-from profiler.store.remote.places import sha256_of
+from profiler.store.disk import sha256_of
 from profiler.store.runs.manifest import Provenance
 
 NCU = Ncu(Path("/opt/ncu"), "2025.3.1.0")
