@@ -42,8 +42,8 @@ from profiler.store.reports.identity import sha256_of_report
 from profiler.store.reports.locate import RemoteReport, Report
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.reports.sandbox import timeout_for_size_s
+from profiler.store.runs.file_names import HASH_CHARACTERS
 from profiler.store.runs.manifest import Manifest, prof_version
-from profiler.store.runs.run_id import HASH_CHARACTERS
 from profiler.store.runs.run_store import RunStore
 
 _POLL_S = 0.25

@@ -27,10 +27,10 @@ from profiler.errors import RunDamaged
 from profiler.store.disk import sha256_of
 from profiler.store.remote.bounds import MOST_AHEAD_BYTES
 from profiler.store.remote.places import Piece, Place
-from profiler.store.runs.file_names import report_suffix, table_file
+from profiler.store.runs.file_names import HASH_CHARACTERS, report_suffix, table_file
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import Count, StoredReport
-from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
+from profiler.store.runs.run_id import RunId
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import TABLES
 

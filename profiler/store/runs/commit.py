@@ -23,10 +23,10 @@ from profiler.errors import StoreLocked
 from profiler.store.disk import flush, make_root, make_shared_folder, write_flushed, writing_to
 from profiler.store.locks import held_if_free, locked, try_lock
 from profiler.store.remote.places import FolderPlace, Location
-from profiler.store.runs.file_names import table_file
+from profiler.store.runs.file_names import HASH_CHARACTERS, table_file
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import StoredTable, read_manifest
-from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
+from profiler.store.runs.run_id import RunId
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from profiler.store.runs.run_id import HASH_CHARACTERS
-
+HASH_CHARACTERS = 12  # as many of a SHA-256 as names have
 MANIFEST_FILE = "run.json"
 REPORT_SUFFIX = ".ncu-rep"
 COMPRESSED_SUFFIX = ".ncu-rep.zst"

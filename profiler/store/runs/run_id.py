@@ -15,9 +15,10 @@ from typing import Literal
 
 import msgspec
 
+from profiler.store.runs.file_names import HASH_CHARACTERS
+
 TIMED_SUFFIX = "-timed"
 DEFAULT_PRESET = "default"
-HASH_CHARACTERS = 12
 NAME_CHARACTERS = 60
 _RUN_ID = re.compile(
     rf"(?P<time>[0-9]{{8}}t[0-9]{{6}}z)-(?P<name>[a-z0-9._-]+)-(?P<hash>[0-9a-f]{{{HASH_CHARACTERS}}})"
