@@ -40,7 +40,8 @@ from profiler.machine import available_cores
 from profiler.measuring.tools.toolchain import find_packaged, toolkit_candidates
 from profiler.store.cache import open_pictures
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports
-from profiler.store.reports.request import Omitted, Timing
+from profiler.store.process_timings import Timing
+from profiler.store.reports.request import Omitted
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.manifest import (
     KernelCount,
@@ -196,7 +197,6 @@ class Tool(NamedTuple):
 
 
 TOOLS = {
-    "c++filt": Tool("apt-get install binutils", "c++filt"),
     "cc": Tool("apt-get install gcc libc6-dev", "cc"),
     "chromium": Tool(
         "apt-get install chromium-headless-shell",

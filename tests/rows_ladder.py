@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from profiler.store.reports.request import Timing
+from profiler.store.process_timings import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.timed_run import TimedRun, commit_timings
 

@@ -31,7 +31,7 @@ from profiler.machine import (
     physical_memory_bytes,
 )
 from profiler.store.locks import locked
-from profiler.store.remote.files import secrets_of, without_secrets
+from profiler.store.remote.urls import secrets_of, without_secrets
 from profiler.store.reports.identity import read_plain
 from profiler.store.reports.request import Request
 from profiler.store.runs.manifest import Manifest

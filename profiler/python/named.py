@@ -18,7 +18,7 @@ from profiler.ask.named.settings import Settings
 from profiler.python.answers import Sheet
 from profiler.python.recordings import open_existing
 from profiler.python.shows_itself import ShowsItself
-from profiler.store.reports.near import REPORT_SUFFIXES
+from profiler.store.runs.file_names import REPORT_SUFFIXES
 from profiler.store.runs.run_store import Run, RunStore
 
 _WIDTH = 80  # of what stands in an error's sentence

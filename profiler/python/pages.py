@@ -11,7 +11,7 @@ from profiler.ask.show import left_out_text
 from profiler.errors import OutputNotWritable
 from profiler.present.page.writing import make_page, spare_foreign_file
 from profiler.store.cache import open_pictures
-from profiler.store.scratch import write_whole
+from profiler.store.disk import write_whole
 
 _ENDINGS = (".html", ".htm")
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from profiler.measuring.functions.activity import LaunchedKernel
+    from profiler.measuring.functions.survey import LaunchedKernel
 
 
 _NAME_WIDTH, _MOST_KERNELS = 60, 10
@@ -236,7 +236,7 @@ class Runs(RunStore):
 
     def to_pandas(self) -> pd.DataFrame:
         """Returns one row for each run that is whole, oldest first: the table `runs` of `query`."""
-        from profiler.store.query import runs_table
+        from profiler.store.queried_tables import runs_table
 
         found: pd.DataFrame = runs_table(self.manifests()).to_pandas()
         return found[[*_SHORT, *(one for one in found if one not in (*_SHORT, *_SHORT_TOO)), *_SHORT_TOO]]

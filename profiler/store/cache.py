@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from profiler.errors import ResourcesShort
-from profiler.store.remote.places import open_regular
+from profiler.store.disk import open_regular
 
 _PICTURES_BYTES = 32 << 20
 _DIGEST_BYTES = 32
@@ -127,9 +127,7 @@ def _require_private(folder: Path) -> None:
             raise PermissionError(one)
 
 
-@lru_cache
-def _opened(name: str, limit_bytes: int, root: Path | None) -> Cache:
-    return Cache(name, limit_bytes, root)
+_opened = lru_cache(Cache)
 
 
 @lru_cache

@@ -31,11 +31,11 @@ from profiler.store.remote.places import FolderPlace, Place, reading_from, unrea
 from profiler.store.remote.upload import CLAIM_S, CLAIMS_FOLDER
 from profiler.store.reports.identity import identify_report
 from profiler.store.runs.commit import STAGING_FOLDER, find_left_staging
+from profiler.store.runs.file_names import MANIFEST_FILE, table_file
 from profiler.store.runs.index import FoundRun, find_in_folder, find_in_pack
 from profiler.store.runs.manifest import StoredReport
 from profiler.store.runs.run import Run
-from profiler.store.runs.run_folder import MANIFEST_FILE
-from profiler.store.runs.run_id import RunId, table_file
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore, sweeps_folder
 from profiler.store.scratch import find_left_scratch, scratch_folder
 from profiler.store.sweeps import SweepStore

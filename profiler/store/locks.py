@@ -47,17 +47,25 @@ def held_if_free(path: Path) -> Iterator[bool]:
 
 
 @contextmanager
-def locked(path: Path, limit_s: float = _LOCK_S) -> Iterator[None]:
-    """Holds the lock; waits for another process or thread that has it, but not for ever. The file stays."""
-    descriptor, deadline = _open_lock(path), time.monotonic() + limit_s
+def locked(path: Path, limit_s: float | None = _LOCK_S) -> Iterator[None]:
+    """Holds the lock; waits for another process or thread that has it, for ever where there is no limit. The file stays."""
+    descriptor = _open_lock(path)
     try:
-        while not _taken(descriptor):
-            if time.monotonic() >= deadline:
-                raise StoreLocked(f"{path}: {_holder(descriptor)} has held the lock for {limit_s:g} s")
-            time.sleep(_POLL_S)
+        if limit_s is None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        else:
+            _take_within(limit_s, descriptor, path)
         yield
     finally:
         os.close(descriptor)
+
+
+def _take_within(limit_s: float, descriptor: int, path: Path) -> None:
+    deadline = time.monotonic() + limit_s
+    while not _taken(descriptor):
+        if time.monotonic() >= deadline:
+            raise StoreLocked(f"{path}: {_holder(descriptor)} has held the lock for {limit_s:g} s")
+        time.sleep(_POLL_S)
 
 
 def _taken(descriptor: int) -> bool:

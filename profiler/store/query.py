@@ -15,38 +15,25 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import groupby
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
-from pyarrow.fs import LocalFileSystem
 
 from profiler.catalog.metrics import BY_NAME
-from profiler.errors import QueryFailed, ResourcesShort, RunDamaged, RunUnusable
+from profiler.errors import QueryFailed, ResourcesShort
 from profiler.machine import require_memory
-from profiler.store.packs.layout import PackedFiles
-from profiler.store.runs.files import read_ahead
-from profiler.store.runs.manifest import Manifest
-from profiler.store.tables.bounds import require_bounded
-from profiler.store.tables.schema import TABLES, arrow_schema
+from profiler.store.queried_tables import NAMES, dataset_of, describe_tables, runs_table
+from profiler.store.tables.schema import TABLES
 from profiler.text import names_like
 
 if TYPE_CHECKING:
-    from profiler.store.runs.run_store import Run, RunStore
+    from profiler.store.runs.run_store import RunStore
 
-# A file and its row groups, None for all of them; or a table in memory.
-_Part: TypeAlias = "tuple[Path, list[int] | None] | pa.Table"
-_Opened: TypeAlias = "tuple[pq.FileMetaData, memoryview]"
-_AT_ONCE = 64
 _ROWS_AT_ONCE = 10_000
 T = TypeVar("T")
 # Address space: 64 threads of DuckDB and Arrow take 3.1 GB of it. With less, they end the process or wait for ever.
 _LEAST_MEMORY_MIB = 4096
-_NAMES = (*TABLES, "runs")
 _BEYOND_PYTHON = re.compile(r"\[ns|month_day_nano_interval")  # in the name of an Arrow type
 _RESERVED = re.compile(r'(?<!")\boffset\b(?!")', re.IGNORECASE)  # our column, which is a word of SQL
 _NO_COLUMN = re.compile(r'column "(\w+)" not found')
@@ -151,21 +138,10 @@ def _wait(thread: ThreadPoolExecutor, connection: duckdb.DuckDBPyConnection, tas
         raise
 
 
-def describe_tables() -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Returns a header and one row for each column of each table."""
-    rows: list[tuple[Any, ...]] = [
-        (table.name, column.name, column.unit, column.doc)
-        for table in TABLES.values()
-        for column in table.columns
-    ]
-    rows += (("runs", name, "", meaning) for name, (_, meaning) in _RUNS.items())
-    return ("table", "column", "unit", "meaning"), rows
-
-
 def _named_tables(sql: str) -> list[str]:
     """Returns the tables that the statement names; all when it names none, since it may ask which there are."""
     words = set(re.findall(r"\w+", sql.lower()))
-    named = words & set(_NAMES)
+    named = words & set(NAMES)
     return [name for name in TABLES if name in named or not named]
 
 
@@ -191,7 +167,7 @@ def _hints(message: str, given: list[str]) -> list[str]:
     missing = _NO_TABLE.search(message)
     if missing is None:
         return given
-    near = names_like(missing[1], _NAMES)
+    near = names_like(missing[1], NAMES)
     own = [line for line in given if not line.startswith("Did you mean")]
     return [*(f'Did you mean "{name}"?' for name in near), *own]
 
@@ -215,7 +191,7 @@ def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnectio
         config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     )
     for name in tables:
-        connection.register(name, _dataset(store, runs, name))
+        connection.register(name, dataset_of(store, runs, name))
     connection.register("runs", runs_table(run.manifest for run in runs))
     connection.execute("set enable_progress_bar = false")  # it would print to standard output
     connection.execute("set python_enable_replacements = false")
@@ -223,74 +199,6 @@ def _connect(store: RunStore, tables: Iterable[str]) -> duckdb.DuckDBPyConnectio
     connection.execute("set enable_external_access = false")
     connection.execute("set lock_configuration = true")
     return connection
-
-
-def _dataset(store: RunStore, runs: list[Run], name: str) -> pa.Table | ds.Dataset:
-    """Returns one table of all runs, in the order of the runs: a query without ORDER BY shows it."""
-    schema, files, format = arrow_schema(name), LocalFileSystem(), ds.ParquetFileFormat()
-    held = [
-        part if isinstance(part, pa.Table) else format.make_fragment(str(part[0]), files, row_groups=part[1])
-        for part in _joined(_parts(store, runs, name))
-    ]
-    if not held:
-        return schema.empty_table()
-    children = [
-        ds.dataset(list(some)) if are_tables else ds.FileSystemDataset(list(some), schema, format, files)
-        for are_tables, some in groupby(held, lambda one: isinstance(one, pa.Table))
-    ]
-    return ds.UnionDataset(schema, children)
-
-
-def _joined(parts: Iterable[_Part]) -> list[_Part]:
-    """Returns the parts, with neighbouring row groups of one file as one part; without a file's row groups, it is whole."""
-    joined: list[_Part] = []
-    for part in parts:
-        last = joined[-1] if joined else None
-        if isinstance(part, pa.Table) or part[1] is None:
-            joined.append(part)
-        elif isinstance(last, tuple) and last[0] == part[0] and last[1] is not None:
-            last[1].extend(part[1])
-        elif part[1]:
-            joined.append((part[0], list(part[1])))
-    return joined
-
-
-def _parts(store: RunStore, runs: list[Run], name: str) -> Iterator[_Part]:
-    """Yields each whole run's verified file and row groups. From a URL, many are fetched at a time.
-
-    Where the table of a whole pack is damaged, each run's part of it may still be whole, and is read alone.
-    """
-    opened: dict[Path, _Opened] = {}  # the last file, which many runs share in a pack
-    for start in range(0, len(runs), _AT_ONCE):
-        some = runs[start : start + _AT_ONCE]
-        read_ahead([run.files for run in some if run.is_far and not isinstance(run.files, PackedFiles)], name)
-        for run in some:
-            try:
-                yield _part(run, name, opened)
-            except RunUnusable as error:
-                store.leave_out(run.manifest.run_id, error)
-
-
-def _part(run: Run, name: str, opened: dict[Path, _Opened]) -> _Part:
-    """Returns one run's part of a table. It is read here, with care, where DuckDB would read it and write out long lists of text."""
-    try:
-        path, groups = run.parquet(name)
-    except RunUnusable:
-        if not isinstance(run.files, PackedFiles):
-            raise
-        return run.table(name)
-    where, rows = run.files.shown_table(name), run.manifest.tables[name].rows
-    if path not in opened:
-        opened.clear()
-        try:
-            data = pa.memory_map(str(path)).read_buffer()
-            opened[path] = pq.read_metadata(pa.BufferReader(data)), memoryview(data)
-        except (pa.ArrowException, OSError) as error:
-            raise RunDamaged(f"{where}: cannot be read as Parquet: {error}") from error
-    decoded = require_bounded(*opened[path], rows, where, groups)
-    if decoded.with_text > decoded.most:
-        return run.table(name)
-    return path, None if groups is None else list(groups)
 
 
 def _values(connection: duckdb.DuckDBPyConnection, column: pa.Array) -> list[Any]:
@@ -327,36 +235,3 @@ def _distinct(names: Iterable[str]) -> tuple[str, ...]:
             unique = f"{name}_{number}"
         taken[unique] = None
     return tuple(taken)
-
-
-def runs_table(manifests: Iterable[Manifest]) -> pa.Table:
-    """Returns one row for each run, with plain columns: the table `runs`."""
-    rows = [
-        {name: getattr(manifest, name, None) for name in _RUNS}
-        | {
-            "workload": None
-            if manifest.workload is None
-            else " ".join(f"{name}={size}" for name, size in manifest.workload.items()),
-            "gpu": ", ".join(manifest.gpus),
-            "report_sha256": manifest.sha256 if manifest.reports else None,
-        }
-        for manifest in manifests
-    ]
-    return pa.Table.from_pylist(rows, schema=pa.schema([(name, kind) for name, (kind, _) in _RUNS.items()]))
-
-
-# The columns of the table `runs`, with their meaning.
-_RUNS: dict[str, tuple[pa.DataType, str]] = {
-    "run_id": (pa.string(), "the run's time, name and start of its hash"),
-    "name": (pa.string(), "the name under which the run is stored: that of the report, or of the rung"),
-    "ladder": (pa.string(), "the ladder that the run is a rung of; null for any other program"),
-    "kernel": (pa.int64(), "the rung's number: the name of a kernel stands in launches"),
-    "workload": (pa.string(), "the problem's size, such as m=4096 n=4096; null where it is not recorded"),
-    "origin": (pa.string(), "how the run came here: ingested, collected or timed"),
-    "recorded": (pa.string(), "when the report was made, in UTC"),
-    "launches": (pa.int64(), "how many launches it holds"),
-    "gpu": (pa.string(), "the names of its GPUs"),
-    "ncu_version": (pa.string(), "the version of Nsight Compute that recorded it"),
-    "clock_control": (pa.string(), "whether ncu fixed the clocks: none or base"),
-    "report_sha256": (pa.string(), "of the report; null for a run of times alone"),
-}

@@ -16,16 +16,17 @@ from pathlib import Path
 
 from profiler.errors import ProfError, RunUnreadable, StoreNotWritable
 from profiler.store import fsck
+from profiler.store.disk import writing_to
 from profiler.store.packs.layout import PACK_FILE, Pack, is_pack
 from profiler.store.packs.plan import alone
 from profiler.store.packs.publish import publisher_for
 from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.upload import CLAIMS_FOLDER
-from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders, writing_to
+from profiler.store.runs.commit import DAMAGED_FOLDER, Staging, damaged_folders
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.index import FoundRun
 from profiler.store.runs.run import Run
-from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import id_time
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
 from profiler.store.scratch import remove_left_scratch

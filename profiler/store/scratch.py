@@ -6,7 +6,6 @@ The process that made a folder holds a lock on it until it removes it.
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import stat
 import tempfile
@@ -14,45 +13,12 @@ import time
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
-from profiler.errors import OutputNotWritable
 from profiler.store.locks import held_if_free, try_lock
 
 _PREFIX, _LOCKED = "prof-", "-locked"
 _NEW_S = 10  # whoever makes a folder may not have its lock yet
 _COMMON = Path("/tmp")
-
-
-@contextmanager
-def renamed_into_place(path: Path) -> Iterator[Path]:
-    """Yields a path beside this one to write to, and renames that file at the end, so that no name ever holds half a file."""
-    aside = path.with_name(f".{path.name}.part")
-    try:
-        aside.unlink(missing_ok=True)  # it may be a link
-        yield aside
-        os.replace(aside, path)
-    finally:
-        with suppress(OSError):
-            aside.unlink()
-
-
-def write_whole(content: bytes, path: Path) -> None:
-    """Writes a file as `whole_file` does."""
-    with whole_file(path) as file:
-        file.write(content)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Opens a temporary file that is renamed at the end: the file is never half written, and a failure keeps the old one."""
-    try:
-        with renamed_into_place(path) as aside, aside.open("xb") as file:
-            yield file
-    except OSError as error:
-        make_it = f"Make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
-        remedy = None if path.parent.exists() else make_it
-        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}", remedy=remedy) from None
 
 
 def make_scratch(place: Path | None = None) -> tuple[Path, int | None]:

@@ -17,9 +17,10 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import size_text
 from profiler.errors import RunDamaged, RunNotFound, RunUnusable, StoreNotWritable
-from profiler.store.remote.files import public_url
+from profiler.store.disk import writing_to
 from profiler.store.remote.places import Location, location_of
-from profiler.store.runs.commit import Staging, flush, write_table, writing_to
+from profiler.store.remote.urls import public_url
+from profiler.store.runs.commit import Staging, write_table
 from profiler.store.runs.manifest import Manifest, read_manifest, write_manifest
 from profiler.store.runs.run_id import RunId, facts_sha256, sweep_name
 from profiler.store.runs.run_store import Run, RunStore, sweeps_folder
@@ -209,7 +210,7 @@ class SweepStore:
                     sweep=measured.sweep,
                     **measured.facts(run_id, sha256),
                 )
-                flush(write_manifest(manifest, folder))
+                write_manifest(manifest, folder)
             staging.commit(folder, str(run_id))
         return str(run_id)
 

@@ -21,8 +21,8 @@ import pytest
 
 from profiler.store.reports.extract import extract_report
 from profiler.store.reports.request import Request
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.manifest import read_manifest, write_manifest
-from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 

@@ -15,7 +15,7 @@ import work
 from listening import listening_addresses
 from living import wait_until
 
-from profiler.cluster import connection, worker_pool as module
+from profiler.cluster import connection, watch, worker_pool as module
 from profiler.cluster.connection import connect, start_local_workers
 from profiler.errors import ClusterUnreachable, InternalError, ReportDamaged, SchedulerLost, WorkerLost
 
@@ -150,7 +150,7 @@ def test_a_worker_that_dies_takes_its_call_with_it(pool, hire, how):
 @pytest.mark.slow
 def test_a_worker_is_not_lost_when_dask_updates_its_own_picture_of_the_cluster(cluster, steady, monkeypatch):
     """Dask's client keeps a list of workers for itself, and empties it every two seconds; here all the time."""
-    monkeypatch.setattr(module, "POLL_S", 0.001)
+    monkeypatch.setattr(watch, "POLL_S", 0.001)
     with (
         dask.config.set({"distributed.client.scheduler-info-interval": "1ms"}),
         connect(cluster.address) as mine,
@@ -184,7 +184,7 @@ def test_a_worker_that_is_back_before_anybody_looks_does_not_repeat_its_call(
         worker = worker_called(mine, "same-port")
         assert worker == dead
         with monkeypatch.context() as blind:
-            blind.setattr(module.Watch, "_look", lambda _: None)  # private: nobody looks while it is away
+            blind.setattr(watch.Watch, "_look", lambda _: None)  # private: nobody looks while it is away
             with pytest.raises(WorkerLost, match="same-port died or left"):
                 mine.call(
                     worker, work.sign_and_sleep, signed, 30.0, timeout_s=25,

@@ -13,7 +13,7 @@ from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.errors import ProgramFailed
 from profiler.measuring.collect.collection import CollectStep
-from profiler.measuring.tools.toolchain import Gpu
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.transcript import Transcript
 from profiler.text import clock
 
@@ -213,7 +213,7 @@ import time
 from profiler.commands.measuring.collect_progress import CollectProgress
 from profiler.commands.shared.options import VerbSettings
 from profiler.measuring.collect.collection import CollectStep
-from profiler.measuring.tools.toolchain import Gpu
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.transcript import Transcript
 settings = VerbSettings()
 steps = [CollectStep(f"kernel {number} at m=1", "profile") for number in range(40)]

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from profiler.cluster.worker_pool import Worker
+from profiler.cluster.watch import Worker
 from profiler.commands.shared.options import VerbSettings
 from profiler.commands.storing.ingest import IngestProgress
 from profiler.errors import StoreNotWritable, WorkerLost

@@ -15,7 +15,7 @@ from living import living, wait_until
 import profiler
 from profiler.errors import OutputNotWritable
 from profiler.present.page.page import SIGNATURE
-from profiler.store.reports.request import Timing
+from profiler.store.process_timings import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings

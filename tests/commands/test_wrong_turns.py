@@ -9,7 +9,7 @@ import pytest
 
 import profiler
 from profiler.errors import ReportNotFound
-from profiler.store.runs.run_folder import holds_run
+from profiler.store.runs.file_names import holds_run
 
 
 @pytest.mark.parametrize(

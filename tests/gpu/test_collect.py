@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from living import living, wait_until
 
-from profiler.measuring.tools.toolchain import find_gpu, find_toolchain
+from profiler.measuring.tools.gpus import find_gpu
+from profiler.measuring.tools.toolchain import find_toolchain
 from profiler.store.reports.privacy import find_home_directories
 from profiler.store.runs.run_store import RunStore
 

@@ -13,7 +13,8 @@ import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.measuring.rungs.build import build_kernels
-from profiler.measuring.tools.toolchain import find_gpu, find_toolchain
+from profiler.measuring.tools.gpus import find_gpu
+from profiler.measuring.tools.toolchain import find_toolchain
 
 ROOT = Path(__file__).resolve().parents[2]
 TYPES = {

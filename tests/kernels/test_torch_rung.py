@@ -109,7 +109,7 @@ def test_prof_reads_its_timings(rung, job):
     lines = [rung.repeat_line(i, *pair) for i, pair in enumerate(zip(kernel_ns, reference_ns, strict=True))]
     summary = rung.time_line(kernel_ns, reference_ns, moved_bytes=2000)
     timed = parse_timings(job, printed(*lines, summary))
-    assert [(one.kernel_ns, one.reference_ns) for one in timed.repeats] == [
+    assert [(one.kernel_ns, one.reference_ns) for one in timed.timings] == [
         (500, 300),
         (400, 500),
         (600, 400),

@@ -18,8 +18,8 @@ from profiler.measuring.collect.turns import collect_here
 from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.doctor.checks import Machine
 from profiler.measuring.rungs.program import RungJob
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.store.runs.run_store import RunStore
 
 # The first argument chooses the behaviour; the ladder passes the others.

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from profiler.store.reports.request import Timing
+from profiler.store.process_timings import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings

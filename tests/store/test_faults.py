@@ -27,9 +27,10 @@ from fsspec.implementations.memory import MemoryFileSystem
 from profiler.errors import ProfError, RunDamaged
 from profiler.store.fsck import Examined, examine_store
 from profiler.store.packs.plan import compact, plan_packs
+from profiler.store.process_timings import Timing
 from profiler.store.repair import repair
 from profiler.store.reports.extract import extract_report
-from profiler.store.reports.request import Request, Timing
+from profiler.store.reports.request import Request
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore

@@ -23,8 +23,8 @@ from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.repair import repair
 from profiler.store.runs.commit import STAGING_FOLDER
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.manifest import read_manifest, write_manifest
-from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_store import SWEEPS_FOLDER, RunStore
 from profiler.store.scratch import find_left_scratch, make_scratch
 from tests.store.flips import flip

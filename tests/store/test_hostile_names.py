@@ -25,9 +25,9 @@ from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, is_pack, pack
 from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace
+from profiler.store.runs.file_names import MANIFEST_FILE, is_report_file, is_table_file
 from profiler.store.runs.manifest import decode_manifest, encode_manifest
-from profiler.store.runs.run_folder import MANIFEST_FILE
-from profiler.store.runs.run_id import RunId, is_report_file, is_table_file
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
 from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection, planned_gpu

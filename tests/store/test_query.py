@@ -16,7 +16,8 @@ import pytest
 
 from profiler.errors import QueryFailed, RunDamaged
 from profiler.present.render.json import to_json
-from profiler.store.query import describe_tables, open_query
+from profiler.store.queried_tables import describe_tables
+from profiler.store.query import open_query
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
 from tests.store.sql import run_query

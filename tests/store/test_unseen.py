@@ -17,8 +17,8 @@ from profiler.store.packs.plan import compact, plan_packs
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.reports.identity import sha256_of_report
 from profiler.store.runs.commit import Staging
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.manifest import decode_manifest, read_manifest, write_manifest
-from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
 from profiler.store.sweeps import SweepStore

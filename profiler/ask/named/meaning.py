@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from profiler.ask.named.settings import Settings
 from profiler.measuring.tools.disassembly import is_code_path
-from profiler.store.remote.files import is_url
-from profiler.store.reports.near import REPORT_SUFFIXES, files_in
-from profiler.store.runs.run_folder import holds_run
+from profiler.store.remote.urls import is_url
+from profiler.store.reports.near import files_in
+from profiler.store.runs.file_names import REPORT_SUFFIXES, holds_run
 from profiler.store.runs.run_id import RunId
 
 if TYPE_CHECKING:

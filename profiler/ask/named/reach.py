@@ -75,7 +75,7 @@ class Reach:
 
     def check(self, reference: str) -> None:
         """Raises OutOfReach for a URL, a report or a run's folder that this server does not read."""
-        from profiler.store.remote.files import is_url
+        from profiler.store.remote.urls import is_url
 
         if is_url(reference):
             self._check_url(reference)
@@ -108,7 +108,7 @@ class Reach:
         return OutOfReach(message, details=[f"  {folder}" for folder in self.folders])
 
     def _check_url(self, url: str) -> None:
-        from profiler.store.remote.files import public_url
+        from profiler.store.remote.urls import public_url
         from profiler.store.runs.run_id import RunId
 
         location, _, name = url.rstrip("/").rpartition("/")
@@ -133,7 +133,7 @@ def _is_on_disk(reference: str) -> bool:
 
 def _is_path(reference: str) -> bool:
     """Returns whether the reference is written as a path of a file."""
-    from profiler.store.remote.files import is_url
-    from profiler.store.reports.near import REPORT_SUFFIXES
+    from profiler.store.remote.urls import is_url
+    from profiler.store.runs.file_names import REPORT_SUFFIXES
 
     return not is_url(reference) and ("/" in reference or reference.endswith(REPORT_SUFFIXES))

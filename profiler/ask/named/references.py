@@ -33,7 +33,7 @@ from profiler.ask.named.settings import Settings
 from profiler.ask.named.sizes import find_run, is_choice, no_choice, not_profiled
 from profiler.catalog.ladders.ladder import known_ladders
 from profiler.errors import KernelNotFound, NotAReport, ProfError, ReportNotFound, RunNotFound
-from profiler.store.remote.files import public_url
+from profiler.store.remote.urls import public_url
 from profiler.store.reports.near import error_of_folder, files_in, near_files, what_is_near
 from profiler.store.runs.manifest import KernelCount
 from profiler.store.runs.names import name_filter

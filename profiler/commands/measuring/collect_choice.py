@@ -19,8 +19,8 @@ from profiler.errors import ProfError
 from profiler.measuring.collect.target import Target, rung_target
 from profiler.measuring.rungs.build import build_folder
 from profiler.measuring.rungs.program import RungJob
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import LAUNCHES, NcuOptions, Selection
-from profiler.measuring.tools.toolchain import Gpu
 
 _TAKEN = {
     "program", "times_only", "name", "kernel_name", "launch_skip", "launches", "processes", "cwd", "timeout", "runs",

@@ -19,8 +19,8 @@ from profiler.measuring.devices.assign import collect_on_fleet
 from profiler.measuring.devices.device import Device, LocalDevice, device_for_gpu
 from profiler.measuring.devices.groups import GroupBy, TargetGroup, group_targets
 from profiler.measuring.devices.on_cluster import ClusterFleet
+from profiler.measuring.tools.gpus import Gpu, choose_gpus, find_gpu, find_gpus
 from profiler.measuring.tools.ncu import find_ncu
-from profiler.measuring.tools.toolchain import Gpu, choose_gpus, find_gpu, find_gpus
 from profiler.store.runs.run_store import RunStore
 
 

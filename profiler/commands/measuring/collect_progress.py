@@ -17,7 +17,7 @@ from profiler.errors import ProfError
 from profiler.measuring.collect.collection import FATAL, CollectObserver, CollectStep
 from profiler.measuring.collect.target import Target
 from profiler.measuring.devices.assign import FleetObserver
-from profiler.measuring.tools.toolchain import Gpu
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.transcript import Transcript
 
 _SAYS = {"verify": "verifying", "time": "timing", "profile": "profiling"}

@@ -24,8 +24,8 @@ from profiler.measuring.collect.target import timed_target
 from profiler.measuring.collect.turns import time_here
 from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.rungs.program import RungJob
+from profiler.measuring.tools.gpus import find_gpu
 from profiler.measuring.tools.ncu import NO_NCU, NcuOptions
-from profiler.measuring.tools.toolchain import find_gpu
 from profiler.present.documents.rungs import time_row, timed_document
 
 

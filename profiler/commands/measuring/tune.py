@@ -24,14 +24,15 @@ from profiler.commands.shared.output import print_answer
 from profiler.commands.shared.progress import Progress, continuable
 from profiler.errors import DefaultsNotFound, LadderInvalid
 from profiler.measuring.rungs.build import Built
+from profiler.measuring.tools.gpus import find_gpu
 from profiler.measuring.tools.process import shown
-from profiler.measuring.tools.toolchain import find_gpu, find_toolchain
+from profiler.measuring.tools.toolchain import find_toolchain
 from profiler.measuring.tune.defaults import read_defaults, with_defaults
 from profiler.measuring.tune.points import BuiltPoint, Choice, sweep_of
 from profiler.measuring.tune.stages import TuneObserver, TunePlan
 from profiler.measuring.tune.sweep import SweepMeasurement
 from profiler.present.documents.sweep import diff_lines, settings_text, sweep_document
-from profiler.store.scratch import write_whole
+from profiler.store.disk import write_whole
 from profiler.store.sweeps import Stage, StoredSweep, SweepStore, Visit
 from profiler.text import clock, counted, duration, printable, shortest_path
 

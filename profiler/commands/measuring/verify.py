@@ -13,7 +13,7 @@ from profiler.commands.shared.progress import Progress
 from profiler.errors import GpuNotFound
 from profiler.measuring.rungs.program import RungJob, fresh_seed
 from profiler.measuring.rungs.verify import Checked, check_kernel
-from profiler.measuring.tools.toolchain import find_gpu
+from profiler.measuring.tools.gpus import find_gpu
 from profiler.present.documents.rungs import check_row, verified_document
 
 

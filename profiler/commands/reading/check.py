@@ -24,7 +24,7 @@ from profiler.present.document import Document
 from profiler.present.documents.check import check_document, check_error_document, code_check_document
 from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown
-from profiler.store.remote.files import is_url
+from profiler.store.remote.urls import is_url
 
 _REGRESSION = 1  # the only use of exit code 1
 _SMALLEST_PCT = 0.1  # a person who types less without a % may mean a fraction

@@ -14,7 +14,8 @@ from profiler.commands.shared import options
 from profiler.commands.shared.files import ChartOptions
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
-from profiler.store.reports.near import REPORT_SUFFIXES, files_in
+from profiler.store.reports.near import files_in
+from profiler.store.runs.file_names import REPORT_SUFFIXES
 from profiler.text import printable
 
 _SIDES = 2

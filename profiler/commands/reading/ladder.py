@@ -23,7 +23,7 @@ from profiler.present.document import Document
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.store.deltas import deltas_parquet
-from profiler.store.scratch import write_whole
+from profiler.store.disk import write_whole
 
 
 def ladder(

@@ -20,8 +20,8 @@ from profiler.commands.shared import options
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.verb import OfOptions
 from profiler.errors import McpNotInstalled
+from profiler.store.disk import write_whole
 from profiler.store.runs.manifest import prof_version
-from profiler.store.scratch import write_whole
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

@@ -12,7 +12,7 @@ from profiler.commands.shared import options
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.present.documents.catalogue import metric_document, metrics_document
-from profiler.store.reports.near import REPORT_SUFFIXES
+from profiler.store.runs.file_names import REPORT_SUFFIXES
 
 
 def metrics(

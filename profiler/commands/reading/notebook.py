@@ -24,10 +24,11 @@ from profiler.commands.shared.output import print_document
 from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, ReportError, RunNotFound
 from profiler.present.document import Column
 from profiler.present.documents.parts.rows import rows_document
+from profiler.store.disk import write_whole
 from profiler.store.remote.places import Location, location_of
-from profiler.store.reports.near import REPORT_SUFFIX, files_in, near_files
+from profiler.store.reports.near import files_in, near_files
+from profiler.store.runs.file_names import REPORT_SUFFIX
 from profiler.store.runs.run_store import Run
-from profiler.store.scratch import write_whole
 from profiler.text import names_like, printable
 
 # In the folder `dashboards/` of prof's repository.

@@ -22,8 +22,8 @@ from profiler.present.document import Document, Text
 from profiler.present.documents.parts.rows import rows_document
 from profiler.present.render.csv import csv_lines
 from profiler.present.render.json import to_json
+from profiler.store.disk import whole_file
 from profiler.store.runs.run_store import RunStore
-from profiler.store.scratch import whole_file
 
 if TYPE_CHECKING:
     from profiler.store.query import Answer
@@ -64,7 +64,7 @@ def query(
     if output is not None:
         check_ending(output, (".parquet", ".csv", ".json"), "--output")
     if tables:
-        from profiler.store.query import describe_tables
+        from profiler.store.queried_tables import describe_tables
 
         print_document(rows_document(*describe_tables(), grouped=True), settings.format, pages=True)
         return

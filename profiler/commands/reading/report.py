@@ -21,7 +21,7 @@ from profiler.commands.shared.wrong_turns import instead_of_a_word_between
 from profiler.errors import LadderNotFound, OutputNotWritable
 from profiler.present.documents.ladder import missing_lines
 from profiler.store.cache import open_pictures
-from profiler.store.scratch import write_whole
+from profiler.store.disk import write_whole
 from profiler.text import counted, size
 
 

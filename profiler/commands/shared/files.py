@@ -12,7 +12,7 @@ from typer import BadParameter
 from profiler.commands.shared import options
 from profiler.commands.shared.verb import OfOptions
 from profiler.store.cache import open_pictures
-from profiler.store.scratch import write_whole
+from profiler.store.disk import write_whole
 from profiler.text import printable
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ def error_lines(error: ProfError) -> list[str]:
 
 def without_own_secrets(lines: Iterable[str]) -> list[str]:
     """Returns the lines without the secrets of this process: those of its command line and of its environment."""
-    from profiler.store.remote.files import secrets_of, without_secrets
+    from profiler.store.remote.urls import secrets_of, without_secrets
 
     secrets = secrets_of([*sys.argv[1:], *os.environ.values()], os.environ)
     return [without_secrets(line, secrets) for line in lines]

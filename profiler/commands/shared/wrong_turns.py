@@ -78,7 +78,8 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
         return None
     if first.partition("=")[0] in _COLOURS:
         return _by_variable(words, 0)
-    from profiler.store.reports.near import REPORT_SUFFIXES, files_in
+    from profiler.store.reports.near import files_in
+    from profiler.store.runs.file_names import REPORT_SUFFIXES
 
     if first in _IMPORTS and len(words) > 1:
         return f"name a report without an option: prof show {_typed(words[1:])}"
@@ -186,7 +187,7 @@ def _by_option(verb: str, word: str, others: Sequence[str]) -> str | None:
 
 def instead_of_a_ladder(words: Sequence[str]) -> str | None:
     """Returns the hint where the first word in the place of a ladder is a kernel or a report."""
-    from profiler.store.reports.near import REPORT_SUFFIXES
+    from profiler.store.runs.file_names import REPORT_SUFFIXES
 
     if words[0].isdecimal():
         return f"prof ladder shows every rung; look at one with: prof show {words[0]}"
@@ -203,7 +204,7 @@ def _is_ladder(word: str) -> bool:
 
 def _unquoted(sql: Sequence[str]) -> str:
     """Returns the hint where the shell has cut SQL into words, or where SQL is to be asked of a report."""
-    from profiler.store.reports.near import REPORT_SUFFIXES
+    from profiler.store.runs.file_names import REPORT_SUFFIXES
 
     reports = [word for word in sql if word.endswith(REPORT_SUFFIXES)]
     asked = [word for word in sql if word not in reports]
@@ -251,7 +252,7 @@ def instead_of_a_word_between(verb: str, words: Sequence[str]) -> str | None:
 
 def _too_many_to_compare(words: Sequence[str]) -> str | None:
     """Returns the hint where more than two reports or kernels are named, or a kernel's name beside a report without its option."""
-    from profiler.store.reports.near import REPORT_SUFFIXES
+    from profiler.store.runs.file_names import REPORT_SUFFIXES
 
     if hint := instead_of_a_word_between("compare", words):
         return hint

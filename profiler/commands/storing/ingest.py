@@ -14,7 +14,7 @@ from typer import Argument, Option
 
 from profiler.ask.named.ladders import ladder_name
 from profiler.catalog.ladders.ladder import is_ladder_name
-from profiler.cluster.worker_pool import Worker
+from profiler.cluster.watch import Worker
 from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import Cluster
 from profiler.commands.shared.misuse import Misuse
@@ -24,10 +24,10 @@ from profiler.errors import IngestIncomplete, ProfError, ReportError, ReportNotF
 from profiler.present.documents.parts.rows import rows_document
 from profiler.store.ingest.ingest import Ingested, IngestOptions, ingest_reports
 from profiler.store.ingest.on_workers import IngestObserver, ingest_on_workers
-from profiler.store.remote.files import public_url
+from profiler.store.remote.urls import public_url
 from profiler.store.reports.locate import find_reports
 from profiler.store.reports.near import error_of_folder, files_in
-from profiler.store.runs.run_folder import holds_run
+from profiler.store.runs.file_names import holds_run
 from profiler.store.tables.launch_choice import LaunchChoice
 from profiler.text import counted, printable
 

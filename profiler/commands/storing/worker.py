@@ -13,8 +13,8 @@ from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import ClusterChoice
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.verb import OfOptions
+from profiler.measuring.tools.gpus import choose_gpus, find_gpus
 from profiler.measuring.tools.ncu import find_ncu
-from profiler.measuring.tools.toolchain import choose_gpus, find_gpus
 
 
 def worker(

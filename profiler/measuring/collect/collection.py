@@ -29,25 +29,23 @@ from profiler.errors import (
     StoreNotWritable,
     WorkerLost,
 )
-from profiler.measuring.collect.target import Target, collection_key, program_provenance, typed_command
+from profiler.measuring.collect.provenance import find_provenance
+from profiler.measuring.collect.target import Target, collection_key, typed_command
 from profiler.measuring.devices.device import Device, Order
-from profiler.measuring.rungs.build import build_folder
 from profiler.measuring.rungs.program import RungJob, fresh_seed, program_command
-from profiler.measuring.rungs.provenance import derive_provenance
 from profiler.measuring.rungs.timing import with_facts
-from profiler.measuring.tools.git import read_commit
 from profiler.measuring.tools.ncu import NcuOptions
 from profiler.measuring.tools.neutral import neutral_folder
 from profiler.measuring.tools.process import command_details, shown
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.measuring.tools.transcript import Transcript
-from profiler.store.reports.request import CollectionFacts, ProcessFacts, Request, Timing
+from profiler.store.process_timings import ProcessFacts, Timing
+from profiler.store.reports.request import CollectionFacts, Request
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.manifest import Manifest, Provenance
 from profiler.store.runs.run_id import path_name, preset_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, stage_timings
-from profiler.store.runs.unfinished import CollectionPlan, ProcessTimings, UnfinishedCollection
+from profiler.store.runs.unfinished import CollectionPlan, UnfinishedCollection
 
 if TYPE_CHECKING:
     from profiler.store.reports.sandbox import Extracted, Sandbox
@@ -128,7 +126,7 @@ class Collection:
 
     def __post_init__(self) -> None:
         plan, device = self.plan, self.plan.device
-        self.provenance = _find_provenance(plan, self.target, self.store)
+        self.provenance = find_provenance(self.target, device.gpu, plan.cwd or Path.cwd(), self.store)
         timed = (plan.repeats, plan.warmup) if _is_timed(plan, self.target) else None
         self.key = collection_key(
             self.target,
@@ -205,7 +203,7 @@ class Collection:
             known = self.pending.timings(process)
             if known is None:
                 timed = self.plan.device.time(timing_job(self.plan, job), self.plan.timeout_s)
-                known = ProcessTimings(timed.facts, timed.rows(process))
+                known = timed.of_process(process)
                 self.pending.keep_timings(process, known)
                 alone = "" if self.target.is_profiled else "; it is not profiled"
                 report.line = (
@@ -340,18 +338,3 @@ def _is_verified(plan: CollectPlan, target: Target) -> bool:
 
 def _is_timed(plan: CollectPlan, target: Target) -> bool:
     return plan.repeats > 0 and target.job is not None and "time" in target.job.kernel.commands
-
-
-def _find_provenance(plan: CollectPlan, target: Target, store: RunStore) -> Provenance:
-    job = target.rung
-    if job is None:
-        return find_program_provenance(target, plan.device.gpu, plan.cwd or Path.cwd(), store)
-    commit = read_commit(job.ladder.folder, store.local, build_folder(job.ladder, plan.device.gpu.arch))
-    return derive_provenance(job.ladder, job.kernel, target.built, plan.device.gpu, commit)
-
-
-def find_program_provenance(target: Target, gpu: Gpu, folder: Path, store: RunStore) -> Provenance:
-    """Returns what is known of a program's origin: the commit that prof was called in, and the hashes of its files."""
-    commit = read_commit(Path.cwd(), store.local)
-    facts = Provenance(driver_version=gpu.driver_version, git_commit=commit.sha, git_dirty=commit.dirty)
-    return program_provenance(target, facts, folder)

@@ -16,16 +16,10 @@ from profiler.measuring.collect.target import Target, typed_command
 from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.rungs.build import build_command
 from profiler.measuring.rungs.program import program_command
+from profiler.measuring.tools.gpus import Gpu, choose_gpus, find_gpu, find_gpus
 from profiler.measuring.tools.ncu import NO_NCU, Ncu, find_ncu
 from profiler.measuring.tools.process import shown
-from profiler.measuring.tools.toolchain import (
-    Gpu,
-    Toolchain,
-    choose_gpus,
-    find_gpu,
-    find_gpus,
-    find_toolchain,
-)
+from profiler.measuring.tools.toolchain import Toolchain, find_toolchain
 
 _WIDTH = 98  # of a line, without its backslash
 

@@ -6,13 +6,8 @@ In: a target. Out: the command that runs it under ncu, and the key that shows wh
 from __future__ import annotations
 
 import os
-import shutil
-import stat
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import msgspec
 
 from profiler.catalog.ladders.ladder import Mode, size_text
 from profiler.measuring.rungs.build import Built
@@ -20,12 +15,10 @@ from profiler.measuring.rungs.job_files import list_job_files, read_job_files, r
 from profiler.measuring.rungs.program import RungJob, program_command
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection, ncu_command
 from profiler.measuring.tools.neutral import bring_binary, relative_words
-from profiler.store.remote.places import sha256_of
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import facts_sha256, rung_name, timed_name
 
 REPORT_FILE = "report.ncu-rep"
-_LARGEST_HASHED_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -131,22 +124,6 @@ def typed_command(target: Target, ncu: Ncu, recording: NcuOptions, export: str) 
     return ncu_command(ncu.path, recording, target.selection, export, program)
 
 
-def program_provenance(target: Target, facts: Provenance, folder: Path) -> Provenance:
-    """Returns `facts` with the hashes of a program's executable, and of the files among the words of its command.
-
-    More is not known of a program that prof did not compile. Paths are relative to `folder`, in which it starts.
-    """
-    name = target.program[0]
-    found = str(folder / name) if "/" in name else shutil.which(name)
-    words = zip(target.program_text[1:], target.program[1:], strict=True)
-    hashes = {Path(text).name: _hash_of(folder / word) for text, word in words}
-    return msgspec.structs.replace(
-        facts,
-        sources={name: sha256 for name, sha256 in hashes.items() if sha256 is not None},
-        binary_sha256=_hash_of(Path(found)) if found else None,
-    )
-
-
 def collection_key(
     target: Target,
     recording: NcuOptions,
@@ -181,12 +158,3 @@ def collection_key(
     if job is not None and recording.of_ranges:
         facts["launches"] = job.launches  # the program decides on them: they are not in the selection
     return facts_sha256(facts, order="sorted")
-
-
-def _hash_of(path: Path) -> str | None:
-    """Returns the hash of a file, or None. `path` may be any word of a command, even one too long for a file name."""
-    with suppress(OSError, ValueError):
-        status = path.stat()
-        if stat.S_ISREG(status.st_mode) and status.st_size <= _LARGEST_HASHED_BYTES:
-            return sha256_of(path)
-    return None

@@ -17,15 +17,15 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import KernelNotFound, LaunchesMissing, NothingProfiled, ProgramFailed, ToolNotFound
-from profiler.measuring.collect.collection import find_program_provenance
+from profiler.measuring.collect.provenance import find_provenance
 from profiler.measuring.collect.target import Target
 from profiler.measuring.functions.activity import installed_cupti
 from profiler.measuring.rungs.program import ENVIRONMENT
 from profiler.measuring.tools.exit_codes import profiled_already, says_other_listener
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.mangling import demangled
 from profiler.measuring.tools.neutral import neutral_folder
 from profiler.measuring.tools.process import run, shown
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedLaunch, TimedRun, commit_timings
 
@@ -47,7 +47,7 @@ def collect_times(
     """Runs the program in several processes, commits the times of its launches, and returns the id of the run."""
     recorded, started = datetime.now(UTC), time.monotonic()
     folder = cwd or Path.cwd()
-    origin = find_program_provenance(target, gpu, folder, store)
+    origin = find_provenance(target, gpu, folder, store)
     launches: list[TimedLaunch] = []
     for process in range(processes):
         began = time.monotonic()

@@ -22,7 +22,7 @@ from profiler.measuring.collect.collection import (
     steps_of,
 )
 from profiler.measuring.collect.target import Target
-from profiler.store.reports.request import Timing
+from profiler.store.process_timings import Timing
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import (

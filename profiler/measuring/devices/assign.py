@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from time import monotonic
 
-from profiler.cluster.worker_pool import Worker
+from profiler.cluster.watch import Worker
 from profiler.errors import (
     CountersBusy,
     CountersRefused,
@@ -32,7 +32,7 @@ from profiler.measuring.collect.turns import CollectOutcome, Turns
 from profiler.measuring.devices.device import Device
 from profiler.measuring.devices.groups import GroupQueue, TargetGroup
 from profiler.measuring.devices.on_cluster import ClusterFleet
-from profiler.measuring.tools.toolchain import Gpu
+from profiler.measuring.tools.gpus import Gpu
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.commit import Staging
 from profiler.store.runs.run_store import RunStore

@@ -17,12 +17,13 @@ from typing import Any, Protocol
 from profiler.errors import ProgramTimedOut
 from profiler.measuring.collect.target import REPORT_FILE, Target, prepare, typed_command
 from profiler.measuring.rungs.program import ENVIRONMENT, RungJob
-from profiler.measuring.rungs.timing import Timed, time_kernel
+from profiler.measuring.rungs.timing import time_kernel
 from profiler.measuring.rungs.verify import check_kernel
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu, NcuOptions
 from profiler.measuring.tools.process import Finished, command_details, end_all, run
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.measuring.tools.transcript import Transcript, recording_error
+from profiler.store.process_timings import ProcessTimings
 from profiler.store.reports.identity import identify_report
 
 
@@ -57,7 +58,7 @@ class Device(Protocol):
     def verify(self, job: RungJob, timeout_s: float) -> float | None:
         """Returns the relative error if the program reports one; raises if the result is wrong."""
 
-    def time(self, job: RungJob, timeout_s: float) -> Timed: ...
+    def time(self, job: RungJob, timeout_s: float) -> ProcessTimings: ...
 
     def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:
         """Records a report into the empty folder `scratch`; `at` receives the progress again and again."""
@@ -80,7 +81,7 @@ class LocalDevice:
             raise checked.error
         return checked.relative_error
 
-    def time(self, job: RungJob, timeout_s: float) -> Timed:
+    def time(self, job: RungJob, timeout_s: float) -> ProcessTimings:
         return time_kernel(self._here(job), timeout_s, self.run_command)
 
     def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:

@@ -11,7 +11,8 @@ from threading import Event
 from time import monotonic
 from typing import Self
 
-from profiler.cluster.worker_pool import Worker, WorkerPool
+from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import InternalError, NoWorkerLeft, ProfError, SchedulerLost, WorkerLost, WorkerUnlike
 from profiler.measuring.collect.target import REPORT_FILE
 from profiler.measuring.devices.device import Device, Order, Recorded
@@ -29,10 +30,10 @@ from profiler.measuring.devices.worker_tasks import (
 )
 from profiler.measuring.rungs.job_files import list_job_files, read_job_files, trim_job
 from profiler.measuring.rungs.program import RungJob
-from profiler.measuring.rungs.timing import Timed
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.measuring.tools.transcript import Transcript
+from profiler.store.process_timings import ProcessTimings
 from profiler.store.runs.manifest import prof_version
 
 _DESCRIBE_S = 60.0
@@ -65,9 +66,9 @@ class WorkerDevice:
         assert answer is None or isinstance(answer, float)
         return answer
 
-    def time(self, job: RungJob, timeout_s: float) -> Timed:
+    def time(self, job: RungJob, timeout_s: float) -> ProcessTimings:
         answer = self._send("time", job, timeout_s)
-        assert isinstance(answer, Timed)
+        assert isinstance(answer, ProcessTimings)
         return answer
 
     def record(self, order: Order, scratch: Path, at: Callable[[Transcript], None]) -> Recorded:

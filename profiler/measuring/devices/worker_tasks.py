@@ -19,12 +19,12 @@ from profiler.errors import ProfError, ReportNotWritten, WorkerLacks
 from profiler.measuring.devices.device import LocalDevice, Order, device_for_gpu, lock_folder
 from profiler.measuring.rungs.job_files import JobFiles, relocate_job, write_job_files
 from profiler.measuring.rungs.program import RungJob
-from profiler.measuring.rungs.timing import Timed
+from profiler.measuring.tools.gpus import Gpu, find_gpu
 from profiler.measuring.tools.ncu import Ncu, find_ncu
 from profiler.measuring.tools.neutral import neutral_folder
-from profiler.measuring.tools.toolchain import Gpu, find_gpu
 from profiler.measuring.tools.transcript import Transcript
 from profiler.store.locks import held_if_free
+from profiler.store.process_timings import ProcessTimings
 from profiler.store.runs.manifest import prof_version
 
 _PROGRESS_S = 0.25
@@ -75,7 +75,7 @@ class GpuOccupied:
     """The answer of a worker while another process measures on its GPU."""
 
 
-TaskAnswer = float | Timed | ReportBytes | FilesMissing | GpuOccupied | None
+TaskAnswer = float | ProcessTimings | ReportBytes | FilesMissing | GpuOccupied | None
 
 
 def describe_worker() -> WorkerFacts:

@@ -28,8 +28,8 @@ from profiler.measuring.tools.ncu import Ncu
 from profiler.measuring.tools.neutral import neutral_folder
 from profiler.measuring.tools.process import run, shown
 from profiler.measuring.tools.transcript import recording_error
+from profiler.store.disk import storage_error
 from profiler.store.reports.envelope import read_envelope
-from profiler.store.runs.commit import storage_error
 
 _LOCK_FILES = ("nsight-compute-lock", "nvidia/nsight_compute/lock*")  # in TMPDIR, of older and newer versions
 _PROBE_METRIC = "sm__cycles_elapsed.max"

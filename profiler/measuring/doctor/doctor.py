@@ -20,9 +20,10 @@ from profiler.errors import GpuNotFound, NcuTooOld, NotAReport, ProfError, ToolN
 from profiler.measuring.doctor.checks import HealthCheck, HealthState, Machine
 from profiler.measuring.doctor.counters import check_counters
 from profiler.measuring.doctor.folders import check_folders, smallest_report
+from profiler.measuring.tools.gpus import Gpu, find_gpus
 from profiler.measuring.tools.ncu import Ncu, find_ncu
 from profiler.measuring.tools.process import end_all, run
-from profiler.measuring.tools.toolchain import Gpu, find_gpus, find_toolchain
+from profiler.measuring.tools.toolchain import find_toolchain
 from profiler.store.remote.places import Location
 from profiler.store.reports.controls import version_of
 from profiler.store.runs.run_id import RunId
@@ -72,16 +73,16 @@ def check_reader(report: Path | None) -> HealthCheck:
 
     Without a report it opens an empty file, which the reader must refuse.
     """
-    name = f"{READER} {reader_version()}".rstrip()
+    check, name = partial(HealthCheck, "reader", "reading"), f"{READER} {reader_version()}".rstrip()
     try:
         launches = open_report(report or Path(os.devnull), fresh=True).manifest.launches
     except ProfError as error:
         if report is None and isinstance(error, NotAReport):
-            return HealthCheck("reader", "reading", "ok", f"{name} starts; no stored report to try it on")
-        return HealthCheck("reader", "reading", "failed", error.message, error.remedy)
+            return check("ok", f"{name} starts; no stored report to try it on")
+        return check("failed", error.message, error.remedy)
     run_id = RunId.parse(report.parent.name) if report else None
     what = run_id.name if run_id else str(report)
-    return HealthCheck("reader", "reading", "ok", f"{name} reads {what}, {launches} launches")
+    return check("ok", f"{name} reads {what}, {launches} launches")
 
 
 def check_containment() -> HealthCheck:
@@ -152,23 +153,24 @@ def check_gpus(machine: Machine) -> tuple[list[Gpu], HealthCheck]:
 
 def check_ncu(machine: Machine) -> tuple[Ncu | None, HealthCheck]:
     """Returns ncu, and the check of it: also whether the installed reader knows this ncu's reports."""
+    check = partial(HealthCheck, "ncu", "measuring")
     try:
         ncu = find_ncu(machine.environment)
     except NcuTooOld as error:
-        return None, HealthCheck("ncu", "measuring", "failed", error.message, error.remedy)
+        return None, check("failed", error.message, error.remedy)
     except ToolNotFound as error:
-        return None, HealthCheck("ncu", "measuring", *_absence(error), error.remedy)
+        return None, check(*_absence(error), error.remedy)
     found, reader = f"{ncu.version}, {ncu.path}", reader_version()
     if version_of(ncu.version)[:2] < _COLLECT_WANTS:
         found += (
             f"; older than {_COLLECT_WANTS[0]}.{_COLLECT_WANTS[1]}, it lacks some options of `prof collect`"
         )
-        return ncu, HealthCheck("ncu", "measuring", "warn", found, NcuTooOld.remedy)
+        return ncu, check("warn", found, NcuTooOld.remedy)
     if reader and version_of(reader)[:2] < version_of(ncu.version)[:2]:
         found += f"; the older {READER} {reader} may not know all that its reports hold"
         remedy = f"`pip install --upgrade {READER}`."
-        return ncu, HealthCheck("ncu", "measuring", "warn", found, remedy)
-    return ncu, HealthCheck("ncu", "measuring", "ok", found)
+        return ncu, check("warn", found, remedy)
+    return ncu, check("ok", found)
 
 
 def reader_version() -> str:

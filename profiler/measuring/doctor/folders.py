@@ -11,12 +11,12 @@ from pathlib import Path
 
 from profiler.errors import ProfError, ReportError, RunUnreadable, StoreError
 from profiler.measuring.doctor.checks import Ability, HealthCheck, Machine
+from profiler.store.disk import storage_error
 from profiler.store.fsck import Fault, is_damage, left_staging
-from profiler.store.remote.files import public_url
 from profiler.store.remote.places import Location
-from profiler.store.reports.near import REPORT_SUFFIXES
+from profiler.store.remote.urls import public_url
 from profiler.store.reports.privacy import find_home_directories
-from profiler.store.runs.commit import storage_error
+from profiler.store.runs.file_names import REPORT_SUFFIXES
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER, read_plan
 from profiler.text import counted, first_of, size
@@ -46,19 +46,20 @@ def check_folders(root: Location, machine: Machine) -> list[HealthCheck]:
 def check_runs_folder(root: Location) -> HealthCheck:
     """Checks that the runs folder can be written, or created if it does not exist yet."""
     name, remedy = "runs folder", "Choose another folder with --runs."
+    check = partial(HealthCheck, name, "storing")
     try:
         store = RunStore(root)
         count = len(store.ids())
         store.require_whole()
     except ProfError as error:
-        return HealthCheck(name, "storing", "failed", error.message, error.remedy)
+        return check("failed", error.message, error.remedy)
     if not isinstance(root, Path):
-        return HealthCheck(name, "storing", "ok", f"{public_url(root)}: {counted(count, 'run', 'runs')}")
+        return check("ok", f"{public_url(root)}: {counted(count, 'run', 'runs')}")
     place = next(folder for folder in (root, *root.absolute().parents) if folder.exists())
     if place == root:
         return _check_folder(name, "storing", place, f"{root}: {counted(count, 'run', 'runs')}", remedy)
-    check = _check_folder(name, "storing", place, f"{root}: not there yet", remedy)
-    return replace(check, remedy=_NOT_THERE_YET) if check.state == "ok" else check
+    found = _check_folder(name, "storing", place, f"{root}: not there yet", remedy)
+    return replace(found, remedy=_NOT_THERE_YET) if found.state == "ok" else found
 
 
 def check_stored_runs(root: Location) -> HealthCheck:
@@ -82,21 +83,20 @@ def check_stored_runs(root: Location) -> HealthCheck:
 
 def check_unfinished(root: Path) -> HealthCheck:
     """Checks for what `prof collect` keeps of collections that are interrupted, or still under way."""
-    folders = _entries(root / UNFINISHED_FOLDER)
+    check, folders = partial(HealthCheck, "unfinished", "storing"), _entries(root / UNFINISHED_FOLDER)
     if not folders:
-        return HealthCheck("unfinished", "storing", "ok", "no interrupted collection")
+        return check("ok", "no interrupted collection")
     plans = ((folder, read_plan(folder)) for folder in folders)
     found = [f"{plan.name if plan else folder.name} ({size(_bytes_below(folder))})" for folder, plan in plans]
-    return HealthCheck(
-        "unfinished", "storing", "warn", f"not complete: {first_of(found, _MOST_LISTED)}",
-        "The same `prof collect` goes on where it stopped; to give one up, delete its folder in "
-        f"{root / UNFINISHED_FOLDER}.",
-    )  # fmt: skip
+    go_on = "The same `prof collect` goes on where it stopped; to give one up, delete its folder in"
+    return check(
+        "warn", f"not complete: {first_of(found, _MOST_LISTED)}", f"{go_on} {root / UNFINISHED_FOLDER}."
+    )
 
 
 def check_private_paths(root: Path) -> HealthCheck:
     """Searches the newest reports for home directories, in a few megabytes of compressed reports."""
-    reports = _named_reports(root)
+    check, reports = partial(HealthCheck, "private paths", "storing"), _named_reports(root)
     searched, left = 0, SEARCHED_BYTES
     homes: set[str] = set()
     private: list[str] = []
@@ -111,17 +111,17 @@ def check_private_paths(root: Path) -> HealthCheck:
                 homes.update(found)
                 private.append(name)
     if not reports:
-        return HealthCheck("private paths", "storing", "ok", "no stored report to search")
+        return check("ok", "no stored report to search")
     scope = counted(len(reports), "stored report", "stored reports")
     if searched < len(reports):
         scope = f"the newest {searched} of {scope}"
     if not private:
-        return HealthCheck("private paths", "storing", "ok", f"none in {scope}")
-    return HealthCheck(
-        "private paths", "storing", "warn",
+        return check("ok", f"none in {scope}")
+    return check(
+        "warn",
         f"{first_of(sorted(homes), _MOST_LISTED)}, in {len(private)} of {scope}: {first_of(private, _MOST_LISTED)}",
         "Before you publish these, record them again from a folder that names nobody, as `prof collect` does.",
-    )  # fmt: skip
+    )
 
 
 def newest_reports(root: Path) -> list[Path]:

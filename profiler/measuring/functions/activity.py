@@ -9,56 +9,13 @@ from __future__ import annotations
 import ctypes
 import glob
 import os
-import re
 import struct
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from ctypes import POINTER, byref, c_size_t, c_uint32, c_void_p
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
-
-from profiler.errors import KernelNotFound
-from profiler.measuring.tools.mangling import demangled
-
-
-@dataclass(frozen=True)
-class LaunchedKernel:
-    """A kernel of a function: its launches in one call, and the time that they take together, without the profiler."""
-
-    name: str
-    launches: int
-    ns: float
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The kernel to profile: a pattern or further words for ncu, and how many launches of one call fit, if that is known."""
-
-    regex: str | None
-    words: tuple[str, ...]
-    launches: int | None
-
-
-def choose(label: str, kernels: Sequence[LaunchedKernel], wanted: str | None) -> Chosen:
-    """Returns the kernels that fit the regular expression `wanted`, or the one that takes most of the time."""
-    if wanted is None:
-        longest = max(kernels, key=lambda one: one.ns)
-        # Demanglers spell template arguments in different ways, so the kernel is named as the binary names it.
-        words = ("--kernel-name-base", "mangled", "--kernel-name", longest.name)
-        return Chosen(None, words, longest.launches)
-    try:
-        found = [one for one in kernels if re.search(wanted, demangled(one.name))]
-    except re.error as error:
-        raise KernelNotFound(f"'{wanted}' is not a regular expression: {error}") from None
-    if not found:
-        names = [f"  {demangled(one.name)[:200]}" for one in kernels]
-        raise KernelNotFound(
-            f"{label} launches no kernel that matches '{wanted}'; it launches:", details=names
-        )
-    return Chosen(wanted, (), sum(one.launches for one in found))
-
 
 _KERNEL, _COPY, _SET = 10, 1, 2  # CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, _MEMCPY, _MEMSET
 _BUFFER_BYTES = 4 << 20

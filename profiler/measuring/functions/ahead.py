@@ -100,7 +100,7 @@ class Ahead:
     ) -> None:
         """Says what the measurement under way will run: a survey, and in turns the profiles, in that folder, and timings.
 
-        It replaces what was said before. Before the survey nothing starts: that may be alone until its own process has begun.
+        This replaces what was said before. Without `is_surveyed` nothing starts yet: the process of the survey comes first.
         """
         self.forget_profiles()
         waiting = sum(one.start.is_plain for one in self._waiting)

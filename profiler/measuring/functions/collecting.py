@@ -22,7 +22,7 @@ from profiler.measuring.functions.survey import Survey
 from profiler.measuring.tools.ncu import NcuOptions
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_store import Run, RunStore
-from profiler.store.runs.unfinished import ProcessTimings, UnfinishedCollection
+from profiler.store.runs.unfinished import UnfinishedCollection
 from profiler.text import shortened
 
 _WIDTH = 500  # of a text about values of the user's, which may be long
@@ -56,12 +56,11 @@ class Collecting:
         seed, started = target.job.seed, time.monotonic()
         one = self._collection(target)
         observer = CollectObserver(self._say_step, lambda *_: None, lambda *_: None)
-        timed = self.survey.timed
         with self.store.staging() as staging, UnfinishedCollection(self.store.local, one.key) as one.pending:
             try:
                 one.open()
                 one.target = replace(target, job=replace(target.job, seed=seed))
-                one.pending.keep_timings(0, ProcessTimings(timed.facts, timed.rows(0)))
+                one.pending.keep_timings(0, self.survey.timed)
                 if target.is_profiled:
                     self.sandbox.start()  # while the first process is profiled
                 for process in range(self.plan.processes):

@@ -5,7 +5,6 @@ The fresh processes run `child.py`. The first of them also surveys what a call l
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pickle
 import sys
@@ -20,19 +19,19 @@ from profiler.catalog.presets import find_preset
 from profiler.errors import ProgramFailed, ProgramTimedOut, ToolNotFound
 from profiler.measuring.collect.target import Target
 from profiler.measuring.devices.device import Order, lock_folder
-from profiler.measuring.functions.activity import Chosen, LaunchedKernel, choose
 from profiler.measuring.functions.ahead import CHILD, Ahead
 from profiler.measuring.functions.child import CALLS, FILE, Call
 from profiler.measuring.functions.collecting import Collecting, without_profile
-from profiler.measuring.functions.here import FunctionDevice
+from profiler.measuring.functions.function_device import FunctionDevice
 from profiler.measuring.functions.main_source import SENT_MAIN, write_main
 from profiler.measuring.functions.plan import FunctionPlan
 from profiler.measuring.functions.shipping import pack
-from profiler.measuring.functions.survey import survey_function
+from profiler.measuring.functions.survey import Chosen, LaunchedKernel, choose, survey_function
 from profiler.measuring.rungs import program
-from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection, find_ncu
+from profiler.measuring.tools.gpus import find_gpu
+from profiler.measuring.tools.ncu import NO_NCU, Ncu, NcuOptions, Selection, find_ncu
 from profiler.measuring.tools.neutral import neutral_folder
-from profiler.measuring.tools.toolchain import Gpu, find_gpu
+from profiler.store.locks import locked
 from profiler.store.reports.sandbox import Sandbox
 from profiler.store.runs.run_id import path_name
 from profiler.store.runs.run_store import RunStore
@@ -67,16 +66,12 @@ def measure_function(
 
     `say` receives what is done now, and `ahead` has processes that wait for several measurements.
     """
-    if SENT_MAIN in sys.modules:
-        raise ProgramFailed(
-            f"{plan.name}: the function needs a name whose statement also calls `measure`",
-            remedy="Bind what the function needs in a statement of its own.",
-        )
+    _require_no_child(plan)
     gpu = find_gpu()
     cautions = [] if call.reference is not None else ["the result was not verified: there is no reference"]
     with (
         neutral_folder() as scratch,
-        _alone_on(gpu),
+        locked(lock_folder(gpu) / "measuring", None),  # others wait, however long this takes
         Sandbox(workers=1) as sandbox,
         _processes(ahead) as started,
     ):
@@ -95,27 +90,22 @@ def measure_function(
         with _explained():
             say("calls it until it is compiled and tuned, times and verifies it")
             found = survey_function(device, job, plan, orders.plan_surveyed)
-            if found.left_out:
-                cautions.append(
-                    f"{found.left_out / 1e9:.3g} GB of the arguments are not put back, because they are too many or cannot "
-                    "be written: a function that changes them meets in each call what the call before has left"
-                )
+            cautions += found.cautions
             (folder / CALLS).write_text(str(found.calls))
             order = orders.of(choose(job.label, found.kernels, plan.kernel_name))
             target = order.target if device.ncu.version else without_profile(order.target)
-            collecting = Collecting(
-                plan=plan,
-                call=call,
-                device=device,
-                recording=order.recording,
-                survey=found,
-                cautions=cautions,
-                store=store,
-                sandbox=sandbox,
-                say=say,
-            )
-            run_id = collecting.collect(target)
+            one = Collecting(plan, call, device, order.recording, found, cautions, store, sandbox, say)
+            run_id = one.collect(target)
     return MeasuredFunction(run_id, found.kernels)
+
+
+def _require_no_child(plan: FunctionPlan) -> None:
+    """Raises ProgramFailed in a process that was started to be measured: a statement that it had to load measures too."""
+    if SENT_MAIN in sys.modules:
+        raise ProgramFailed(
+            f"{plan.name}: the function needs a name whose statement also calls `measure`",
+            remedy="Bind what the function needs in a statement of its own.",
+        )
 
 
 @dataclass(frozen=True)
@@ -224,13 +214,13 @@ def _job(plan: FunctionPlan, folder: Path) -> program.RungJob:
 
 
 def _ncu(plan: FunctionPlan, cautions: list[str]) -> Ncu:
-    """Returns ncu, or one without a version if there is none and nothing can be profiled."""
+    """Returns ncu, or NO_NCU if nothing is to be profiled, or can be."""
     if plan.profile:
         try:
             return find_ncu()
         except ToolNotFound as error:
             cautions.append(f"times alone, without counters: {error.message.splitlines()[0]}")
-    return Ncu(Path("ncu"), "")
+    return NO_NCU
 
 
 def _program(function: object, name: str) -> tuple[str, ...]:
@@ -245,17 +235,6 @@ def _environment() -> dict[str, str]:
     root = str(Path(__file__).parents[3])
     path = os.pathsep.join(dict.fromkeys([*(entry or str(Path.cwd()) for entry in sys.path), root]))
     return {**program.ENVIRONMENT, "PYTHONPATH": path}
-
-
-@contextmanager
-def _alone_on(gpu: Gpu) -> Iterator[None]:
-    """Waits until no other process measures a function on this GPU, and keeps others waiting."""
-    descriptor = os.open(lock_folder(gpu) / "measuring", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -1,21 +1,63 @@
-"""Surveys a function in a fresh process: it is called until it is settled, timed and verified, and its kernels are listed."""
+"""Surveys a function in a fresh process: calls it until it is settled, times it, verifies it, and lists its kernels.
+
+`choose` says which of the kernels to profile.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from profiler.errors import ResultWrong
-from profiler.measuring.functions.activity import LaunchedKernel
-from profiler.measuring.functions.here import FunctionDevice
+from profiler.errors import KernelNotFound, ResultWrong
+from profiler.measuring.functions.function_device import FunctionDevice
 from profiler.measuring.functions.plan import FunctionPlan
 from profiler.measuring.rungs import program
-from profiler.measuring.rungs.timing import Timed, parse_timings
+from profiler.measuring.rungs.timing import parse_timings
 from profiler.measuring.rungs.verify import parse_check
 from profiler.measuring.tools.clocks import sampled_clocks
 from profiler.measuring.tools.exit_codes import EXIT_WRONG
+from profiler.measuring.tools.mangling import demangled
+from profiler.store.process_timings import ProcessTimings
+
+
+@dataclass(frozen=True)
+class LaunchedKernel:
+    """A kernel of a function: its launches in one call, and the time that they take together, without the profiler."""
+
+    name: str
+    launches: int
+    ns: float
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The kernel to profile: a pattern or further words for ncu, and how many launches of one call fit, if that is known."""
+
+    regex: str | None
+    words: tuple[str, ...]
+    launches: int | None
+
+
+def choose(label: str, kernels: Sequence[LaunchedKernel], wanted: str | None) -> Chosen:
+    """Returns the kernels that fit the regular expression `wanted`, or the one that takes most of the time."""
+    if wanted is None:
+        longest = max(kernels, key=lambda one: one.ns)
+        # Demanglers spell template arguments in different ways, so the kernel is named as the binary names it.
+        words = ("--kernel-name-base", "mangled", "--kernel-name", longest.name)
+        return Chosen(None, words, longest.launches)
+    try:
+        found = [one for one in kernels if re.search(wanted, demangled(one.name))]
+    except re.error as error:
+        raise KernelNotFound(f"'{wanted}' is not a regular expression: {error}") from None
+    if not found:
+        names = [f"  {demangled(one.name)[:200]}" for one in kernels]
+        raise KernelNotFound(
+            f"{label} launches no kernel that matches '{wanted}'; it launches:", details=names
+        )
+    return Chosen(wanted, (), sum(one.launches for one in found))
 
 
 @dataclass(frozen=True)
@@ -25,8 +67,18 @@ class Survey:
     calls: int
     kernels: tuple[LaunchedKernel, ...]
     relative_error: float | None
-    timed: Timed
+    timed: ProcessTimings
     left_out: int
+
+    @property
+    def cautions(self) -> list[str]:
+        """Returns what to know before believing the times of the function."""
+        if not self.left_out:
+            return []
+        return [
+            f"{self.left_out / 1e9:.3g} GB of the arguments are not put back, because they are too many or cannot "
+            "be written: a function that changes them meets in each call what the call before has left"
+        ]
 
 
 Surveyed = Callable[[tuple[LaunchedKernel, ...], list[str]], None]

@@ -24,8 +24,8 @@ from profiler.machine import available_cores, disk_full_text
 from profiler.measuring.tools.process import Finished, command_details, end_all, run
 from profiler.measuring.tools.ptxas import Resources, parse_resources
 from profiler.measuring.tools.toolchain import Toolchain
+from profiler.store.disk import sha256_of
 from profiler.store.locks import locked
-from profiler.store.remote.places import sha256_of
 from profiler.store.tables.decoding import decodable
 
 COMPILE_TIMEOUT_S = 600.0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from profiler.measuring.rungs.program import RungJob
-from profiler.store.remote.places import sha256_of
+from profiler.store.disk import sha256_of
 from profiler.store.runs.run_id import facts_sha256
 
 _BINARY_FOLDER = "binary"

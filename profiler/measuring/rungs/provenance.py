@@ -9,8 +9,8 @@ import msgspec
 from profiler.catalog.ladders.ladder import Kernel, Ladder
 from profiler.measuring.rungs.build import Built, build_flags
 from profiler.measuring.tools.git import GitCommit
-from profiler.measuring.tools.toolchain import Gpu
-from profiler.store.remote.places import sha256_of
+from profiler.measuring.tools.gpus import Gpu
+from profiler.store.disk import sha256_of
 from profiler.store.runs.manifest import Provenance
 
 

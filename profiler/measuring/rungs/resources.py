@@ -1,14 +1,14 @@
 """Finds the compiler's figures for a rung's own kernels, by their names as ncu shows them.
 
 In: what was built. Out: registers, shared memory and spills of each kernel whose name the ladder's expression matches.
-The toolkit's `cu++filt` demangles the names, else `c++filt`; without either, the expression must match mangled names.
+The toolkit's `cu++filt` writes the names as ncu does, with `<(int)4>` where C++'s own library writes `<4>`.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ from pathlib import Path
 from profiler.catalog.patterns import search_names
 from profiler.errors import ProfError
 from profiler.measuring.rungs.build import Built
+from profiler.measuring.tools.mangling import demangled
 from profiler.measuring.tools.process import run
 from profiler.measuring.tools.ptxas import Resources
 from profiler.measuring.tools.toolchain import toolkit_candidates
@@ -52,24 +53,17 @@ def misfit_text(built: Built) -> str:
 
 
 def _names_of(resources: list[Resources]) -> tuple[str, ...]:
-    return _demangled(tuple(one.function for one in resources), tuple(_tools()))
+    tools = (tool for tool in toolkit_candidates("cu++filt", os.environ) if tool.is_file())
+    names = tuple(one.function for one in resources)
+    return _demangled_by(tuple(tools), names) or tuple(map(demangled, names))
 
 
 @cache  # the points of a sweep have the same names
-def _demangled(names: tuple[str, ...], tools: Sequence[Path]) -> tuple[str, ...]:
+def _demangled_by(tools: Sequence[Path], names: tuple[str, ...]) -> tuple[str, ...] | None:
     for tool in tools:
-        try:
+        with suppress(ProfError):
             answer = run([str(tool), *names], timeout_s=_TIMEOUT_S)
-        except ProfError:
-            continue
-        found = tuple(answer.stdout.splitlines())
-        if answer.exit_code == 0 and len(found) == len(names):
-            return found
-    return names
-
-
-def _tools() -> Iterator[Path]:
-    """Yields the demanglers. The toolkit's own writes `<(int)4>` as ncu does; `c++filt` writes `<4>`."""
-    yield from (tool for tool in toolkit_candidates("cu++filt", os.environ) if tool.is_file())
-    if found := shutil.which("c++filt"):
-        yield Path(found)
+            found = tuple(answer.stdout.splitlines())
+            if answer.exit_code == 0 and len(found) == len(names):
+                return found
+    return None

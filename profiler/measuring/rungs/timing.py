@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -20,25 +19,13 @@ import msgspec
 from profiler.measuring.rungs import program
 from profiler.measuring.tools.clocks import sampled_clocks
 from profiler.measuring.tools.process import Finished, run
-from profiler.store.reports.request import ClockSample, ProcessFacts, Timing
+from profiler.store.process_timings import ClockSample, ProcessFacts, ProcessTimings, Timing
 from profiler.store.runs.manifest import Clocks, Provenance, Spread
 
 _DURATIONS = ("kernel_ns", "reference_ns", "best_ns")
 
 
-@dataclass(frozen=True)
-class Timed:
-    """The repeats and the facts of one process."""
-
-    repeats: tuple[Timing, ...]
-    facts: ProcessFacts
-
-    def rows(self, process: int) -> list[Timing]:
-        """Returns the repeats of the process with this number."""
-        return [msgspec.structs.replace(one, process=process) for one in self.repeats]
-
-
-def time_kernel(job: program.RungJob, timeout_s: float, runner: program.Runner = run) -> Timed:
+def time_kernel(job: program.RungJob, timeout_s: float, runner: program.Runner = run) -> ProcessTimings:
     """Returns the repeats that one process of the program timed."""
     with sampled_clocks({**program.ENVIRONMENT, **job.environment}) as clocks:
         finished = program.run_program(job, "time", timeout_s, runner=runner)
@@ -70,7 +57,9 @@ def _summarised(samples: Sequence[ClockSample]) -> Clocks | None:
     return Clocks(len(samples), *(Spread(min(one), median(one), max(one)) for one in measured))
 
 
-def parse_timings(job: program.RungJob, finished: Finished, clocks: Sequence[ClockSample] = ()) -> Timed:
+def parse_timings(
+    job: program.RungJob, finished: Finished, clocks: Sequence[ClockSample] = ()
+) -> ProcessTimings:
     """Returns the repeats that a program printed; raises OutputInvalid if there are none, or impossible ones."""
     repeats: list[Timing] = []
     summary: dict[str, object] = {}
@@ -87,7 +76,7 @@ def parse_timings(job: program.RungJob, finished: Finished, clocks: Sequence[Clo
         raise program.output_invalid(job, finished, 'no timings: no line {"kernel_ns": ...}')
     if len({(repeat.reference_ns is None, repeat.best_ns is None) for repeat in repeats}) > 1:
         raise program.output_invalid(job, finished, "a reference time for some repeats only")
-    return Timed(tuple(repeats), _facts(summary, clocks))
+    return ProcessTimings(_facts(summary, clocks), repeats)
 
 
 def _facts(summary: dict[str, Any], clocks: Sequence[ClockSample]) -> ProcessFacts:

@@ -14,7 +14,7 @@ from threading import Event, Thread
 
 from profiler.errors import ProfError
 from profiler.measuring.tools.process import run
-from profiler.store.reports.request import ClockSample
+from profiler.store.process_timings import ClockSample
 from profiler.store.runs.manifest import CLOCK_EVERY_S
 
 _LONGEST_S = 24 * 3600.0

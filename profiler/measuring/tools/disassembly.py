@@ -15,7 +15,7 @@ from profiler.errors import PathUnusable
 from profiler.measuring.tools.process import command_details, run
 from profiler.measuring.tools.toolchain import find_packaged, first_executable, toolkit_candidates
 from profiler.store.reports.near import what_is_near
-from profiler.store.runs.run_folder import holds_run
+from profiler.store.runs.file_names import holds_run
 
 SUFFIXES = (".cubin", ".fatbin", ".o", ".obj", ".so", ".a", ".out")
 _ELF = b"\x7fELF"

@@ -78,7 +78,8 @@ class Running:
 
     @property
     def has_exited(self) -> bool:
-        return _has_exited(self._process.pid)
+        """Returns whether it has exited. Does not reap it, so that its group's number stays its own until it is killed."""
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
     def finish(self, timeout_s: float, hear: Callable[[str], None] | None = None) -> Finished:
         """Waits for the program's end, which must come within that time from now."""
@@ -243,11 +244,6 @@ class _Output:
 
     def close(self) -> None:
         self._open.close()
-
-
-def _has_exited(pid: int) -> bool:
-    """Returns whether the process has exited. Does not reap it, so that its group's number stays its own until it is killed."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _end_group(group: int) -> None:

@@ -1,4 +1,4 @@
-"""Finds nvcc with its version, cuBLAS, and the GPUs.
+"""Finds nvcc with its version, and cuBLAS.
 
 nvcc may be on the PATH, in CUDA_HOME or CUDA_PATH, in /usr/local/cuda, or in NVIDIA's packages from PyPI, in this
 order. The first one that exists is used, with everything that belongs to it.
@@ -10,15 +10,14 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from profiler.errors import GpuNotFound, ToolNotFound
+from profiler.errors import ToolNotFound
 from profiler.measuring.tools.process import run
 
 _TOOL_TIMEOUT_S = 60.0
-_GPU_FIELDS = ("name", "compute_cap", "driver_version", "uuid")
 
 
 @dataclass(frozen=True)
@@ -38,14 +37,6 @@ class Toolchain:
     root: Path  # the folder that holds bin/ and include/
     link_folder: Path | None = None  # the CUDA runtime's folder, if nvcc does not find it by itself
     cublas: Library | None = None
-
-
-@dataclass(frozen=True)
-class Gpu:
-    name: str
-    arch: str  # sm_90
-    driver_version: str
-    uuid: str
 
 
 def find_toolchain(environment: Mapping[str, str] = os.environ) -> Toolchain:
@@ -74,66 +65,6 @@ def find_cublas(root: Path, major: str) -> Library | None:
             if file.is_file():
                 return Library(place / "include", file)
     return None
-
-
-def find_gpu(environment: Mapping[str, str] = os.environ) -> Gpu:
-    """Returns the first GPU that a CUDA program started from here would see."""
-    return _query_gpus(environment, _visible(environment)[:1] or ["0"])[0]
-
-
-def find_gpus(environment: Mapping[str, str] = os.environ) -> list[Gpu]:
-    """Returns all GPUs that a CUDA program started from here would see, in its order."""
-    return _query_gpus(environment, _visible(environment))
-
-
-def choose_gpus(given: str, gpus: Sequence[Gpu]) -> list[Gpu]:
-    """Returns the GPUs that `--gpus` names: `all`, or numbers and UUIDs separated by commas.
-
-    Numbers count the visible GPUs from 0.
-    """
-    if given == "all":
-        return list(gpus)
-    chosen = []
-    for name in given.split(","):
-        found = [gpu for index, gpu in enumerate(gpus) if name.strip() in (str(index), gpu.uuid)]
-        if not found:
-            raise GpuNotFound(
-                f"--gpus {given}: there is no GPU '{name.strip()}'; {len(gpus)} are visible, from 0",
-                remedy="Give numbers such as 0,1, UUIDs, or all.",
-            )
-        chosen += found
-    return list(dict.fromkeys(chosen))
-
-
-def _visible(environment: Mapping[str, str]) -> list[str]:
-    """Returns the names in CUDA_VISIBLE_DEVICES; none if it is not set and all GPUs are visible."""
-    given = environment.get("CUDA_VISIBLE_DEVICES")
-    if given is None:
-        return []
-    named = [name.strip() for name in given.split(",")]
-    if named[0] in ("", "-1"):
-        raise GpuNotFound(
-            "no GPU: CUDA_VISIBLE_DEVICES hides all of them", remedy="Unset CUDA_VISIBLE_DEVICES."
-        )
-    return named
-
-
-def _query_gpus(environment: Mapping[str, str], ids: Sequence[str]) -> list[Gpu]:
-    tool = shutil.which("nvidia-smi", path=environment.get("PATH"))
-    if tool is None:
-        raise GpuNotFound("no GPU: nvidia-smi is not on the PATH")
-    command = [tool, f"--query-gpu={','.join(_GPU_FIELDS)}", "--format=csv,noheader"]
-    if ids:
-        command.append(f"--id={','.join(ids)}")
-    answer = run(command, timeout_s=_TOOL_TIMEOUT_S)
-    rows = [[field.strip() for field in line.split(",")] for line in answer.stdout.strip().split("\n")]
-    whole = all(len(row) == len(_GPU_FIELDS) and re.fullmatch(r"\d+\.\d", row[1]) for row in rows)
-    if answer.exit_code or not whole:
-        raise GpuNotFound(f"no GPU: nvidia-smi lists none ({answer.how})", details=answer.details)
-    return [
-        Gpu(name, f"sm_{capability.replace('.', '')}", driver, uuid)
-        for name, capability, driver, uuid in rows
-    ]
 
 
 def nvcc_candidates(environment: Mapping[str, str]) -> Iterator[Path]:

@@ -23,7 +23,7 @@ from profiler.errors import LadderInvalid, ProfError
 from profiler.measuring.rungs.build import Built, build_flags
 from profiler.measuring.rungs.resources import misfit_text, own_resources
 from profiler.measuring.tune.defaults import without_defaults
-from profiler.store.remote.places import sha256_of
+from profiler.store.disk import sha256_of
 from profiler.store.runs.run_id import facts_sha256
 from profiler.store.sweeps import SweptPoint
 

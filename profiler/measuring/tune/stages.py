@@ -23,7 +23,7 @@ from profiler.measuring.rungs.build import Built, build_flags
 from profiler.measuring.rungs.program import RungJob, program_command
 from profiler.measuring.rungs.timing import time_kernel
 from profiler.measuring.rungs.verify import check_kernel
-from profiler.measuring.tools.toolchain import Gpu
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tune.points import BuiltPoint, Choice, failure_of, sweep_of
 from profiler.store.runs.run_id import facts_sha256
 from profiler.store.sweeps import Stage, Status, SweepFacts, SweepRepeat, SweptPoint, UnfinishedSweep, Visit
@@ -185,7 +185,7 @@ class SweepStages:
         except ProfError as failure:
             status = _STATUS.get(type(failure), "failed")
             return Visit(code, status, failure_of(failure, job.label), relative_error)
-        repeats = [SweepRepeat(stage, process, one.kernel_ns, one.reference_ns) for one in timed.repeats]
+        repeats = [SweepRepeat(stage, process, one.kernel_ns, one.reference_ns) for one in timed.timings]
         return Visit(code, "correct", "", relative_error, timed.facts.reference, repeats)
 
     def _promising(self) -> list[BuiltPoint]:

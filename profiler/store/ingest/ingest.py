@@ -12,13 +12,13 @@ from threading import Event
 
 from profiler.errors import DiskFull, ProfError, StoredUnderAnotherName, StoreLocked, StoreNotWritable
 from profiler.machine import available_cores
+from profiler.store.disk import writing_to
 from profiler.store.reports.locate import RemoteReport, Report, fetch
-from profiler.store.reports.near import REPORT_SUFFIX
 from profiler.store.reports.request import AlreadyStored, Request, stem_of
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
-from profiler.store.runs.commit import writing_to
+from profiler.store.runs.file_names import HASH_CHARACTERS, REPORT_SUFFIX
 from profiler.store.runs.manifest import Manifest
-from profiler.store.runs.run_id import HASH_CHARACTERS, path_name
+from profiler.store.runs.run_id import path_name
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.launch_choice import ALL_LAUNCHES, LaunchChoice
 

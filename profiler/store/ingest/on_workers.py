@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from threading import BoundedSemaphore, Condition, Event, Thread
+from threading import BoundedSemaphore, Event, Thread
 
-from profiler.cluster.worker_pool import Worker, WorkerPool
+from profiler.cluster.watch import Worker
+from profiler.cluster.worker_pool import WorkerPool
 from profiler.errors import (
     ClusterUnreachable,
     DiskFull,
@@ -41,14 +42,13 @@ from profiler.store.reports.identity import sha256_of_report
 from profiler.store.reports.locate import RemoteReport, Report
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.reports.sandbox import timeout_for_size_s
+from profiler.store.runs.file_names import HASH_CHARACTERS
 from profiler.store.runs.manifest import Manifest, prof_version
-from profiler.store.runs.run_id import HASH_CHARACTERS
 from profiler.store.runs.run_store import RunStore
 
 _POLL_S = 0.25
 ALONE_S = 60.0  # give up after so long without any worker
 _REST_S = 2.0  # leave a lost worker alone for so long: by then the scheduler knows whether it is gone
-_END_S = 5.0
 _COMMITTERS = 4
 _UNCOMMITTED = 16  # batches in memory whose runs are not committed yet; further ones wait on their workers
 _UNFIT = (DiskFull, StoreNotWritable, RemoteNotInstalled)  # errors of a worker, not of the report it read
@@ -108,8 +108,6 @@ class _Ingestion:
         self._committers = ThreadPoolExecutor(_COMMITTERS, thread_name_prefix="commit")
         self._uncommitted = BoundedSemaphore(_UNCOMMITTED)
         self._version = prof_version()
-        self._idle = Condition()
-        self._committing = 0
 
     def outcomes(self) -> Iterator[Ingested]:
         alone_since, looked = time.monotonic(), float("-inf")
@@ -129,12 +127,13 @@ class _Ingestion:
             yield outcome
 
     def stop(self) -> None:
-        """Waits for commits under way. A call under way ends with its worker's next message, or when the pool closes."""
+        """Waits for commits under way, since the staging folder goes next.
+
+        A call under way ends with its worker's next message, or when the pool closes.
+        """
         self._queue.close()
-        with self._idle:
-            self._stopped.set()
-            self._idle.wait_for(lambda: not self._committing, timeout=_END_S)
-        self._committers.shutdown(wait=False, cancel_futures=True)
+        self._stopped.set()
+        self._committers.shutdown(cancel_futures=True)
 
     def _hire(self) -> int:
         """Starts one driver for each thread that a worker offers; returns how many drivers are at work."""
@@ -230,8 +229,7 @@ class _Ingestion:
         """Returns the reports that a worker must read. Reports that are stored already, or that cannot be opened, are finished here."""
         tasks = []
         for queued in taken:
-            if self._stopped.is_set():
-                raise _IngestStopped
+            self._require_wanted()
             try:
                 task = self._task(queued)
             except ProfError as error:
@@ -263,9 +261,8 @@ class _Ingestion:
         try:
             with self._reporting():
                 for report, request, read in done:
-                    with self._unless_stopped():
-                        outcome = self._commit(report, request, read)
-                    self._finish(outcome)
+                    self._require_wanted()
+                    self._finish(self._commit(report, request, read))
         finally:
             self._uncommitted.release()
 
@@ -303,27 +300,16 @@ class _Ingestion:
         self._queue.put_back(taken)
         return False
 
-    @contextmanager
-    def _unless_stopped(self) -> Iterator[None]:
-        """Raises _IngestStopped once `stop` was called: from then on the staging folder may be gone."""
-        with self._idle:
-            if self._stopped.is_set():
-                raise _IngestStopped
-            self._committing += 1
-        try:
-            yield
-        finally:
-            with self._idle:
-                self._committing -= 1
-                self._idle.notify_all()
+    def _require_wanted(self) -> None:
+        if self._stopped.is_set():
+            raise _IngestStopped
 
     def _finish(self, outcome: Ingested) -> None:
         self._queue.finish()
         self._outcomes.put(outcome)
 
     def _on_message(self, worker: Worker, text: str) -> None:
-        if self._stopped.is_set():
-            raise _IngestStopped
+        self._require_wanted()
         self._observer.said(worker, text)
 
 

@@ -17,10 +17,10 @@ from threading import Event
 
 from profiler.cluster.worker_side import send_message, stoppable
 from profiler.errors import InternalError, ProfError
+from profiler.store.disk import storage_error, write_flushed, writing_to
 from profiler.store.reports.locate import RemoteReport, fetch
 from profiler.store.reports.request import AlreadyStored, Request
 from profiler.store.reports.sandbox import Extracted, Sandbox, outcome
-from profiler.store.runs.commit import flush, storage_error, writing_to
 from profiler.store.scratch import scratch_folder
 
 _MOST_RESULT_BYTES = 64_000_000  # when the result is larger, the rest of the batch waits for the next call
@@ -86,9 +86,7 @@ def write_files(files: dict[str, bytes], folder: Path) -> None:
     with writing_to(folder.parent):
         folder.mkdir(parents=True)
         for name, data in files.items():
-            path = folder / os.path.basename(name)
-            path.write_bytes(data)
-            flush(path)
+            write_flushed(folder / os.path.basename(name), data)
 
 
 def _read(task: ReadTask, sandbox: Sandbox) -> ReadResult:

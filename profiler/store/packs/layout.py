@@ -3,7 +3,7 @@
     pack-TIME-HASH/
         pack.json              the runs, where their lines are, and the hash of every file; written last
         manifests.jsonl        one line for each run: its manifest, and where its tables are in the files below
-        metrics.parquet        and so on: the tables' own files end to end, under one footer (`write.py`)
+        metrics.parquet        and so on: the tables' own files end to end, under one footer (`joined_parquet.py`)
         reports/SHA256.ncu-rep.zst
 
 A run's table is one range of bytes: the very file that the run had, so it still has the hash that its
@@ -24,11 +24,13 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import RunDamaged
-from profiler.store.remote.files import MOST_AHEAD_BYTES
-from profiler.store.remote.places import Piece, Place, sha256_of
+from profiler.store.disk import sha256_of
+from profiler.store.remote.bounds import MOST_AHEAD_BYTES
+from profiler.store.remote.places import Piece, Place
+from profiler.store.runs.file_names import HASH_CHARACTERS, report_suffix, table_file
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import Count, StoredReport
-from profiler.store.runs.run_id import HASH_CHARACTERS, RunId, report_suffix, table_file
+from profiler.store.runs.run_id import RunId
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import TABLES
 

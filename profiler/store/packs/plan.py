@@ -9,18 +9,19 @@ disappears by one rename.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from profiler.errors import CompactBusy, RunDamaged, RunUnusable
+from profiler.store.disk import writing_to
 from profiler.store.locks import held_if_free
 from profiler.store.packs.layout import Pack
 from profiler.store.packs.publish import PackPublisher, publisher_for
 from profiler.store.packs.write import PackWriter
-from profiler.store.runs.commit import Staging, writing_to
+from profiler.store.runs.commit import Staging
 from profiler.store.runs.files import read_ahead
 from profiler.store.runs.index import find_in_folder
 from profiler.store.runs.run import Run
@@ -86,104 +87,99 @@ def plan_packs(store: RunStore, older_than_days: float = 0, staying: Set[str] = 
 
 def compact(store: RunStore, plan: PackPlan, advance: Callable[[], None] = lambda: None) -> Compacted:
     """Carries out the plan; calls `advance` for every run that was written or left alone."""
-    done = Compacted()
     store.ids()  # list the runs as they are now
     with writing_to(store.root), alone(store.local), Staging(store.local) as staging:
-        publisher = publisher_for(store.place, staging)
-        publisher.tidy(name for pack in store.packs for name in pack.index.runs)
-        publisher.remove(_safe_to_remove(store, plan.redundant, done))
-        _pack(store, plan, staging, publisher, done, advance)
-    return done
+        compaction = _Compaction(store, plan, staging, publisher_for(store.place, staging), advance)
+        compaction.run()
+    return compaction.done
 
 
-def _pack(
-    store: RunStore, plan: PackPlan, staging: Staging, publisher: PackPublisher, done: Compacted,
-    advance: Callable[[], None],
-) -> None:  # fmt: skip
-    visible, absorbed = set(map(str, store.ids())), list(plan.absorbed)
-    loose = {*store.index.folders} - plan.staying
-    for writer in _written(store, plan.runs, staging, publisher, done, advance):
-        done.packs.append(publisher.publish(writer))
-        done.packed += len(writer.runs)
-        publisher.remove([name for name in writer.runs if name in loose])
-        visible -= writer.runs.keys()
-        replaced = [pack for pack in absorbed if not pack.index.runs.keys() & visible]
-        publisher.remove([pack.name for pack in replaced])
-        absorbed = [pack for pack in absorbed if pack not in replaced]
+@dataclass
+class _Compaction:
+    store: RunStore
+    plan: PackPlan
+    staging: Staging
+    publisher: PackPublisher
+    advance: Callable[[], None]
+    done: Compacted = field(default_factory=Compacted)
 
+    def run(self) -> None:
+        self.publisher.tidy(name for pack in self.store.packs for name in pack.index.runs)
+        self.publisher.remove(self._safe_to_remove())
+        visible, absorbed = set(map(str, self.store.ids())), list(self.plan.absorbed)
+        loose = {*self.store.index.folders} - self.plan.staying
+        for writer in self._written():
+            self.done.packs.append(self.publisher.publish(writer))
+            self.done.packed += len(writer.runs)
+            self.publisher.remove([name for name in writer.runs if name in loose])
+            visible -= writer.runs.keys()
+            replaced = [pack for pack in absorbed if not pack.index.runs.keys() & visible]
+            self.publisher.remove([pack.name for pack in replaced])
+            absorbed = [pack for pack in absorbed if pack not in replaced]
 
-def _written(
-    store: RunStore, run_ids: Sequence[RunId], staging: Staging, publisher: PackPublisher, done: Compacted,
-    advance: Callable[[], None],
-) -> Iterator[PackWriter]:  # fmt: skip
-    """Yields each pack when it is full or gets no more runs.
-
-    Several are open at once when the tables' columns differ.
-    """
-    under_way: list[PackWriter] = []
-    for run, manifest in _opened(store, run_ids, publisher, done):
-        try:
-            for writer in under_way:
-                if writer.add(run, manifest):
-                    break
-            else:
-                under_way.append(writer := PackWriter(staging.folder()))
-                writer.add(run, manifest)
-        except RunUnusable as error:
-            done.damaged.append(error)
-        advance()
-        if len(writer.runs) >= MOST_RUNS or writer.size_bytes >= MOST_TABLE_BYTES:
-            under_way.remove(writer)
-            yield writer
-    yield from (writer for writer in under_way if writer.runs)
-
-
-def _opened(
-    store: RunStore, run_ids: Sequence[RunId], publisher: PackPublisher, done: Compacted
-) -> Iterator[tuple[Run, bytes]]:
-    """Opens each run that is whole, and yields it with its manifest as written. Requests several at once from a URL."""
-    for start in range(0, len(run_ids), _AT_ONCE):
-        some = run_ids[start : start + _AT_ONCE]
-        store.read_ahead(some)
-        opened: list[tuple[Run, bytes]] = []
-        for run_id in some:
+    def _safe_to_remove(self) -> list[str]:
+        """Returns the redundant folders whose run is whole elsewhere: in a pack, or as another run of the same report."""
+        visible = {(run_id.time, run_id.hash): run_id for run_id in self.store.ids()}
+        safe = []
+        for name in self.plan.redundant:
+            run_id = RunId.parse(name)
+            assert run_id is not None
             try:
-                run, manifest = store.open_raw(run_id)
-                _require_reports(run, publisher)
-                run.verify_reports(left_elsewhere=False)
-                run.forget_reports()
-                opened.append((run, manifest))
-            except RunUnusable as error:
-                done.damaged.append(error)
-        read_ahead([run.files for run, _ in opened if run.is_far])
-        yield from opened
-
-
-def _require_reports(run: Run, publisher: PackPublisher) -> None:
-    for report in run.manifest.reports:
-        if report.file is not None and not publisher.has(run.files.report_name(report)):
-            raise RunDamaged(f"{run.files.shown(report.file)}: the run's report is not there")
-
-
-def _safe_to_remove(store: RunStore, names: Sequence[str], done: Compacted) -> list[str]:
-    """Returns the folders whose run is whole elsewhere: in a pack, or as another run of the same report."""
-    visible = {(run_id.time, run_id.hash): run_id for run_id in store.ids()}
-    safe = []
-    for name in names:
-        run_id = RunId.parse(name)
-        assert run_id is not None
-        try:
-            kept = store.open(visible[run_id.time, run_id.hash])
-            kept.verify()
-            if find_in_folder(store.place, name).manifest.sha256 == kept.manifest.sha256:
+                kept = self.store.open(visible[run_id.time, run_id.hash])
+                kept.verify()
+                if find_in_folder(self.store.place, name).manifest.sha256 != kept.manifest.sha256:
+                    raise RunDamaged(f"{self.store.place.shown(name)}: another run has the same id")
                 safe.append(name)
-            else:
-                done.damaged.append(RunDamaged(f"{store.place.shown(name)}: another run has the same id"))
-        except FileNotFoundError:  # another client removes it
-            safe.append(name)
-        except RunUnusable as error:
-            done.damaged.append(error)
-    return safe
+            except FileNotFoundError:  # another client removes it
+                safe.append(name)
+            except RunUnusable as error:
+                self.done.damaged.append(error)
+        return safe
+
+    def _written(self) -> Iterator[PackWriter]:
+        """Yields each pack when it is full or gets no more runs.
+
+        Several are open at once when the tables' columns differ.
+        """
+        under_way: list[PackWriter] = []
+        for run, manifest in self._opened():
+            try:
+                for writer in under_way:
+                    if writer.add(run, manifest):
+                        break
+                else:
+                    under_way.append(writer := PackWriter(self.staging.folder()))
+                    writer.add(run, manifest)
+            except RunUnusable as error:
+                self.done.damaged.append(error)
+            self.advance()
+            if len(writer.runs) >= MOST_RUNS or writer.size_bytes >= MOST_TABLE_BYTES:
+                under_way.remove(writer)
+                yield writer
+        yield from (writer for writer in under_way if writer.runs)
+
+    def _opened(self) -> Iterator[tuple[Run, bytes]]:
+        """Opens each run that is whole, and yields it with its manifest as written. Requests several at once from a URL."""
+        for start in range(0, len(self.plan.runs), _AT_ONCE):
+            some = self.plan.runs[start : start + _AT_ONCE]
+            self.store.read_ahead(some)
+            opened: list[tuple[Run, bytes]] = []
+            for run_id in some:
+                try:
+                    run, manifest = self.store.open_raw(run_id)
+                    self._require_reports(run)
+                    run.verify_reports(left_elsewhere=False)
+                    run.forget_reports()
+                    opened.append((run, manifest))
+                except RunUnusable as error:
+                    self.done.damaged.append(error)
+            read_ahead([run.files for run, _ in opened if run.is_far])
+            yield from opened
+
+    def _require_reports(self, run: Run) -> None:
+        for report in run.manifest.reports:
+            if report.file is not None and not self.publisher.has(run.files.report_name(report)):
+                raise RunDamaged(f"{run.files.shown(report.file)}: the run's report is not there")
 
 
 @contextmanager

@@ -11,12 +11,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from profiler.errors import StoreNotWritable
+from profiler.store.disk import flush
 from profiler.store.packs.layout import PACK_FILE, REPORTS_FOLDER, is_pack
 from profiler.store.packs.write import PackWriter
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import Place
-from profiler.store.runs.commit import Staging, flush
-from profiler.store.runs.run_folder import MANIFEST_FILE
+from profiler.store.runs.commit import Staging
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.run_id import RunId, id_time
 
 # For so long, a reader that listed the folder just before the pack appeared still finds the runs.

@@ -16,18 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from profiler.errors import RemoteFailed
-from profiler.store.remote.files import (
-    MOST_HELD_BYTES,
-    FileTooLarge,
-    bounded_copy,
-    error_text,
-    most_bytes,
-    open_filesystem,
-    public_url,
-    remote_errors,
-)
+from profiler.store.remote.bounds import MOST_HELD_BYTES, FileTooLarge, bounded_copy, most_bytes
+from profiler.store.remote.files import open_filesystem, remote_errors
 from profiler.store.remote.listing import is_s3, is_web, list_files
 from profiler.store.remote.places import Location, Piece, inside, state_folder, stays_inside
+from profiler.store.remote.urls import error_text, public_url
 
 _AT_ONCE = 64
 _DEEPEST = 6  # `damaged/2/pack-…/reports/…`, and one more

@@ -12,17 +12,17 @@ import errno
 import hashlib
 import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from io import BufferedReader
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote
 
 from profiler.errors import RunDamaged, RunUnreadable, RunUnusable, StoreError
-from profiler.machine import find_shortage, user_state_folder
-from profiler.store.remote.files import FileTooLarge, is_url, most_bytes, public_url
+from profiler.machine import user_state_folder
+from profiler.store.disk import open_regular
+from profiler.store.remote.bounds import FileTooLarge, most_bytes
+from profiler.store.remote.urls import is_url, public_url
 
 Location = Path | str  # a string is a URL
 # A name, and the first and the last (exclusive) of its bytes; None for all.
@@ -142,26 +142,6 @@ class FolderPlace:
         return path
 
 
-def sha256_of(path: Path) -> str:
-    """Returns the hash of a regular file."""
-    with open_regular(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def open_regular(path: Path) -> BufferedReader:
-    """Opens a regular file to read it; OSError for anything else. A pipe would be waited for, and a device has no end."""
-    try:
-        file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 - the caller closes it
-    except OSError as error:
-        if shortage := find_shortage(error):
-            raise shortage from error
-        raise
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    return file
-
-
 @contextmanager
 def reading_from(where: str) -> Iterator[None]:
     """Turns an error of the system inside into the one for this file of a run."""
@@ -176,10 +156,6 @@ def unreadable(error: OSError, where: str) -> RunUnusable:
     is_damage = isinstance(error, FileNotFoundError) or error.errno in _NOT_AS_WRITTEN
     kind = RunDamaged if is_damage else RunUnreadable
     return kind(f"{where}: cannot be read: {error.strerror or str(error) or 'it is not there'}")
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def location_of(given: Location) -> Location:

@@ -22,13 +22,14 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import IdTaken, RemoteDenied, RemoteFailed, StoreNotWritable
+from profiler.store.disk import sha256_of, storage_error
 from profiler.store.remote.objects import ObjectPlace
-from profiler.store.remote.places import Location, sha256_of
-from profiler.store.runs.commit import Staging, names_by_hash, storage_error
+from profiler.store.remote.places import Location
+from profiler.store.runs.commit import Staging, names_by_hash
+from profiler.store.runs.file_names import MANIFEST_FILE, own_name
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import Manifest, decode_manifest, encode_manifest, read_manifest
-from profiler.store.runs.run_folder import MANIFEST_FILE
-from profiler.store.runs.run_id import RunId, own_name
+from profiler.store.runs.run_id import RunId
 
 _AT_ONCE = 8
 CLAIM_S = 60.0  # a client that has not finished an upload by then loses its claim to another one

@@ -209,7 +209,7 @@ def decode_contained(
     """Decodes the reports of a run in contained processes, or in this one where there are none; calls `count` for each launch."""
     if _code_reader is None:
         sources = (Source(file.path, file.plain, file.envelope.results) for file in files)
-        return decode_reports(sources, run_id, omitted, count=count)
+        return decode_reports(sources, run_id, omitted, ReportPart.ALL, count)
     with ContainedReader() as fresh:
         decoded = fresh.decode(files, run_id, omitted, ReportPart.FIGURES, count)
     if omitted is not Omitted.ALL_CODE:

@@ -13,19 +13,21 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import asdict
 
 from profiler.errors import KernelNotFound, MetricsMissing, ReportDamaged, ReportError
+from profiler.store.disk import flush, storage_error
 from profiler.store.reports.contained_reader import decode_contained
 from profiler.store.reports.controls import derive_controls
 from profiler.store.reports.envelope import Envelope
 from profiler.store.reports.identity import ReportFile, copy_report, identify_report, pack_report
 from profiler.store.reports.nvidia_reader import DecodedReport
 from profiler.store.reports.request import AlreadyStored, Request
-from profiler.store.runs.commit import flush, storage_error, write_table
+from profiler.store.runs.commit import write_table
+from profiler.store.runs.file_names import report_file
 from profiler.store.runs.manifest import (
     KernelCount,
     Manifest,
@@ -34,7 +36,7 @@ from profiler.store.runs.manifest import (
     prof_version,
     write_manifest,
 )
-from profiler.store.runs.run_id import RunId, content_sha256, report_file
+from profiler.store.runs.run_id import RunId, content_sha256
 from profiler.store.tables.columns import TableBuilder, labels_of
 from profiler.store.tables.contradictions import find_contradictions
 from profiler.store.tables.launch_choice import rows_of_launches, there_are
@@ -90,7 +92,7 @@ def _extract_files(request: Request, files: Sequence[ReportFile]) -> Manifest | 
     manifest = msgspec.structs.replace(
         manifest, content_sha256=sha256 if sha256 != files[0].sha256 else None, missing_metrics=missing
     )
-    flush(write_manifest(manifest, request.folder))
+    write_manifest(manifest, request.folder)
     return manifest
 
 
@@ -173,7 +175,6 @@ def _manifest(
     tables: dict[str, StoredTable],
     reports: list[StoredReport],
 ) -> Manifest:
-    collected = request.collected
     launches = decoded.tables["launches"]
     kernels = Counter(launches.column("kernel").to_pylist())
     gpus = sorted({name for name in launches.column("gpu").to_pylist() if name})
@@ -185,29 +186,38 @@ def _manifest(
         schema_version=SCHEMA_VERSION,
         run_id=str(run_id),
         name=run_id.name,
-        origin="collected" if collected else "ingested",
         recorded=recorded.isoformat().replace("+00:00", "Z"),
         reports=reports,
         kernels=[KernelCount(name, count) for name, count in kernels.items()],
         tables=tables,
         ladder=request.ladder,
         kernel=request.kernel,
-        workload=collected.workload if collected else None,
         gpus=gpus or list(envelope.devices),
         cuda_version=envelope.cuda_version,
         ncu_version=envelope.ncu_version,
         reader_version=version("ncu-report"),
         prof_version=prof_version(),
-        program=(collected.program if collected else "") or envelope.program,
         command_line=envelope.command_line,
         sections=decoded.sections,
-        preset=collected.preset if collected else None,
-        metrics=list(collected.metrics) if collected else [],
         unread=str(request.omitted),
         part=str(request.choice),
         clock_control=controls.clock,
         cache_control=controls.cache,
         replay_mode=controls.replay,
-        provenance=collected.provenance if collected else None,
-        collection=collected.key if collected else None,
+        **_origin(request, envelope),
     )
+
+
+def _origin(request: Request, envelope: Envelope) -> dict[str, Any]:
+    """Returns the fields of the manifest that say how the report came about; of an ingested one, little is known."""
+    if (collected := request.collected) is None:
+        return {"origin": "ingested", "program": envelope.program}
+    return {
+        "origin": "collected",
+        "program": collected.program or envelope.program,
+        "workload": collected.workload,
+        "preset": collected.preset,
+        "metrics": list(collected.metrics),
+        "provenance": collected.provenance,
+        "collection": collected.key,
+    }

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from profiler.errors import NotAReport, ReportDamaged, ReportNotFound, ReportTooLarge, ReportUnreadable
 from profiler.machine import disk_full_text
-from profiler.store.remote.files import MOST_FILE_BYTES
+from profiler.store.remote.bounds import MOST_FILE_BYTES
 from profiler.store.reports.envelope import BEGINNING_BYTES, Envelope, check_magic, read_envelope
 from profiler.store.reports.near import error_of_folder, what_is_near
 

@@ -15,18 +15,13 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from profiler.errors import ProfError, RemoteFailed, ReportNotFound, ReportTooLarge
+from profiler.store.disk import storage_error
 from profiler.store.packs.layout import REPORTS_FOLDER, is_pack
-from profiler.store.remote.files import (
-    MOST_FILE_BYTES,
-    FileTooLarge,
-    is_url,
-    open_filesystem,
-    public_url,
-    remote_errors,
-)
+from profiler.store.remote.bounds import MOST_FILE_BYTES, FileTooLarge
+from profiler.store.remote.files import open_filesystem, remote_errors
 from profiler.store.remote.listing import find_matches, list_files
-from profiler.store.reports.near import REPORT_SUFFIXES
-from profiler.store.runs.commit import storage_error
+from profiler.store.remote.urls import is_url, public_url
+from profiler.store.runs.file_names import REPORT_SUFFIXES
 from profiler.store.runs.run_id import RunId
 
 _FETCH_BYTES = 1 << 24  # how much one request fetches, and how much of a report is in memory at a time

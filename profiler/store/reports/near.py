@@ -13,12 +13,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from profiler.errors import NotAReport, ReportError, ReportNotFound
-from profiler.store.runs.run_folder import MANIFEST_FILE
+from profiler.store.runs.file_names import MANIFEST_FILE, REPORT_SUFFIXES
 from profiler.text import counted, first_of, names_like
 
-REPORT_SUFFIX = ".ncu-rep"
-COMPRESSED_SUFFIX = ".ncu-rep.zst"
-REPORT_SUFFIXES = (REPORT_SUFFIX, COMPRESSED_SUFFIX)
 _MOST_NEAR = 3
 _MOST_LISTED = 8
 _DEEPEST = 3  # of the folders in a folder that are looked into

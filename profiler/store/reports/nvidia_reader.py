@@ -71,9 +71,8 @@ class Source:
 
 
 def decode_reports(
-    sources: Iterable[Source], run_id: str, omitted: Omitted = Omitted.NOTHING, part: ReportPart = ReportPart.ALL,
-    count: Callable[[], None] = lambda: None,
-) -> DecodedReport:  # fmt: skip
+    sources: Iterable[Source], run_id: str, omitted: Omitted, part: ReportPart, count: Callable[[], None]
+) -> DecodedReport:
     """Reads every launch of every range of every report, and calls `count` for each; fails when the reader yields fewer than announced."""
     decoder = _Decoder(run_id, omitted, part)
     for process, source in enumerate(sources):

@@ -12,44 +12,13 @@ from pathlib import Path
 import msgspec
 
 from profiler.errors import ProfError
-from profiler.store.reports.near import REPORT_SUFFIX
+from profiler.store.process_timings import Timing
+from profiler.store.runs.file_names import REPORT_SUFFIX
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import preset_name, rung_name
 from profiler.store.tables.launch_choice import ALL_LAUNCHES, LaunchChoice
 
 OUT_OF_MEMORY, OUT_OF_FILES = 112, 113  # exit codes of a process that reads; nothing else uses them
-
-
-class Timing(msgspec.Struct, frozen=True):
-    """One repeat without the profiler."""
-
-    process: int
-    repeat: int
-    kernel_ns: float
-    reference_ns: float | None
-    best_ns: float | None = None
-
-
-class ClockSample(msgspec.Struct, frozen=True):
-    """The clock of the GPU's SMs and its power, as the driver reported them at one moment."""
-
-    unix_s: float
-    sm_mhz: float
-    power_w: float
-
-
-class ProcessFacts(msgspec.Struct, frozen=True):
-    """The facts of one process that timed a kernel, apart from its times."""
-
-    reference: str | None = None  # the name that the program gives it
-    runtime: str | None = None
-    library: str | None = None  # the one behind the reference, with its version
-    # The one that `best_ns` belongs to; empty if it is the default call.
-    algorithm: dict[str, int] | None = None
-    clocks: list[ClockSample] = []
-    relative_error: float | None = None  # of the output of the last timed launch
-    worst_element: float | None = None
-    kernels: list[str] = []  # of a function: those that its calls launched, each with its configuration
 
 
 class CollectionFacts(msgspec.Struct, frozen=True):

@@ -29,7 +29,7 @@ from typing import Any
 from pebble import ProcessExpired, ProcessPool
 
 from profiler.errors import InternalError, ProfError, ReaderFailed, ReaderNotStarted, ResourcesShort
-from profiler.machine import available_cores, find_shortage, held, leave_with_parent, physical_memory_bytes
+from profiler.machine import find_shortage, held, leave_with_parent, physical_memory_bytes
 from profiler.spawned import SpawnedProcess
 from profiler.store.reports.request import OUT_OF_FILES, OUT_OF_MEMORY, AlreadyStored, Omitted, Request
 from profiler.store.runs.manifest import Manifest
@@ -82,19 +82,16 @@ class _Context(SpawnContext):
 class Sandbox:
     """A pool of reader processes; use it in a `with` statement."""
 
-    def __init__(
-        self, workers: int | None = None, timeout_s: float | None = None, memory_bytes: int | None = None
-    ) -> None:
+    def __init__(self, workers: int, timeout_s: float | None = None, memory_bytes: int | None = None) -> None:
         """`memory_bytes` limits each reader; without it, all of the machine's memory does."""
         physical = physical_memory_bytes()
         most_bytes = min(memory_bytes + _NEVER_TOUCHED_BYTES, physical) if memory_bytes else physical
-        self.workers = workers or available_cores()
         self._timeout_s = timeout_s
         self._is_stopped = False
         self._readings: set[Future[Extracted]] = set()  # those without a result
         self._context = _Context()
         self._pool = ProcessPool(
-            max_workers=self.workers,
+            max_workers=workers,
             max_tasks=_MAX_TASKS,
             context=self._context,
             initializer=_enter_worker,

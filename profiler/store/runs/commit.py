@@ -7,7 +7,6 @@ stages removes it.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import shutil
@@ -15,18 +14,19 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from profiler.errors import DiskFull, ResourcesShort, StoreLocked, StoreNotWritable
-from profiler.machine import disk_full_text, find_shortage
+from profiler.errors import StoreLocked
+from profiler.store.disk import flush, make_root, make_shared_folder, write_flushed, writing_to
 from profiler.store.locks import held_if_free, locked, try_lock
 from profiler.store.remote.places import FolderPlace, Location
+from profiler.store.runs.file_names import HASH_CHARACTERS, table_file
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.manifest import StoredTable, read_manifest
-from profiler.store.runs.run_id import HASH_CHARACTERS, RunId, table_file
+from profiler.store.runs.run_id import RunId
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -133,8 +133,7 @@ class Staging:
                 flush(folder.parent)  # or a power failure could take the folder away with the run in it
             reason = aside / f"{name}.txt"
             reason.unlink(missing_ok=True)  # it may be a link
-            reason.write_text(f"{why}\n", encoding="utf-8")
-            flush(reason)
+            write_flushed(reason, f"{why}\n".encode())
             with locked(self.root / _LOCK_FILE):
                 os.rename(self.root / name, aside / name)
                 for folder in (aside, aside.parent, self.root):
@@ -166,28 +165,6 @@ def names_by_hash(names: Iterable[str]) -> dict[str, list[str]]:
     return found
 
 
-@contextmanager
-def writing_to(place: Location) -> Iterator[None]:
-    """Turns an error of the system inside into one for people: the disk is full, or this place cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise storage_error(error, place) from error
-
-
-def storage_error(error: OSError, place: Location) -> DiskFull | ResourcesShort | StoreNotWritable:
-    if full := disk_full_text(error):
-        return DiskFull(f"{place}: {full}")
-    if error.errno == errno.ELOOP:
-        return StoreNotWritable(
-            f"{error.filename}: a link is there, and could lead out of the runs",
-            remedy="Remove the link, or choose another folder with `--runs`.",
-        )
-    if shortage := find_shortage(error):
-        return shortage
-    return StoreNotWritable(f"{place}: cannot be written: {error.strerror or error}")
-
-
 def write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
     """Writes a table of a run. The hash is taken before the bytes reach the disk, so it shows what was meant."""
     import pyarrow as pa
@@ -197,38 +174,8 @@ def write_table(folder: Path, name: str, table: pa.Table) -> StoredTable:
     pq.write_table(table, sink, compression="zstd")
     data = sink.getvalue()
     path = folder / table_file(name)
-    path.write_bytes(data)
-    flush(path)
+    write_flushed(path, data)
     return StoredTable(path.name, table.num_rows, hashlib.sha256(data).hexdigest())
-
-
-def flush(path: Path) -> None:
-    """Flushes a file or a folder to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def make_root(root: Path) -> None:
-    """Makes the folder of runs, so that a power failure does not take it away with the first run."""
-    missing = [folder for folder in (root, *root.parents) if not folder.exists()]
-    root.mkdir(parents=True, exist_ok=True)
-    for folder in missing:
-        flush(folder.parent)
-
-
-def make_shared_folder(folder: Path, root: Path) -> None:
-    """Makes a folder with the permissions of `root`, so that everybody who may add a run can prepare one.
-
-    A link is an error: what is written and removed there could be anywhere.
-    """
-    with suppress(FileExistsError):
-        folder.mkdir()
-        folder.chmod(stat.S_IMODE(root.stat().st_mode))
-    if folder.is_symlink():
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(folder))
 
 
 def find_left_staging(root: Path) -> list[Path]:

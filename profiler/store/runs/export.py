@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from profiler.errors import ReportNotFound, StoreNotWritable
+from profiler.store.disk import renamed_into_place, writing_to
 from profiler.store.reports.identity import unpack_report
-from profiler.store.reports.near import REPORT_SUFFIX
-from profiler.store.runs.commit import writing_to
+from profiler.store.runs.file_names import REPORT_SUFFIX
 from profiler.store.runs.run_store import Run
-from profiler.store.scratch import renamed_into_place
 
 
 def export_reports(run: Run, folder: Path, *, overwrite: bool) -> Iterator[Path]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from profiler.errors import RunDamaged
-from profiler.store.remote.files import MOST_AHEAD_BYTES
+from profiler.store.remote.bounds import MOST_AHEAD_BYTES
 from profiler.store.remote.places import Location, Piece, Place
 from profiler.store.runs.manifest import StoredReport, StoredTable
 

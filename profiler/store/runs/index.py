@@ -10,10 +10,10 @@ from pathlib import Path
 from profiler.errors import IdTaken, RunDamaged, RunUnusable
 from profiler.store.packs.layout import MANIFESTS_FILE, PACK_FILE, Pack, PackedFiles, is_pack, read_line
 from profiler.store.remote.places import Place, reading_from, unreadable
+from profiler.store.runs.file_names import HASH_CHARACTERS, MANIFEST_FILE
 from profiler.store.runs.files import RunFiles
 from profiler.store.runs.manifest import Manifest, decode_manifest
-from profiler.store.runs.run_folder import MANIFEST_FILE
-from profiler.store.runs.run_id import HASH_CHARACTERS, RunId
+from profiler.store.runs.run_id import RunId
 
 _LISTINGS = 5
 

@@ -154,7 +154,7 @@ def _read_reports(paths: Sequence[Path], progress: Callable[[str], None]) -> lis
                 for path, folder, count in zip(paths, folders, counts, strict=True)
             ]
             try:
-                # One that is stopped while it starts prints an error.
+                # For all of them, also after a failure: a reader that is stopped while it starts prints an error.
                 while wait(futures, timeout=_LATEST_S).not_done:
                     progress(_progress_line(paths, counts))
             finally:

@@ -6,6 +6,7 @@ says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -16,11 +17,12 @@ import msgspec
 
 from profiler.catalog.ladders.ladder import is_ladder_name
 from profiler.errors import RunDamaged
-from profiler.store.remote.files import most_bytes
+from profiler.store.disk import write_flushed
+from profiler.store.remote.bounds import most_bytes
 from profiler.store.remote.places import FolderPlace, reading_from
 from profiler.store.reports.controls import without_ncu, words_of
-from profiler.store.runs.run_folder import MANIFEST_FILE
-from profiler.store.runs.run_id import RunId, is_report_file, is_sha256, is_table_file, rung_name
+from profiler.store.runs.file_names import MANIFEST_FILE, is_report_file, is_table_file
+from profiler.store.runs.run_id import RunId, rung_name
 from profiler.store.runs.seal import has_seal, sealed
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 from profiler.store.tables.schema import SCHEMA_VERSION
@@ -200,10 +202,8 @@ def prof_version() -> str:
         return "unknown"
 
 
-def write_manifest(manifest: Manifest, folder: Path) -> Path:
-    path = folder / MANIFEST_FILE
-    path.write_bytes(encode_manifest(manifest))
-    return path
+def write_manifest(manifest: Manifest, folder: Path) -> None:
+    write_flushed(folder / MANIFEST_FILE, encode_manifest(manifest))
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
@@ -281,7 +281,7 @@ def _faults_of_report(report: StoredReport) -> Iterator[str]:
         yield "a report must lie either in the run's folder or elsewhere"
     if report.file is not None and not is_report_file(report.file):
         yield f"{report.file!r} is no name of a report's file"
-    if not is_sha256(report.sha256):
+    if not _is_sha256(report.sha256):
         yield f"{report.sha256!r} is no SHA-256 of a report"
 
 
@@ -291,7 +291,7 @@ def _faults_of_id(manifest: Manifest) -> Iterator[str]:
     if stated is None:
         yield f"{manifest.run_id!r} is no run id"
         return
-    if not (manifest.content_sha256 or manifest.reports) or not is_sha256(manifest.sha256):
+    if not (manifest.content_sha256 or manifest.reports) or not _is_sha256(manifest.sha256):
         yield "the run has no SHA-256 that its id could end in"
         return
     try:
@@ -324,3 +324,7 @@ def _faults_of_kernel(manifest: Manifest) -> Iterator[str]:
         name = rung_name(ladder, kernel)
         if manifest.name != name and not manifest.name.startswith(f"{name}-"):
             yield f"it is called {manifest.name!r}, and its kernel is {kernel} of ladder {ladder!r}"
+
+
+def _is_sha256(text: str) -> bool:
+    return re.fullmatch("[0-9a-f]{64}", text) is not None

@@ -1,4 +1,4 @@
-"""Run ids and the names in them, and the names of a run's files.
+"""Run ids and the names in them.
 
 An id is `TIME-NAME-HASH`: when the report was recorded, what was measured, and the start of a SHA-256. The
 hash is the report's; for a run that prof measured, it covers all that was asked for and recorded. So a folder
@@ -15,11 +15,10 @@ from typing import Literal
 
 import msgspec
 
-from profiler.store.reports.near import COMPRESSED_SUFFIX, REPORT_SUFFIX
+from profiler.store.runs.file_names import HASH_CHARACTERS
 
 TIMED_SUFFIX = "-timed"
 DEFAULT_PRESET = "default"
-HASH_CHARACTERS = 12
 NAME_CHARACTERS = 60
 _RUN_ID = re.compile(
     rf"(?P<time>[0-9]{{8}}t[0-9]{{6}}z)-(?P<name>[a-z0-9._-]+)-(?P<hash>[0-9a-f]{{{HASH_CHARACTERS}}})"
@@ -85,46 +84,3 @@ def content_sha256(hashes: Sequence[str]) -> str:
 def facts_sha256(facts: object, order: Literal["sorted"] | None = None) -> str:
     """Returns the hash of facts as JSON writes them; those of a mapping count in their order, unless they are `sorted`."""
     return hashlib.sha256(msgspec.json.encode(facts, order=order)).hexdigest()
-
-
-# A manifest, a pack's index and a listing may come from anywhere, and their names become paths of this machine.
-# So prof accepts only names that it gives itself, and joins nothing else to a folder.
-
-_OWN = rf"(?:[0-9a-f]{{{HASH_CHARACTERS}}}-)?"  # see `own_name`
-_REPORT = re.compile(rf"{_OWN}report(?:-[0-9]+)?(?P<suffix>{re.escape(REPORT_SUFFIX)}(?:\.zst)?)")
-_TABLE = re.compile(rf"{_OWN}(?P<table>[a-z]+)\.parquet")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-
-def table_file(table: str) -> str:
-    return f"{table}.parquet"
-
-
-def report_file(process: int, processes: int) -> str:
-    """Returns the name of one process's report, numbered when there are several."""
-    return f"report{f'-{process}' if processes > 1 else ''}{COMPRESSED_SUFFIX}"
-
-
-def own_name(file: str, sha256: str) -> str:
-    """Returns the name, made from its content, that an uploaded file gets when its own is taken."""
-    return f"{sha256[:HASH_CHARACTERS]}-{file}"
-
-
-def is_table_file(file: str, table: str) -> bool:
-    match = _TABLE.fullmatch(file)
-    return match is not None and match["table"] == table
-
-
-def is_report_file(file: str) -> bool:
-    return _REPORT.fullmatch(file) is not None
-
-
-def report_suffix(file: str) -> str:
-    """Returns the suffix of a stored report's name, which says whether it is compressed."""
-    match = _REPORT.fullmatch(file)
-    assert match is not None, file
-    return match["suffix"]
-
-
-def is_sha256(text: str) -> bool:
-    return _SHA256.fullmatch(text) is not None

@@ -15,12 +15,12 @@ from profiler.errors import RunDamaged, RunNotFound, RunUnreadable, RunUnusable
 from profiler.store.packs.layout import PACK_FILE, Pack
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import FolderPlace, Location, Place, location_of, reading_from
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.index import RunIndex
 from profiler.store.runs.loose import open_report, open_reports
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.names import kernels_of, ladders_of, names_of, nothing_found
 from profiler.store.runs.run import Run
-from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import RunId
 from profiler.store.tables.schema import TABLES
 

@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 
 from profiler.catalog.metrics import TIMED_ALONE
-from profiler.store.reports.request import Timing
-from profiler.store.runs.commit import Staging, flush, write_table, writing_to
+from profiler.store.disk import writing_to
+from profiler.store.process_timings import Timing
+from profiler.store.runs.commit import Staging, write_table
 from profiler.store.runs.manifest import KernelCount, Manifest, Provenance, prof_version, write_manifest
 from profiler.store.runs.run_id import RunId, facts_sha256, timed_name
 from profiler.store.runs.run_store import RunStore
@@ -120,5 +121,5 @@ def _fill(folder: Path, timed: TimedRun) -> Manifest:
     counted = Counter(launch.kernel for launch in timed.launches)
     facts = timed.facts(run_id, sha256) | {"kernels": [KernelCount(*one) for one in counted.items()]}
     manifest = Manifest(tables=tables, collection=timed.collection, **facts)
-    flush(write_manifest(manifest, folder))
+    write_manifest(manifest, folder)
     return manifest

@@ -17,14 +17,13 @@ from typing import Self, TypeVar
 import msgspec
 
 from profiler.errors import CollectBusy, ProfError
+from profiler.store.disk import flush, make_root, make_shared_folder, renamed_into_place, writing_to
 from profiler.store.locks import try_lock
+from profiler.store.process_timings import ProcessTimings
 from profiler.store.remote.places import FolderPlace
 from profiler.store.reports.identity import copy_report, sha256_of_report
-from profiler.store.reports.near import REPORT_SUFFIX
-from profiler.store.reports.request import ProcessFacts, Timing
-from profiler.store.runs.commit import flush, make_root, make_shared_folder, writing_to
+from profiler.store.runs.file_names import REPORT_SUFFIX
 from profiler.store.runs.seal import has_seal, sealed
-from profiler.store.scratch import renamed_into_place
 from profiler.store.tables.decoding import NOT_DECODED, decodable
 
 UNFINISHED_FOLDER = ".pending"
@@ -41,12 +40,6 @@ class CollectionPlan(msgspec.Struct, frozen=True):
     name: str
     seed: int
     gpu_uuid: str = ""  # the GPU that recorded it; empty for a sweep
-
-
-@decodable
-class ProcessTimings(msgspec.Struct, frozen=True):
-    facts: ProcessFacts
-    timings: list[Timing]
 
 
 class UnfinishedCollection:

@@ -9,20 +9,20 @@ import pytest
 
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.presets import find_preset
+from profiler.measuring.collect.provenance import program_provenance
 from profiler.measuring.collect.target import (
     Target,
     collection_key,
     prepare,
-    program_provenance,
     rung_target,
     typed_command,
 )
 from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.rungs.provenance import derive_provenance
 from profiler.measuring.tools.git import GitCommit
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu, NcuOptions, Selection
-from profiler.measuring.tools.toolchain import Gpu
-from profiler.store.remote.places import sha256_of
+from profiler.store.disk import sha256_of
 from profiler.store.runs.manifest import Provenance
 
 NCU = Ncu(Path("/opt/ncu"), "2025.3.1.0")

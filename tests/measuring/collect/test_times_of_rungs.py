@@ -13,8 +13,8 @@ from profiler.measuring.collect.target import timed_target
 from profiler.measuring.collect.turns import time_here
 from profiler.measuring.devices.device import LocalDevice
 from profiler.measuring.rungs.program import RungJob
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import NO_NCU, NcuOptions
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import TABLES
 from tests.store.sql import run_query

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from profiler.cluster.worker_pool import Worker
+from profiler.cluster.watch import Worker
 from profiler.errors import (
     CountersRefused,
     KernelGivenUp,
@@ -23,9 +23,9 @@ from profiler.measuring.devices import assign
 from profiler.measuring.devices.assign import FleetObserver, collect_on_fleet
 from profiler.measuring.devices.device import LocalDevice, device_for_gpu
 from profiler.measuring.devices.groups import TargetGroup, group_targets
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import Ncu
 from profiler.measuring.tools.process import end_all
-from profiler.measuring.tools.toolchain import Gpu
 from profiler.store.runs.commit import STAGING_FOLDER
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.unfinished import UNFINISHED_FOLDER

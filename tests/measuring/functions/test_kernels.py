@@ -3,7 +3,8 @@
 import pytest
 
 from profiler.errors import KernelNotFound
-from profiler.measuring.functions.activity import Activity, LaunchedKernel, busy_ns, choose
+from profiler.measuring.functions.activity import Activity, busy_ns
+from profiler.measuring.functions.survey import LaunchedKernel, choose
 from profiler.measuring.tools.mangling import demangled
 
 KERNELS = [

@@ -15,7 +15,7 @@ import pytest
 
 import profiler
 from profiler.python.pytest_plugin import fail_if_worse
-from profiler.store.reports.request import Timing
+from profiler.store.process_timings import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.timed_run import TimedRun, commit_timings

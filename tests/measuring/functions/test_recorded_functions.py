@@ -10,7 +10,7 @@ import profiler
 from profiler.analyse.compare.changes import judge_speedup
 from profiler.catalog.metrics import DURATION
 from profiler.measuring.functions.collecting import profiled_configurations, unlike_configurations
-from profiler.store.reports.request import Timing
+from profiler.store.process_timings import Timing
 from profiler.store.runs.manifest import Provenance
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore

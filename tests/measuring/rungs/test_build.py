@@ -16,7 +16,7 @@ from profiler.errors import BuildFailed, DiskFull, LadderInvalid, LibraryMissing
 from profiler.measuring.rungs.build import build_command, build_folder, build_kernels, read_record
 from profiler.measuring.tools.ptxas import parse_resources
 from profiler.measuring.tools.toolchain import Library, Toolchain, find_toolchain
-from profiler.store.remote.places import sha256_of
+from profiler.store.disk import sha256_of
 
 LADDER = """
 title = "Two kernels"

@@ -19,7 +19,7 @@ from profiler.measuring.rungs.program import fresh_seed, program_command
 from profiler.measuring.rungs.timing import parse_timings, time_kernel, with_facts
 from profiler.measuring.rungs.verify import check_kernel, parse_check
 from profiler.measuring.tools.process import Finished
-from profiler.store.reports.request import ClockSample, Timing
+from profiler.store.process_timings import ClockSample, Timing
 from profiler.store.runs.manifest import Clocks, Provenance, Spread
 
 
@@ -40,7 +40,7 @@ def test_the_command_as_it_is_published_names_no_place(job):
 
 def test_the_repeats_and_the_reference(job):
     timed = time_kernel(job("works", repeats=3), timeout_s=60)
-    assert timed.repeats == (Timing(0, 0, 1000, 900), Timing(0, 1, 1100, 900), Timing(0, 2, 1200, 900))
+    assert timed.timings == [Timing(0, 0, 1000, 900), Timing(0, 1, 1100, 900), Timing(0, 2, 1200, 900)]
     assert timed.facts.reference == "the best"
 
 
@@ -60,7 +60,7 @@ def test_the_fastest_algorithm_of_the_reference_may_be_timed_too(job):
         '{"summary": true, "reference": "cuBLAS fp32", "library": "cuBLAS 13.1.0", "algorithm": {"id": 21, "name": "x"}}',
     )
     timed = parse_timings(job("works"), finished(*lines))
-    assert timed.repeats == (Timing(0, 0, 5, 4, 3),)
+    assert timed.timings == [Timing(0, 0, 5, 4, 3)]
     assert (timed.facts.library, timed.facts.algorithm) == ("cuBLAS 13.1.0", {"id": 21})
 
 
@@ -82,10 +82,10 @@ def test_without_samples_no_clock_is_recorded(job):
 
 def test_a_reference_may_be_absent(job):
     one = job("works")
-    assert parse_timings(one, finished('{"kernel_ns": 5}')).repeats == (Timing(0, 0, 5, None),)
-    assert parse_timings(one, finished('{"kernel_ns": 5.5, "reference_ns": null}')).repeats == (
-        Timing(0, 0, 5.5, None),
-    )
+    assert parse_timings(one, finished('{"kernel_ns": 5}')).timings == [Timing(0, 0, 5, None)]
+    assert parse_timings(one, finished('{"kernel_ns": 5.5, "reference_ns": null}')).timings == [
+        Timing(0, 0, 5.5, None)
+    ]
 
 
 NO_TIMINGS = (

@@ -7,14 +7,8 @@ import pytest
 from terminal import write_tool
 
 from profiler.errors import GpuNotFound, ToolNotFound
-from profiler.measuring.tools.toolchain import (
-    Gpu,
-    choose_gpus,
-    find_cublas,
-    find_gpu,
-    find_packaged,
-    find_toolchain,
-)
+from profiler.measuring.tools.gpus import Gpu, choose_gpus, find_gpu
+from profiler.measuring.tools.toolchain import find_cublas, find_packaged, find_toolchain
 
 GPUS = [Gpu("NVIDIA H200", "sm_90", "580.1", f"GPU-{number}2345678-abcd") for number in range(4)]
 SAYS_VERSION = 'case "$*" in *--version*) echo "release 13.0, V13.0.88";; esac'

@@ -10,7 +10,7 @@ from profiler.catalog.ladders.ladder import Ladder
 from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.errors import GpuNotFound, LadderInvalid
 from profiler.measuring.rungs.build import Built
-from profiler.measuring.tools.toolchain import Gpu
+from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tune.points import BuiltPoint, variant
 from profiler.measuring.tune.stages import SweepStages, TuneObserver, TunePlan
 from profiler.store.sweeps import SweepStore, SweptPoint

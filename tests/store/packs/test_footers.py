@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from profiler.store.packs.write import JoinedFooter, read_footer
+from profiler.store.packs.joined_parquet import JoinedFooter, read_footer
 from profiler.store.tables.thrift import encode_struct
 
 COLUMNS = {

@@ -17,12 +17,13 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 
 from profiler.errors import CompactBusy, ProfError, RunDamaged
+from profiler.store.packs.joined_parquet import read_footer
 from profiler.store.packs.layout import PackedFiles, is_pack, pack_name
 from profiler.store.packs.plan import MOST_RUNS, alone, compact, plan_packs
 from profiler.store.packs.publish import stored_files
-from profiler.store.packs.write import read_footer
+from profiler.store.runs.file_names import table_file
 from profiler.store.runs.manifest import Manifest, StoredReport, write_manifest
-from profiler.store.runs.run_id import RunId, table_file
+from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 from profiler.store.runs.seal import sealed
 from profiler.store.tables.schema import TABLES

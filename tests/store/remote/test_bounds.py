@@ -18,10 +18,10 @@ from moto.s3.models import s3_backends
 from s3fs import S3FileSystem
 
 from profiler.errors import DiskFull, ProfError, RemoteFailed, ReportTooLarge, RunDamaged
-from profiler.store.remote import files as bounds, listing, objects
+from profiler.store.remote import bounds, listing, objects
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.reports.locate import RemoteReport, fetch, find_reports
-from profiler.store.runs.run_folder import MANIFEST_FILE
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.run_store import RunStore
 
 RUN = "20261120t112409z-textbook-5-0123456789ab"

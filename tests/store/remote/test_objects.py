@@ -21,8 +21,8 @@ from s3fs import S3FileSystem
 from profiler.errors import RemoteFailed, RunDamaged, StoreNotWritable
 from profiler.store.remote.objects import ObjectPlace
 from profiler.store.remote.places import location_of, state_folder
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.manifest import read_manifest, write_manifest
-from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import RunId
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables.schema import SCHEMA_VERSION

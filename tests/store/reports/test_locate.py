@@ -4,7 +4,8 @@ import fsspec
 import pytest
 
 from profiler.errors import RemoteFailed, RemoteNotInstalled, ReportNotFound
-from profiler.store.remote.files import is_url, public_url, remote_errors
+from profiler.store.remote.files import remote_errors
+from profiler.store.remote.urls import is_url, public_url
 from profiler.store.reports.locate import RemoteReport, fetch, find_reports, size_bytes
 
 

@@ -17,9 +17,9 @@ from profiler.errors import InternalError, ReaderFailed, ReportNotFound
 from profiler.machine import available_cores
 from profiler.store.reports.request import Request
 from profiler.store.reports.sandbox import Sandbox, default_timeout_s, outcome
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.manifest import Manifest
 from profiler.store.runs.run import Run
-from profiler.store.runs.run_folder import MANIFEST_FILE
 
 
 @pytest.fixture(scope="module")

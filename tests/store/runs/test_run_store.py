@@ -9,8 +9,8 @@ import pytest
 from profiler.errors import ReportDamaged, RunDamaged, RunNotFound
 from profiler.store.ingest.ingest import IngestOptions, ingest_reports
 from profiler.store.reports.identity import pack_report, sha256_of_report
+from profiler.store.runs.file_names import MANIFEST_FILE
 from profiler.store.runs.manifest import read_manifest
-from profiler.store.runs.run_folder import MANIFEST_FILE
 from profiler.store.runs.run_id import RunId, path_name
 from profiler.store.runs.run_store import RunStore, open_report, open_reports
 from profiler.store.runs.seal import sealed

@@ -10,12 +10,11 @@ import pytest
 
 from profiler.errors import CollectBusy, DiskFull, StoreNotWritable
 from profiler.store.locks import try_lock
-from profiler.store.reports.request import ProcessFacts, Timing
+from profiler.store.process_timings import ProcessFacts, ProcessTimings, Timing
 from profiler.store.runs import unfinished as module
 from profiler.store.runs.unfinished import (
     UNFINISHED_FOLDER,
     CollectionPlan,
-    ProcessTimings,
     UnfinishedCollection,
     discard_unfinished,
 )

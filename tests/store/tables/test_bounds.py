@@ -13,7 +13,7 @@ import pytest
 
 from profiler.errors import RunDamaged
 from profiler.store.fsck import Examined, examine_store
-from profiler.store.packs.write import JoinedFooter, read_footer
+from profiler.store.packs.joined_parquet import JoinedFooter, read_footer
 from profiler.store.runs.manifest import encode_manifest, read_manifest
 from profiler.store.runs.run_store import RunStore
 from profiler.store.tables import bounds

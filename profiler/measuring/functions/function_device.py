@@ -1,4 +1,7 @@
-"""Measures a function in this process, where it cannot be sent to a fresh one; the protocol is that of `child.py`."""
+"""The GPU whose programs are calls of a function: in fresh processes, or in this one where a call cannot be sent to another.
+
+Either speaks the protocol of `child.py`.
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,10 @@ from profiler.measuring.functions import child
 from profiler.measuring.functions.activity import CuptiMissing, listener
 from profiler.measuring.functions.ahead import Ahead
 from profiler.measuring.rungs.program import RungJob, program_command, require_success, run_program
-from profiler.measuring.rungs.timing import Timed, parse_timings
+from profiler.measuring.rungs.timing import parse_timings
 from profiler.measuring.tools.process import Finished
 from profiler.measuring.tools.transcript import Transcript
+from profiler.store.process_timings import ProcessTimings
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class FunctionDevice(LocalDevice):
         finished = Finished(tuple(words), code, out.getvalue(), error.getvalue(), time.monotonic() - started)
         return require_success(job, finished, accept)
 
-    def time(self, job: RungJob, timeout_s: float) -> Timed:
+    def time(self, job: RungJob, timeout_s: float) -> ProcessTimings:
         if self.call is None:
             return super().time(job, timeout_s)
         return parse_timings(job, self.run(job, "time", timeout_s))
