@@ -127,19 +127,12 @@ def collect(
     of yours has changed, so it measures that again unless you give --resume, and says what changed since the last time.
 
     Examples:
-
       prof collect ./a.out
-
       prof collect --kernel 6
-
       prof collect --kernel 5-6 --launches 5 --processes 3 --size 4096
-
       prof collect --name mine --kernel-name 'gemm' -- python train.py
-
       prof collect --times-only --name mine -- python train.py
-
       prof collect --all --size 1024 --size 4096 --gpus all
-
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
     # Imported here, so that the help need not wait for what measures.

@@ -105,13 +105,9 @@ def tune(
     after an interruption.
 
     Examples:
-
       prof tune --kernel 7
-
       prof tune --kernel 7 --size 4096 --limit 60 --seed 1 -o tuning.svg
-
       prof tune --kernel 7 --apply
-
       prof tune --kernel 7 --stored -o tuning.svg
     """
     if schema:

@@ -120,17 +120,11 @@ def check(
       81  if the file of limits, or of what was accepted, is wrong.
 
     Examples:
-
       prof check --baseline before.ncu-rep after.ncu-rep --max-slower 5%
-
       prof check --baseline 6 5
-
       prof check --baseline runs-of-main --junit check.xml
-
       prof check --baseline runs-of-main runs-of-the-change
-
       prof check --baseline runs-of-main --accept 'the new mask costs 4 %'
-
       prof check --sass --baseline before.cubin after.cubin
     """
     if schema:

@@ -77,25 +77,15 @@ def compare(
     other GPU changes for one kernel. With two -k, it compares two kernels of one report, and with two --launch, two launches.
 
     Examples:
-
       prof compare before.ncu-rep after.ncu-rep
-
       prof compare before.ncu-rep after.ncu-rep --kernel-name 'gemm'
-
       prof compare both.ncu-rep -k naive -k tiled
-
       prof compare sweep.ncu-rep --launch 3 --launch 7
-
       prof compare mine
-
       prof compare 5 6
-
       prof compare 5 6 --size 2048
-
       prof compare 6 --gpu h200 --gpu h100
-
       prof compare 5 6 --format json
-
       prof compare 5 6 --chart what-changed.svg
     """
     if schema:

@@ -68,17 +68,11 @@ def ladder(
     with the same workload, and times without the profiler if they are stored.
 
     Examples:
-
       prof ladder
-
       prof ladder --size 2048 --format markdown
-
       prof ladder copy --view memory
-
       prof ladder embedding --ideas
-
       prof ladder -o deltas.parquet
-
       prof ladder --chart ladder.svg
     """
     if schema:

@@ -50,15 +50,10 @@ def list_runs(
     run of that name. With the name of a ladder, it prints only that ladder's kernels and their runs.
 
     Examples:
-
       prof list
-
       prof list 5
-
       prof list 'gemm-5*'
-
       prof list copy
-
       prof list --full
     """
     if schema:

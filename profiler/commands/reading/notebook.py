@@ -73,17 +73,11 @@ def notebook(
     ladder, by paths relative to its own file.
 
     Examples:
-
       prof notebook
-
       prof notebook ladder
-
       prof notebook mine.ncu-rep
-
       prof notebook before.ncu-rep after.ncu-rep -o compared.ipynb
-
       prof notebook 5 6
-
       prof notebook --ladder mine -o mine.ipynb
     """
     names, settings = names or [], replace(settings, size=size)

@@ -54,11 +54,8 @@ def query(
     The statement is in DuckDB's SQL. It can read only the runs, and writes nothing.
 
     Examples:
-
       prof query "select run_id, avg(value) from metrics where metric like '%issue_active.avg%' group by 1"
-
       prof query "select * from metrics" -o metrics.parquet
-
       prof query --tables
     """
     if output is not None:

@@ -56,15 +56,10 @@ def report(
     follows. If you name recordings, it shows those, each compared with the one before. It works offline.
 
     Examples:
-
       prof report -o ladder.html
-
       prof report 5 6 -o pair.html
-
       prof report mine.ncu-rep --title 'Softmax on an H200'
-
       prof report reports/ -o all.html
-
       prof report sweep.ncu-rep --launch 4-6
     """
     from profiler.present.page.writing import make_page, spare_foreign_file

@@ -44,7 +44,8 @@ def with_its_options(verb: Callable[..., None]) -> Callable[..., None]:
             given[name] = mark.make(**{one: given[one] for one in mark.options})
         verb(**{name: given[name] for name in own})
 
-    call.__doc__ = verb.__doc__
+    # Each example keeps its line: Typer folds a paragraph unless it begins with this sign.
+    call.__doc__ = (verb.__doc__ or "").replace("    Examples:\n", "    \b\n    Examples:\n")
     keywords = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in taken.values()]
     call.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
     return call

@@ -76,17 +76,11 @@ def ingest(
     size of its largest report.
 
     Examples:
-
       prof ingest before.ncu-rep after.ncu-rep
-
       prof ingest ~/reports '/scratch/**/*.ncu-rep' --reference
-
       prof ingest s3://bucket/reports 'gs://bucket/**/*.ncu-rep'
-
       prof ingest s3://bucket/reports --scheduler tcp://host:8786
-
       prof ingest model.ncu-rep --nvtx forward -k softmax
-
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
     if jobs is not None and choice.is_given:
