@@ -17,6 +17,7 @@ from profiler.ask.named.references import is_report_path
 from profiler.catalog.project import limit_of
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
+from profiler.commands.shared.files import require_folder_of
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import error_lines, print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError, RunNotFound
@@ -142,6 +143,10 @@ def check(
     if other_kernel is not None and is_store(baseline):
         raise Misuse("two -k choose the kernels of two recordings; for folders, give one")
     limit = None if max_slower is None else _percent(max_slower)
+    if accept is not None and not accept.strip():
+        raise BadParameter("say why the change is accepted", param_hint="'--accept'")
+    for file in filter(None, (summary, junit)):
+        require_folder_of(file)
     try:
         finding = ask(
             baseline,
@@ -157,8 +162,6 @@ def check(
         _write_files(summary, junit, check_error_document(lines), error_junit(type(error).__name__, lines))
         raise
     if accept is not None:
-        if not accept.strip():
-            raise BadParameter("say why the change is accepted", param_hint="'--accept'")
         finding = _accept(finding, accept, settings)
     document = check_document(finding)
     _write_files(summary, junit, document, check_junit(finding, allow_unclear=allow_unclear))

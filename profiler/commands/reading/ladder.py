@@ -15,7 +15,7 @@ from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview, other_ladders
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
-from profiler.commands.shared.files import ChartOptions, check_ending
+from profiler.commands.shared.files import ChartOptions, check_output
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
 from profiler.commands.shared.wrong_turns import WrongTurn, instead_of_a_ladder
@@ -86,7 +86,7 @@ def ladder(
         settings = _named(settings, name)
     if output is not None:
         why = ": it holds all changes of all metrics; --format csv prints the table"
-        check_ending(output, (".parquet",), "--output", why)
+        check_output(output, (".parquet",), "--output", why)
     climb = climb_ladder(replace(settings, size=size), set_param, view)
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)

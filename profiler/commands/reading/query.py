@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.commands.shared import options
-from profiler.commands.shared.files import check_ending
+from profiler.commands.shared.files import check_output
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.window import folded_for_terminal
@@ -59,7 +59,7 @@ def query(
       prof query --tables
     """
     if output is not None:
-        check_ending(output, (".parquet", ".csv", ".json"), "--output")
+        check_output(output, (".parquet", ".csv", ".json"), "--output")
     if tables:
         from profiler.store.query import describe_tables
 
