@@ -18,7 +18,7 @@ from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import ChartOptions, check_output
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
-from profiler.commands.shared.wrong_turns import WrongTurn, instead_of_a_ladder
+from profiler.commands.shared.wrong_turns import instead_of_a_ladder
 from profiler.present.document import Document
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
@@ -115,7 +115,7 @@ def _document(climb: Climb, settings: options.VerbSettings, *, view_was_asked: b
 def _named(settings: options.VerbSettings, name: str) -> options.VerbSettings:
     """Returns the settings with the ladder that was named without an option."""
     if hint := instead_of_a_ladder([name]):
-        raise WrongTurn(hint)
+        raise Misuse(hint)
     if settings.ladder_given and settings.ladder != name:
         raise Misuse("two ladders are named, and prof ladder shows one: leave out --ladder or the other name")
     return replace(settings, ladder=name, ladder_given=True)

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from profiler.commands.shared.misuse import Misuse
-from profiler.commands.shared.wrong_turns import WrongTurn, hint_for_option, hint_for_words
+from profiler.commands.shared.wrong_turns import hint_for_option, hint_for_words
 
 # The similarity from which an existing option is suggested for a typed one: they differ by a slip of the finger.
 _NEAR = 0.6
@@ -65,9 +65,9 @@ class Verb(TyperCommand):
             error: Any = raised  # of classes that Typer keeps to itself
             about_value = getattr(error, "param", None) is not None
             if not about_value and (hint := self._hint_for_words(ctx, typed)):
-                raise WrongTurn(hint) from None
+                raise Misuse(hint) from None
             if hasattr(error, "possibilities") and (hint := self._hint_for_option(ctx, error, typed)):
-                raise WrongTurn(hint) from None
+                raise Misuse(hint) from None
             self._explain(error, ctx)
             raise
         if ctx.params.get("full") and ctx.params.get("brief"):
