@@ -23,7 +23,7 @@ from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
-from profiler.present.documents.parts.recording import USEFUL_BYTES
+from profiler.present.documents.parts.times import USEFUL_BYTES
 from profiler.present.documents.parts.two_kernels import two_kernels_sections
 from profiler.text import Spoken, counted, first_of, shortened, unit_for_people
 

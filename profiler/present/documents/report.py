@@ -28,8 +28,8 @@ from profiler.present.documents.code import code_heading, code_sections
 from profiler.present.documents.comparison import claim_text, comparison_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.documents.parts.causes import headline_blocks, why_and_next
-from profiler.present.documents.parts.code_rows import LoopSource, source_code
-from profiler.present.documents.parts.recording import WHICH_MEDIAN, WHICH_TIME, timing_facts
+from profiler.present.documents.parts.source_rows import LoopSource, source_code
+from profiler.present.documents.parts.times import WHICH_MEDIAN, WHICH_TIME, timing_facts
 from profiler.present.documents.recording import (
     origin_section,
     parts_of_kernel,
