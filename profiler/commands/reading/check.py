@@ -22,7 +22,8 @@ from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import error_lines, print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError, RunNotFound
 from profiler.present.document import Document
-from profiler.present.documents.check import check_document, check_error_document, code_check_document
+from profiler.present.documents.check import check_document, check_error_document
+from profiler.present.documents.code import code_check_document
 from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown
 from profiler.store.remote.files import is_url

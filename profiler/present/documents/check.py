@@ -1,4 +1,4 @@
-"""The result of `prof check` as a document: every limit, and whether it holds; with --sass, every function."""
+"""The result of `prof check` as a document: every limit, and whether it holds."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from profiler.analyse.check import (
     value_text,
 )
 from profiler.analyse.check_summary import ITSELF, gains, names_of, pair_name
-from profiler.analyse.code.sameness import CodeCheck, FunctionState
 from profiler.analyse.findings import REASONS
 from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks
-from profiler.text import counted, first_of, shortened
+from profiler.text import counted, first_of
 
 _KERNEL = doc.Column("kernel", shrinks=True)
 _RECORDING = doc.Column("recording", stays=0)
@@ -226,50 +225,3 @@ def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[doc.Plain]:
 def _unpaired_records(finding: CheckFinding) -> Iterator[Sequence[doc.Plain]]:
     for name, outcome, why in unpaired(finding):
         yield (name, *[None] * 13, outcome, why, "")
-
-
-_NAME_WIDTH = 60
-# Fields of a `FunctionCheck`.
-_CODE_HEADER = (
-    "function", "state", "instructions_before", "instructions_after", "index", "before", "after", "place",
-)  # fmt: skip
-_CODE_TONE: dict[FunctionState, doc.Tone] = {"same": "good", "changed": "bad", "missing": "bad", "new": "bad"}
-
-
-def code_check_document(finding: CodeCheck) -> doc.Document:
-    """Returns a row for each function; a changed one has the first instructions that differ."""
-    columns = (
-        doc.Column("function", folds=True),
-        doc.Column("code"),
-        doc.Column("instructions", right=True),
-        doc.Column("baseline", folds=True),
-        doc.Column("candidate", folds=True),
-        doc.Column("line"),
-    )
-    rows = []
-    for one in finding.functions:
-        counts = f"{one.instructions_before:,} → {one.instructions_after:,}"
-        if one.instructions_before == one.instructions_after:
-            counts = f"{one.instructions_before:,}"
-        name = shortened(one.function, _NAME_WIDTH)
-        values = (name, one.state, counts, one.before, one.after, one.place or "")
-        rows.append(doc.Row(values, _CODE_TONE[one.state]))
-    records = [[getattr(one, name) for name in _CODE_HEADER] for one in finding.functions]
-    title = f"{_SIGN['regression' if finding.changed else 'passed']} {_code_sentence(finding)}"
-    sections = [[doc.Table(columns, rows)]]
-    return doc.Document(title, sections, doc.Records(_CODE_HEADER, records), titled=True)
-
-
-def _code_sentence(finding: CodeCheck) -> str:
-    """Returns the outcome in one line."""
-    other = [one for one in finding.functions if one.state != "same"]
-    whole = counted(len(finding.functions), "function")
-    if not other:
-        return f"the machine code is the same in {whole}"
-    first = other[0]
-    name = shortened(first.function, _NAME_WIDTH)
-    if first.state == "changed":
-        where = f"{name}, from instruction {first.index} on"
-    else:
-        where = f"{name} is {'gone' if first.state == 'missing' else 'new'}"
-    return f"the machine code differs in {len(other)} of {whole}: {where}"
