@@ -157,22 +157,28 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
     if one is None:
         return ("", "", "", "", "", "not comparable")
     metric = f"{one.metric} (timed)" if one.basis == "unprofiled" else one.metric
-    reason = f"accepted by {one.accepted}" if one.accepted else ""
-    if one.verdict == "better" and not one.accepted:
-        reason = one.verdict
-    if one.outcome == "regression" and one.accepted and one.accepted_after is not None:
-        way = "up" if one.way == "rise" else "down"
-        limit, now = value_text(one.accepted_after, one.unit), value_text(one.after, one.unit)
-        reason = f"accepted by {one.accepted}, {way} to {limit}; now {now}"
-    elif one.outcome != "passed":
-        reason = REASONS[one.reason]
-    elif pair.is_doubted:
-        reason = "another kernel?"
-    elif one.reason == "beyond_launches" and not one.accepted:
-        reason = REASONS[one.reason]
+    reason = _reason(pair, one)
     outcome = ITSELF if pair.is_itself else f"{outcome_of(pair, one)}{f' ({reason})' if reason else ''}"
     before, after = (value_text(value, one.unit) for value in (one.before, one.after))
     return (metric, before, after, change_of(one), allowed(one), outcome)
+
+
+def _reason(pair: PairCheck, one: MetricCheck) -> str:
+    """Returns why a limit has its outcome; "" if the figures beside it say that."""
+    accepted = f"accepted by {one.accepted}" if one.accepted else ""
+    if one.outcome == "regression" and one.accepted and one.accepted_after is not None:
+        way = "up" if one.way == "rise" else "down"
+        limit, now = value_text(one.accepted_after, one.unit), value_text(one.after, one.unit)
+        return f"{accepted}, {way} to {limit}; now {now}"
+    if one.outcome != "passed":
+        return REASONS[one.reason]
+    if pair.is_doubted:
+        return "another kernel?"
+    if accepted:
+        return accepted
+    if one.reason == "beyond_launches":
+        return REASONS[one.reason]
+    return one.verdict if one.verdict == "better" else ""
 
 
 def _cautions(finding: CheckFinding) -> list[str]:
