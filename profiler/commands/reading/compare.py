@@ -131,7 +131,7 @@ def compare(
 
 
 def _beside_a_report(named: str | None) -> str:
-    """Returns what to compare a report with, if a report alone was named; "" of anything else."""
+    """Returns what to compare a report with, if a report alone was named; "" for anything else."""
     if named is None or not named.endswith(REPORT_SUFFIXES):
         return ""
     typed = printable(shlex.quote(named))
@@ -147,7 +147,7 @@ def _is_no_run(named: str) -> bool:
 
 
 def _two_of_a_folder(named: str | None) -> str:
-    """Returns how to compare two reports of a folder, whose name alone does not say which; "" of anything else."""
+    """Returns how to compare two reports of a folder, whose name alone does not say which; "" for anything else."""
     held = files_in(Path(named)) if named and "\0" not in named else []
     if len(held) < _SIDES:
         return ""

@@ -133,7 +133,7 @@ def _is_notebook(name: str) -> bool:
 
 
 def _recordings(names: Sequence[str], settings: options.VerbSettings) -> list[Run]:
-    """Returns the recordings that are named; of a name that no run has, a notebook may have been meant."""
+    """Returns the recordings that are named; the error for a name that no run has says which notebook may have been meant."""
     try:
         return open_named(names, settings)
     except (RunNotFound, ReportError) as error:

@@ -52,8 +52,7 @@ def with_its_options(verb: Callable[..., None]) -> Callable[..., None]:
 
 
 class Verb(TyperCommand):
-    """A verb with errors that help: what to type instead of too many words, what an option without a value takes, and which
-    options resemble an unknown one."""
+    """A verb whose errors say what to type instead: of too many words, of an option without its value, and of an unknown option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         typed = list(args)

@@ -123,7 +123,7 @@ def ingest(
 
 
 def _no_reports(places: list[str]) -> ReportError:
-    """Returns the error for folders and URLs that hold no report; of one folder, that of every other verb."""
+    """Returns the error for folders and URLs that hold no report. For one folder, it is the error of every other verb."""
     (place, *others) = places
     if not others and os.path.isdir(place):
         if holds_run(Path(place)):

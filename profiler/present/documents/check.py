@@ -76,7 +76,7 @@ def check_error_document(lines: Sequence[str]) -> doc.Document:
 
 
 def _reasons(finding: CheckFinding) -> doc.Section:
-    """Returns how much slower each kernel got, why, and what to change; of many, the JSON has the rest."""
+    """Returns how much slower each kernel got, why, and what to change. Of many kernels, these are the first."""
     lines: list[doc.Block] = []
     for pair in [pair for pair in finding.pairs if pair.what and pair.outcome == "regression"][:_MOST_NAMED]:
         name = f"{pair_name(pair)}: " if len(finding.pairs) > 1 else ""
@@ -110,7 +110,7 @@ def _title_has_all(lines: Sequence[tuple[PairCheck, MetricCheck | None]], *, is_
 
 
 def _limits(finding: CheckFinding, lines: Sequence[tuple[PairCheck, MetricCheck | None]]) -> doc.Section:
-    """Returns the table of limits; of a single pair, the kernel's name stands above.
+    """Returns the table of limits. If there is a single pair, the kernel's name stands above the table, not in it.
 
     A narrow window leaves out what all rows share, and the recordings if the kernels tell the rows apart.
     """

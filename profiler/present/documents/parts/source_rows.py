@@ -45,7 +45,7 @@ class _Line(NamedTuple):
 
 
 def source_code(sides: Sequence[LoopSource]) -> CodeBlock | None:
-    """Returns the lines of the hot loops; of two kernels, equal lines stand beside each other.
+    """Returns the lines of the hot loops. Equal lines of two kernels stand beside each other.
 
     The result is None where a report holds no source text.
     """
