@@ -79,7 +79,6 @@ _BLOCK = re.compile(
 _CUT = re.compile(r"(?P<command>.+?)(?: \| first (?P<lines>\d+) lines)?")
 
 _SHARED = re.compile(r"^  (?:--runs |--ladder |--format |-h, ).*\n(?: {20,}.*\n)*", re.MULTILINE)
-_EXAMPLES_APART, _LINE_END = re.compile(r"\n\n(?=    prof )"), "\n"
 start = subprocess.run  # the tests fork instead
 _WIDEST = 130  # characters of a line that a page shows without much scrolling
 _LONGEST = 140  # characters of a line of an answer that is not cut
@@ -181,7 +180,7 @@ def commands_reference() -> str:
         names = [name for option in shared if option in text for name in re.findall(r"^  (--\w+)", option)]
         if names:
             short += f"  {', '.join(sorted(names, reverse=True))}: as for prof itself\n"
-        sections.append(f"## prof {verb}\n\n```text\n{_EXAMPLES_APART.sub(_LINE_END, short)}```")
+        sections.append(f"## prof {verb}\n\n```text\n{short}```")
     return "\n\n".join(sections)
 
 

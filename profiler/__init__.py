@@ -221,11 +221,14 @@ def compare(
     from profiler.python.answers import Comparison, ShownComparisons
     from profiler.python.named import asked_of, compared_runs, sides_of
 
-    other = launch if other_launch is None else other_launch
-    sides = asked_of(before, kernel_name, nvtx, launch), asked_of(after, other_kernel, nvtx, other)
-    left, right, first, second = compared_runs(*(sides_of(*sides) if other_kernel is None else sides))
+    first = asked_of(before, kernel_name, nvtx, launch)
+    second = asked_of(after, other_kernel, nvtx, launch if other_launch is None else other_launch)
+    if other_kernel is None:
+        first, second = sides_of(first, second)
+    left, right = compared_runs(first, second)
+    one, other = first.kernel_name, second.kernel_name
     found = compare_runs(
-        left, right, Settings(), kernel_name=first, every=None, other_kernel=second, force=force
+        left, right, Settings(), kernel_name=one, other_kernel=other, every=None, force=force
     )
     answer = answer_of(found, every=False)
     return ShownComparisons.of(answer) if isinstance(answer, findings.Comparisons) else Comparison.of(answer)
@@ -252,7 +255,8 @@ def check(
 
     before, after = sides_of(asked_of(baseline, kernel_name), asked_of(candidate, None))
     found = ask(
-        *(reference_of(before.recording), reference_of(after.recording)),
+        reference_of(before.recording),
+        reference_of(after.recording),
         launches_of(before, after),
         kernel_name=before.kernel_name,
         other_kernel=after.kernel_name,
@@ -286,10 +290,8 @@ def report(
     if not others:
         recording, kernel_name, nvtx, launch = asked_of(recording, kernel_name, nvtx, launch)
     given = [reference_of(one) for one in each_of((recording, *others))]
-    about = {"title": title, "kernel_name": kernel_name}
-    return write_page(
-        given, output, Settings(nvtx=nvtx, launch=launch), **about, force=force, overwrite=overwrite
-    )
+    settings, about = Settings(nvtx=nvtx, launch=launch), {"title": title, "kernel_name": kernel_name}
+    return write_page(given, output, settings, **about, force=force, overwrite=overwrite)
 
 
 @advised()

@@ -25,7 +25,7 @@ from profiler.commands.shared.options import FormatOption, Given, GlobalRunsOpti
 from profiler.commands.shared.streams import Unwritable, discard_output, has_answered, prepare_streams
 from profiler.commands.shared.verb import Verb, with_its_options
 from profiler.commands.shared.window import folded_for_terminal
-from profiler.commands.shared.wrong_turns import WrongTurn, hint_for
+from profiler.commands.shared.wrong_turns import hint_for
 from profiler.errors import InternalError, OutputNotWritable, PathUnusable, ProfError
 from profiler.machine import find_shortage, require_memory
 from profiler.store.tables.arrow_alone import import_arrow_alone
@@ -78,7 +78,8 @@ class _Commands(Mapping[str, Any]):
     """The verbs by name. Looking one up imports it."""
 
     def __getitem__(self, verb: str) -> Any:
-        return _command(*VERBS[verb])
+        place, _ = VERBS[verb]
+        return _command(place)
 
     def __iter__(self) -> Iterator[str]:
         return iter(VERBS)
@@ -88,7 +89,7 @@ class _Commands(Mapping[str, Any]):
 
 
 @cache
-def _command(place: str, _: str) -> Any:
+def _command(place: str) -> Any:
     module = import_module(f"profiler.commands.{place}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     alone.command(cls=Verb)(with_its_options(getattr(module, place.rpartition(".")[2])))
@@ -128,6 +129,14 @@ class _Verbs(TyperGroup):
                 _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
 
 
+class _Mistyped(Exception):
+    """The command line means something else than what was typed, or nothing. The error says what to type."""
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.error = ProfError(message, remedy=remedy)
+
+
 @contextmanager
 def _quiet_pipe() -> Iterator[None]:
     """Ends quietly when the reader of a pipe has gone, as in `prof list | head`."""
@@ -140,7 +149,7 @@ def _quiet_pipe() -> Iterator[None]:
 
 @contextmanager
 def _told_as_any_error() -> Iterator[None]:
-    """Raises what Typer says of a mistyped command as a WrongTurn, which `main` tells in the form of every other error."""
+    """Lets `main` tell in the form of every other error what Typer, or a verb by `Misuse`, says of a mistyped command."""
     try:
         yield
     except Exception as raised:
@@ -152,7 +161,7 @@ def _told_as_any_error() -> Iterator[None]:
             raise
         verb = error.ctx.command_path if error.ctx else "prof"
         remedy = None if isinstance(error, Misuse) else f"`{verb} --help` shows what it takes."
-        raise WrongTurn(without_capital(text), remedy) from None
+        raise _Mistyped(without_capital(text), remedy) from None
 
 
 app = typer.Typer(
@@ -226,7 +235,7 @@ def main() -> NoReturn:
             if words[:1] == ["help"]:
                 words = [*words[1:2], "--help"]
             if hint := hint_for(words, VERBS):
-                raise WrongTurn(hint)
+                raise _Mistyped(hint)
             verbs(args=[*flags, *words], prog_name="prof")
         finally:
             sys.stdout.flush()
@@ -236,10 +245,9 @@ def main() -> NoReturn:
         sys.exit(_BROKEN_PIPE)
     except KeyboardInterrupt:
         _fail(ProfError("interrupted"), _INTERRUPTED, verbose=False)
-    except WrongTurn as turn:
-        mistyped = ProfError(turn.message, remedy=turn.remedy)
-        _print_as_json(mistyped, words, _USAGE)
-        _fail(mistyped, _USAGE, verbose=False)
+    except _Mistyped as mistyped:
+        _print_as_json(mistyped.error, words, _USAGE)
+        _fail(mistyped.error, _USAGE, verbose=False)
     except Exception as error:
         failure = _failure(error)
         if not has_answered():

@@ -73,6 +73,8 @@ def examples_of(verb):
 def test_the_help_of_a_verb_explains_its_options_and_shows_examples(prof_here, verb):
     page = prof_here(verb, "--help").stdout
     assert f"prof {verb}" in page.split("Example")[1]
+    for example in examples_of(verb):
+        assert f"\n    {example}\n" in page, "an example stays on its line, to be copied"
     assert page == prof_here(verb, "-h").stdout
     for option in VERBS[verb].params:
         assert getattr(option, "help", None), f"--{option.name} has no help"

@@ -67,9 +67,9 @@ def show_recordings(
 ) -> ShownAlone | ShownTogether:
     """Returns the sheets of the one recording that is meant, with every metric if `full`, or the kernels of several together.
 
-    The sources are those that `recordings_meant` returns. If only one of several recordings holds the one kernel that is
-    asked for, it is shown alone: an index of one kernel says no more than that it takes all of the time. With `keeps_index`,
-    as for a script, several recordings have an index in any case. A run in `opened` is not opened again to be shown alone.
+    The sources are those that `recordings_meant` returns. If the one kernel that is asked for is in one of several recordings, that
+    one is shown alone, since an index of one kernel says nothing; with `keeps_index`, as for a script, there is an index all the same.
+    A run in `opened` is not opened again to be shown alone.
     """
     if len(sources) > 1:
         several = show_several(sources, settings, kernel_name=kernel_name, full=full)

@@ -136,7 +136,9 @@ class _Entry(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """An entry of a list, or what is said there of an entry that another list of the same object lacks: `instead` has that one's list and place."""
+    """An entry of a list. With `instead`, it stands for an entry of another list of the same object, by the name of that list and the
+    place in it, and is shown only where that list is cut before it.
+    """
 
     at: int
     value: Any
@@ -220,7 +222,7 @@ class _Ranking:
 
 
 class _Copy:
-    """A finding as it will be printed, with the entries that were taken; of each list, these are the most important."""
+    """A finding as it will be printed, with the entries that were taken, which are the most important ones of each list."""
 
     def __init__(self, finding: Struct, widths: Widths, ranking: _Ranking, taken: Iterable[_Entry]) -> None:
         self._widths, self._ranking = widths, ranking
@@ -291,7 +293,10 @@ class _Copy:
         place: Route,
         of_others: Mapping[str, Collection[int]],
     ) -> dict[int, Any]:
-        """Returns the entries that were taken, by their places, in the order in which they are shown; nothing instead of what is there."""
+        """Returns the entries that were taken, by their places, in the order in which they are shown.
+
+        Those that stand for an entry of another list are left out if that entry is there.
+        """
         kept: dict[Any, tuple[int, Any]] = {}
         for at, value, instead in taken:
             if instead and instead[1] in of_others[instead[0]]:

@@ -1,4 +1,4 @@
-"""Says what keeps what takes long to make, so that this room need not know where."""
+"""Declares the cache that this room is given for pictures. Only the caller knows where it keeps them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Protocol
 
 
 class PictureCache(Protocol):
-    """Keeps pictures and their like under a key, as bytes."""
+    """Keeps what takes long to draw or to bundle, as bytes, under a key."""
 
     def get(self, key: str) -> bytes | None: ...
 

@@ -237,8 +237,7 @@ class Overview(Several[Sheet], ShowsItself, RecordingOverview):
         cls, recording: RecordingOverview, nvtx: str | None = None, launch: int | str | None = None
     ) -> Self:
         origin = Origin(str(recording.run.path), nvtx, launch)
-        found = (Sheet.of_origin(one, origin) for one in recording.sheets)
-        sheets = sorted(found, key=lambda one: -(one.total_ns or 0.0))
+        sheets = [Sheet.of_origin(one, origin) for one in recording.sheets]
         return cls(recording.run, sheets, recording.timing)
 
     @cached_property

@@ -19,7 +19,7 @@ _Answer = TypeVar("_Answer")
 
 
 class Alone:
-    """An answer about one kernel. A script may treat it as one about several: `[0]` and `["its name"]` give it, and a loop does."""
+    """An answer about one kernel. A script may treat it as one about several: `[0]` and `["its name"]` return it, and a loop yields it once."""
 
     def _kernel(self) -> str:
         raise NotImplementedError

@@ -41,7 +41,7 @@ class Entries(list[_Entry]):
 
     def __init__(self, entries: Iterable[_Entry] = (), kind: type[Struct] | None = None) -> None:
         super().__init__(entries)
-        self._kind = kind  # of which an empty list would be, and has the columns
+        self._kind = kind  # says which columns an empty list has
 
     @overload
     def __getitem__(self, place: SupportsIndex) -> _Entry: ...
@@ -116,7 +116,7 @@ class Entries(list[_Entry]):
 
 
 def _nearest(name: str, names: list[str]) -> Sequence[str]:
-    """Returns the names that are most like this one, or else those that hold it, or its longest word that any holds; all if none does."""
+    """Returns the names most like this one; else those that hold it, or else its longest word that any name holds; else all names."""
     words = [name.lower(), *sorted(_WORD.findall(name.lower()), key=len, reverse=True)]
     holding = ([one for one in names if word in one.lower()] for word in words)
     return names_like(name, names) or next(filter(None, holding), names)

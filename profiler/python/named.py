@@ -71,16 +71,17 @@ def launches_of(first: Asked, second: Asked) -> Settings:
     return Settings(nvtx=nvtx, launch=launch)
 
 
-def compared_runs(first: Asked, second: Asked) -> tuple[Run, Run, str | None, str | None]:
-    """Returns both runs and kernels: without a second recording, two kernels or launches of the first, or a run and the one before it."""
-    names = first.kernel_name, second.kernel_name
+def compared_runs(first: Asked, second: Asked) -> tuple[Run, Run]:
+    """Returns both runs. Without a second recording, they are the run before the first one and that, or the first one twice if two
+    of its kernels or launches are meant.
+    """
     is_run_alone = second.kernel_name is None and second.launch in (None, first.launch)
     if second.recording is None and is_run_alone:
         settings = Settings(nvtx=first.nvtx, launch=first.launch)
-        return *open_with_the_one_before(reference_of(first.recording), settings, timed=True), *names
+        return open_with_the_one_before(reference_of(first.recording), settings, timed=True)
     before = run_of(first.recording, first.nvtx, first.launch)
     after = first.recording if second.recording is None else second.recording
-    return before, run_of(after, second.nvtx, second.launch), *names
+    return before, run_of(after, second.nvtx, second.launch)
 
 
 def run_of(

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 
 _NAME_WIDTH, _MOST_KERNELS = 60, 10
-_SHORT, _SHORT_TOO = ("name", "kernel"), ("launches", "gpu")  # columns of runs for which a terminal has room
+# Of a wide frame, pandas shows the first and the last columns. So these are the columns of runs for which a terminal has room.
+_FIRST, _LAST = ("name", "kernel"), ("launches", "gpu")
 _OF_A_RUN = ("run_id", "process")  # columns that tell the rows of several runs, and of their reports, apart
 
 
@@ -239,7 +240,7 @@ class Runs(RunStore):
         from profiler.store.queried_tables import runs_table
 
         found: pd.DataFrame = runs_table(self.manifests()).to_pandas()
-        return found[[*_SHORT, *(one for one in found if one not in (*_SHORT, *_SHORT_TOO)), *_SHORT_TOO]]
+        return found[[*_FIRST, *(one for one in found if one not in (*_FIRST, *_LAST)), *_LAST]]
 
     @advised()
     def query(self, sql: str) -> pd.DataFrame:

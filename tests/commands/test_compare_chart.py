@@ -45,9 +45,11 @@ def test_one_picture_shows_one_pair(compare, tmp_path):
 
 def test_a_folder_that_is_not_there_is_one_line_with_a_remedy(compare, tmp_path):
     result = compare("5", "6", "--chart", tmp_path / "no" / "c.json")
-    assert result.returncode == 82
-    assert "cannot be written" in result.stderr
-    assert "Traceback" not in result.stderr
+    assert (result.returncode, result.stdout) == (82, "")
+    assert result.stderr == (
+        f"prof: {tmp_path / 'no' / 'c.json'}: cannot be written: there is no folder {tmp_path / 'no'}\n"
+        f"      Make the folder first: `mkdir -p {tmp_path / 'no'}`.\n"
+    )
 
 
 def test_a_failure_leaves_the_old_picture(compare, tmp_path):

@@ -331,7 +331,7 @@ def test_what_may_have_been_meant_instead_of_a_notebook_is_named(prof_here, tmp_
 def test_a_file_in_a_folder_that_is_not_there_is_answered_with_how_to_make_it(prof_here, reports, tmp_path):
     refused = prof_here("notebook", reports / "gemm_5.ncu-rep", "-o", "my sub/x.ipynb", cwd=tmp_path)
     assert refused.returncode == 82
-    assert "Make the folder first: mkdir -p 'my sub'" in refused.stderr
+    assert "Make the folder first: `mkdir -p 'my sub'`." in refused.stderr
 
 
 @pytest.mark.slow

@@ -146,3 +146,28 @@ def test_an_option_means_the_same_for_every_verb():
 
 def options_of(verb):
     return {name for one in verb.params for name in (*one.opts, *one.secondary_opts)}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["show", "99", "--chart", "a.svg"],
+        ["ladder", "nosuch", "-o", "a.parquet"],
+        ["query", "select", "-o", "a.csv"],
+        ["report", "99", "-o", "a.html"],
+        ["notebook", "99", "-o", "a.ipynb"],
+        ["check", "--baseline", "99", "5", "--junit", "a.xml"],
+        ["check", "--baseline", "99", "5", "--summary", "a.md"],
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_cannot_be_written_is_said_before_anything_is_computed(prof_recorded, tmp_path, words):
+    """What else is wrong with these commands is found later."""
+    *others, file = words
+    folder = tmp_path / "my sub"
+    refused = prof_recorded(*others, folder / file)
+    assert (refused.returncode, refused.stdout) == (82, "")
+    assert refused.stderr == (
+        f"prof: {folder / file}: cannot be written: there is no folder {folder}\n"
+        f"      Make the folder first: `mkdir -p '{folder}'`.\n"
+    )

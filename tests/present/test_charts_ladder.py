@@ -19,7 +19,7 @@ from profiler.catalog.ladders.ladder_file import read_ladder
 from profiler.catalog.metrics import HEADLINE
 from profiler.errors import MetricsMissing
 from profiler.present import charts, style
-from profiler.present.charts import roofline as roof
+from profiler.present.charts import roof
 from profiler.present.charts.render import chart_spec, title_of
 from profiler.store.cache import open_pictures
 from profiler.text import duration

@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
 from profiler.analyse.compare.several import sum_up
+from profiler.analyse.listing import LADDER_HEADER
 from profiler.ask.check import check
 from profiler.ask.code import find_machine_code
 from profiler.ask.collect import find_best_points
@@ -27,12 +28,10 @@ from profiler.measuring.doctor.checks import HealthCheck, Readiness
 from profiler.present import document as blocks
 from profiler.present.document import Block, Document, Records
 from profiler.present.documents.catalogue import (
-    kernels_document,
     metric_document,
     metrics_document,
     preset_document,
     presets_document,
-    runs_document,
 )
 from profiler.present.documents.check import check_document
 from profiler.present.documents.code import code_document
@@ -41,6 +40,7 @@ from profiler.present.documents.comparisons import comparisons_document
 from profiler.present.documents.doctor import doctor_document
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
+from profiler.present.documents.listing import kernels_document, runs_document
 from profiler.present.documents.recording import recording_document
 from profiler.present.documents.report import (
     kernel_document,
@@ -278,8 +278,8 @@ KINDS = {
     "metric": lambda _: metric_document(CATALOGUE[0]),
     "presets": lambda _: presets_document(PRESETS),
     "preset": lambda _: preset_document(PRESETS[0]),
-    "runs": lambda _: runs_document(("name", "runs", "run_id"), [("gemm-6", 2, "2026-gemm-6")]),
-    "kernels": lambda _: kernels_document(("kernel", "name", "timed"), [(6, "vectorized", 2)]),
+    "runs": lambda _: runs_document(("name", "runs", "run_id"), [{"name": "gemm-6", "runs": 2, "run_id": "2026-gemm-6"}]),
+    "kernels": lambda _: kernels_document([dict(zip(LADDER_HEADER, (6, "vectorized", 1, 2, 0, "Wide loads."), strict=True))]),
     "built": lambda _: built_document([(6, "vectorized", "built", 128, 0, 1.5, "build/6")]),
     "verified": lambda _: verified_document([(6, "vectorized", "m=4096", 1e-7, 1e-5, 0.1, "correct", 7)]),
     "timed": lambda _: timed_document([(6, "vectorized", "m=4096", 3e6, 0.1, 4e4, None, 2e6, 84.0, 1.9e6, 80.0, "x")]),

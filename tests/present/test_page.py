@@ -35,7 +35,7 @@ from profiler.present.document import (
 )
 from profiler.present.documents import comparison as words
 from profiler.present.documents.parts.attribution import speedup_sentence
-from profiler.present.documents.parts.code_rows import LoopSource, source_code
+from profiler.present.documents.parts.source_rows import LoopSource, source_code
 from profiler.present.documents.report import kernel_document, recordings_document
 from profiler.present.page.drawing import Drawing, derive_look
 from profiler.present.page.page import Page, View, draw_page, page_html

@@ -111,7 +111,7 @@ def find_meaning(
 def _folder_meaning(
     text: str, settings: Settings, stored: Callable[[], RunStore] | None
 ) -> ReportPath | ReportFolder | None:
-    """Returns the one report in a folder, or the folder if it holds several; None of any other text, and of a run that is `stored`."""
+    """Returns the one report in a folder, or the folder if it holds several; None for any other text, and for the name of a `stored` run."""
     may_be_folder = not ("\0" in text or text.isdecimal() or text.endswith(REPORT_SUFFIXES) or is_url(text))
     folder, reports = _reports_in(text, settings) if may_be_folder else (text, ())
     if reports and "/" not in text:

@@ -247,7 +247,7 @@ def _recording(reference: str, newest: Run, settings: Settings) -> str:
 
 
 def how_to_profile(run: Run, settings: Settings) -> str:
-    """Returns the command that profiles a run's rung at its size, or its start if that is not known; of a function, the call."""
+    """Returns the command that profiles a run's rung at its size, or the start of it if the size is not known; for a function, the call."""
     if run.manifest.ladder is None:
         return "prof.measure(..., profile=True)"
     if rung_of(run, settings) is None or not _has_a_size(run, settings):
@@ -259,7 +259,7 @@ def how_to_profile(run: Run, settings: Settings) -> str:
 
 
 def _command(verb: str, manifest: Manifest, settings: Settings, size: str | int | None) -> str:
-    """Returns the command that records a run's rung in the same way as that run; with the default, if its preset is no more."""
+    """Returns the command that records a run's rung as that run was; with the default preset if its own no longer exists."""
     ladder = settings.ladder if is_path(settings.ladder) else manifest.ladder
     options = {
         "ladder": None if ladder == DEFAULT_LADDER else ladder,

@@ -38,12 +38,12 @@ GROUPS = tuple(dict.fromkeys(kind.group for kind in CAUSES))
 
 # Named alone: what else costs time in such code says little about the same source with optimisation.
 UNOPTIMISED = "unoptimised-code"
-# Holds beside a ceiling: the busiest unit is at its peak while rounds of blocks are full, and the last round costs its time after them.
+# Can hold beside a ceiling: the busiest unit is at its peak while the rounds of blocks are full, and the last round takes its time after them.
 LAST_WAVE = "uneven-last-wave"
 # If several launches are joined, one start stays.
 TOO_SHORT = "launch-too-short"
-# They say that warps wait, or that too little is under way or done with what is staged, which holds for most kernels, whatever else is wrong.
-# So it is with registers: in blind tests, they came first in six kernels, and the next version of one of these changed them.
+# Most kernels have these, whatever else is wrong with them: warps wait, too little is under way, or little is done with what is staged.
+# Registers count too: they came first for six kernels of the blind tests, and the next version of only one changed them.
 GENERAL = frozenset({
     "narrow-accesses", "loads-not-overlapped", "dependent-chain", "barriers", "grid-too-small", "too-little-work-a-thread", "too-little-reuse",
     LAST_WAVE, "registers-limit-occupancy",

@@ -1,8 +1,7 @@
-"""How sure a first cause and its estimate are: how often such a cause was right on kernels that nobody who worked on the diagnosis had
-seen, and how far what its removal saved was from the estimate.
+"""Says how far to trust a first cause and its estimate, by blind tests: on kernels that nobody who worked on the diagnosis had seen.
 
-`unseen_kernels.csv` counts those kernels by the cause that stood first, and by what it was likely to save: these two say more about
-who is right than anything else that was tried. tests/data/causes/blind.py writes the file from its record of blind tests.
+`unseen_kernels.csv` counts these kernels by the cause that stood first, and by what it was likely to save. Nothing else that was tried
+says more about whether an answer is right. tests/data/causes/blind.py writes the file from its record of the tests.
 """
 
 from __future__ import annotations

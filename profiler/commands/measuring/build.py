@@ -36,9 +36,7 @@ def build(
     The record holds the compiler's flags, versions and hashes. With --arch, you need no GPU.
 
     Examples:
-
       prof build
-
       prof build --kernel 5 --kernel 6 --arch sm_90
     """
     if arch is not None and not re.fullmatch(r"sm_\d{2,3}", arch):

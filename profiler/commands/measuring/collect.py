@@ -7,21 +7,13 @@ from typing import Annotated
 
 from typer import Argument, Context, Option
 
-from profiler.catalog.presets import find_preset
+from profiler.commands.measuring.recording_options import RecordingOptions
 from profiler.commands.shared import options
 from profiler.commands.shared.cluster_options import Cluster
 from profiler.commands.shared.misuse import Misuse
 from profiler.errors import ProfError
 from profiler.measuring.devices.groups import GroupBy
-from profiler.measuring.tools.ncu import (
-    LAUNCHES,
-    CacheControl,
-    ClockControl,
-    Graphs,
-    NcuOptions,
-    Replay,
-    nvtx_words,
-)
+from profiler.measuring.tools.ncu import LAUNCHES
 
 
 def collect(
@@ -35,19 +27,7 @@ def collect(
     every: Annotated[bool, Option("--all", help="Measure every kernel of the ladder.")] = False,
     size: options.SizeOption = None,
     set_param: options.ParameterOption = None,
-    preset: Annotated[
-        str, Option(metavar="NAME", help="Which metrics to record: see `prof presets`.")
-    ] = "default",
-    section: Annotated[
-        list[str] | None, Option(metavar="NAME", help="Also record this section of ncu; may be repeated.")
-    ] = None,
-    metric: Annotated[
-        list[str] | None,
-        Option(metavar="NAME", help="Also record this metric, by prof's or ncu's name; may be repeated."),
-    ] = None,
-    set_: Annotated[
-        str | None, Option("--set", metavar="NAME", help="Also record this section set of ncu.")
-    ] = None,
+    recording: RecordingOptions,
     launches: Annotated[
         int | None,
         Option(metavar="N", min=1, help=f"Launches to profile in each process [default: {LAUNCHES}]."),
@@ -82,24 +62,6 @@ def collect(
     launch_skip: Annotated[
         int, Option(metavar="N", min=0, help="Launches of the program to skip first.")
     ] = 0,
-    nvtx: Annotated[
-        list[str] | None,
-        Option(
-            metavar="NAME",
-            help='Profile only what is launched inside this NVTX range, as `prof.range("NAME")` opens it; may be repeated.',
-        ),
-    ] = None,
-    replay_mode: Annotated[Replay, Option(help="What ncu repeats for each pass.")] = "kernel",
-    graph_profiling: Annotated[
-        Graphs, Option(help="Profile CUDA graphs node by node, or each as a whole.")
-    ] = "node",
-    clock_control: Annotated[
-        ClockControl, Option(help="How ncu sets the GPU's clocks; none leaves them as they are.")
-    ] = "none",
-    cache_control: Annotated[CacheControl, Option(help="Caches that ncu flushes before each pass.")] = "all",
-    ncu_option: Annotated[
-        list[str] | None, Option(metavar="WORD", help="Add this word to ncu's command line; may be repeated.")
-    ] = None,
     gpus: Annotated[
         str | None, Option(metavar="LIST", help="GPUs of this host to use: all, or 0,1 [default: the first].")
     ] = None,
@@ -127,27 +89,20 @@ def collect(
     of yours has changed, so it measures that again unless you give --resume, and says what changed since the last time.
 
     Examples:
-
       prof collect ./a.out
-
       prof collect --kernel 6
-
       prof collect --kernel 5-6 --launches 5 --processes 3 --size 4096
-
       prof collect --name mine --kernel-name 'gemm' -- python train.py
-
       prof collect --times-only --name mine -- python train.py
-
       prof collect --all --size 1024 --size 4096 --gpus all
-
       prof collect --all --size 1024 --size 4096 --scheduler tcp://head:8786
     """
     # Imported here, so that the help need not wait for what measures.
     from profiler.commands.measuring.collect_choice import (
-        check_options,
         choose_work,
         profiled_targets,
         program_target,
+        require_options_of_times,
         rung_targets,
     )
     from profiler.commands.measuring.collect_devices import open_devices
@@ -157,18 +112,10 @@ def collect(
 
     _check_choice(program, kernel, every, name, kernel_name)
     if times_only:
-        check_options(context)
+        require_options_of_times(context)
         target = program_target(program or [], name, kernel_name, launch_skip, launches)
         collect_program_times(target, processes, timeout, cwd, settings)
         return
-    recording = NcuOptions(
-        preset=find_preset(preset).with_more(section or (), metric or (), set_),
-        replay=replay_mode,
-        graphs=graph_profiling,
-        clock=clock_control,
-        cache=cache_control,
-        extra=(*nvtx_words(nvtx or ()), *(ncu_option or ())),
-    )
     chosen = None if program else choose_work(settings, kernel, size, set_param)
     with open_devices(gpus, cluster, settings, dry_run=dry_run) as devices:
         missing: list[ProfError] = []

@@ -22,16 +22,16 @@ from profiler.measuring.rungs.program import RungJob
 from profiler.measuring.tools.gpus import Gpu
 from profiler.measuring.tools.ncu import LAUNCHES, NcuOptions, Selection
 
-_TAKEN = {
+_OF_TIMES = {
     "program", "times_only", "name", "kernel_name", "launch_skip", "launches", "processes", "cwd", "timeout", "runs",
     "ladder", "format",
 }  # fmt: skip
 
 
-def check_options(context: Context) -> None:
+def require_options_of_times(context: Context) -> None:
     """Refuses every option that says how to use ncu, or how to measure kernels of a ladder."""
     for name, option in typed_options(context).items():
-        if name not in _TAKEN:
+        if name not in _OF_TIMES:
             raise BadParameter(
                 "leave it out with --times-only, which runs a program without ncu; kernels of a ladder have `prof time`",
                 param_hint=option,

@@ -77,7 +77,7 @@ class CollectDevices:
 def open_devices(
     gpus: str | None, choice: ClusterChoice, settings: VerbSettings, *, dry_run: bool
 ) -> Iterator[CollectDevices]:
-    """Opens the GPUs that were asked for, by default the first of this host; for a dry run, only stands in for them."""
+    """Opens the GPUs that were asked for, by default the first of this host; a dry run gets one that stands in for them."""
     if gpus is not None and choice.is_given:
         raise Misuse("--gpus chooses among the GPUs of this host: leave it out with --scheduler or --slurm")
     note = settings.say

@@ -33,11 +33,8 @@ def doctor(
     what --require names.
 
     Examples:
-
       prof doctor
-
       prof doctor --format json
-
       prof doctor --require building --require measuring
     """
     for one in require or ():

@@ -48,9 +48,7 @@ def time_kernels(
     size as a run of its own.
 
     Examples:
-
       prof time --size 4096
-
       prof time --kernel 5 --kernel 6 --repeats 50 --processes 3
     """
     opened = open_ladder(settings)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import sys
-import time
-from contextlib import ExitStack
 from pathlib import Path
-from statistics import median
-from typing import Annotated, Literal, Self
+from typing import Annotated
 
 from typer import Context, Option
 
@@ -15,26 +12,26 @@ from profiler.analyse.tuning import TuningFinding
 from profiler.ask.collect import find_best_points, find_newest_sweep
 from profiler.ask.named.ladders import open_ladder, workloads
 from profiler.catalog.ladders.ladder import Kernel, Ladder
+from profiler.commands.measuring.tune_progress import TuneProgress
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.files import ChartOptions
 from profiler.commands.shared.ladders import choose_rungs
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
-from profiler.commands.shared.progress import Progress, continuable
+from profiler.commands.shared.progress import continuable
 from profiler.errors import DefaultsNotFound, LadderInvalid
-from profiler.measuring.rungs.build import Built
 from profiler.measuring.tools.gpus import find_gpu
 from profiler.measuring.tools.process import shown
 from profiler.measuring.tools.toolchain import find_toolchain
 from profiler.measuring.tune.defaults import read_defaults, with_defaults
-from profiler.measuring.tune.points import BuiltPoint, Choice, sweep_of
-from profiler.measuring.tune.stages import TuneObserver, TunePlan
+from profiler.measuring.tune.points import sweep_of
+from profiler.measuring.tune.stages import TunePlan
 from profiler.measuring.tune.sweep import SweepMeasurement
-from profiler.present.documents.sweep import diff_lines, settings_text, sweep_document
+from profiler.present.documents.sweep import diff_lines, sweep_document
 from profiler.store.disk import write_whole
-from profiler.store.sweeps import Stage, StoredSweep, SweepStore, Visit
-from profiler.text import clock, counted, duration, printable, shortest_path
+from profiler.store.sweeps import StoredSweep, SweepStore
+from profiler.text import printable, shortest_path
 
 _MEASURING = ("limit", "seed", "repeats", "processes", "within", "profile_extremes", "again")
 
@@ -106,13 +103,9 @@ def tune(
     after an interruption.
 
     Examples:
-
       prof tune --kernel 7
-
       prof tune --kernel 7 --size 4096 --limit 60 --seed 1 -o tuning.svg
-
       prof tune --kernel 7 --apply
-
       prof tune --kernel 7 --stored -o tuning.svg
     """
     if schema:
@@ -158,10 +151,8 @@ def tune(
         print_extremes(sweeping, sweep, finding, settings)
     if apply:
         _apply(finding, chosen[0], settings)
-    elif not finding.best.is_current and not settings.quiet:
-        print(
-            f"\nto write the best into {_shown_path(chosen[0])}: {_with_apply(sys.argv[1:])}", file=sys.stderr
-        )
+    elif not finding.best.is_current:
+        settings.say("", f"to write the best into {_shown_path(chosen[0])}: {_with_apply(sys.argv[1:])}")
 
 
 def _refuse_to_measure(context: Context) -> None:
@@ -231,79 +222,3 @@ def _with_apply(arguments: list[str]) -> str:
     """Returns the typed command with --apply, without options that would measure again."""
     kept = [word for word in arguments if word not in ("--again", "--profile-extremes")]
     return shown(["prof", *kept, "--apply"])
-
-
-_TITLES = {
-    "build": "building",
-    "screen": "verifying, timing briefly",
-    "full": "timing in full",
-    "final": "timing again, in turns",
-}
-
-
-class TuneProgress:
-    """Shows each stage of a sweep as it begins."""
-
-    def __init__(self, settings: options.VerbSettings) -> None:
-        self._settings = settings
-        self._open = ExitStack()
-        self._stage = _StageProgress("", 0, settings)
-
-    def observer(self) -> TuneObserver:
-        return TuneObserver(self._chosen, self._begin, self._built, self._visited)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
-
-    def _chosen(self, choice: Choice) -> None:
-        allowed = choice.combinations - sum(choice.excluded.values())
-        tried = f", {len(choice.points)} of them tried" if len(choice.points) < allowed else ""
-        self._stage.note(f"{choice.combinations} combinations, {allowed} within the constraints{tried}")
-
-    def _begin(self, what: Literal["build"] | Stage, total: int) -> None:
-        self._open.close()
-        units = counted(total, "point") if what == "build" else counted(total, "process", "processes")
-        self._stage.note(f"{_TITLES[what]}: {units}")
-        self._stage = self._open.enter_context(_StageProgress(_TITLES[what], total, self._settings))
-
-    def _built(self, built: Built) -> None:
-        self._stage.built(built)
-
-    def _visited(self, candidate: BuiltPoint, visit: Visit, is_known: bool) -> None:
-        self._stage.visited(candidate, visit, is_known)
-
-
-class _StageProgress(Progress):
-    """One stage of a sweep. Processes whose times are `known` from before take no time."""
-
-    def __init__(self, title: str, total: int, settings: options.VerbSettings) -> None:
-        super().__init__(title, total, settings)
-        self._started = time.monotonic()
-        self._total, self._done, self._known = total, 0, 0
-        self._best_ns = float("inf")
-
-    def built(self, built: Built) -> None:
-        self.advance(f"{'uncompiled':<12}{built.kernel.name}" if built.error else "")
-
-    def visited(self, candidate: BuiltPoint, visit: Visit, is_known: bool) -> None:
-        self._done += 1
-        self._known += is_known
-        settings = settings_text(candidate.settings)
-        if visit.status != "correct":
-            self.advance(f"{visit.status:<12}{settings}: {visit.reason}")
-            return
-        time_ns = median(repeat.kernel_ns for repeat in visit.repeats)
-        is_best = time_ns < self._best_ns
-        self._best_ns = min(time_ns, self._best_ns)
-        self.advance(f"{'best so far':<12}{settings}: {duration(time_ns)}{self._left()}" if is_best else "")
-
-    def _left(self) -> str:
-        """Returns the progress of this stage and the time left, by the mean time of the processes measured in it."""
-        measured = self._done - self._known
-        if not measured:
-            return ""
-        left_s = (time.monotonic() - self._started) / measured * (self._total - self._done)
-        return f" ({self._done} of {self._total}, {clock(left_s)} left)"

@@ -34,11 +34,8 @@ def verify(
     These are failures only if nothing at all was verified, or if --kernel chose a kernel whose library is missing.
 
     Examples:
-
       prof verify
-
       prof verify --kernel 6 --size 1024 --size 4096
-
       prof verify --set-param m=1000 --set-param n=777 --set-param k=33
     """
     opened = open_ladder(settings)

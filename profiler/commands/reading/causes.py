@@ -24,9 +24,7 @@ def causes(
     A cause is something in the code that can be changed. `prof show` names those of a recording.
 
     Examples:
-
       prof causes
-
       prof causes bank-conflicts
     """
     meant = CAUSES if name is None else causes_meant(name)

@@ -17,11 +17,13 @@ from profiler.ask.named.references import is_report_path
 from profiler.catalog.project import limit_of
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
+from profiler.commands.shared.files import require_folder_of
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import error_lines, print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError, RunNotFound
 from profiler.present.document import Document
-from profiler.present.documents.check import check_document, check_error_document, code_check_document
+from profiler.present.documents.check import check_document, check_error_document
+from profiler.present.documents.code import code_check_document
 from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown
 from profiler.store.remote.urls import is_url
@@ -120,17 +122,11 @@ def check(
       81  if the file of limits, or of what was accepted, is wrong.
 
     Examples:
-
       prof check --baseline before.ncu-rep after.ncu-rep --max-slower 5%
-
       prof check --baseline 6 5
-
       prof check --baseline runs-of-main --junit check.xml
-
       prof check --baseline runs-of-main runs-of-the-change
-
       prof check --baseline runs-of-main --accept 'the new mask costs 4 %'
-
       prof check --sass --baseline before.cubin after.cubin
     """
     if schema:
@@ -148,6 +144,10 @@ def check(
     if other_kernel is not None and is_store(baseline):
         raise Misuse("two -k choose the kernels of two recordings; for folders, give one")
     limit = None if max_slower is None else _percent(max_slower)
+    if accept is not None and not accept.strip():
+        raise BadParameter("say why the change is accepted", param_hint="'--accept'")
+    for file in filter(None, (summary, junit)):
+        require_folder_of(file)
     try:
         finding = ask(
             baseline,
@@ -163,8 +163,6 @@ def check(
         _write_files(summary, junit, check_error_document(lines), error_junit(type(error).__name__, lines))
         raise
     if accept is not None:
-        if not accept.strip():
-            raise BadParameter("say why the change is accepted", param_hint="'--accept'")
         finding = _accept(finding, accept, settings)
     document = check_document(finding)
     _write_files(summary, junit, document, check_junit(finding, allow_unclear=allow_unclear))

@@ -78,25 +78,15 @@ def compare(
     other GPU changes for one kernel. With two -k, it compares two kernels of one report, and with two --launch, two launches.
 
     Examples:
-
       prof compare before.ncu-rep after.ncu-rep
-
       prof compare before.ncu-rep after.ncu-rep --kernel-name 'gemm'
-
       prof compare both.ncu-rep -k naive -k tiled
-
       prof compare sweep.ncu-rep --launch 3 --launch 7
-
       prof compare mine
-
       prof compare 5 6
-
       prof compare 5 6 --size 2048
-
       prof compare 6 --gpu h200 --gpu h100
-
       prof compare 5 6 --format json
-
       prof compare 5 6 --chart what-changed.svg
     """
     if schema:
@@ -142,7 +132,7 @@ def compare(
 
 
 def _beside_a_report(named: str | None) -> str:
-    """Returns what to compare a report with, if a report alone was named; "" of anything else."""
+    """Returns what to compare a report with, if a report alone was named; "" for anything else."""
     if named is None or not named.endswith(REPORT_SUFFIXES):
         return ""
     typed = printable(shlex.quote(named))
@@ -158,7 +148,7 @@ def _is_no_run(named: str) -> bool:
 
 
 def _two_of_a_folder(named: str | None) -> str:
-    """Returns how to compare two reports of a folder, whose name alone does not say which; "" of anything else."""
+    """Returns how to compare two reports of a folder, whose name alone does not say which; "" for anything else."""
     held = files_in(Path(named)) if named and "\0" not in named else []
     if len(held) < _SIDES:
         return ""

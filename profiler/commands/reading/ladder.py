@@ -15,10 +15,10 @@ from profiler.analyse.ladder.ladder import LadderFinding, LadderView
 from profiler.ask.ladder import climb_ladder, find_deltas, find_ideas, find_overview, other_ladders
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
-from profiler.commands.shared.files import ChartOptions, check_ending
+from profiler.commands.shared.files import ChartOptions, check_output
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_answer
-from profiler.commands.shared.wrong_turns import WrongTurn, instead_of_a_ladder
+from profiler.commands.shared.wrong_turns import instead_of_a_ladder
 from profiler.present.document import Document
 from profiler.present.documents.ideas import ideas_document
 from profiler.present.documents.ladder import ladder_document
@@ -68,17 +68,11 @@ def ladder(
     with the same workload, and times without the profiler if they are stored.
 
     Examples:
-
       prof ladder
-
       prof ladder --size 2048 --format markdown
-
       prof ladder copy --view memory
-
       prof ladder embedding --ideas
-
       prof ladder -o deltas.parquet
-
       prof ladder --chart ladder.svg
     """
     if schema:
@@ -92,7 +86,7 @@ def ladder(
         settings = _named(settings, name)
     if output is not None:
         why = ": it holds all changes of all metrics; --format csv prints the table"
-        check_ending(output, (".parquet",), "--output", why)
+        check_output(output, (".parquet",), "--output", why)
     climb = climb_ladder(replace(settings, size=size), set_param, view)
     if output is not None:
         write_whole(deltas_parquet(find_deltas(climb)), output)
@@ -121,7 +115,7 @@ def _document(climb: Climb, settings: options.VerbSettings, *, view_was_asked: b
 def _named(settings: options.VerbSettings, name: str) -> options.VerbSettings:
     """Returns the settings with the ladder that was named without an option."""
     if hint := instead_of_a_ladder([name]):
-        raise WrongTurn(hint)
+        raise Misuse(hint)
     if settings.ladder_given and settings.ladder != name:
         raise Misuse("two ladders are named, and prof ladder shows one: leave out --ladder or the other name")
     return replace(settings, ladder=name, ladder_given=True)

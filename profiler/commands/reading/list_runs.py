@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
 from typer import Argument, Option
 
-from profiler.analyse.listing import LADDER_HEADER, NAMES_HEADER, RUNS_HEADER, Listing
+from profiler.analyse.listing import NAMES_HEADER, RUNS_HEADER, Listing
 from profiler.ask.listing import derive_overview, list_kernels, list_stored, means_ladder, why_nothing
 from profiler.ask.named.ladders import open_ladder, require_ladder
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
 from profiler.commands.shared.output import json_answer, print_document
-from profiler.present.documents.catalogue import kernels_document, overview_document, runs_document
+from profiler.present.documents.listing import kernels_document, runs_document, store_overview_document
 from profiler.store.runs.run_store import RunStore
 from profiler.text import printable
 
@@ -50,15 +50,10 @@ def list_runs(
     run of that name. With the name of a ladder, it prints only that ladder's kernels and their runs.
 
     Examples:
-
       prof list
-
       prof list 5
-
       prof list 'gemm-5*'
-
       prof list copy
-
       prof list --full
     """
     if schema:
@@ -71,7 +66,7 @@ def list_runs(
     # People would get more names than a screen has lines; programs get every name.
     may_be_short = is_read_by_people and not (kernels or full or settings.ladder_given or name is not None)
     if may_be_short and (overview := derive_overview(store, settings, _SCREEN)):
-        print_document(overview_document(overview), settings.format)
+        print_document(store_overview_document(overview), settings.format)
         store.require_whole()
         return
     if kernels:
@@ -84,25 +79,25 @@ def list_runs(
     if settings.format == "json":
         print(json_answer(listed, full))
     else:
-        parts = []
-        # Runs of other programs: beside them, a table of zeros would fill the screen.
-        is_about_others = bool(listed.runs) and not (kernels or settings.ladder_given or _has_runs(listed))
-        if listed.kernels and not is_about_others:
-            parts.append(kernels_document(LADDER_HEADER, _cells(listed.kernels)))
-        if not kernels and (listed.runs or not is_read_by_people):
-            parts.append(runs_document(NAMES_HEADER if name is None else RUNS_HEADER, _cells(listed.runs)))
-        for place, part in enumerate(parts):
-            print(end="\n" if place else "")
-            print_document(part, settings.format)
+        header = NAMES_HEADER if name is None else RUNS_HEADER
+        _print_tables(listed, () if kernels else header, settings)
     if not kernels and not listed.runs:
         print(printable(why_nothing(store, name, settings)), file=sys.stderr)
     store.require_whole()
 
 
+def _print_tables(listed: Listing, header: Sequence[str], settings: options.VerbSettings) -> None:
+    """Prints the kernels of the ladder, and the runs with the columns of the header, if it has any."""
+    # Runs of other programs: beside them, a table of zeros would fill the screen.
+    is_about_others = bool(listed.runs) and not (settings.ladder_given or _has_runs(listed))
+    parts = [kernels_document(listed.kernels)] if listed.kernels and not is_about_others else []
+    if header and (listed.runs or settings.format != "table"):
+        parts.append(runs_document(header, listed.runs))
+    for place, part in enumerate(parts):
+        print(end="\n" if place else "")
+        print_document(part, settings.format)
+
+
 def _has_runs(listed: Listing) -> bool:
     """Returns whether anything is stored of the ladder's kernels."""
     return any(kernel[count] for kernel in listed.kernels for count in ("profiled", "timed", "tuned"))
-
-
-def _cells(rows: Sequence[Mapping[str, str | int]]) -> list[tuple[str | int, ...]]:
-    return [tuple(row.values()) for row in rows]

@@ -56,11 +56,8 @@ def mcp(
     no URL except that of the runs. It ends when its input ends.
 
     Examples:
-
       prof mcp
-
       prof mcp --skill SKILL.md
-
       prof mcp --runs ~/profiles/runs --reports ~/profiles/new --ladder norms
     """
     if skill is not None:

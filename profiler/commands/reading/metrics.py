@@ -28,11 +28,8 @@ def metrics(
     """Print the catalogue of metrics, or one of them.
 
     Examples:
-
       prof metrics
-
       prof metrics lsu_pipe_pct
-
       prof metrics stall
     """
     if name is not None and name.endswith(REPORT_SUFFIXES):

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, NoReturn
 
-from typer import Argument, BadParameter, Option
+from typer import Argument, Option
 
 from profiler.analyse.ladder.climb import Climb
 from profiler.ask.ladder import climb_ladder
@@ -19,6 +19,7 @@ from profiler.ask.named.references import open_named
 from profiler.ask.profiles import longest_pattern, patterns_of
 from profiler.catalog.ladders.ladder import find_ladder
 from profiler.commands.shared import options
+from profiler.commands.shared.files import check_output
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.errors import LadderNotFound, NotebookUnavailable, OutputNotWritable, ReportError, RunNotFound
@@ -74,20 +75,16 @@ def notebook(
     ladder, by paths relative to its own file.
 
     Examples:
-
       prof notebook
-
       prof notebook ladder
-
       prof notebook mine.ncu-rep
-
       prof notebook before.ncu-rep after.ncu-rep -o compared.ipynb
-
       prof notebook 5 6
-
       prof notebook --ladder mine -o mine.ipynb
     """
     names, settings = names or [], replace(settings, size=size)
+    if output is not None:
+        check_output(output, (_SUFFIX,), "--output")
     if names and (len(names) > 1 or not _is_notebook(names[0])):
         if len(names) > _MOST_RECORDINGS:
             raise Misuse("name one notebook to open, or at most two recordings to write one about")
@@ -137,7 +134,7 @@ def _is_notebook(name: str) -> bool:
 
 
 def _recordings(names: Sequence[str], settings: options.VerbSettings) -> list[Run]:
-    """Returns the recordings that are named; of a name that no run has, a notebook may have been meant."""
+    """Returns the recordings that are named; the error for a name that no run has says which notebook may have been meant."""
     try:
         return open_named(names, settings)
     except (RunNotFound, ReportError) as error:
@@ -198,8 +195,6 @@ def _write(
     path: Path, settings: options.VerbSettings, overwrite: bool, notebook_in: Callable[[Path], str]
 ) -> None:
     """Writes the notebook that refers to everything as from the folder of the file."""
-    if path.suffix != _SUFFIX:
-        raise BadParameter(f"'{path.name}' should end in {_SUFFIX}", param_hint="'--output'")
     if path.exists() and not overwrite:
         raise OutputNotWritable(
             f"{path}: exists already, and its content would be lost",

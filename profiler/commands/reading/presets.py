@@ -22,9 +22,7 @@ def presets(
     A preset records sections and metrics in a number of passes; a pass is one replay of the kernel.
 
     Examples:
-
       prof presets
-
       prof presets four-way
     """
     document = presets_document(PRESETS) if name is None else preset_document(find_preset(name))

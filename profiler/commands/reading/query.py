@@ -13,7 +13,7 @@ from typer import Argument, Option
 
 from profiler.catalog.metrics import BY_NAME
 from profiler.commands.shared import options
-from profiler.commands.shared.files import check_ending
+from profiler.commands.shared.files import check_output
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import print_document
 from profiler.commands.shared.window import folded_for_terminal
@@ -54,15 +54,12 @@ def query(
     The statement is in DuckDB's SQL. It can read only the runs, and writes nothing.
 
     Examples:
-
       prof query "select run_id, avg(value) from metrics where metric like '%issue_active.avg%' group by 1"
-
       prof query "select * from metrics" -o metrics.parquet
-
       prof query --tables
     """
     if output is not None:
-        check_ending(output, (".parquet", ".csv", ".json"), "--output")
+        check_output(output, (".parquet", ".csv", ".json"), "--output")
     if tables:
         from profiler.store.queried_tables import describe_tables
 

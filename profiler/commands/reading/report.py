@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,10 +13,10 @@ from profiler.analyse.report import PageFindings
 from profiler.ask.report import report_ladder, report_named
 from profiler.ask.show import left_out_text
 from profiler.commands.shared import options
-from profiler.commands.shared.files import check_ending
+from profiler.commands.shared.files import check_output
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.wrong_turns import instead_of_a_word_between
-from profiler.errors import LadderNotFound, OutputNotWritable
+from profiler.errors import LadderNotFound
 from profiler.present.documents.ladder import missing_lines
 from profiler.store.cache import open_pictures
 from profiler.store.disk import write_whole
@@ -56,15 +54,10 @@ def report(
     follows. If you name recordings, it shows those, each compared with the one before. It works offline.
 
     Examples:
-
       prof report -o ladder.html
-
       prof report 5 6 -o pair.html
-
       prof report mine.ncu-rep --title 'Softmax on an H200'
-
       prof report reports/ -o all.html
-
       prof report sweep.ncu-rep --launch 4-6
     """
     from profiler.present.page.writing import make_page, spare_foreign_file
@@ -73,8 +66,7 @@ def report(
         raise Misuse("name the recordings that -k, --nvtx or --launch choose from; a ladder is shown whole")
     if hint := instead_of_a_word_between("report", sources or []):
         raise Misuse(hint)
-    check_ending(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
-    _check_writable(output)
+    check_output(output, (".html", ".htm"), "--output", ": it is a page, which a browser can print as PDF")
     if not overwrite:
         spare_foreign_file(output)
 
@@ -104,14 +96,3 @@ def report(
     settings.say(f"Wrote {output} ({size(len(html))}): {', '.join(held)}")
     if errors:
         raise errors[0]
-
-
-def _check_writable(path: Path) -> None:
-    """Refuses a folder that cannot be written to, before anything is computed."""
-    if not path.parent.exists():
-        raise OutputNotWritable(
-            f"{path}: cannot be written: there is no folder {path.parent}",
-            remedy=f"Make the folder first: `{shlex.join(('mkdir', '-p', str(path.parent)))}`.",
-        )
-    if not os.access(path.parent, os.W_OK):
-        raise OutputNotWritable(f"{path}: cannot be written: {path.parent} is not a writable folder")

@@ -41,13 +41,9 @@ def sass(
     the operand that neighbours in a row of the result share.
 
     Examples:
-
       prof sass before.ncu-rep after.ncu-rep --kernel-name 'gemm'
-
       prof sass before.cubin after.cubin
-
       prof sass 5 6
-
       prof sass 6 --listing
     """
     if schema:

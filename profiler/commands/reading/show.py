@@ -64,19 +64,12 @@ def show(
     `prof time`, it shows the timings.
 
     Examples:
-
       prof show mine.ncu-rep
-
       prof show mine.ncu-rep --kernel-name 'softmax'
-
       prof show mine.ncu-rep --launch 12
-
       prof show *.ncu-rep
-
       prof show 6
-
       prof show 6 --size 2048
-
       prof show gemm-6-source --chart hot-lines.svg
     """
     if schema:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from typer import BadParameter
 
 from profiler.commands.shared import options
 from profiler.commands.shared.verb import OfOptions
+from profiler.errors import OutputNotWritable
 from profiler.store.cache import open_pictures
 from profiler.store.disk import write_whole
 from profiler.text import printable
@@ -21,12 +24,23 @@ if TYPE_CHECKING:
     from profiler.present.style import Scheme
 
 
-def check_ending(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
-    """Refuses a file name with any other ending, before anything is computed."""
+def check_output(path: Path, endings: Sequence[str], option: str, why: str = "") -> None:
+    """Refuses a file name with any other ending, and a folder that cannot be written to, before anything is computed."""
     if path.suffix.lower() not in endings:
         *others, last = endings
         known = f"{', '.join(others)} or {last}" if others else last
         raise BadParameter(f"'{printable(path.name)}' should end in {known}{why}", param_hint=f"'{option}'")
+    require_folder_of(path)
+    if not os.access(path.parent, os.W_OK):
+        raise OutputNotWritable(f"{path}: cannot be written: {path.parent} is not a writable folder")
+
+
+def require_folder_of(path: Path) -> None:
+    if not path.parent.exists():
+        raise OutputNotWritable(
+            f"{path}: cannot be written: there is no folder {path.parent}",
+            remedy=f"Make the folder first: `{shlex.join(('mkdir', '-p', str(path.parent)))}`.",
+        )
 
 
 @dataclass(frozen=True)
@@ -51,14 +65,14 @@ class ChartFile:
 
 
 def chart_file(chart: options.ChartOption = None, dark: options.DarkOption = False) -> ChartFile:
-    """Returns the file for a chart after checking its name."""
+    """Returns the file for a chart, which can be written."""
     if chart is None:
         if dark:
             raise BadParameter("there is no chart to draw: add --chart FILE", param_hint="'--dark'")
         return ChartFile()
     from profiler.present.charts import SUFFIXES
 
-    check_ending(chart, SUFFIXES, "--chart")
+    check_output(chart, SUFFIXES, "--chart")
     if dark and chart.suffix.lower() == ".html":
         raise BadParameter(
             "an HTML page follows its reader's light or dark setting: leave --dark out", param_hint="'--dark'"

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import glob
-import os
-import shutil
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,11 +16,9 @@ from profiler.ask.named.settings import Settings, keep_silent, ladder_here
 from profiler.catalog import DEFAULT_LADDER
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.verb import OfOptions
-from profiler.commands.shared.window import folded_for_terminal
+from profiler.commands.shared.window import folded_for_terminal, status_line
 from profiler.present import Format
-from profiler.text import printable, shortened
-
-_SILENT_S = 0.5
+from profiler.text import printable
 
 
 def complete_folder(incomplete: str) -> list[str]:
@@ -252,27 +247,3 @@ def typed_options(context: Context) -> dict[str, str]:
         for one, source in sources.items()
         if source is not None and source.name == "COMMANDLINE"
     }
-
-
-def status_line() -> Callable[[str], None]:
-    """Returns a function that shows a line on a terminal's standard error in place of the last one, after half a second."""
-    began_s = time.monotonic()
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        return keep_silent
-
-    def show(line: str) -> None:
-        if time.monotonic() - began_s >= _SILENT_S:
-            width = shutil.get_terminal_size().columns - 1
-            print(f"\r\x1b[K{shortened(line, width)}", end="", file=sys.stderr, flush=True)
-
-    return show
-
-
-def terminal_width() -> int | None:
-    """Returns the window's width, or None when the output goes to a file or a pipe."""
-    if not sys.stdout.isatty():
-        return None
-    try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None  # some terminals report 0
-    except OSError:
-        return None

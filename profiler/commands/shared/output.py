@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from profiler.commands.shared import options
 from profiler.commands.shared.plain_signs import PLAIN_SIGNS
+from profiler.commands.shared.window import terminal_width
 from profiler.errors import ProfError
 from profiler.present import Format
 
@@ -106,4 +106,4 @@ def window() -> Window:
     """Returns the width of standard output and whether it shows colour."""
     from profiler.present.render.terminal import Window, wants_colour
 
-    return Window(wants_colour(sys.stdout.isatty()), options.terminal_width())
+    return Window(wants_colour(sys.stdout.isatty()), terminal_width())

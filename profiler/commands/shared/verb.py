@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from profiler.commands.shared.misuse import Misuse
-from profiler.commands.shared.wrong_turns import WrongTurn, hint_for_option, hint_for_words
+from profiler.commands.shared.wrong_turns import hint_for_option, hint_for_words
 
 # The similarity from which an existing option is suggested for a typed one: they differ by a slip of the finger.
 _NEAR = 0.6
@@ -44,15 +44,15 @@ def with_its_options(verb: Callable[..., None]) -> Callable[..., None]:
             given[name] = mark.make(**{one: given[one] for one in mark.options})
         verb(**{name: given[name] for name in own})
 
-    call.__doc__ = verb.__doc__
+    # Each example keeps its line: Typer folds a paragraph unless it begins with this sign.
+    call.__doc__ = (verb.__doc__ or "").replace("    Examples:\n", "    \b\n    Examples:\n")
     keywords = [one.replace(kind=Parameter.KEYWORD_ONLY) for one in taken.values()]
     call.__signature__ = Signature(keywords)  # type: ignore[attr-defined]
     return call
 
 
 class Verb(TyperCommand):
-    """A verb with errors that help: what to type instead of too many words, what an option without a value takes, and which
-    options resemble an unknown one."""
+    """A verb whose errors say what to type instead: of too many words, of an option without its value, and of an unknown option."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         typed = list(args)
@@ -64,9 +64,9 @@ class Verb(TyperCommand):
             error: Any = raised  # of classes that Typer keeps to itself
             about_value = getattr(error, "param", None) is not None
             if not about_value and (hint := self._hint_for_words(ctx, typed)):
-                raise WrongTurn(hint) from None
+                raise Misuse(hint) from None
             if hasattr(error, "possibilities") and (hint := self._hint_for_option(ctx, error, typed)):
-                raise WrongTurn(hint) from None
+                raise Misuse(hint) from None
             self._explain(error, ctx)
             raise
         if ctx.params.get("full") and ctx.params.get("brief"):

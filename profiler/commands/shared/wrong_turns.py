@@ -6,7 +6,7 @@ words than it takes, wherever its options stand between them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -56,14 +56,6 @@ _BETWEEN_TWO = ("vs", "vs.", "versus", "against", "and", "with", "to")
 _OF_A_RUNG = ("show", "compare", "report", "export")  # take rungs by their number
 
 
-class WrongTurn(Exception):
-    """The command line means something else than what was typed, or nothing. The message or the remedy says what to type."""
-
-    def __init__(self, message: str, remedy: str | None = None) -> None:
-        super().__init__(message)
-        self.message, self.remedy = message, remedy
-
-
 def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
     """Returns what to type instead of `words`, or None where nothing is known to be wrong with them."""
     if not words:
@@ -78,17 +70,16 @@ def hint_for(words: Sequence[str], verbs: Collection[str]) -> str | None:
         return None
     if first.partition("=")[0] in _COLOURS:
         return _by_variable(words, 0)
-    from profiler.store.reports.near import files_in
-    from profiler.store.runs.file_names import REPORT_SUFFIXES
-
     if first in _IMPORTS and len(words) > 1:
         return f"name a report without an option: prof show {_typed(words[1:])}"
     if first.startswith("-"):
         return None
-    if first.endswith(REPORT_SUFFIXES):
+    if _reports_among([first]):
         others = [word for word in words if not word.startswith("-")]
         verb = "show" if len(others) == 1 else "compare"
         return f"say what to do with the report: prof {verb} {_typed(words)}"
+    from profiler.store.reports.near import files_in
+
     if "\0" not in first and files_in(Path(first)):
         return f"say what to do with the reports in this folder: prof show {_typed(words)}"
     return _another_word(words)
@@ -187,13 +178,17 @@ def _by_option(verb: str, word: str, others: Sequence[str]) -> str | None:
 
 def instead_of_a_ladder(words: Sequence[str]) -> str | None:
     """Returns the hint where the first word in the place of a ladder is a kernel or a report."""
-    from profiler.store.runs.file_names import REPORT_SUFFIXES
-
     if words[0].isdecimal():
         return f"prof ladder shows every rung; look at one with: prof show {words[0]}"
-    if words[0].endswith(REPORT_SUFFIXES):
+    if _reports_among(words[:1]):
         return f"prof ladder takes no reports; look at them with: prof report {_typed(words)}"
     return None
+
+
+def _reports_among(words: Iterable[str]) -> list[str]:
+    from profiler.store.runs.file_names import REPORT_SUFFIXES
+
+    return [word for word in words if word.endswith(REPORT_SUFFIXES)]
 
 
 def _is_ladder(word: str) -> bool:
@@ -204,9 +199,7 @@ def _is_ladder(word: str) -> bool:
 
 def _unquoted(sql: Sequence[str]) -> str:
     """Returns the hint where the shell has cut SQL into words, or where SQL is to be asked of a report."""
-    from profiler.store.runs.file_names import REPORT_SUFFIXES
-
-    reports = [word for word in sql if word.endswith(REPORT_SUFFIXES)]
+    reports = _reports_among(sql)
     asked = [word for word in sql if word not in reports]
     if reports and len(asked) == 1:
         return (
@@ -234,7 +227,7 @@ def _another_word(words: Sequence[str]) -> str | None:
             "as in: prof ingest REPORT --runs s3://bucket/runs"
         )
     near = _MEANT.get(first)
-    if first == "explain" and words[1:] and not words[1].endswith(".ncu-rep"):
+    if first == "explain" and words[1:] and not _reports_among(words[1:2]):
         from profiler.catalog.causes import BY_NAME
 
         near = "causes" if words[1] in BY_NAME else near
@@ -252,11 +245,9 @@ def instead_of_a_word_between(verb: str, words: Sequence[str]) -> str | None:
 
 def _too_many_to_compare(words: Sequence[str]) -> str | None:
     """Returns the hint where more than two reports or kernels are named, or a kernel's name beside a report without its option."""
-    from profiler.store.runs.file_names import REPORT_SUFFIXES
-
     if hint := instead_of_a_word_between("compare", words):
         return hint
-    reports = [word for word in words if word.endswith(REPORT_SUFFIXES)]
+    reports = _reports_among(words)
     named = _typed(reports)
     if len(reports) > _COMPARED:
         pair = f"prof compare {_typed(reports[:2])}"

@@ -42,9 +42,7 @@ def compact(
     Runs that are already packed well stay as they are, and so do those that git tracks, unless --tracked is given.
 
     Examples:
-
       prof compact --dry-run
-
       prof compact --runs s3://bucket/runs --older-than 7
     """
     store = settings.open_store()

@@ -28,9 +28,7 @@ def export(
     hash.
 
     Examples:
-
       prof export 6
-
       prof export gemm-6-source --output /tmp
     """
     (run,) = open_named([source], replace(settings, size=size))

@@ -41,9 +41,7 @@ def fsck(
     no data. The exit code is 28 if something is wrong and was not repaired.
 
     Examples:
-
       prof fsck
-
       prof fsck --repair --runs s3://bucket/runs
     """
     store = RunStore(settings.runs_to_read)

@@ -76,17 +76,11 @@ def ingest(
     size of its largest report.
 
     Examples:
-
       prof ingest before.ncu-rep after.ncu-rep
-
       prof ingest ~/reports '/scratch/**/*.ncu-rep' --reference
-
       prof ingest s3://bucket/reports 'gs://bucket/**/*.ncu-rep'
-
       prof ingest s3://bucket/reports --scheduler tcp://host:8786
-
       prof ingest model.ncu-rep --nvtx forward -k softmax
-
       prof ingest gemm_5.ncu-rep --ladder gemm --kernel 5
     """
     if jobs is not None and choice.is_given:
@@ -129,7 +123,7 @@ def ingest(
 
 
 def _no_reports(places: list[str]) -> ReportError:
-    """Returns the error for folders and URLs that hold no report; of one folder, that of every other verb."""
+    """Returns the error for folders and URLs that hold no report. For one folder, it is the error of every other verb."""
     (place, *others) = places
     if not others and os.path.isdir(place):
         if holds_run(Path(place)):

@@ -52,9 +52,7 @@ def worker(
     --tls-cert and --tls-key.
 
     Examples:
-
       prof worker tcp://head:8786
-
       prof worker tls://head:8786 --gpus 0,1 --interface ib0
     """
     if host is not None and interface is not None:

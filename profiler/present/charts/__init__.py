@@ -4,7 +4,7 @@ Every axis has its unit, and every title is a sentence computed from the data. I
 a chart is drawn, because Altair takes longer to import than a comparison takes to print.
 """
 
-from profiler.present.charts.climb import climb_chart, ladder_chart, steps_chart
+from profiler.present.charts.climb import climb_chart, ladder_chart
 from profiler.present.charts.comparison import (
     comparison_chart,
     deltas_chart,
@@ -23,6 +23,7 @@ from profiler.present.charts.recording import (
 from profiler.present.charts.render import SUFFIXES, render, show
 from profiler.present.charts.roofline import roofline_chart, roofline_sentence
 from profiler.present.charts.rungs import rung_stalls_chart
+from profiler.present.charts.steps import steps_chart
 from profiler.present.charts.tuning import tuning_chart
 
 __all__ = [

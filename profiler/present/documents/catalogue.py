@@ -1,10 +1,9 @@
-"""Lists as documents: the metrics, the causes and the presets, all or one; stored runs; and the kernels of a ladder."""
+"""The catalogue as documents: the metrics, the causes and the presets, all or one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from profiler.analyse.listing import NAMES_HEADER, OVERVIEW_HEADER, StoreOverview
 from profiler.catalog.causes import CAUSES, CauseKind
 from profiler.catalog.causes.sureness import answers_naming
 from profiler.catalog.metrics import CATALOGUE, SMALLEST_SHARE_OF_WHOLE, Metric, derivation
@@ -21,7 +20,6 @@ from profiler.present.document import (
     Table,
     Text,
 )
-from profiler.present.documents.parts.rows import rows_document
 from profiler.text import counted
 
 _METRIC_HEADER = ("name", "unit", "better", "group", "meaning", "ncu")
@@ -139,57 +137,3 @@ def _preset_records(presets: Sequence[Preset]) -> Records:
 
 def _sections(preset: Preset) -> str:
     return f"--set {preset.set}" if preset.set else " ".join(preset.sections)
-
-
-_FIGURES = ("runs", "launches")
-# A narrow window leaves them out in this order: when a run was recorded stands in its id too.
-_NARROW = ("ncu", "recorded", "origin", "launches", "gpu")
-# Names of no ladder in the overview: with a row for each of a dozen ladders, they fill a screen.
-_MOST_OTHERS = 12
-_LADDER_FIGURES = ("kernel", "profiled", "timed", "tuned")
-
-
-def runs_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Document:
-    """Returns a row for each run, or for the newest of each name.
-
-    No column folds, because people copy run ids.
-    """
-    stays = {name: place for place, name in enumerate(_NARROW)}
-    columns = [
-        Column(name.replace("_", " "), stays=stays.get(name), right=name in _FIGURES, kept=name == "run_id")
-        for name in header
-    ]
-    return rows_document(header, rows, columns)
-
-
-def overview_document(overview: StoreOverview) -> Document:
-    """Returns a row for each ladder that has runs, then the newest other names, and how to see the rest."""
-    shown = {
-        "kernels": Column("kernels", stays=0, right=True),
-        "runs": Column("runs", right=True),
-        "newest": Column("newest", stays=1),
-        "gpu": Column("gpu", folds=True),
-        "title": Column("title", stays=2, shrinks=True),
-    }
-    columns = [shown.get(name, Column(name)) for name in OVERVIEW_HEADER]
-    rows = [Row(list(one.values())) for one in overview.ladders]
-    sections: list[Section] = [[Table(columns, rows, drops_empty=True)]] if rows else []
-    if others := [tuple(one.values()) for one in overview.others[:_MOST_OTHERS]]:
-        sections += runs_document(NAMES_HEADER, others).sections
-    notes = []
-    if rows:
-        newest = overview.ladders[0]["ladder"]
-        notes.append(
-            f"`prof list {newest}` lists the kernels and runs of a ladder, and `prof ladder {newest}` says how fast each is."
-        )
-    more = len(overview.others) - len(others)
-    notes.append(
-        f"`prof list --full` lists every name{f', also the other {more:,} that belong to no ladder' if more > 0 else ''}."
-    )
-    return Document("", [*sections, [Text(note) for note in notes]])
-
-
-def kernels_document(header: Sequence[str], rows: Sequence[Sequence[Plain]]) -> Document:
-    """Returns a row for each kernel of a ladder, with the number of its stored runs."""
-    columns = [Column(name, right=name in _LADDER_FIGURES, folds=name == header[-1]) for name in header]
-    return rows_document(header, rows, columns)

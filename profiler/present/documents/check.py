@@ -1,4 +1,4 @@
-"""The result of `prof check` as a document: every limit, and whether it holds; with --sass, every function."""
+"""The result of `prof check` as a document: every limit, and whether it holds."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from profiler.analyse.check import (
     value_text,
 )
 from profiler.analyse.check_summary import ITSELF, gains, names_of, pair_name
-from profiler.analyse.code.sameness import CodeCheck, FunctionState
 from profiler.analyse.findings import REASONS
 from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks
-from profiler.text import counted, first_of, shortened
+from profiler.text import counted, first_of
 
 _KERNEL = doc.Column("kernel", shrinks=True)
 _RECORDING = doc.Column("recording", stays=0)
@@ -77,7 +76,7 @@ def check_error_document(lines: Sequence[str]) -> doc.Document:
 
 
 def _reasons(finding: CheckFinding) -> doc.Section:
-    """Returns how much slower each kernel got, why, and what to change; of many, the JSON has the rest."""
+    """Returns how much slower each kernel got, why, and what to change. Of many kernels, these are the first."""
     lines: list[doc.Block] = []
     for pair in [pair for pair in finding.pairs if pair.what and pair.outcome == "regression"][:_MOST_NAMED]:
         name = f"{pair_name(pair)}: " if len(finding.pairs) > 1 else ""
@@ -111,7 +110,7 @@ def _title_has_all(lines: Sequence[tuple[PairCheck, MetricCheck | None]], *, is_
 
 
 def _limits(finding: CheckFinding, lines: Sequence[tuple[PairCheck, MetricCheck | None]]) -> doc.Section:
-    """Returns the table of limits; of a single pair, the kernel's name stands above.
+    """Returns the table of limits. If there is a single pair, the kernel's name stands above the table, not in it.
 
     A narrow window leaves out what all rows share, and the recordings if the kernels tell the rows apart.
     """
@@ -158,22 +157,28 @@ def limit_cells(pair: PairCheck, one: MetricCheck | None) -> tuple[str, ...]:
     if one is None:
         return ("", "", "", "", "", "not comparable")
     metric = f"{one.metric} (timed)" if one.basis == "unprofiled" else one.metric
-    reason = f"accepted by {one.accepted}" if one.accepted else ""
-    if one.verdict == "better" and not one.accepted:
-        reason = one.verdict
-    if one.outcome == "regression" and one.accepted and one.accepted_after is not None:
-        way = "up" if one.way == "rise" else "down"
-        limit, now = value_text(one.accepted_after, one.unit), value_text(one.after, one.unit)
-        reason = f"accepted by {one.accepted}, {way} to {limit}; now {now}"
-    elif one.outcome != "passed":
-        reason = REASONS[one.reason]
-    elif pair.is_doubted:
-        reason = "another kernel?"
-    elif one.reason == "beyond_launches" and not one.accepted:
-        reason = REASONS[one.reason]
+    reason = _reason(pair, one)
     outcome = ITSELF if pair.is_itself else f"{outcome_of(pair, one)}{f' ({reason})' if reason else ''}"
     before, after = (value_text(value, one.unit) for value in (one.before, one.after))
     return (metric, before, after, change_of(one), allowed(one), outcome)
+
+
+def _reason(pair: PairCheck, one: MetricCheck) -> str:
+    """Returns why a limit has its outcome; "" if the figures beside it say that."""
+    accepted = f"accepted by {one.accepted}" if one.accepted else ""
+    if one.outcome == "regression" and one.accepted and one.accepted_after is not None:
+        way = "up" if one.way == "rise" else "down"
+        limit, now = value_text(one.accepted_after, one.unit), value_text(one.after, one.unit)
+        return f"{accepted}, {way} to {limit}; now {now}"
+    if one.outcome != "passed":
+        return REASONS[one.reason]
+    if pair.is_doubted:
+        return "another kernel?"
+    if accepted:
+        return accepted
+    if one.reason == "beyond_launches":
+        return REASONS[one.reason]
+    return one.verdict if one.verdict == "better" else ""
 
 
 def _cautions(finding: CheckFinding) -> list[str]:
@@ -226,50 +231,3 @@ def _record(pair: PairCheck, one: MetricCheck | None) -> Sequence[doc.Plain]:
 def _unpaired_records(finding: CheckFinding) -> Iterator[Sequence[doc.Plain]]:
     for name, outcome, why in unpaired(finding):
         yield (name, *[None] * 13, outcome, why, "")
-
-
-_NAME_WIDTH = 60
-# Fields of a `FunctionCheck`.
-_CODE_HEADER = (
-    "function", "state", "instructions_before", "instructions_after", "index", "before", "after", "place",
-)  # fmt: skip
-_CODE_TONE: dict[FunctionState, doc.Tone] = {"same": "good", "changed": "bad", "missing": "bad", "new": "bad"}
-
-
-def code_check_document(finding: CodeCheck) -> doc.Document:
-    """Returns a row for each function; a changed one has the first instructions that differ."""
-    columns = (
-        doc.Column("function", folds=True),
-        doc.Column("code"),
-        doc.Column("instructions", right=True),
-        doc.Column("baseline", folds=True),
-        doc.Column("candidate", folds=True),
-        doc.Column("line"),
-    )
-    rows = []
-    for one in finding.functions:
-        counts = f"{one.instructions_before:,} → {one.instructions_after:,}"
-        if one.instructions_before == one.instructions_after:
-            counts = f"{one.instructions_before:,}"
-        name = shortened(one.function, _NAME_WIDTH)
-        values = (name, one.state, counts, one.before, one.after, one.place or "")
-        rows.append(doc.Row(values, _CODE_TONE[one.state]))
-    records = [[getattr(one, name) for name in _CODE_HEADER] for one in finding.functions]
-    title = f"{_SIGN['regression' if finding.changed else 'passed']} {_code_sentence(finding)}"
-    sections = [[doc.Table(columns, rows)]]
-    return doc.Document(title, sections, doc.Records(_CODE_HEADER, records), titled=True)
-
-
-def _code_sentence(finding: CodeCheck) -> str:
-    """Returns the outcome in one line."""
-    other = [one for one in finding.functions if one.state != "same"]
-    whole = counted(len(finding.functions), "function")
-    if not other:
-        return f"the machine code is the same in {whole}"
-    first = other[0]
-    name = shortened(first.function, _NAME_WIDTH)
-    if first.state == "changed":
-        where = f"{name}, from instruction {first.index} on"
-    else:
-        where = f"{name} is {'gone' if first.state == 'missing' else 'new'}"
-    return f"the machine code differs in {len(other)} of {whole}: {where}"

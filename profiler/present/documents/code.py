@@ -1,4 +1,4 @@
-"""Machine code as a document: the figures of one hot loop or two, the changes, and the code itself."""
+"""Machine code as a document: the figures of one hot loop or two, the changes, and the code itself; or whether each function is the same."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from profiler.analyse.code.hot_loop import LoopSheet
 from profiler.analyse.code.machine_code import UNIT_TEXT, CodeView, MachineCode, list_loads
 from profiler.analyse.code.opcodes import WORD_BITS, width_bits
+from profiler.analyse.code.sameness import CodeCheck, FunctionState
 from profiler.analyse.findings import LoopInstruction
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.present import document as doc
@@ -18,6 +19,12 @@ _SHOWS_ALL = Spoken("--full shows the whole function.", "`full=True` shows the w
 _MOST_LOOPS = 3
 _MOST_OPCODES = 6
 _RARE = 0.005  # executions in each turn: what a few warps do in thousands of turns is no part of a loop
+_FUNCTION_WIDTH = 60
+# Fields of a `FunctionCheck`.
+_CODE_HEADER = (
+    "function", "state", "instructions_before", "instructions_after", "index", "before", "after", "place",
+)  # fmt: skip
+_CODE_TONE: dict[FunctionState, doc.Tone] = {"same": "good", "changed": "bad", "missing": "bad", "new": "bad"}
 
 
 def code_document(view: CodeView, *, listing: bool = False) -> doc.Document:
@@ -281,3 +288,45 @@ def _access_widths(loads: Sequence[LoopInstruction]) -> list[int]:
             return []
         accesses += [bits] * int(load.count)
     return accesses
+
+
+# Whether the code changed
+
+
+def code_check_document(finding: CodeCheck) -> doc.Document:
+    """Returns a row for each function; a changed one has the first instructions that differ."""
+    columns = (
+        doc.Column("function", folds=True),
+        doc.Column("code"),
+        doc.Column("instructions", right=True),
+        doc.Column("baseline", folds=True),
+        doc.Column("candidate", folds=True),
+        doc.Column("line"),
+    )
+    rows = []
+    for one in finding.functions:
+        counts = f"{one.instructions_before:,} → {one.instructions_after:,}"
+        if one.instructions_before == one.instructions_after:
+            counts = f"{one.instructions_before:,}"
+        name = shortened(one.function, _FUNCTION_WIDTH)
+        values = (name, one.state, counts, one.before, one.after, one.place or "")
+        rows.append(doc.Row(values, _CODE_TONE[one.state]))
+    records = [[getattr(one, name) for name in _CODE_HEADER] for one in finding.functions]
+    title = f"{'❌' if finding.changed else '✅'} {_code_sentence(finding)}"
+    sections = [[doc.Table(columns, rows)]]
+    return doc.Document(title, sections, doc.Records(_CODE_HEADER, records), titled=True)
+
+
+def _code_sentence(finding: CodeCheck) -> str:
+    """Returns the outcome in one line."""
+    other = [one for one in finding.functions if one.state != "same"]
+    whole = counted(len(finding.functions), "function")
+    if not other:
+        return f"the machine code is the same in {whole}"
+    first = other[0]
+    name = shortened(first.function, _FUNCTION_WIDTH)
+    if first.state == "changed":
+        where = f"{name}, from instruction {first.index} on"
+    else:
+        where = f"{name} is {'gone' if first.state == 'missing' else 'new'}"
+    return f"the machine code differs in {len(other)} of {whole}: {where}"

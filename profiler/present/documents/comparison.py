@@ -23,7 +23,7 @@ from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
-from profiler.present.documents.parts.recording import USEFUL_BYTES
+from profiler.present.documents.parts.times import USEFUL_BYTES
 from profiler.present.documents.parts.two_kernels import two_kernels_sections
 from profiler.text import Spoken, counted, first_of, shortened, unit_for_people
 
@@ -208,7 +208,11 @@ def _folded(table: doc.Table, what: str, which: str) -> doc.Section:
 def shown_metrics(
     comparison: findings.ComparisonFinding, wanted: Sequence[str] = ()
 ) -> tuple[list[findings.MetricDelta], list[findings.MetricDelta]]:
-    """Returns the metrics to show (those `wanted`, or what the changes tell most, each once, and what a check or the why names), and the rest."""
+    """Returns the metrics to show, and the rest.
+
+    Shown are those `wanted`; otherwise those whose changes say most, each of which says something new, and those that a check or the
+    headline names.
+    """
     if wanted:
         shown = [delta for delta in comparison.metrics if {delta.name, delta.ncu} & set(wanted)]
         return shown, [delta for delta in comparison.metrics if delta not in shown]
@@ -235,7 +239,7 @@ def _verdict_of(delta: findings.MetricDelta) -> str:
 def verdict_text(
     verdict: findings.VerdictName, reason: findings.Reason, change: float, better: Direction | None = "lower"
 ) -> str:
-    """Returns a verdict in words; of a change without an interval that is more than launches differ by, what is likely."""
+    """Returns a verdict in words. A change without an interval that is larger than launches differ by is called likely."""
     if reason != "beyond_launches":
         return verdict
     if better is None:

@@ -16,7 +16,7 @@ from profiler.present import document as doc
 from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
 from profiler.present.documents.parts.causes import headline_blocks
 from profiler.present.documents.parts.memory import width_text
-from profiler.present.documents.parts.recording import WHICH_TIME
+from profiler.present.documents.parts.times import WHICH_TIME
 from profiler.text import first_of
 
 _WORK_STAYS = 100  # stays longer than any counter in a narrow window

@@ -17,6 +17,7 @@ from profiler.analyse.recording.hot_lines import HotLine
 from profiler.analyse.recording.index import IndexEntry
 from profiler.analyse.recording.kernel_names import called_name, plain_name, without_tags
 from profiler.analyse.recording.launch_shapes import LaunchShape, launches_text, shape_text
+from profiler.analyse.recording.triage import TriagedKernel
 from profiler.catalog.ladders.ladder import size_text
 from profiler.catalog.metrics import DURATION, HEADLINE, TIMED_ALONE
 from profiler.present import document as doc
@@ -28,14 +29,10 @@ from profiler.present.documents.parts.causes import (
 )
 from profiler.present.documents.parts.code_rows import SAMPLES_MEANING
 from profiler.present.documents.parts.memory import Fact, memory_facts
-from profiler.present.documents.parts.recording import (
-    metric_sections,
-    provenance_facts,
-    share_cell,
-    timing_facts,
-    top_cause_cell,
-)
+from profiler.present.documents.parts.metrics import metric_sections
+from profiler.present.documents.parts.origin import provenance_facts
 from profiler.present.documents.parts.rules import rule_lines
+from profiler.present.documents.parts.times import timing_facts
 from profiler.store.runs.run import Run
 from profiler.text import (
     Spoken,
@@ -50,6 +47,7 @@ from profiler.text import (
 )
 
 _NVTX_WIDTH = 110
+_PLACE_WIDTH = 30
 _NAME_WIDTH, _RANGES_WIDTH = 60, 40
 _MOST_OTHERS = 3
 _OTHER_LINE = "{} names {}, where a change begins, although another line is hotter."
@@ -157,6 +155,17 @@ def _index_cells(entry: IndexEntry) -> tuple[doc.Value, ...]:
         top_cause_cell(entry),
         shortened("; ".join(entry.nvtx), _RANGES_WIDTH),
     )
+
+
+def share_cell(entry: IndexEntry | TriagedKernel) -> str | None:
+    """Returns the part of the time that a kernel takes, as a table of several shows it."""
+    return None if entry.share_pct is None else f"{share_of_whole(entry.share_pct)} %"
+
+
+def top_cause_cell(entry: IndexEntry | TriagedKernel) -> str | None:
+    """Returns the cause that limits a kernel most, and where."""
+    where = f" at {shortened(short_place(entry.where), _PLACE_WIDTH)}" if entry.where else ""
+    return f"{entry.top_cause}{where}" if entry.top_cause else None
 
 
 def timing_section(timing: overview.TimingSheet | None) -> doc.Section:

@@ -28,8 +28,8 @@ from profiler.present.documents.code import code_heading, code_sections
 from profiler.present.documents.comparison import claim_text, comparison_document
 from profiler.present.documents.ladder import ladder_document
 from profiler.present.documents.parts.causes import headline_blocks, why_and_next
-from profiler.present.documents.parts.code_rows import LoopSource, source_code
-from profiler.present.documents.parts.recording import WHICH_MEDIAN, WHICH_TIME, timing_facts
+from profiler.present.documents.parts.source_rows import LoopSource, source_code
+from profiler.present.documents.parts.times import WHICH_MEDIAN, WHICH_TIME, timing_facts
 from profiler.present.documents.recording import (
     origin_section,
     parts_of_kernel,
@@ -70,11 +70,12 @@ def recordings_document(
     unrelated: Sequence[tuple[str, str]] = (),
     left_out: Mapping[str, ReportError] = MappingProxyType({}),
 ) -> doc.Document:
-    """Returns the recordings that a user named, each with the step from the one before, and its share of its own recording.
+    """Returns a row for each kernel of the recordings that a user named, with the step from the one before.
 
-    For one recording, the kernel that takes most of the time comes first, and for several with neighbours that are
-    `unrelated`, where to begin. Others are versions to compare, not parts of a whole: the answer is how much faster the last
-    is. The unrelated are named, those refused, and the reports that are left out since they cannot be read.
+    The kernels of one recording, or of several of which neighbours are `unrelated`, are parts of a whole: they have shares of its
+    time, the answer says where to begin, and the kernel that takes most comes first. Other recordings are versions of one kernel: the
+    answer says how much faster the last one is. Notes name the pairs that are not compared, and the reports that are `left_out`
+    because they cannot be read.
     """
     recordings = _Recordings(kernels)
     begins = bool(unrelated) or len(recordings.groups) == 1  # with what takes most of the time

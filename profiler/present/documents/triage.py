@@ -11,7 +11,7 @@ from profiler.analyse.recording.kernel_names import plain_name
 from profiler.analyse.recording.triage import Triage, TriagedKernel
 from profiler.present import document as doc
 from profiler.present.documents.parts.causes import headline_blocks, source_notes
-from profiler.present.documents.parts.recording import share_cell, top_cause_cell
+from profiler.present.documents.recording import share_cell, top_cause_cell
 from profiler.text import (
     Spoken,
     counted,

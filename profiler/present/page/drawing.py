@@ -3,8 +3,8 @@
 The name of a chart function and a finding come in; a `Picture` goes out. One picture serves light and dark:
 paper, ink and lines become CSS variables of the page. The page's policy forbids style attributes, and Vega
 writes none. This process loads Altair and says what a chart shows; the others load Vega alone, and draw it.
-Threads would not do: vl-convert has one Vega a process, which draws one chart at a time and loads its fonts once. A
-page after a chart in a file would get the machine's fonts, as that chart does, and take four times as long.
+Threads would not do: vl-convert has one Vega in a process, which draws one chart at a time and loads its fonts once. If this process
+has drawn a chart for a file, its Vega has the fonts of the machine, and would take four times as long for a page.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from profiler.analyse.recording.overview import (
 from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.recording.rules import SheetRule
 from profiler.errors import RunDamaged
-from profiler.present.documents.parts.recording import metrics_table
+from profiler.present.documents.parts.metrics import metrics_table
 from profiler.present.documents.parts.rules import rule_lines
 from profiler.present.documents.recording import recording_document
 from profiler.present.render.terminal import Window, document_text

@@ -172,7 +172,10 @@ def _counted_answers(sureness: Sureness) -> str:
 
 
 def _answers_at_ceilings(ceiling: str, all_of_them: Sureness) -> str:
-    """Returns how many kernels had another change than less of the work at a ceiling. One that is as fast as it can be has no pair to count."""
+    """Returns how many kernels at a ceiling got faster all the same, by another change than less of that work.
+
+    A kernel that is as fast as it can be has no faster next version, and so is not among those that are counted.
+    """
     own, others = answers_naming(ceiling), all_of_them.kernels - all_of_them.right_first
     said = f"Of {all_of_them.kernels:,} that prof put at a ceiling, {others:,} got faster by another change"
     of_own = f"; at this one, {own.kernels - own.right_first:,} of {own.kernels:,}" if own.kernels else ""
@@ -351,7 +354,7 @@ def _item(cause: Cause, said: Headline | None, quoted: set[str], shared: Collect
 
 
 def _where(cause: Cause, quoted: set[str]) -> str:
-    """Returns the places to blame; of a cause of the whole kernel, the line that has most of it, or where the kernel begins."""
+    """Returns the places to blame. If the whole kernel is, it is the line that has most of the cause, or where the kernel begins."""
     if has_place(cause):
         return f"At {_places(cause.where, quoted)}."
     if place := main_place(cause):
