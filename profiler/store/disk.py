@@ -95,16 +95,23 @@ def write_whole(content: bytes, path: Path) -> None:
         file.write(content)
 
 
+def require_folder_of(path: Path) -> None:
+    if not path.parent.exists():
+        raise OutputNotWritable(
+            f"{path}: cannot be written: there is no folder {path.parent}",
+            remedy=f"Make the folder first: `{shlex.join(('mkdir', '-p', str(path.parent)))}`.",
+        )
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Opens a temporary file that is renamed at the end: the file is never half written, and a failure keeps the old one."""
+    require_folder_of(path)
     try:
         with renamed_into_place(path) as aside, aside.open("xb") as file:
             yield file
     except OSError as error:
-        make_it = f"Make the folder first: mkdir -p {shlex.quote(str(path.parent))}"
-        remedy = None if path.parent.exists() else make_it
-        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}", remedy=remedy) from None
+        raise OutputNotWritable(f"{path}: cannot be written: {error.strerror}") from None
 
 
 def sha256_of(path: Path) -> str:

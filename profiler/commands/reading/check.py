@@ -17,7 +17,6 @@ from profiler.ask.named.references import is_report_path
 from profiler.catalog.project import limit_of
 from profiler.commands.shared import options
 from profiler.commands.shared.failure import print_schema
-from profiler.commands.shared.files import require_folder_of
 from profiler.commands.shared.misuse import Misuse
 from profiler.commands.shared.output import error_lines, print_answer
 from profiler.errors import CheckUndecided, NotComparable, OutputNotWritable, ProfError, RunNotFound
@@ -26,6 +25,7 @@ from profiler.present.documents.check import check_document, check_error_documen
 from profiler.present.documents.code import code_check_document
 from profiler.present.render.junit import check_junit, error_junit
 from profiler.present.render.markdown import document_markdown
+from profiler.store.disk import require_folder_of
 from profiler.store.remote.urls import is_url
 
 _REGRESSION = 1  # the only use of exit code 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from profiler.commands.shared import options
 from profiler.commands.shared.verb import OfOptions
 from profiler.errors import OutputNotWritable
 from profiler.store.cache import open_pictures
-from profiler.store.disk import write_whole
+from profiler.store.disk import require_folder_of, write_whole
 from profiler.text import printable
 
 if TYPE_CHECKING:
@@ -33,14 +32,6 @@ def check_output(path: Path, endings: Sequence[str], option: str, why: str = "")
     require_folder_of(path)
     if not os.access(path.parent, os.W_OK):
         raise OutputNotWritable(f"{path}: cannot be written: {path.parent} is not a writable folder")
-
-
-def require_folder_of(path: Path) -> None:
-    if not path.parent.exists():
-        raise OutputNotWritable(
-            f"{path}: cannot be written: there is no folder {path.parent}",
-            remedy=f"Make the folder first: `{shlex.join(('mkdir', '-p', str(path.parent)))}`.",
-        )
 
 
 @dataclass(frozen=True)
