@@ -6,10 +6,13 @@ backward branch to the branch itself, as compilers lay loops out.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+from msgspec.structs import replace
 
 from profiler.analyse.code.code import Code, Instruction, without_padding
 from profiler.analyse.code.opcodes import is_matrix
@@ -105,7 +108,7 @@ def weighted_by_structure(code: Code) -> Code:
     So the hot loop is the innermost of the deepest nest, unless another has ten times as many instructions. Where tensor
     cores multiply in a loop, other loops count as run once.
     """
-    return replace(code, functions=tuple(map(_weighted, code.functions)), by_structure=True)
+    return dataclasses.replace(code, functions=tuple(map(_weighted, code.functions)), by_structure=True)
 
 
 def _weighted(function: Sequence[Instruction]) -> tuple[Instruction, ...]:
