@@ -29,7 +29,8 @@ _RECORDED_AS = frozenset(name for metric in CATALOGUE for name in metric.ncu)
 # Beyond this is damage, not measurement; its square would overflow.
 _LARGEST_VALUE = 1e100
 
-# All that any analysis asks for: to read some of them now and the others later takes longer.
+# All that any analysis of one kernel asks for: to read some of them now and the others later takes longer.
+_LAUNCH_COLUMNS = ("launch", "process", "kernel", "mangled", "gpu", "compute_capability", *SHAPE_COLUMNS)
 _INSTANCE_COLUMNS = ("launch", "metric", "id_kind", "id_name", "id_number", "function_index", "value")
 
 # Units that older versions of ncu wrote for the same quantity, as factors.
@@ -117,8 +118,7 @@ class Profile:
 
 def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) -> Profile:
     """Returns the profile of a kernel, over all its launches or those `among` these numbers."""
-    columns = ["launch", "process", "kernel", "gpu", *SHAPE_COLUMNS]
-    launches = run.table("launches").select(columns).to_pylist()
+    launches = run.columns("launches", *_LAUNCH_COLUMNS).to_pylist()
     alike = [launch for launch in launches if launch["kernel"] == kernel]
     chosen = [launch for launch in alike if among is None or launch["launch"] in among]
     process_of = {launch["launch"]: launch["process"] for launch in chosen}
