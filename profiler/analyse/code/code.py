@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -36,11 +36,12 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-class Instruction(Struct, frozen=True, dict=True):
+class Instruction(Struct, frozen=True):
     """`executed` counts warps per launch, and is None where the report does not count them.
 
     `main_stall` is the reason to wait that most of the `samples` show, or says that warps were ready to go on. What follows it is
-    read from the text: `predicate` is `!P0` of `@!P0 BRA 0x40`, and `operands` are R0, R1, -R2 and R0 of `FFMA R0, R1, -R2, R0`.
+    found as an instruction is made: `predicate` is `!P0` of `@!P0 BRA 0x40`, `operands` are R0, R1, -R2 and R0 of `FFMA R0, R1, -R2, R0`,
+    and `place` is `kernel.cu:12`.
     """
 
     offset: int
@@ -54,12 +55,14 @@ class Instruction(Struct, frozen=True, dict=True):
     name: str = ""  # the opcode without modifiers
     predicate: str | None = None
     operands: tuple[str, ...] = ()
+    place: str | None = None
 
     def __post_init__(self) -> None:
         predicate, _, operands = parse_text(self.text)
         force_setattr(self, "name", self.opcode.partition(".")[0])
         force_setattr(self, "predicate", predicate)
         force_setattr(self, "operands", operands)
+        force_setattr(self, "place", _named_place(self.file, self.line))
 
     @property
     def never_acts(self) -> bool:
@@ -85,17 +88,17 @@ class Instruction(Struct, frozen=True, dict=True):
         match = _TARGET.search(self.text) if self.opcode.startswith("CALL.REL") else None
         return int(match[1], 16) if match else None
 
-    @cached_property
-    def place(self) -> str | None:
-        """Returns `kernel.cu:12`."""
-        place = place_of(self.file, self.line)
-        return place_name(*place) if place else None
-
 
 @lru_cache(maxsize=KEPT)
 def place_of(file: str | None, line: int | None) -> tuple[str, int] | None:
     """Returns the file's name without its folder, which differs between recordings, and the line; None where they are not known."""
     return (source_name(file.replace("\\", "/").rpartition("/")[2]), line) if file and line else None
+
+
+@lru_cache(maxsize=KEPT)
+def _named_place(file: str | None, line: int | None) -> str | None:
+    place = place_of(file, line)
+    return place_name(*place) if place else None
 
 
 def executed_in(instructions: Iterable[Instruction]) -> float:

@@ -39,6 +39,10 @@ class Loop:
     own_work: float
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         """Returns a hash of few figures: that of all instructions takes longer than most analyses."""
         return hash((self.start, self.end, self.iterations))
 

@@ -73,6 +73,7 @@ def is_predicate(operand: str) -> bool:
     return _ONLY_PREDICATE.fullmatch(operand) is not None
 
 
+@lru_cache(maxsize=KEPT)
 def opposite_of(predicate: str) -> str:
     """Returns `!P0` for `P0`, and `P0` for `!P0`."""
     return predicate[1:] if predicate.startswith("!") else f"!{predicate}"
