@@ -114,9 +114,7 @@ def use_of(text: str) -> RegisterUse:
     others = [one.registers for place, one in enumerate(names) if place not in results]
     inputs = _NO_NAMES.union(_registers_at(_words_read(opcode, operands), operands), *others)
     first_read = 3 if _TWO_CARRIES.match(opcode) else 2
-    predicates_read = _predicates_of(names[first_read:])
-    if predicate:
-        predicates_read |= predicates_in(predicate)
+    predicates_read = _predicates_of([_names_in(predicate or ""), *names[first_read:]])
     predicates_written = _predicates_of(names[:first_read])
     return RegisterUse(
         written=written,
@@ -148,17 +146,22 @@ def uses_in(code: Sequence[Instruction]) -> list[RegisterUse]:
     uses = [use_of(one.text) for one in code]
     for place, one in enumerate(code):
         clears = _CLEARS_LOWER_HALF.fullmatch(one.text) if one.name == "PRMT" else None
-        if clears and _is_half_loaded_next(clears[1], code[place + 1 :]):
+        if clears and _is_half_loaded_next(clears[1], _behind(code, place)):
             uses[place] = use_of(f"MOV {clears[1]}, RZ")
     calls = {place: one.called for place, one in enumerate(code) if one.name == "CALL"}
     called = _uses_of_called(code, {target for target in calls.values() if target is not None})
     for place, target in calls.items():
-        if target in called and not _jumps_on(code[place + 1 :]):
+        if target in called and not _jumps_on(_behind(code, place)):
             uses[place] = called[target]
     return uses
 
 
-def _jumps_on(code: Sequence[Instruction]) -> bool:
+def _behind(code: Sequence[Instruction], place: int) -> Iterator[Instruction]:
+    """Yields the instructions behind a place one by one, of which few are looked at."""
+    return map(code.__getitem__, range(place + 1, len(code)))
+
+
+def _jumps_on(code: Iterable[Instruction]) -> bool:
     """Returns whether a jump without a predicate, past other code, comes before other ways do, or where ways meet, which is BSYNC."""
     first = next((one for one in code if one.name in JUMPS or one.name == "BSYNC"), None)
     if first is None or first.name != "BRA" or first.predicate is not None:
@@ -212,7 +215,7 @@ def _joined(code: Sequence[Instruction]) -> RegisterUse:
     )
 
 
-def _is_half_loaded_next(register: str, code: Sequence[Instruction]) -> bool:
+def _is_half_loaded_next(register: str, code: Iterable[Instruction]) -> bool:
     """Returns whether the next instruction that names a register loads at most a half to it, with no jump before."""
     for one in code:
         use = use_of(one.text)
@@ -377,8 +380,7 @@ def _words_of_result(opcode: str) -> int:
 def follow_loop(body: Sequence[Instruction]) -> Iterator[tuple[int, Registers]]:
     """Yields each position with the registers before it, in a loop that has been running for a while.
 
-    Past the last position comes the state in which the loop is left. The state is one
-    object, which changes as the loop goes on.
+    Past the last position comes the state in which the loop is left. The state is one object, which changes as the loop goes on.
     """
     writes = [(written_registers(one), _copied_register(one), one.predicate is None) for one in body]
     state: Registers = {}
