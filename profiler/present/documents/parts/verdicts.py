@@ -19,7 +19,7 @@ VERDICT_MARK = {"same": "=", "unclear": "?"}  # for places that have no room for
 def verdict_text(
     verdict: VerdictName, reason: Reason, change: float, better: Direction | None = "lower"
 ) -> str:
-    """Returns a verdict in words; of a change without an interval that is more than launches differ by, what is likely."""
+    """Returns a verdict in words. A change without an interval that is larger than launches differ by is called likely."""
     if reason != "beyond_launches":
         return verdict
     if better is None:
