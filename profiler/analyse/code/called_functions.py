@@ -45,7 +45,7 @@ def find_called(function: Sequence[Instruction]) -> list[Called]:
     body = without_padding(function)
     calls: dict[int, list[Instruction]] = {}
     for one in body:
-        if one.executed and (target := one.called) is not None:
+        if one.name == "CALL" and one.executed and (target := one.called) is not None:
             calls.setdefault(target, []).append(one)
     found = [
         Called(tuple(one for one in body if start <= one.offset < end), tuple(calls[int(start)]))

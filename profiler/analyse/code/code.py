@@ -7,11 +7,14 @@ averaged: the code that most launches ran stands for the kernel, and says of how
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from profiler.catalog.metrics import READY, STALLS_AS_SAMPLED
 from profiler.store.tables.columns import distinct_labels, find_stretches, labels_of
@@ -22,22 +25,23 @@ if TYPE_CHECKING:
 
     from profiler.store.runs.run import Run
 
-KEPT = 16_384  # facts that are remembered of instructions and their texts: analyses ask for the same ones again and again
+KEPT = 32_768  # facts that are remembered of instructions and their texts: analyses ask for the same ones again and again
 _TARGET = re.compile(r"(?<![\w+])0x([0-9a-f]+)$")
 NEVER = "!PT"
 BRANCHES = ("BRA", "JMP")  # to an address that they name
 ENDED = "drain"  # the reason to wait of a warp that has executed its EXIT
+_SHOWN_STALLS = {**STALLS_AS_SAMPLED, **dict.fromkeys(READY, "ready")}
 _COLUMNS = (
     "launch", "function_index", "offset", "opcode", "sass", "file", "line", "executed", "samples", "stalls",
 )  # fmt: skip
 
 
-@dataclass(frozen=True, init=False)
-class Instruction:
+class Instruction(Struct, frozen=True):
     """`executed` counts warps per launch, and is None where the report does not count them.
 
-    `main_stall` is the reason to wait that most of the `samples` show, or says that warps were ready to go on. Its text is read
-    as it is made: `predicate` is `!P0` of `@!P0 BRA 0x40`, and `operands` are R0, R1, -R2 and R0 of `FFMA R0, R1, -R2, R0`.
+    `main_stall` is the reason to wait that most of the `samples` show, or says that warps were ready to go on. What follows it is
+    found as an instruction is made: `predicate` is `!P0` of `@!P0 BRA 0x40`, `operands` are R0, R1, -R2 and R0 of `FFMA R0, R1, -R2, R0`,
+    and `place` is `kernel.cu:12`.
     """
 
     offset: int
@@ -48,27 +52,17 @@ class Instruction:
     line: int | None = None
     samples: int | None = None
     main_stall: str | None = None
-    name: str = field(init=False, repr=False, compare=False)  # the opcode without modifiers
-    predicate: str | None = field(init=False, repr=False, compare=False)
-    operands: tuple[str, ...] = field(init=False, repr=False, compare=False)
+    name: str = ""  # the opcode without modifiers
+    predicate: str | None = None
+    operands: tuple[str, ...] = ()
+    place: str | None = None
 
-    def __init__(
-        self,
-        offset: int,
-        opcode: str,
-        text: str,
-        executed: float | None = None,
-        file: str | None = None,
-        line: int | None = None,
-        samples: int | None = None,
-        main_stall: str | None = None,
-    ) -> None:
-        """Sets all at once: there are tens of thousands of instructions, and a frozen dataclass takes four times as long."""
-        predicate, _, operands = parse_text(text)
-        self.__dict__.update(
-            offset=offset, opcode=opcode, text=text, executed=executed, file=file, line=line, samples=samples,
-            main_stall=main_stall, name=opcode.partition(".")[0], predicate=predicate, operands=operands,
-        )  # fmt: skip
+    def __post_init__(self) -> None:
+        predicate, _, operands = parse_text(self.text)
+        force_setattr(self, "name", self.opcode.partition(".")[0])
+        force_setattr(self, "predicate", predicate)
+        force_setattr(self, "operands", operands)
+        force_setattr(self, "place", _named_place(self.file, self.line))
 
     @property
     def never_acts(self) -> bool:
@@ -78,8 +72,9 @@ class Instruction:
     @property
     def moves_a_constant(self) -> bool:
         """Returns whether it adds a constant to a product of halves that is zero: how compilers move one by another pipe."""
-        factors = [operand.removeprefix("-") for operand in self.operands[1:3]]
-        return self.name == "HFMA2" and factors == ["RZ", "RZ"]
+        if self.name != "HFMA2":
+            return False
+        return [operand.removeprefix("-") for operand in self.operands[1:3]] == ["RZ", "RZ"]
 
     @property
     def target(self) -> int | None:
@@ -93,16 +88,17 @@ class Instruction:
         match = _TARGET.search(self.text) if self.opcode.startswith("CALL.REL") else None
         return int(match[1], 16) if match else None
 
-    @cached_property
-    def place(self) -> str | None:
-        """Returns `kernel.cu:12`."""
-        place = place_of(self.file, self.line)
-        return place_name(*place) if place else None
 
-
+@lru_cache(maxsize=KEPT)
 def place_of(file: str | None, line: int | None) -> tuple[str, int] | None:
     """Returns the file's name without its folder, which differs between recordings, and the line; None where they are not known."""
     return (source_name(file.replace("\\", "/").rpartition("/")[2]), line) if file and line else None
+
+
+@lru_cache(maxsize=KEPT)
+def _named_place(file: str | None, line: int | None) -> str | None:
+    place = place_of(file, line)
+    return place_name(*place) if place else None
 
 
 def executed_in(instructions: Iterable[Instruction]) -> float:
@@ -230,10 +226,10 @@ def _functions(tables: Sequence[pa.Table]) -> tuple[tuple[Instruction, ...], ...
     _move_to_exits(index, opcodes, executed, samples, stalls)
     functions: dict[int, list[Instruction]] = {}
     rows = zip(
-        index, offsets, opcodes, texts, executed, files, lines, samples, map(_main_stall, stalls), strict=True
+        offsets, opcodes, texts, executed, files, lines, samples, map(_main_stall, stalls), strict=True
     )
-    for function, *described in rows:
-        functions.setdefault(function, []).append(Instruction(*described))
+    for function, instruction in zip(index, starmap(Instruction, rows), strict=True):
+        functions.setdefault(function, []).append(instruction)
     return tuple(tuple(functions[index]) for index in sorted(functions))
 
 
@@ -252,15 +248,18 @@ def _move_to_exits(
     last = None
     for place, count in enumerate(executed):
         if last is not None and functions[last] == functions[place]:
-            ended, moved = stalls[place], samples[place] or 0
-            if count:
-                is_behind_exit = last == place - 1 and opcodes[last] == "EXIT"
-                ended = [one for one in ended if is_behind_exit and one[0] == ENDED]
+            if not count:
+                ended, moved = stalls[place], samples[place] or 0
+            elif last == place - 1 and opcodes[last] == "EXIT":
+                ended = [one for one in stalls[place] if one[0] == ENDED]
                 moved = sum(number for _, number in ended)
+            else:
+                ended, moved = [], 0
             if moved:
                 samples[last], samples[place] = (samples[last] or 0) + moved, (samples[place] or 0) - moved
-            stalls[last] = [*stalls[last], *ended]
-            stalls[place] = [one for one in stalls[place] if one not in ended]
+            if ended:
+                stalls[last] = [*stalls[last], *ended]
+                stalls[place] = [one for one in stalls[place] if one not in ended]
         if count:
             last = place
 
@@ -269,9 +268,10 @@ def _main_stall(reasons: Sequence[tuple[str, int]]) -> str | None:
     """Returns the most frequent reason of the samples, if there are any; `ready` for warps that waited for nothing."""
     if not reasons:
         return None
-    counts: Counter[str] = Counter()
+    counts: dict[str, int] = {}
     for reason, count in reasons:
-        counts["ready" if reason in READY else STALLS_AS_SAMPLED.get(reason, reason)] += count
+        shown = _SHOWN_STALLS.get(reason, reason)
+        counts[shown] = counts.get(shown, 0) + count
     return max(counts, key=lambda reason: (counts[reason], reason))
 
 

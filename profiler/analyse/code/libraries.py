@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -65,8 +65,7 @@ class Written(NamedTuple):
 
     @property
     def is_library(self) -> bool:
-        of_launcher = bool(_OF_LAUNCHER.match(self.source or ""))
-        return self.is_misplaced or of_launcher or is_of_library(self.file or "")
+        return self.is_misplaced or _is_of_launcher(self.source or "") or is_of_library(self.file or "")
 
     @property
     def is_authors(self) -> bool:
@@ -79,6 +78,11 @@ def is_of_library(file: str) -> bool:
     return bool(_LIBRARIES.search(file.replace("\\", "/")))
 
 
+@lru_cache(maxsize=1024)
+def _is_of_launcher(source: str) -> bool:
+    return _OF_LAUNCHER.match(source) is not None
+
+
 def find_authors(code: Sequence[Written]) -> list[Written]:
     """Returns for each instruction of a function the one whose line stands for it: itself, if no library holds it.
 
@@ -88,16 +92,18 @@ def find_authors(code: Sequence[Written]) -> list[Written]:
     code = [_at_call(one) for one in code]
     if misplaced := {(one.file, one.line) for one in code if _is_misplaced(one)}:
         code = [one._replace(is_misplaced=(one.file, one.line) in misplaced) for one in code]
-    if not any(one.is_library for one in code):
-        return list(code)
-    makers = _find_makers(code)
+    of_library = [one.is_library for one in code]
+    if not any(of_library):
+        return code
     authors = [place for place, one in enumerate(code) if one.is_authors]
+    own = set(authors)
+    makers = _find_makers(code, own)
     before: int | None = None
     found = []
     for here, one in enumerate(code):
-        if one.is_authors:
+        if here in own:
             before = here
-        if one.is_library:
+        if of_library[here]:
             choice = (_find_calling(code, here, authors), _find_caller(code, here), makers[here], before)
             found.append(code[next((place for place in choice if place is not None), here)])
         else:
@@ -107,7 +113,7 @@ def find_authors(code: Sequence[Written]) -> list[Written]:
 
 def _at_call(one: Written) -> Written:
     """Returns code of a library with the line of the author's call that it replaced, if that is known."""
-    if not (one.is_library and one.inlined_at):
+    if not (one.inlined_at and one.is_library):
         return one
     outwards = calls_in(one.inlined_at)
     for number, call in enumerate(outwards):
@@ -122,10 +128,10 @@ def _is_misplaced(one: Written) -> bool:
     return bool(one.source and _ACCESSES.match(one.text) and _ONLY_INDEX.fullmatch(one.source))
 
 
-def _find_makers(code: Sequence[Written]) -> list[int | None]:
+def _find_makers(code: Sequence[Written], own: Set[int]) -> list[int | None]:
     """Returns the author's last load or arithmetic from which the result of each instruction was made, by moves and code of libraries.
 
-    A store to global memory is made of its address, if that was computed.
+    The author's `own` are at these places. A store to global memory is made of its address, if that was computed.
     """
     makers: list[int | None] = []
     made: dict[str, int | None] = {}  # by register
@@ -134,7 +140,7 @@ def _find_makers(code: Sequence[Written]) -> list[int | None]:
         text = one.text.partition(" ")[2] if one.text.startswith("@") else one.text
         if _GIVEN.match(text):
             maker = None
-        elif one.is_authors and not _MOVES.match(text):
+        elif here in own and not _MOVES.match(text):
             maker = here
         else:
             address = _ADDRESS.search(text) if _STORES.match(text) else None

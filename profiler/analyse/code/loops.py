@@ -6,10 +6,13 @@ backward branch to the branch itself, as compilers lay loops out.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+
+from msgspec.structs import replace
 
 from profiler.analyse.code.code import Code, Instruction, without_padding
 from profiler.analyse.code.opcodes import is_matrix
@@ -36,6 +39,10 @@ class Loop:
     own_work: float
 
     def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
         """Returns a hash of few figures: that of all instructions takes longer than most analyses."""
         return hash((self.start, self.end, self.iterations))
 
@@ -105,7 +112,7 @@ def weighted_by_structure(code: Code) -> Code:
     So the hot loop is the innermost of the deepest nest, unless another has ten times as many instructions. Where tensor
     cores multiply in a loop, other loops count as run once.
     """
-    return replace(code, functions=tuple(map(_weighted, code.functions)), by_structure=True)
+    return dataclasses.replace(code, functions=tuple(map(_weighted, code.functions)), by_structure=True)
 
 
 def _weighted(function: Sequence[Instruction]) -> tuple[Instruction, ...]:

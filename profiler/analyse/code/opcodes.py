@@ -49,6 +49,7 @@ _OF_A_HALF = 16
 _WIDTH = re.compile(r"\.[USF]?(8|16|32|64|128|256)(?![0-9x])")
 
 
+@lru_cache(maxsize=1024)
 def width_bits(opcode: str) -> int | None:
     """Returns the width of one thread's memory access: 128 for LDS.128, 32 for LDS; None otherwise."""
     if matrix := _MATRIX.match(opcode):  # each 8 x 8 matrix gives a thread one register

@@ -6,11 +6,13 @@ A `Code` in, a `Region` out, which knows how often each of its instructions ran 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 from weakref import WeakKeyDictionary
+
+from msgspec.structs import replace
 
 from profiler.analyse.code.code import Code, Instruction, executed_in
 from profiler.analyse.code.loops import Loop, find_hot_loop, weighted_by_structure

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import repeat, zip_longest
+from itertools import chain, repeat, zip_longest
 from typing import NamedTuple
 
 from profiler.analyse.code.code import KEPT, Instruction
@@ -43,9 +43,8 @@ def _reads(function: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
     """Yields how many even and how many odd registers each instruction reads."""
     kept: list[int | None] = []
     for instruction in function:
-        places = [place for one in instruction.operands[1:] for place in _place_of(one)]
-        beside = zip_longest(places, kept[: len(places)])
-        read = {one for one, before in beside if one is not None and one != before}
+        places = list(chain.from_iterable(map(_place_of, instruction.operands[1:])))
+        read = {one for one, before in zip_longest(places, kept) if one is not None and one != before}
         odd = sum([register % 2 for register in read])
         yield len(read) - odd, odd
         kept = places

@@ -7,7 +7,7 @@ position 7 holds (7, 1). A register may hold one of several, behind a predicate.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import chain, pairwise
 from math import inf
@@ -73,6 +73,7 @@ def is_predicate(operand: str) -> bool:
     return _ONLY_PREDICATE.fullmatch(operand) is not None
 
 
+@lru_cache(maxsize=KEPT)
 def opposite_of(predicate: str) -> str:
     """Returns `!P0` for `P0`, and `P0` for `!P0`."""
     return predicate[1:] if predicate.startswith("!") else f"!{predicate}"
@@ -82,14 +83,23 @@ class RegisterUse(NamedTuple):
     """Lists the registers and predicates that an instruction reads and writes."""
 
     written: tuple[str, ...]  # registers
-    named: frozenset[str]  # registers in the operands, whole pairs and groups of which the first is named
-    only_written: frozenset[str]  # registers that operands name to write them, unless others name them too
+    named_to_write: tuple[str, ...]  # registers that name its results: of a group, only the first
     inputs: frozenset[str]  # registers whose values it takes
     # It is under a predicate, or chooses by it; of its operands, the first two or three may be results.
     predicates_read: frozenset[str]
     predicates_written: frozenset[str]
     taken: frozenset[str]  # registers and predicates that it reads
     results: frozenset[str]  # registers and predicates that it writes
+
+    @property
+    def named(self) -> frozenset[str]:
+        """Returns the registers in the operands; of what it reads, whole pairs and groups of which the first is named."""
+        return self.inputs.union(self.named_to_write)
+
+    @property
+    def only_written(self) -> frozenset[str]:
+        """Returns the registers that operands name to write them, unless others name them too."""
+        return self.named - self.inputs
 
 
 @lru_cache(maxsize=KEPT)
@@ -103,21 +113,23 @@ def use_of(text: str) -> RegisterUse:
     names = _names_in_all(opcode, operands)
     others = [one.registers for place, one in enumerate(names) if place not in results]
     inputs = _NO_NAMES.union(_registers_at(_words_read(opcode, operands), operands), *others)
-    named = inputs.union(*[names[place].registers for place in results])
-    guards = predicates_in(predicate) if predicate else _NO_NAMES
     first_read = 3 if _TWO_CARRIES.match(opcode) else 2
-    predicates_read = guards.union(*[one.predicates for one in names[first_read:]])
-    predicates_written = _NO_NAMES.union(*[one.predicates for one in names[:first_read]])
+    predicates_read = _predicates_of([_names_in(predicate or ""), *names[first_read:]])
+    predicates_written = _predicates_of(names[:first_read])
     return RegisterUse(
         written=written,
-        named=named,
-        only_written=named - inputs,
+        named_to_write=tuple([register for place in results for register in names[place].registers]),
         inputs=inputs,
         predicates_read=predicates_read,
         predicates_written=predicates_written,
-        taken=inputs | predicates_read,
+        taken=inputs | predicates_read if predicates_read else inputs,
         results=predicates_written.union(written),
     )
+
+
+def _predicates_of(names: Iterable[_Names]) -> frozenset[str]:
+    some = [one.predicates for one in names if one.predicates]
+    return _NO_NAMES.union(*some) if some else _NO_NAMES
 
 
 def uses_in(code: Sequence[Instruction]) -> list[RegisterUse]:
@@ -133,17 +145,23 @@ def uses_in(code: Sequence[Instruction]) -> list[RegisterUse]:
     """
     uses = [use_of(one.text) for one in code]
     for place, one in enumerate(code):
-        clears = _CLEARS_LOWER_HALF.fullmatch(one.text)
-        if clears and _is_half_loaded_next(clears[1], code[place + 1 :]):
+        clears = _CLEARS_LOWER_HALF.fullmatch(one.text) if one.name == "PRMT" else None
+        if clears and _is_half_loaded_next(clears[1], _behind(code, place)):
             uses[place] = use_of(f"MOV {clears[1]}, RZ")
-    called = _uses_of_called(code)
-    for place, one in enumerate(code):
-        if one.called in called and not _jumps_on(code[place + 1 :]):
-            uses[place] = called[one.called]
+    calls = {place: one.called for place, one in enumerate(code) if one.name == "CALL"}
+    called = _uses_of_called(code, {target for target in calls.values() if target is not None})
+    for place, target in calls.items():
+        if target in called and not _jumps_on(_behind(code, place)):
+            uses[place] = called[target]
     return uses
 
 
-def _jumps_on(code: Sequence[Instruction]) -> bool:
+def _behind(code: Sequence[Instruction], place: int) -> Iterator[Instruction]:
+    """Yields the instructions behind a place one by one, of which few are looked at."""
+    return map(code.__getitem__, range(place + 1, len(code)))
+
+
+def _jumps_on(code: Iterable[Instruction]) -> bool:
     """Returns whether a jump without a predicate, past other code, comes before other ways do, or where ways meet, which is BSYNC."""
     first = next((one for one in code if one.name in JUMPS or one.name == "BSYNC"), None)
     if first is None or first.name != "BRA" or first.predicate is not None:
@@ -151,14 +169,13 @@ def _jumps_on(code: Sequence[Instruction]) -> bool:
     return (first.target or 0) > first.offset  # back, it ends a turn of a loop
 
 
-def _uses_of_called(code: Sequence[Instruction]) -> dict[int, RegisterUse]:
+def _uses_of_called(code: Sequence[Instruction], starts: Set[int]) -> dict[int, RegisterUse]:
     """Returns by its place what a function that computes in registers alone takes and gives, as one instruction in its place would.
 
     What a function that calls others takes and gives is not in its own code.
     """
-    starts = sorted({one.called for one in code if one.called is not None})
     found: dict[int, RegisterUse] = {}
-    for start, end in pairwise([*starts, inf]):
+    for start, end in pairwise([*sorted(starts), inf]):
         body = [one for one in code if start <= one.offset < end]
         if not any(one.name == "CALL" or width_bits(one.opcode) for one in body):
             found[int(start)] = _joined(body)
@@ -186,20 +203,19 @@ def _joined(code: Sequence[Instruction]) -> RegisterUse:
         in_some = {name: held for name, held in in_some.items() if held.removeprefix("!") not in use.results}
     results = frozenset[str]().union(*(use.results for use in uses))
     written = tuple(dict.fromkeys(chain.from_iterable(use.written for use in uses)))
-    registers, given = frozenset(filter(REGISTER.fullmatch, taken)), frozenset(written)
+    registers = frozenset(filter(REGISTER.fullmatch, taken))
     return RegisterUse(
         written=written,
-        named=registers | given,
-        only_written=given - registers,
+        named_to_write=written,
         inputs=registers,
         predicates_read=frozenset(taken) - registers,
-        predicates_written=results - given,
+        predicates_written=results.difference(written),
         taken=frozenset(taken),
         results=results,
     )
 
 
-def _is_half_loaded_next(register: str, code: Sequence[Instruction]) -> bool:
+def _is_half_loaded_next(register: str, code: Iterable[Instruction]) -> bool:
     """Returns whether the next instruction that names a register loads at most a half to it, with no jump before."""
     for one in code:
         use = use_of(one.text)
@@ -364,8 +380,7 @@ def _words_of_result(opcode: str) -> int:
 def follow_loop(body: Sequence[Instruction]) -> Iterator[tuple[int, Registers]]:
     """Yields each position with the registers before it, in a loop that has been running for a while.
 
-    Past the last position comes the state in which the loop is left. The state is one
-    object, which changes as the loop goes on.
+    Past the last position comes the state in which the loop is left. The state is one object, which changes as the loop goes on.
     """
     writes = [(written_registers(one), _copied_register(one), one.predicate is None) for one in body]
     state: Registers = {}

@@ -22,9 +22,10 @@ def unlike_arguments(before: Manifest, after: Manifest) -> str | None:
     differ in their folders alone. It is None, too, of what has a workload, and of a function, which prof calls by the same
     words whatever its arguments are.
     """
+    if any(one.workload is not None or one.is_of_function for one in (before, after)):
+        return None
     left, right = before.program_words, after.program_words
-    has_other = any(one.workload is not None or one.is_of_function for one in (before, after))
-    if has_other or not (left and right):
+    if not (left and right):
         return None
     if left[1:] == right[1:]:
         return "" if _name(left[0]) == _name(right[0]) else None

@@ -29,6 +29,10 @@ _RECORDED_AS = frozenset(name for metric in CATALOGUE for name in metric.ncu)
 # Beyond this is damage, not measurement; its square would overflow.
 _LARGEST_VALUE = 1e100
 
+# All that any analysis of one kernel asks for: to read some of them now and the others later takes longer.
+_LAUNCH_COLUMNS = ("launch", "process", "kernel", "mangled", "gpu", "compute_capability", *SHAPE_COLUMNS)
+_INSTANCE_COLUMNS = ("launch", "metric", "id_kind", "id_name", "id_number", "function_index", "value")
+
 # Units that older versions of ncu wrote for the same quantity, as factors.
 _SCALE = {
     "ns": {"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9},
@@ -114,8 +118,7 @@ class Profile:
 
 def profile_kernel(run: Run, kernel: str, among: Collection[int] | None = None) -> Profile:
     """Returns the profile of a kernel, over all its launches or those `among` these numbers."""
-    columns = ["launch", "process", "kernel", "gpu", *SHAPE_COLUMNS]
-    launches = run.columns("launches", *columns).to_pylist()
+    launches = run.columns("launches", *_LAUNCH_COLUMNS).to_pylist()
     alike = [launch for launch in launches if launch["kernel"] == kernel]
     chosen = [launch for launch in alike if among is None or launch["launch"] in among]
     process_of = {launch["launch"]: launch["process"] for launch in chosen}
@@ -281,15 +284,17 @@ def _catalogued(
 
 
 def as_catalogued(metric: Metric, raw: Series) -> Series:
-    """Returns the same values in the catalogue's unit."""
-    factor = _SCALE.get(metric.unit, {}).get(raw.metric.unit, 1.0)
+    """Returns the same values in the catalogue's unit; the very same if they have it already, with all that was computed of them."""
+    factor = _SCALE.get(metric.unit, {}).get(raw.metric.unit)
+    if factor is None:
+        return Series(metric, raw.ncu, raw.values)
     values = Readings((value * factor for value in raw.values), raw.values.processes)
     return Series(metric, raw.ncu, values)
 
 
 def _opcodes_by_launch(run: Run, launches: Collection[int]) -> dict[int, dict[str, float]]:
     """Counts executed warp instructions by opcode with modifiers; launches without any are left out."""
-    instances = run.columns("instances", "launch", "metric", "id_name", "value")
+    instances = run.columns("instances", *_INSTANCE_COLUMNS)
     counted = _summed(rows_labelled(instances, "metric", {OPCODES}), "id_name", "value", launches)
     if counted:
         return counted

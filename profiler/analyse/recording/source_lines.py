@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, starmap
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-from msgspec.structs import asdict
+from msgspec import Struct, structs
 
 from profiler.analyse.code.code import place_of, read_instructions
 from profiler.analyse.code.libraries import Written, find_authors
@@ -91,7 +90,7 @@ class SourceLines(Struct, frozen=True):
         reasons = sum((Counter(line.stalls) for line in self.lines), Counter[str]())
         rows = []
         for line in self.lines:
-            row = asdict(line)
+            row = structs.asdict(line)
             stalls = row.pop("stalls")
             rows.append(row | {f"stall_{one}": stalls.get(one, 0) for one, _ in reasons.most_common()})
         return pd.DataFrame(rows).set_index(["file", "line"])
@@ -165,7 +164,7 @@ def _where(table: pa.Table) -> Iterator[tuple[int, int]]:
 def _placed(one: Instruction, author: Written) -> Instruction:
     if (author.file, author.line) == (one.file, one.line):
         return one
-    return dataclasses.replace(one, file=author.file, line=author.line)
+    return structs.replace(one, file=author.file, line=author.line)
 
 
 def _find_authors(table: pa.Table) -> list[Written]:

@@ -18,13 +18,14 @@ from profiler.analyse.compare.speedup_sentence import BY_ORDER, names_of_sides
 from profiler.analyse.recording.kernel_names import without_tags
 from profiler.analyse.recording.launch_shapes import shape_text
 from profiler.catalog.ladders.ladder import size_text
-from profiler.catalog.metrics import DURATION, HEADLINE, Direction
+from profiler.catalog.metrics import DURATION, HEADLINE
 from profiler.present import document as doc
 from profiler.present.documents.code import code_sections
 from profiler.present.documents.parts.attribution import attribution_blocks
 from profiler.present.documents.parts.causes import changed_cause_blocks, why_and_next
 from profiler.present.documents.parts.times import USEFUL_BYTES
 from profiler.present.documents.parts.two_kernels import two_kernels_sections
+from profiler.present.documents.parts.verdicts import VERDICT_TONE, verdict_text
 from profiler.text import Spoken, counted, first_of, shortened, unit_for_people
 
 _NAME_WIDTH = 100
@@ -76,14 +77,6 @@ _HEADER = (
     "kernel_before", "kernel_after", "kind", "name", "ncu", "unit", "before", "after", "delta", "ci_low",
     "ci_high", "verdict", "reason",
 )  # fmt: skip
-VERDICT_TONE: dict[findings.VerdictName, doc.Tone] = {
-    "better": "good",
-    "worse": "bad",
-    "changed": "plain",
-    "unclear": "warn",
-    "same": "quiet",
-}
-VERDICT_MARK = {"same": "=", "unclear": "?"}  # for places that have no room for the word
 
 
 def comparison_document(
@@ -234,17 +227,6 @@ def _verdict_counts(deltas: Sequence[findings.MetricDelta]) -> str:
 
 def _verdict_of(delta: findings.MetricDelta) -> str:
     return verdict_text(delta.verdict, delta.reason, delta.delta, delta.better)
-
-
-def verdict_text(
-    verdict: findings.VerdictName, reason: findings.Reason, change: float, better: Direction | None = "lower"
-) -> str:
-    """Returns a verdict in words. A change without an interval that is larger than launches differ by is called likely."""
-    if reason != "beyond_launches":
-        return verdict
-    if better is None:
-        return "likely changed"
-    return f"likely {'better' if (change < 0) == (better == 'lower') else 'worse'}"
 
 
 def metric_row(delta: findings.MetricDelta, *, says_too_few: bool = True) -> doc.Row:

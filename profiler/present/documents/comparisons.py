@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from profiler.analyse import findings
 from profiler.analyse.recording.kernel_names import plain_name
 from profiler.present import document as doc
-from profiler.present.documents.comparison import VERDICT_TONE, comparison_document, verdict_text
+from profiler.present.documents.comparison import comparison_document
 from profiler.present.documents.parts.causes import headline_blocks
+from profiler.present.documents.parts.verdicts import VERDICT_TONE, verdict_text
 from profiler.text import Spoken, change_text, counted, shortened
 
 _NAME_WIDTH = 100

@@ -6,8 +6,8 @@ from profiler.analyse.ladder.cautions import cautions_of
 from profiler.analyse.ladder.ideas import BAND, Idea, IdeasFinding
 from profiler.catalog.ladders.ladder import Claim
 from profiler.present.document import Caution, Column, Document, Plain, Records, Row, Table, Text, Tone
-from profiler.present.documents.comparison import VERDICT_MARK
 from profiler.present.documents.ladder import ladder_heading
+from profiler.present.documents.parts.verdicts import VERDICT_MARK
 from profiler.text import number, short_gpu, spread
 
 IDEA_COLUMNS = (

@@ -13,10 +13,10 @@ from profiler.analyse.ladder.ideas import IdeasFinding
 from profiler.catalog import DEFAULT_LADDER
 from profiler.catalog.ladders.ladder import size_text, spans_text
 from profiler.present import document as doc
-from profiler.present.documents.comparison import VERDICT_MARK, VERDICT_TONE
 from profiler.present.documents.parts.causes import headline_blocks
 from profiler.present.documents.parts.memory import width_text
 from profiler.present.documents.parts.times import WHICH_TIME
+from profiler.present.documents.parts.verdicts import VERDICT_MARK, VERDICT_TONE
 from profiler.text import first_of
 
 _WORK_STAYS = 100  # stays longer than any counter in a narrow window

@@ -41,7 +41,7 @@ class Run:
     # Stored reports that were looked for and are missing.
     reports_gone: list[str] = field(default_factory=list)
     _tables: dict[str, pa.Table] = field(default_factory=dict, repr=False)
-    _parts: dict[tuple[str, frozenset[str]], pa.Table] = field(default_factory=dict, repr=False)
+    _parts: dict[str, pa.Table] = field(default_factory=dict, repr=False)  # the columns read last of each
     _spans_of: dict[str, dict[int, list[tuple[int, int]]]] = field(default_factory=dict, repr=False)
     _files: RunFiles | None = field(default=None, repr=False)
     _find_again: Callable[[], RunFiles] | None = field(default=None, repr=False)
@@ -69,14 +69,13 @@ class Run:
         return self._tables[name]
 
     def columns(self, name: str, *columns: str) -> pa.Table:
-        """Returns some columns of a table, in the table's order, and reads no others if the table was not read before."""
-        if name in self._tables:
-            table = self._tables[name]
-            return table.select([one for one in table.column_names if one in columns])
-        key = (name, frozenset(columns))
-        if key not in self._parts:
-            self._parts[key] = self._decoded(name, self.table_bytes(name), key[1])
-        return self._parts[key]
+        """Returns some columns of a table, in the table's order, and reads no others if these were not read before."""
+        wanted = frozenset(columns)
+        for held in (self._tables.get(name), self._parts.get(name)):
+            if held is not None and wanted.issubset(held.column_names):
+                return held.select([one for one in held.column_names if one in wanted])
+        self._parts[name] = self._decoded(name, self.table_bytes(name), wanted)
+        return self._parts[name]
 
     def of_launches(self, launches: Collection[int]) -> Run:
         """Returns this run with the rows of these launches alone."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from importlib.abc import MetaPathFinder
 from typing import Any
 
 # The names that each part of pyarrow has when it has been imported.
 _LAST = {"pyarrow": "Table", "pyarrow.compute": "scalar"}
 
 
-class _WithoutOthers(MetaPathFinder):
+class _WithoutOthers:
     """Hides NumPy and cloudpickle from pyarrow while that is imported, and pandas for good.
 
     pyarrow takes a third as long to import without them. It would import pandas just to find out that a column holds no values of pandas, which

@@ -55,13 +55,13 @@ def read_table(data: bytes, schema: pa.Schema, rows: int, where: str, *, whole: 
 
     try:
         metadata = pq.read_metadata(pa.BufferReader(data))
-        held = {metadata.schema.column(place).path for place in range(len(metadata.schema))}
+        some = None if whole else frozenset(schema.names)
+        columns = [metadata.schema.column(index) for index in _columns_of(metadata, some)]
+        held = {column.path for column in columns}
         labels = [field.name for field in schema if pa.types.is_dictionary(field.type) and field.name in held]
         file = pq.ParquetFile(pa.BufferReader(data), metadata=metadata, read_dictionary=labels)
-        some = None if whole else frozenset(schema.names)
         decoded = require_bounded(metadata, memoryview(data), rows, where, some=some)
         is_small = decoded.with_text <= decoded.most
-        columns = map(metadata.schema.column, range(len(metadata.schema)))
         texts = [
             column.path
             for column in columns
@@ -120,11 +120,7 @@ def require_bounded(
     if (stated := sum(group.num_rows for group in chosen)) != rows:
         raise RunDamaged(f"{where}: {stated} rows, and {rows} were recorded")
     decoded = DecodedBytes()
-    columns = [
-        index
-        for index in range(len(metadata.schema))
-        if some is None or metadata.schema.column(index).path.partition(".")[0] in some
-    ]
+    columns = _columns_of(metadata, some)
     for chunk in (group.column(index) for group in chosen if group.num_rows for index in columns):
         try:
             _add(decoded, chunk, data)
@@ -134,6 +130,15 @@ def require_bounded(
     if decoded.plain > decoded.most:
         raise RunDamaged(f"{where}: {decoded.stored:,} bytes would decode to {decoded.plain:,}")
     return decoded
+
+
+def _columns_of(metadata: pq.FileMetaData, some: Collection[str] | None) -> list[int]:
+    """Returns the places of all columns, or of `some`; a column of lists or structs has several."""
+    return [
+        index
+        for index in range(len(metadata.schema))
+        if some is None or metadata.schema.column(index).path.partition(".")[0] in some
+    ]
 
 
 def _add(decoded: DecodedBytes, chunk: pq.ColumnChunkMetaData, data: memoryview) -> None:

@@ -101,7 +101,7 @@ def distinct_labels(table: pa.Table, column: str) -> set[str]:
 
 
 def rows_labelled(table: pa.Table, column: str, labels: Collection[str]) -> pa.Table:
-    """Returns the rows that have one of these texts in a text column; the others are never made into Python's objects."""
+    """Returns the rows that have one of these texts in a text column, in one piece; the others are never made into Python's objects."""
     import pyarrow as pa
 
     parts, passed = [], 0
@@ -111,7 +111,7 @@ def rows_labelled(table: pa.Table, column: str, labels: Collection[str]) -> pa.T
             equal = find_stretches(chunk.indices.to_pylist())
             parts += [table.slice(passed + start, length) for code, start, length in equal if code in codes]
         passed += len(chunk)
-    return pa.concat_tables(parts or [table.slice(0, 0)])
+    return pa.concat_tables(parts or [table.slice(0, 0)]).combine_chunks()
 
 
 def find_stretches(values: Iterable[_Value]) -> Iterator[tuple[_Value, int, int]]:

@@ -1,8 +1,7 @@
 """Functions that a kernel calls: where they are, and which did as much work as the hot loop."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from profiler.analyse.code.called_functions import find_called_as_hot, last_lines_of_called_functions
 from profiler.analyse.code.loops import find_hot_loop
