@@ -181,7 +181,7 @@ def test_what_lanes_use_of_a_request_has_no_more_digits_than_its_sectors():
         texts.append(candidate.sentence)
     assert texts[0] == texts[1]
     assert (
-        "32 sectors of 32 bytes a request where 1 would hold its data: its lanes use 3.1 % of what"
+        "32 sectors of 32 bytes a request where 1 would hold its data: its lanes use 3.1 % of these bytes"
         in texts[0]
     )
 
@@ -216,6 +216,46 @@ def test_a_thread_that_stores_all_up_to_the_next_one_is_to_store_it_at_once(stri
     facts = {len(before) + word: {"sectors": 3200.0, "ideal_sectors": 400.0} for word in range(12)}
     (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *stores, "EXIT", facts=facts))
     assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("rows", "row", "is_structure"),
+    [
+        (8, "R8", False),  # the next row of the block stores what lies beside: a dimension of an array
+        (8, "R10", True),  # twice as far on, so that nobody stores what lies beside
+        (1, "R8", True),
+    ],
+)
+def test_what_threads_of_the_next_row_lie_beside_is_no_structure(rows, row, is_structure):
+    """The length of a row of the array, by which lanes lie apart, is a parameter."""
+    before = ("S2R R5, SR_TID.X", "S2R R8, SR_TID.Y", "LDC R9, c[0x0][0x218]", "LDC.64 R6, c[0x0][0x210]")
+    place = ("SHF.L.U32 R10, R8, 0x1, RZ", f"IMAD R11, R5, R9, {row}", "IMAD.WIDE R2, R11, 0x4, R6")
+    stores = [f"STG.E [R2.64+{offset:#x}], R4" for offset in (0, 32)]
+    facts = {7: APART, 8: APART}
+    evidence = evidence_of(*before, *place, *stores, "EXIT", facts=facts, block=(32, rows, 1))
+    (candidate,) = layout.detect_uncoalesced(evidence)
+    assert ("members of a structure" in candidate.advice) == is_structure
+    assert ("exchange the roles of the indices" in candidate.advice) != is_structure
+
+
+@pytest.mark.parametrize(
+    ("loaded", "loads", "only_moves"),
+    [
+        ({"sectors": 400.0, "ideal_sectors": 400.0}, 100.0, True),  # neighbours, as in a transpose
+        ({"sectors": 3200.0, "ideal_sectors": 400.0}, 100.0, False),  # both lie apart: one change mends both
+        ({"sectors": 100.0, "ideal_sectors": 100.0}, 100.0, False),  # all lanes load the same
+        ({"sectors": 1600.0, "ideal_sectors": 1600.0}, 400.0, False),  # several for each, as in a sum
+    ],
+)
+def test_exchanged_indices_are_not_advised_where_they_would_set_the_other_accesses_apart(
+    loaded, loads, only_moves
+):
+    lines = (("LDG.E R4, [R6.64]", loads), "FMUL R5, R4, R8", "STG.E [R2.64], R5", "EXIT")
+    found = list(layout.detect_uncoalesced(evidence_of(*lines, facts={0: loaded, 2: APART})))
+    advice = found[-1].advice
+    assert found[-1].name == "uncoalesced-stores"
+    assert advice.endswith("Exchanging the indices would only set the loads apart instead.") == only_moves
+    assert ("exchange the roles of the indices" in advice) != only_moves
 
 
 @pytest.mark.parametrize(
