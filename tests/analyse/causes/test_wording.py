@@ -84,8 +84,9 @@ def test_how_to_load_ahead_depends_on_where_the_loads_are(runs, name, words):
     assert words in advice(runs, name)["loads-not-overlapped"]
 
 
-def test_a_program_that_finds_no_work_is_not_to_be_started(runs):
-    assert "Start no program that has no work" in advice(runs, "embed_rows")["idle-lanes"]
+def test_a_program_of_which_most_warps_find_no_work_is_to_be_started_with_fewer(runs):
+    """Each program has a row of 100 elements, and warps for 1,024."""
+    assert "choose BLOCK by the length of the row" in advice(runs, "embed_rows")["idle-lanes"]
 
 
 @pytest.mark.parametrize("name", ["options_literals", "add_transposed", "tile_square"])

@@ -41,6 +41,17 @@ _PASSED_BY = 1 - 1 / LANES
 _HALF_A_LANE = 2 / 3  # of a lane in each warp: nearer to one in every second warp than to one in each
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
+_WARPS_WITHOUT_WORK = (
+    "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
+    "Launch no warps that have no work: choose BLOCK by the length of the row (the next power of two), use fewer `num_warps`, or let a program take "
+    "several rows.",
+)
+_BLOCKS_WITHOUT_WORK = (
+    "Launch no block that has no work: launch as many as have some, or let each test several pieces (rows, tiles, requests), and work on those that "
+    "need it.",
+    "Start no program that has no work: launch as many as have some, or let each test several pieces (rows, tiles, requests), and work on those that "
+    "need it.",
+)
 _TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
 
 
@@ -147,16 +158,19 @@ def _wasting_warps(
     guards: dict[Site, float] = {}
     for site, (part, guard) in warps.items():
         guards[guard] = guards.get(guard, 0.0) + part * site.executed
+    # Warps of one block may only differ by what depends on the thread.
+    differing = find_differing_in_block(evidence)
+    of_blocks = 2 * sum(guards[guard] for guard in guards if guard not in differing) > sum(guards.values())
+    in_cuda, in_triton = _BLOCKS_WITHOUT_WORK if of_blocks else _WARPS_WITHOUT_WORK
     return Candidate(
         "idle-lanes",
         f"Whole warps have nothing to do: {whole_percent(without)} % of those that test whether they have work find none; over all instructions, "
         f"{whole_percent(wasted)} % of the lanes do nothing.",
-        "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
+        in_cuda,
         replace(for_acting_lanes(evidence, idle), warps=_working_in_places_of_ended(evidence, guards)),
         guards,
         {"warps_without_work_pct": without, "wasted_lanes_pct": wasted},
-        in_triton="Start no program that has no work: launch as many as have some, or let each test several pieces (rows, tiles, requests), and work on "
-        "those that need it.",
+        in_triton=in_triton,
     )
 
 

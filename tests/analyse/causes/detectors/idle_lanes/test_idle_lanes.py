@@ -150,6 +150,19 @@ def test_warps_without_work_are_no_lanes_that_watch_their_warp(warps, lanes_of_t
     assert ("warps_without_work_pct" in candidate.evidence) == is_whole
 
 
+@pytest.mark.parametrize(("index", "of_blocks"), [("SR_TID.X", False), ("SR_CTAID.X", True)])
+def test_only_what_differs_in_a_block_leaves_some_of_its_warps_without_work(index, of_blocks):
+    """One warp of eight works: by its place in its block, or by that of its block in the grid."""
+    lines = [f"S2R R5, {index}", "ISETP.GE.AND P0, PT, R5, c[0x0][0x220], PT", "@P0 EXIT"]
+    behind = (("LDG.E R4, [R2.64]", 12.5), ("STG.E [R2.64], R4", 12.5))
+    evidence = evidence_of(*lines, *behind, facts=dict.fromkeys(range(3), WHOLE))
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.advice.startswith("Launch no block that") == of_blocks
+    assert ("use smaller blocks" in candidate.advice) != of_blocks
+    assert candidate.in_triton.startswith("Start no program") == of_blocks
+    assert ("choose BLOCK by the length of the row" in candidate.in_triton) != of_blocks
+
+
 def test_the_end_of_a_loop_sends_no_warp_away():
     """One lane of a warp makes all turns; the branch back is followed once."""
     one = {"lanes": 1.0, "acting": 1.0}
