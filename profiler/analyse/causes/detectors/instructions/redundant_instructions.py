@@ -264,12 +264,15 @@ def _entering(evidence: Evidence, site: Site) -> float:
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
-    """Returns pairs of a multiplication and the addition that alone uses its result. An addition takes one product in."""
+    """Returns pairs of a multiplication and the addition that alone uses its result. An addition takes one product in.
+
+    What a predicate chooses to multiply is a sum of other numbers where it is not chosen, as where a function scales tiny arguments.
+    """
     found: dict[Site, None] = {}
     for index, site in enumerate(evidence.sites):
         target = site.use.written
         addition = _ADDITIONS.get(site.instruction.name)
-        if addition is None or not target:
+        if addition is None or not target or site.instruction.predicate:
             continue
         following = [
             one for one in evidence.sites[index + 1 : index + 1 + NEAR] if one.function == site.function
