@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from profiler.analyse.causes.detectors.candidate import Candidate
+from profiler.analyse.causes.detectors.shared_memory.narrow_loads import OF_SHARED_MEMORY
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.words_of_julia import IN_JULIA, JULIA_SAYS
@@ -35,11 +36,13 @@ def advise(evidence: Evidence, candidate: Candidate) -> str:
     language = _language_of(evidence)
     if language == "Triton":
         return candidate.in_triton or IN_TRITON.get(candidate.name, candidate.advice)
+    # What these say of narrow accesses is about arrays in global memory.
+    name = "" if OF_SHARED_MEMORY in candidate.evidence else candidate.name
     if language == "Numba":
-        return IN_NUMBA.get(candidate.name) or say_in(NUMBA_SAYS, candidate.advice)
+        return IN_NUMBA.get(name) or say_in(NUMBA_SAYS, candidate.advice)
     advice = on_gpu(candidate.advice, evidence.profile.compute_capability)
     if language == "Julia":
-        return IN_JULIA.get(candidate.name) or say_in(JULIA_SAYS, advice)
+        return IN_JULIA.get(name) or say_in(JULIA_SAYS, advice)
     return advice
 
 

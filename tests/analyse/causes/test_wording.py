@@ -161,6 +161,16 @@ def test_numba_has_a_word_of_its_own_for_a_loop_that_strides_over_the_grid(kerne
     assert words in advise(evidence, candidate)
 
 
+@pytest.mark.parametrize("kernel", [NUMBA, "julia_fill(CuDeviceArray<Float32, (int)1, (int)1>)"])
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_words_for_arrays_in_global_memory_are_not_said_of_shared_memory(kernel, is_shared):
+    evidence = evidence_of("LDS R4, [R2]", file=None)
+    object.__setattr__(evidence.profile, "kernel", kernel)
+    figures = {"shared_loads": 4.0, "wide_shared_loads": 1.0} if is_shared else {}
+    said = advise(evidence, Candidate("narrow-accesses", "", "Store the tile.", evidence=figures))
+    assert (said == "Store the tile.") == is_shared
+
+
 def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
     """Yields what detectors say, without what is replaced whole for the cause, and without what explains their code.
 
