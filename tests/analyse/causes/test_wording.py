@@ -16,7 +16,7 @@ from profiler.analyse.causes.detectors.instructions import integer_overhead
 from profiler.analyse.causes.detectors.launch import little_work
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.causes.wording import advise, on_gpu, say_in
+from profiler.analyse.causes.wording import CUTE_SAYS, advise, on_gpu, say_in
 from profiler.analyse.causes.words_of_julia import IN_JULIA, JULIA_SAYS
 from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS
 from profiler.analyse.causes.words_of_triton import IN_TRITON
@@ -135,7 +135,7 @@ def test_what_numba_calls_it_is_said_of_recorded_kernels(runs, name, cause, word
         ("julia_fill(CuDeviceArray<Float32, (int)1, (int)1>)", None, "(`shfl_sync`"),
         ("julia_fill(float *)", "made.cu", "`__shfl_sync`"),  # an author may call a kernel so
         ("fill", "made.py", "tl.sum"),
-        ("kernel_cutlass_fill___main__Fill_object_at__0", "made.py", "`__shfl_sync`"),  # of the CuTe DSL
+        ("kernel_cutlass_fill___main__Fill_object_at__0", "made.py", "`cute.arch.shuffle_sync`"),
         ("fill", "0123.cubin.cu", "`__shfl_sync`"),  # of CuPy
     ],
 )
@@ -193,14 +193,17 @@ def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
                 yield node.value
 
 
-@pytest.mark.parametrize(("says", "whole"), [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA)])
+LANGUAGES = [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA), (CUTE_SAYS, {})]
+
+
+@pytest.mark.parametrize(("says", "whole"), LANGUAGES)
 def test_no_detector_speaks_of_cuda_where_a_kernel_is_of_another_language(says, whole):
     texts = [text for text in texts_of_detectors(frozenset(whole)) if " " in text]
     assert any(ONLY_IN_CUDA.search(text) for text in texts)
     assert [text for text in texts if ONLY_IN_CUDA.search(say_in(says, text))] == []
 
 
-@pytest.mark.parametrize(("says", "whole"), [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA)])
+@pytest.mark.parametrize(("says", "whole"), LANGUAGES)
 def test_each_word_of_cuda_that_a_language_says_otherwise_is_said_by_a_detector(says, whole):
     texts = [*texts_of_detectors(frozenset(whole)), *(on_gpu(text, "7.5") for text in texts_of_detectors())]
     texts += re.findall(
