@@ -66,7 +66,9 @@ class Written(NamedTuple):
     @property
     def is_library(self) -> bool:
         of_launcher = bool(_OF_LAUNCHER.match(self.source or ""))
-        return self.is_misplaced or of_launcher or is_of_library(self.file or "")
+        # Functions that the CuTe DSL evaluates have a line behind the kernel's.
+        is_blank = self.source is not None and not self.source.strip()
+        return self.is_misplaced or of_launcher or is_blank or is_of_library(self.file or "")
 
     @property
     def is_authors(self) -> bool:
