@@ -33,7 +33,7 @@ _BEFORE = {
 # constant memory.
 CUTE_SAYS = {
     **{
-        f"at once (up to {size} bytes, a vector type)": f"at once (up to {size} bytes: divide the layout, and `load()` a part of it)"
+        f"at once (up to {size} bytes, a vector type)": f"at once (up to {size} bytes: divide the layout, and `load()` and `store()` whole parts of it)"
         for size in (2, 4, 8, 16)
     },
     " (`cuda::memory_order_relaxed`)": "",
