@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -221,7 +221,7 @@ def _find_slow_paths(evidence: Evidence) -> set[Site]:
     """Returns the functions that divide and take roots where the short form of it fails, as that of a division of zero does.
 
     All lanes of a warp divide, and those whose numbers need it do the same once more: no other lane could fill the places beside them.
-    The instructions go with the function, which `special-functions` names.
+    The instructions go with the function, which `special-functions` names, and so does what calls it.
     """
     functions = {one.start: one.sites for one in find_compiler_functions(evidence)}
     found: set[Site] = set()
@@ -232,7 +232,19 @@ def _find_slow_paths(evidence: Evidence) -> set[Site]:
                 passing_by = site
             elif site.instruction.called in functions and passing_by and _tests_numbers(evidence, passing_by):
                 found.update(functions[site.instruction.called])
+                found.update(_passed_by(sites, passing_by))
     return found
+
+
+def _passed_by(sites: Sequence[Site], branch: Site) -> list[Site]:
+    """Returns what a branch forward passes by, and where the lanes that went through it meet the others again."""
+    start, end = branch.instruction.offset, branch.leads_to or 0
+    passed = [site for site in sites if start < site.instruction.offset < end]
+    meeting = passed[-1].leads_to if passed else None
+    behind = (
+        site for site in sites if site.instruction.offset == meeting and site.instruction.name == "BSYNC"
+    )
+    return [*passed, *behind]
 
 
 def _tests_numbers(evidence: Evidence, branch: Site) -> bool:

@@ -118,14 +118,17 @@ def test_an_index_that_all_lanes_need_behind_the_barrier_is_not_for_those_that_l
     ],
 )
 def test_the_slow_path_of_a_division_leaves_no_lane_without_work(test, idle):
+    """Nor does the call of it, and the place where its lanes meet the others."""
     two = {"lanes": 2.0, "acting": 2.0}
-    facts = dict.fromkeys(range(6), WHOLE) | {3: two} | dict.fromkeys((6, 7), two)
+    slow = (3, 4, 6, 9)  # the call, the way back, the meeting, and the function
+    facts = dict.fromkeys(range(9), WHOLE) | dict.fromkeys((*slow, 10), two)
     evidence = evidence_of(
-        *test, "@!P0 BRA 0x40", "CALL.REL.NOINC 0x60", "STG.E desc[UR4][R2.64], R5", "EXIT",
-        "FMUL R5, R5, R6", "RET.REL.NODEC R16, 0x0", facts=facts, file=None,
+        *test, "@!P0 BRA 0x50", "CALL.REL.NOINC 0x90", "BRA 0x60", "FMUL R5, R5, R8", "BSYNC B0",
+        "STG.E desc[UR4][R2.64], R5", "EXIT", "FMUL R5, R5, R6", "RET.REL.NODEC R16, 0x0", facts=facts, file=None,
     )  # fmt: skip
-    (candidate,) = lanes.detect_idle_lanes(evidence)
-    assert candidate.weights.get(evidence.sites[6], 0.0) / 100 == pytest.approx(idle)
+    weights = [candidate.weights for candidate in lanes.detect_idle_lanes(evidence)]
+    idles = [sum(one.get(evidence.sites[place], 0.0) / 100 for one in weights) for place in slow]
+    assert idles == [pytest.approx(idle)] * 4
 
 
 @pytest.mark.parametrize(
