@@ -235,10 +235,12 @@ def _say_at_once(evidence: Evidence, sites: Sequence[Site]) -> str:
 
 
 def _fill_what_lies_between(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether each lane accesses all that lies between its own place and that of the next lane, however many sectors that is."""
-    widths = {(base_of(site), offset_of(site)): site.width // 8 for site in sites}
-    is_one_run = len(widths) > 1 and len({base for base, _ in widths}) == 1
-    return is_one_run and sum(widths.values()) == bytes_between_lanes(evidence, sites)
+    """Returns whether each lane accesses all that lies between its own place and that of the next lane, in each array, however many sectors that is."""
+    widths: dict[object, dict[int, int]] = {}
+    for site in sites:
+        widths.setdefault(base_of(site), {})[offset_of(site)] = site.width // 8
+    apart = bytes_between_lanes(evidence, sites)
+    return all(len(of_array) > 1 and sum(of_array.values()) == apart for of_array in widths.values())
 
 
 def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:

@@ -218,6 +218,19 @@ def test_a_thread_that_stores_all_up_to_the_next_one_is_to_store_it_at_once(stri
     assert advised in candidate.advice
 
 
+@pytest.mark.parametrize(("of_second", "at_once"), [(6, True), (5, False)])
+def test_rows_of_two_arrays_are_taken_at_once_where_each_lane_takes_whole_rows_of_both(of_second, at_once):
+    """As the numbers of a sparse matrix, and the columns in which they stand: six words of either in a row."""
+    before = ["S2R R5, SR_TID.X"]
+    before += [f"LDC.64 R{6 + 2 * array}, c[0x0][{0x210 + 8 * array:#x}]" for array in (0, 1)]
+    before += [f"IMAD.WIDE R{12 + 2 * array}, R5, 0x18, R{6 + 2 * array}" for array in (0, 1)]
+    loads = [f"LDG.E R{20 + word}, [R12.64+{4 * word:#x}]" for word in range(6)]
+    loads += [f"LDG.E R{30 + word}, [R14.64+{4 * word:#x}]" for word in range(of_second)]
+    facts = dict.fromkeys(range(len(before), len(before) + len(loads)), APART)
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *loads, "EXIT", facts=facts))
+    assert candidate.advice.startswith("Access the neighbouring elements of a thread at once") == at_once
+
+
 @pytest.mark.parametrize(
     ("rows", "row", "is_structure"),
     [
