@@ -42,6 +42,7 @@ CUTE_SAYS = {
     "(`__shfl_down_sync`)": "(`cute.arch.shuffle_sync_down`)",
     "(`__shfl_sync`, `__syncwarp`)": "(`cute.arch.shuffle_sync`, `cute.arch.sync_warp`)",
     "`__shfl_xor_sync`": "`cute.arch.shuffle_sync_bfly`",
+    "`__threadfence_block()`": "`cute.arch.fence_acq_rel_cta()`",
     "; declare pointers `const … * __restrict__`, so that the compiler may": "",
     " (`const … * __restrict__`)": "",
     " Constant memory (`__constant__`, up to 64 KB) serves what all threads look up at one address at a time, such as the weights of a filter.": "",

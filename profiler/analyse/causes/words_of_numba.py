@@ -67,5 +67,6 @@ NUMBA_SAYS = {
     "into a second `cuda.shared.array` while this one is used. If variables",
     "(`__shfl_sync`, `__syncwarp`)": "(`cuda.shfl_sync`, `cuda.syncwarp`)",
     "`__shfl_xor_sync`": "`cuda.shfl_xor_sync`",
+    "`__threadfence_block()`": "`cuda.threadfence_block()`",
     "Unroll less (`#pragma unroll 4`)": "Unroll less (give loops a number of turns that is an argument, and no constant)",
 }  # fmt: skip

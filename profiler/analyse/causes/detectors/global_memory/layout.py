@@ -29,7 +29,7 @@ from profiler.analyse.causes.flow.addresses.threads import (
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import find_address_work, makers_of_value, makers_since_access
 from profiler.analyse.causes.flow.lane_values import find_differing
-from profiler.analyse.causes.flow.loop_carried import follows_itself
+from profiler.analyse.causes.flow.loop_carried import follows_itself, is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -61,7 +61,12 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         ("global store", "uncoalesced-stores", stores, "uncoalesced-loads", "loads", write),
     )
     together = [site for sites in found.values() for site in sites]
-    by_data = {kind: is_gathered(evidence, sites[0]) for kind, sites in found.items() if sites}
+    # Where a search or a chain goes on is a matter of what it has loaded, too.
+    by_data = {
+        kind: is_gathered(evidence, sites[0]) or is_carried(evidence, sites[0])
+        for kind, sites in found.items()
+        if sites
+    }
     costs = {kind: _cost(evidence, sites) for kind, sites in found.items()}
     for kind, name, verb, other, others, act in variants:
         if not (sites := found[kind]):

@@ -218,6 +218,15 @@ def test_a_thread_that_stores_all_up_to_the_next_one_is_to_store_it_at_once(stri
     assert advised in candidate.advice
 
 
+@pytest.mark.parametrize(("read", "by_data"), [("R4", True), ("R9", False)])
+def test_data_says_where_a_search_goes_on(read, by_data):
+    """As where each load begins at what the one before it has found, or at what a counter says."""
+    turn = ("LDG.E R4, [R2.64]", f"IADD3 R2, {read}, R2, RZ", "@P0 BRA 0x10", "EXIT")
+    (candidate,) = layout.detect_uncoalesced(evidence_of("NOP", *turn, facts={1: APART}))
+    assert candidate.advice.startswith("Data says where each lane goes") == by_data
+    assert candidate.in_triton.startswith("Data says where each element lies") == by_data
+
+
 @pytest.mark.parametrize(("of_second", "at_once"), [(6, True), (5, False)])
 def test_rows_of_two_arrays_are_taken_at_once_where_each_lane_takes_whole_rows_of_both(of_second, at_once):
     """As the numbers of a sparse matrix, and the columns in which they stand: six words of either in a row."""
