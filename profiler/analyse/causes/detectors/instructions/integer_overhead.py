@@ -120,7 +120,10 @@ _LESS_IN_TRITON = (
     "suffice."
 )
 _COUNT_UP_IN_TRITON = f"Compute offsets once, before the loop, and advance them. {_LESS_IN_TRITON}"
-_CHEAPER = "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor."
+_CHEAPER = (
+    "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor. An index that "
+    "leaves its range by less than its length, as at the edge of a picture, needs a comparison and no remainder."
+)
 _DIVIDE_ONCE = (
     "Divide once for several elements (such as those of a row), or let indices count up from turn to turn instead of dividing "
     f"in each; or {_CHEAPER}"
