@@ -56,4 +56,5 @@ JULIA_SAYS = {
     "asynchronously (cp.async)": "asynchronously (`CG.memcpy_async`)",
     "(`__shfl_sync`, `__syncwarp`)": "(`shfl_sync`, `sync_warp`)",
     "`__shfl_xor_sync`": "`shfl_xor_sync`",
+    "`__threadfence_block()`": "`threadfence_block()`",
 }  # fmt: skip

@@ -44,7 +44,7 @@ NUMBA_SAYS = {
     "a grid-stride loop": "a loop in steps of `cuda.gridsize(1)`",
     "`__popc(x)`, or `__popcll(x)` for 64 bits (`std::popcount` in C++20)": "`cuda.popc(x)`",
     "(a template parameter, or a constant)": "(a literal, or a global variable, which is a constant for Numba)",
-    "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies": "Do four or more elements in each turn, with independent "
+    "Unroll the loop by four or more, or four times as far as now (`#pragma unroll`), with independent work in its copies": "Do four or more elements in each turn, with independent "
     "work: an inner loop over a constant number (`range(4)`) is unrolled whole",
     "Let the compiler fuse them (`-fmad=true`, no `__fmul_rn` or `__dmul_rn`), or write `fma(a, b, c)`": "Write `cuda.fma(a, b, c)`",
     "`-use_fast_math`": "`fastmath=True` of `@cuda.jit`",
@@ -67,5 +67,6 @@ NUMBA_SAYS = {
     "into a second `cuda.shared.array` while this one is used. If variables",
     "(`__shfl_sync`, `__syncwarp`)": "(`cuda.shfl_sync`, `cuda.syncwarp`)",
     "`__shfl_xor_sync`": "`cuda.shfl_xor_sync`",
+    "`__threadfence_block()`": "`cuda.threadfence_block()`",
     "Unroll less (`#pragma unroll 4`)": "Unroll less (give loops a number of turns that is an argument, and no constant)",
 }  # fmt: skip

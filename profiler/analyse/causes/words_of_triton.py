@@ -52,7 +52,7 @@ IN_TRITON = {
     "reduced along `axis=1`), with 4 to 8 `num_warps`.",
     "registers-limit-occupancy": "Give each thread fewer elements (a smaller BLOCK, or more `num_warps`), or limit registers (`maxnreg`).",
     "shared-memory-limits-occupancy": "Use fewer `num_stages`, a smaller BLOCK_K or a narrower type, or more `num_warps` for the same tile.",
-    "at-fma-rate": "Do less arithmetic, or let tensor cores multiply: `tl.dot` with an `input_precision` of \"tf32\" or \"tf32x3\", or with "
+    "at-fma-rate": "Do less arithmetic or, in products of matrices, let tensor cores multiply: `tl.dot` with an `input_precision` of \"tf32\" or \"tf32x3\", or with "
     "operands of 16 bits.",
     "block-size-limits-occupancy": "Choose `num_warps` so that programs fill the warps of an SM: 4, 8 or 16.",
 }  # fmt: skip

@@ -65,7 +65,10 @@ class Written(NamedTuple):
 
     @property
     def is_library(self) -> bool:
-        return self.is_misplaced or _is_of_launcher(self.source or "") or is_of_library(self.file or "")
+        # Functions that the CuTe DSL evaluates have a line behind the kernel's.
+        is_blank = self.source is not None and not self.source.strip()
+        of_launcher = _is_of_launcher(self.source or "")
+        return self.is_misplaced or of_launcher or is_blank or is_of_library(self.file or "")
 
     @property
     def is_authors(self) -> bool:

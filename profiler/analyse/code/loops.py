@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -22,6 +22,9 @@ _ROUNDS = 10  # the assumed iterations of a loop if nothing was counted
 AS_HOT = 0.5  # of the work of the hot loop: a change of the hot one alone misses as much again if two such loops lie beside it
 
 _AGAIN = ".ANY"  # a branch that repeats one instruction until every thread of the warp has had its turn
+
+_ENDS = ("EXIT", "RET")
+_INDEXED = ("BRX", "JMX")
 
 Span = tuple[int, int]  # positions of the first instruction and of the branch back to it
 
@@ -78,8 +81,41 @@ def find_loops(function: Sequence[Instruction]) -> list[Loop]:
 def _back_edges(function: Sequence[Instruction]) -> Iterator[Span]:
     position = {instruction.offset: index for index, instruction in enumerate(function)}
     for index, instruction in enumerate(function):
-        if (target := instruction.target) is not None and (start := position.get(target, index + 1)) <= index:
+        if (target := instruction.target) is None or (start := position.get(target, index + 1)) > index:
+            continue
+        if _leads_to(function, position, start, index):
             yield start, index
+
+
+def _leads_to(function: Sequence[Instruction], position: Mapping[int, int], start: int, end: int) -> bool:
+    """Returns whether what begins at one position may come to another one behind it; where an index says where a branch goes, it may.
+
+    Code that waits out of line, behind the end of a kernel, goes back to where it was left. That is a loop only if the same turn comes to wait again.
+    """
+    reached: set[int] = set()
+    wanted = [start]
+    while wanted:
+        for index in range(wanted.pop(), len(function)):
+            if index == end:
+                return True
+            if index in reached:
+                break
+            reached.add(index)
+            instruction = function[index]
+            if instruction.name in _INDEXED:
+                return True
+            target = instruction.target
+            if target is not None and target in position:
+                wanted.append(position[target])
+            if _never_goes_on(instruction):
+                break
+    return False
+
+
+def _never_goes_on(instruction: Instruction) -> bool:
+    """Returns whether no thread comes to the next instruction: a branch that has only its target, or an end, without a predicate."""
+    is_end = instruction.name in _ENDS or (instruction.name == "BRA" and len(instruction.operands) == 1)
+    return is_end and instruction.predicate is None
 
 
 def find_hot_loop(code: Code) -> tuple[int, Loop] | None:

@@ -29,7 +29,7 @@ CEILINGS: tuple[CauseKind, ...] = (
         what="The FMA units are nearly always busy.",
         detected="FMA pipe near its peak, or the half of it that multiplies integers.",
         example="A tuned FP32 matrix product.",
-        remedy="Do less arithmetic, or use tensor cores.",
+        remedy="Do less arithmetic or, in products of matrices, use tensor cores.",
     ),
     _kind(
         name="at-alu-rate",
@@ -43,7 +43,7 @@ CEILINGS: tuple[CauseKind, ...] = (
         what="The tensor cores are nearly always busy.",
         detected="Tensor pipe near its peak.",
         example="cuBLAS in BF16.",
-        remedy="Use a narrower type, or do less arithmetic.",
+        remedy="Multiply by `wgmma` where the GPU has it, use a narrower type, or do less arithmetic.",
     ),
     _kind(
         name="at-xu-rate",

@@ -16,7 +16,7 @@ from profiler.analyse.causes.detectors.instructions import integer_overhead
 from profiler.analyse.causes.detectors.launch import little_work
 from profiler.analyse.causes.detectors.waiting import barriers, unoverlapped_loads
 from profiler.analyse.causes.diagnose import diagnose
-from profiler.analyse.causes.wording import advise, on_gpu, say_in
+from profiler.analyse.causes.wording import CUTE_SAYS, advise, on_gpu, say_in
 from profiler.analyse.causes.words_of_julia import IN_JULIA, JULIA_SAYS
 from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS
 from profiler.analyse.causes.words_of_triton import IN_TRITON
@@ -44,6 +44,7 @@ def runs():
     names = {
         "softmax_apart",
         "norm_one_warp",
+        "norm_eight_warps",
         "matmul_one_stage",
         "columns_few",
         "embed_rows",
@@ -77,15 +78,17 @@ def test_a_kernel_of_triton_is_advised_in_words_of_triton(runs, name):
     [
         ("matmul_one_stage", "Triton copies the next ones while this one is multiplied"),
         ("columns_few", "`tl.range(…, num_stages=3)` for the loop"),
-        ("norm_one_warp", "a BLOCK that gives each thread several of them"),
+        ("norm_eight_warps", "a BLOCK that gives each thread several of them"),
+        ("norm_one_warp", "let more warps run, with more `num_warps` for the same BLOCK"),
     ],
 )
 def test_how_to_load_ahead_depends_on_where_the_loads_are(runs, name, words):
     assert words in advice(runs, name)["loads-not-overlapped"]
 
 
-def test_a_program_that_finds_no_work_is_not_to_be_started(runs):
-    assert "Start no program that has no work" in advice(runs, "embed_rows")["idle-lanes"]
+def test_a_program_of_which_most_warps_find_no_work_is_to_be_started_with_fewer(runs):
+    """Each program has a row of 100 elements, and warps for 1,024."""
+    assert "choose BLOCK by the length of the row" in advice(runs, "embed_rows")["idle-lanes"]
 
 
 @pytest.mark.parametrize("name", ["options_literals", "add_transposed", "tile_square"])
@@ -132,7 +135,7 @@ def test_what_numba_calls_it_is_said_of_recorded_kernels(runs, name, cause, word
         ("julia_fill(CuDeviceArray<Float32, (int)1, (int)1>)", None, "(`shfl_sync`"),
         ("julia_fill(float *)", "made.cu", "`__shfl_sync`"),  # an author may call a kernel so
         ("fill", "made.py", "tl.sum"),
-        ("kernel_cutlass_fill___main__Fill_object_at__0", "made.py", "`__shfl_sync`"),  # of the CuTe DSL
+        ("kernel_cutlass_fill___main__Fill_object_at__0", "made.py", "`cute.arch.shuffle_sync`"),
         ("fill", "0123.cubin.cu", "`__shfl_sync`"),  # of CuPy
     ],
 )
@@ -158,6 +161,16 @@ def test_numba_has_a_word_of_its_own_for_a_loop_that_strides_over_the_grid(kerne
     assert words in advise(evidence, candidate)
 
 
+@pytest.mark.parametrize("kernel", [NUMBA, "julia_fill(CuDeviceArray<Float32, (int)1, (int)1>)"])
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_words_for_arrays_in_global_memory_are_not_said_of_shared_memory(kernel, is_shared):
+    evidence = evidence_of("LDS R4, [R2]", file=None)
+    object.__setattr__(evidence.profile, "kernel", kernel)
+    figures = {"shared_loads": 4.0, "wide_shared_loads": 1.0} if is_shared else {}
+    said = advise(evidence, Candidate("narrow-accesses", "", "Store the tile.", evidence=figures))
+    assert (said == "Store the tile.") == is_shared
+
+
 def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
     """Yields what detectors say, without what is replaced whole for the cause, and without what explains their code.
 
@@ -180,14 +193,17 @@ def texts_of_detectors(replaced=frozenset(IN_NUMBA)):
                 yield node.value
 
 
-@pytest.mark.parametrize(("says", "whole"), [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA)])
+LANGUAGES = [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA), (CUTE_SAYS, {})]
+
+
+@pytest.mark.parametrize(("says", "whole"), LANGUAGES)
 def test_no_detector_speaks_of_cuda_where_a_kernel_is_of_another_language(says, whole):
     texts = [text for text in texts_of_detectors(frozenset(whole)) if " " in text]
     assert any(ONLY_IN_CUDA.search(text) for text in texts)
     assert [text for text in texts if ONLY_IN_CUDA.search(say_in(says, text))] == []
 
 
-@pytest.mark.parametrize(("says", "whole"), [(NUMBA_SAYS, IN_NUMBA), (JULIA_SAYS, IN_JULIA)])
+@pytest.mark.parametrize(("says", "whole"), LANGUAGES)
 def test_each_word_of_cuda_that_a_language_says_otherwise_is_said_by_a_detector(says, whole):
     texts = [*texts_of_detectors(frozenset(whole)), *(on_gpu(text, "7.5") for text in texts_of_detectors())]
     texts += re.findall(

@@ -22,6 +22,16 @@ def test_the_authors_own_code_stands_for_itself():
     assert author_of_last("LDG.E.64 R6, [R2.64]", "DMUL R4, R6, R6", headers=0) == 1
 
 
+@pytest.mark.parametrize(("source", "stands_at"), [("", 0), ("  ", 0), ("}", 1), (None, 1)])
+def test_a_line_that_is_known_to_be_blank_is_nobodys(source, stands_at):
+    """The CuTe DSL gives the functions of `cute.math` the line behind the kernel."""
+    code = [
+        Written("LDG.E R6, [R2.64]", "mine.py", "value = x[i]", 1),
+        Written("FMUL R4, R6, R6", "mine.py", source, 2),
+    ]
+    assert code.index(find_authors(code)[1]) == stands_at
+
+
 @pytest.mark.parametrize(
     "hoisted",
     [

@@ -53,6 +53,27 @@ def test_nothing_else_does(instruction):
     assert spans((8, "NOP"), (8, "NOP"), (8, instruction), (8, "EXIT")) == []
 
 
+WAITING = ((9, "SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [R5+URZ], R4"), (9, "@!P1 BRA 0x50"), (5, "BRA 0x20"))
+
+
+@pytest.mark.parametrize(
+    ("behind", "is_loop"),
+    [
+        ("EXIT", False),  # whoever waited goes on to the end
+        ("@P2 EXIT", False),
+        ("BRA 0x40", False),
+        ("BRA P3, 0x10", True),  # the next turn may wait as well
+        ("@P3 BRA 0x10", True),
+        ("BRX R2 -0x10", True),  # nobody can tell
+    ],
+)
+def test_code_that_waits_out_of_line_is_a_loop_only_where_the_same_turn_may_come_to_it_again(behind, is_loop):
+    """It stands behind the end, and goes back to where it was left."""
+    lines = ((8, "NOP"), (8, "@P1 BRA 0x50"), (8, "LDS R8, [R2]"), (8, behind), (8, "EXIT"), *WAITING)
+    assert ((0x20, 0x70) in spans(*lines)) == is_loop
+    assert (0x50, 0x60) in spans(*lines)
+
+
 def test_a_loop_that_never_ran_is_none_nor_is_the_trap_behind_the_end():
     remainder = [(0, "FFMA R0, R1, R2, R0"), (0, "@P0 BRA 0x10")]
     assert spans((8, "@!P0 BRA 0x30"), *remainder, (8, "EXIT"), (None, "BRA 0x40")) == []
@@ -108,7 +129,7 @@ def test_each_nested_loop_owns_the_work_that_no_loop_inside_it_owns():
 def test_the_loop_around_two_overlapping_loops_leaves_out_their_common_part_once():
     targets = [None, None, None, "0x10", "0x20", "0x0"]
     outer, *overlapping = find_loops(
-        function(*((8, f"BRA {target}" if target else "IADD3 R0, R0, 0x1, RZ") for target in targets))
+        function(*((8, f"@P0 BRA {target}" if target else "IADD3 R0, R0, 0x1, RZ") for target in targets))
     )
     assert [(loop.start, loop.end) for loop in overlapping] == [(0x10, 0x30), (0x20, 0x40)]
     assert outer.own_work == 8 + 8, "its first instruction and its branch"

@@ -9,6 +9,7 @@ from profiler.analyse.causes.detectors.launch.grid import find_unfilled
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import ISSUE
 from profiler.analyse.causes.evidence.measured_time import USED
+from profiler.analyse.causes.evidence.tensor_work import avoidable_part
 from profiler.analyse.causes.evidence.time_model import AT_MEMORY, BOTH_WAYS, ONE_WAY
 from profiler.text import number, unit_for_people, whole_percent
 
@@ -17,12 +18,18 @@ _AT_PIPE = 0.75
 _CEILINGS = (
     ("at-memory-bandwidth", "dram", AT_MEMORY, "Device memory", "Move fewer bytes: fuse with the kernels before and after, store nothing that its reader could compute or find elsewhere, or use narrower types."),
     ("at-tensor-rate", "tensor", _AT_PIPE, "The tensor pipe", "Use a narrower type, or do less arithmetic."),
-    ("at-fma-rate", "fma", _AT_PIPE, "The FMA pipe", "Do less arithmetic, or use tensor cores."),
+    ("at-fma-rate", "fma", _AT_PIPE, "The FMA pipe", "Do less arithmetic or, in products of matrices, use tensor cores."),
     ("at-fma-rate", "fma_heavy", _AT_PIPE, "The half of the FMA pipe that multiplies integers", "Do less arithmetic with integers, or pack several narrow values into one word."),
     ("at-alu-rate", "alu", _AT_PIPE, "The ALU pipe", "Compute less with integers, compare and choose less, or pack several narrow values into one word."),
     ("at-xu-rate", "xu", _AT_PIPE, "The special-function unit", "Evaluate fewer functions, look values up, or let FMAs compute a part of them."),
     ("at-l2-bandwidth", "l2", AT_MEMORY, "L2", "Keep what is used again in shared memory or registers."),
 )  # fmt: skip
+_WITH_WGMMA = (
+    "Multiply by `wgmma` instead of `mma.sync` and `mma_sync`, as the kernels of cuBLAS and CUTLASS for this GPU do. Otherwise use a narrower type, or do "
+    "less arithmetic.",
+    "Let `tl.dot` multiply by `wgmma`: with 4 `num_warps` or 8, and 64 rows of the result or more (BLOCK_M). Otherwise use a narrower type, or do less "
+    "arithmetic.",
+)
 _UNSEEN = " The recording does not say whether all bytes that move are used, nor whether blocks could share those that move again and again."
 
 
@@ -44,7 +51,12 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
         # Lanes that lie apart use a part of what moves, which only accesses that are recorded show.
         unseen = resource == "dram" and not evidence.sites
         taken = _taken(evidence, resource, busy)
-        said, figures = _say(evidence, resource, what, busy, taken, mixed)
+        as_wgmma = _taken_as_wgmma(evidence, busy) if resource == "tensor" else busy
+        said, figures = _say(evidence, resource, what, busy, taken, mixed, as_wgmma)
+        # Tensor cores multiply floats.
+        in_cuda, in_triton = (
+            _WITH_WGMMA if as_wgmma < busy else (advice, advice if resource == "fma_heavy" else "")
+        )
         yield Candidate(
             name,
             said
@@ -53,13 +65,13 @@ def detect_ceilings(evidence: Evidence) -> Iterable[Candidate]:
                 if unfilled
                 else ""
             ),
-            f"{advice}{_UNSEEN if unseen else ''}",
+            f"{in_cuda}{_UNSEEN if unseen else ''}",
             evidence=figures,
             saves=0.0,
             # Its own work stays. The other instructions that take its cycles may go, however many they are now.
-            at_most=1 - busy,
+            at_most=1 - as_wgmma,
             resource=resource,
-            in_triton=advice if resource == "fma_heavy" else "",  # tensor cores multiply floats
+            in_triton=in_triton,
         )
         return
 
@@ -71,6 +83,11 @@ def _taken(evidence: Evidence, resource: str, busy: float) -> float:
     many cycles of its pipe and one of the scheduler, which has time for others.
     """
     return max(busy, evidence.model.busy.get(ISSUE, 0.0)) if resource == "fma" else busy
+
+
+def _taken_as_wgmma(evidence: Evidence, busy: float) -> float:
+    """Returns how long the tensor pipe would be busy if it multiplied all by `wgmma`, where the GPU has it: `mma.sync` takes longer for the same products."""
+    return busy * (1 - avoidable_part(evidence.of("tensor"), evidence.profile.compute_capability))
 
 
 def _mix_is_known(evidence: Evidence) -> bool:
@@ -88,11 +105,17 @@ def _used_of_unknown_mix(busy: float) -> tuple[str, dict[str, float]]:
 
 
 def _say(
-    evidence: Evidence, resource: str, what: str, busy: float, taken: float, mixed: bool
+    evidence: Evidence,
+    resource: str,
+    what: str,
+    busy: float,
+    taken: float,
+    mixed: bool,
+    as_wgmma: float,
 ) -> tuple[str, dict[str, float]]:
     """Returns how much of the resource is used and for how long its work keeps it, in words and as figures.
 
-    It is `taken` for longer than it is `busy` where other instructions take its cycles.
+    It is `taken` for longer than it is `busy` where other instructions take its cycles, and shorter for the same products where `wgmma` makes them.
     """
     is_at, figures = _used_of_unknown_mix(busy) if mixed else _used(evidence, resource, taken)
     figures = {f"{resource}_of_reachable_pct": 100 * taken, **figures}
@@ -101,6 +124,11 @@ def _say(
         alone = f"those of {what.replace('The ', 'the ')} alone {whole_percent(100 * busy)} %"
         return (
             f"{what} is {is_at} beside its other instructions: the same instructions would still take {still}, and {alone}.",
+            figures,
+        )
+    if as_wgmma < busy:
+        return (
+            f"{what} is {is_at}: the same instructions would still take {still}, and the same products by `wgmma` {whole_percent(100 * as_wgmma)} %.",
             figures,
         )
     # Another kernel with the same results may move fewer bytes.

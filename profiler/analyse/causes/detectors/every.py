@@ -61,6 +61,7 @@ DETECTORS: tuple[Detector, ...] = (
     narrow_loads.detect_narrow_shared,
     too_little_reuse.detect_too_little_reuse,
     redundant_accesses.detect_redundant_shared,
+    redundant_accesses.detect_redundant_shared_stores,
     integer_overhead.detect_integer_overhead,
     idioms.detect_spelled_out,
     redundant_instructions.detect_redundant_instructions,

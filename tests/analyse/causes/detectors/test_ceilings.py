@@ -77,6 +77,30 @@ def test_other_instructions_take_cycles_of_the_fma_pipe_and_none_of_the_tensor_p
     assert candidate.at_most == pytest.approx(0.23)  # what needs the rest is the work of the pipe alone
 
 
+@pytest.mark.parametrize(
+    ("line", "capability", "as_wgmma"),
+    [
+        ("HMMA.16816.F32 R4, R8, R10, R4", "9.0", 0.60),  # 6 cycles for what takes 4
+        ("HMMA.16816.F32 R4, R8, R10, R4", "8.0", 0.90),  # has no `wgmma`
+        ("HGMMA.64x128x16.F32 R24, gdesc[UR8], R24", "9.0", 0.90),
+    ],
+)
+def test_products_by_mma_are_not_as_fast_as_tensor_cores_allow_where_the_gpu_has_wgmma(
+    line, capability, as_wgmma
+):
+    evidence = evidence_of(line, busy={"tensor": 0.9}, figures={"tensor_pipe_pct": 90.0})
+    vars(evidence.profile)["compute_capability"] = capability
+    (candidate,) = ceilings.detect_ceilings(evidence)
+    is_slower = as_wgmma < 0.9
+    said = "the same instructions would still take 90 % of the time, and the same products by `wgmma` 60 %."
+    assert candidate.sentence.endswith(
+        said if is_slower else "the same work would still take 90 % of the time."
+    )
+    assert candidate.at_most == pytest.approx(1 - as_wgmma)
+    assert candidate.advice.startswith("Multiply by `wgmma`") == is_slower
+    assert ("BLOCK_M" in candidate.in_triton) == is_slower
+
+
 @pytest.mark.parametrize(("issue", "is_more"), [(0.8, False), (0.801, True)])
 def test_other_instructions_are_said_to_take_cycles_however_few(issue, is_more):
     """Both shares are 80 % when they are rounded."""

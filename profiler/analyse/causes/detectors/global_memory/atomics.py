@@ -67,7 +67,7 @@ def detect_atomics(evidence: Evidence) -> Iterable[Candidate]:
         # without, and those of 4M places 291 and 181 us (Triton on an H200).
         if not repeated and not evidence.atomics_are_contended:
             # Without its fence, nobody waits for an update whose old value is not used. An old value may say that others have stored before.
-            are_most = 2 * evidence.time_of(ordering) >= evidence.time_of(fractions)
+            are_most = 2 * _waited_at_fences(evidence, ordering) >= evidence.time_of(fractions)
             if are_most and not any(readers_behind(evidence, site) for site in sites):
                 sentence = f"Warps spend {whole_percent(waiting)} % of their time at the fences of atomics{memory}: each holds its warp up until the update is done"
                 advice, in_triton = (
@@ -140,6 +140,13 @@ def _sampled(evidence: Evidence, sites: Iterable[Site]) -> float:
     """Returns the part of the samples that show warps waiting at these instructions, in percent."""
     total = sum(sum(site.waits.values()) for site in evidence.sites)
     return 100 * sum(sum(site.waits.values()) for site in sites) / total if total else 100.0
+
+
+def _waited_at_fences(evidence: Evidence, ordering: Sequence[Site]) -> float:
+    """Returns the part of the time that fences take, also by waiting for the result of the atomic before them, which counts as waiting for that."""
+    sampled = sum(sum(site.waits.values()) for site in evidence.sites)
+    of_results = sum(site.waits.get("long_scoreboard", 0) for site in ordering)
+    return evidence.time_of(ordering) + (of_results / sampled if sampled else 0.0)
 
 
 def _with_larger_blocks(evidence: Evidence, spared: Effect) -> Effect:

@@ -21,11 +21,15 @@ from profiler.analyse.causes.flow.addresses.apart import (
     lies_apart,
 )
 from profiler.analyse.causes.flow.addresses.indexed import find_structure, is_gathered
-from profiler.analyse.causes.flow.addresses.threads import bytes_between_lanes, offsets_of_threads
+from profiler.analyse.causes.flow.addresses.threads import (
+    bytes_between_lanes,
+    bytes_between_rows,
+    offsets_of_threads,
+)
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.dataflow import find_address_work
+from profiler.analyse.causes.flow.dataflow import find_address_work, makers_of_value, makers_since_access
 from profiler.analyse.causes.flow.lane_values import find_differing
-from profiler.analyse.causes.flow.loop_carried import follows_itself
+from profiler.analyse.causes.flow.loop_carried import follows_itself, is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.catalog.metrics import LANES, SECTOR_BYTES
@@ -57,7 +61,12 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         ("global store", "uncoalesced-stores", stores, "uncoalesced-loads", "loads", write),
     )
     together = [site for sites in found.values() for site in sites]
-    by_data = {kind: is_gathered(evidence, sites[0]) for kind, sites in found.items() if sites}
+    # Where a search or a chain goes on is a matter of what it has loaded, too.
+    by_data = {
+        kind: is_gathered(evidence, sites[0]) or is_carried(evidence, sites[0])
+        for kind, sites in found.items()
+        if sites
+    }
     costs = {kind: _cost(evidence, sites) for kind, sites in found.items()}
     for kind, name, verb, other, others, act in variants:
         if not (sites := found[kind]):
@@ -76,7 +85,7 @@ def detect_uncoalesced(evidence: Evidence) -> Iterable[Candidate]:
         yield Candidate(
             name,
             f"A warp {verb} {request:.3g} sectors of 32 bytes a request where {_sectors_text(needed)} would hold its data: {lanes} "
-            f"use {used} % of what is moved.{both if len(mended) > len(sites) else ''}",
+            f"use {used} % of these bytes.{both if len(mended) > len(sites) else ''}",
             _advice_apart(evidence, sites, f"{act} neighbouring elements", by_data[kind]),
             cheaper_accesses(evidence, mended),
             {site: site.excess_sectors for site in sites},
@@ -164,12 +173,19 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_dat
     size = find_structure(evidence, costliest)
     # The members of a structure lie at several distances from its beginning; both sides of a branch may access one place.
     members = {(base_of(site), offset_of(site)) for site in sites}
-    if size or (not walks and 2 * len({base for base, _ in members}) <= len(members)):
+    are_members = size or (not walks and 2 * len({base for base, _ in members}) <= len(members))
+    if are_members and not _lies_between_rows(evidence, costliest):
         apart = f" (here one begins every {size:,} bytes)" if size else ""
         together = f"access what lies together in one thread {at_once}, " if at_once else ""
         return (
             f"Let neighbouring threads {advice}: keep the members of a structure{apart} in arrays of their own, {together}or pass a tile "
             "through shared memory."
+        )
+    if _move_what_is_coalesced(evidence, sites):
+        others = "stores" if sites[0].kind == "global load" else "loads"
+        return (
+            f"Let neighbouring threads {advice}: pass a tile through shared memory, or change the layout. Exchanging the indices would only set "
+            f"the {others} apart instead."
         )
     of_rows = " (such as a warp for each row, instead of a thread)" if walks else ""
     # No lane could take a turn that starts from what the turn before made.
@@ -178,6 +194,33 @@ def _advice_apart(evidence: Evidence, sites: Sequence[Site], advice: str, by_dat
     return (
         f"Let neighbouring threads {advice}: {roles}change the layout, or pass a tile through shared memory."
     )
+
+
+def _lies_between_rows(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the element beside that of a lane belongs to a thread of the next row of the block: what lies apart is a dimension of an array, and no structure."""
+    return bytes_between_rows(evidence, site) == site.width // 8
+
+
+def _move_what_is_coalesced(evidence: Evidence, sites: Sequence[Site]) -> bool:
+    """Returns whether most of these accesses bring elements one for one to stores, or from loads, whose lanes are neighbours, as a transpose does."""
+    others: dict[Site, list[Site]] = {}
+    for store in evidence.of("global store"):
+        for load in makers_since_access(evidence, makers_of_value(evidence, store)):
+            if load.kind == "global load" and load.executed == store.executed:
+                others.setdefault(load, []).append(store)
+                others.setdefault(store, []).append(load)
+    moving = [
+        site
+        for site in sites
+        if site in others and all(_has_neighbours(evidence, one) for one in others[site])
+    ]
+    return 2 * _unused(moving) > _unused(sites)
+
+
+def _has_neighbours(evidence: Evidence, site: Site) -> bool:
+    """Returns whether the lanes of a warp take elements side by side, each one of its own."""
+    filled = (site.ideal_sectors or 0.0) * SECTOR_BYTES
+    return not lies_apart(evidence, site) and filled >= site.bytes_of_lanes > 0
 
 
 def _say_at_once(evidence: Evidence, sites: Sequence[Site]) -> str:
@@ -197,10 +240,12 @@ def _say_at_once(evidence: Evidence, sites: Sequence[Site]) -> str:
 
 
 def _fill_what_lies_between(evidence: Evidence, sites: Sequence[Site]) -> bool:
-    """Returns whether each lane accesses all that lies between its own place and that of the next lane, however many sectors that is."""
-    widths = {(base_of(site), offset_of(site)): site.width // 8 for site in sites}
-    is_one_run = len(widths) > 1 and len({base for base, _ in widths}) == 1
-    return is_one_run and sum(widths.values()) == bytes_between_lanes(evidence, sites)
+    """Returns whether each lane accesses all that lies between its own place and that of the next lane, in each array, however many sectors that is."""
+    widths: dict[object, dict[int, int]] = {}
+    for site in sites:
+        widths.setdefault(base_of(site), {})[offset_of(site)] = site.width // 8
+    apart = bytes_between_lanes(evidence, sites)
+    return all(len(of_array) > 1 and sum(of_array.values()) == apart for of_array in widths.values())
 
 
 def _columns_of_pieces(evidence: Evidence, sites: Sequence[Site]) -> int:

@@ -70,6 +70,11 @@ _SIDES = (
     "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs. "
     "Where both sides are short, let all lanes compute both, and select a result.",
 )
+_SPLIT_OR_IDLE = (
+    "Branches split warps, or leave some of their lanes without work",
+    "Let whole warps take the same branch: choose by warp or block instead of by thread, or sort the work by what it needs. Where only some lanes have "
+    "work, share it out among all of them.",
+)
 _NO_WORK = (
     "Lanes have nothing to do while their warp executes",
     "Give all lanes of a warp work: let the threads that work be neighbours, end the others' warps, and let each thread take more elements.",
@@ -101,7 +106,12 @@ def say_what_idles(evidence: Evidence, idle: Mapping[Site, float]) -> tuple[str,
 
 
 def say_what_splits(evidence: Evidence, split: Mapping[Site, float]) -> tuple[str, ...]:
-    """Returns the sentence and the advice for branches that send lanes elsewhere: where data decides, no warp or block can choose."""
+    """Returns the sentence and the advice for branches that send lanes elsewhere: where data decides, no warp or block can choose.
+
+    Lanes that were counted for all instructions together do not say whether another side of a branch runs for the rest of them.
+    """
+    if not evidence.has_costs:
+        return _SPLIT_OR_IDLE
     return _BY_DATA if _are_passed_by(evidence, split) else _SIDES
 
 

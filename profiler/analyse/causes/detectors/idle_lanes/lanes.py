@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -41,6 +41,17 @@ _PASSED_BY = 1 - 1 / LANES
 _HALF_A_LANE = 2 / 3  # of a lane in each warp: nearer to one in every second warp than to one in each
 _FOR_EACH_LANE = ("dram", "l2", "l1")  # they work once for each lane, and not for each warp
 _LANE_BY_LANE: tuple[Kind, ...] = ("atomic", "shared atomic")
+_WARPS_WITHOUT_WORK = (
+    "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
+    "Launch no warps that have no work: choose BLOCK by the length of the row (the next power of two), use fewer `num_warps`, or let a program take "
+    "several rows.",
+)
+_BLOCKS_WITHOUT_WORK = (
+    "Launch no block that has no work: launch as many as have some, or let each test several pieces (rows, tiles, requests), and work on those that "
+    "need it.",
+    "Start no program that has no work: launch as many as have some, or let each test several pieces (rows, tiles, requests), and work on those that "
+    "need it.",
+)
 _TURNS = ("Lanes leave a loop before others of their warp do, which go on without them", SHARE_TURNS)
 
 
@@ -147,16 +158,19 @@ def _wasting_warps(
     guards: dict[Site, float] = {}
     for site, (part, guard) in warps.items():
         guards[guard] = guards.get(guard, 0.0) + part * site.executed
+    # Warps of one block may only differ by what depends on the thread.
+    differing = find_differing_in_block(evidence)
+    of_blocks = 2 * sum(guards[guard] for guard in guards if guard not in differing) > sum(guards.values())
+    in_cuda, in_triton = _BLOCKS_WITHOUT_WORK if of_blocks else _WARPS_WITHOUT_WORK
     return Candidate(
         "idle-lanes",
         f"Whole warps have nothing to do: {whole_percent(without)} % of those that test whether they have work find none; over all instructions, "
         f"{whole_percent(wasted)} % of the lanes do nothing.",
-        "Launch no warps that have no work: use smaller blocks, or let a block take several pieces of work, such as a row for each of its warps.",
+        in_cuda,
         replace(for_acting_lanes(evidence, idle), warps=_working_in_places_of_ended(evidence, guards)),
         guards,
         {"warps_without_work_pct": without, "wasted_lanes_pct": wasted},
-        in_triton="Start no program that has no work: launch as many as have some, or let each test several pieces (rows, tiles, requests), and work on "
-        "those that need it.",
+        in_triton=in_triton,
     )
 
 
@@ -207,7 +221,7 @@ def _find_slow_paths(evidence: Evidence) -> set[Site]:
     """Returns the functions that divide and take roots where the short form of it fails, as that of a division of zero does.
 
     All lanes of a warp divide, and those whose numbers need it do the same once more: no other lane could fill the places beside them.
-    The instructions go with the function, which `special-functions` names.
+    The instructions go with the function, which `special-functions` names, and so does what calls it.
     """
     functions = {one.start: one.sites for one in find_compiler_functions(evidence)}
     found: set[Site] = set()
@@ -218,7 +232,19 @@ def _find_slow_paths(evidence: Evidence) -> set[Site]:
                 passing_by = site
             elif site.instruction.called in functions and passing_by and _tests_numbers(evidence, passing_by):
                 found.update(functions[site.instruction.called])
+                found.update(_passed_by(sites, passing_by))
     return found
+
+
+def _passed_by(sites: Sequence[Site], branch: Site) -> list[Site]:
+    """Returns what a branch forward passes by, and where the lanes that went through it meet the others again."""
+    start, end = branch.instruction.offset, branch.leads_to or 0
+    passed = [site for site in sites if start < site.instruction.offset < end]
+    meeting = passed[-1].leads_to if passed else None
+    behind = (
+        site for site in sites if site.instruction.offset == meeting and site.instruction.name == "BSYNC"
+    )
+    return [*passed, *behind]
 
 
 def _tests_numbers(evidence: Evidence, branch: Site) -> bool:

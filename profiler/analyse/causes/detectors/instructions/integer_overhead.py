@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Set
 
 from profiler.analyse.causes.detectors.candidate import WORTH_A_CHANGE, Candidate
+from profiler.analyse.causes.detectors.waiting.instruction_cache import fits_instruction_cache
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site, executed_parts
@@ -75,7 +76,9 @@ def _say_addresses(
     evidence: Evidence, spared: Mapping[Site, float], dividing: Iterable[Site]
 ) -> tuple[str, str]:
     """Returns what most of the instructions do, where they compute addresses, and the advice."""
-    advice = _COUNT_UP if _are_in_turns(evidence, spared) else _SEVERAL_ELEMENTS
+    # More copies of a loop would not fit into the instruction cache either.
+    in_turns = _COUNT_UP if fits_instruction_cache(evidence) else _COUNT_UP_ALONE
+    advice = in_turns if _are_in_turns(evidence, spared) else _SEVERAL_ELEMENTS
     if evidence.share_executed(dividing) >= WORTH_A_CHANGE:
         return "compute addresses, test bounds or divide integers", f"{advice.removesuffix('.')}; {_CHEAPER}"
     return "compute addresses and test bounds", advice
@@ -117,7 +120,10 @@ _LESS_IN_TRITON = (
     "suffice."
 )
 _COUNT_UP_IN_TRITON = f"Compute offsets once, before the loop, and advance them. {_LESS_IN_TRITON}"
-_CHEAPER = "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor."
+_CHEAPER = (
+    "divide by constants and powers of two (shifts and masks), or by a multiplication and a shift that the host prepares for the divisor. An index that "
+    "leaves its range by less than its length, as at the edge of a picture, needs a comparison and no remainder."
+)
 _DIVIDE_ONCE = (
     "Divide once for several elements (such as those of a row), or let indices count up from turn to turn instead of dividing "
     f"in each; or {_CHEAPER}"
@@ -126,6 +132,7 @@ _NO_DIVISION = (
     f"Let the grid and the block give the indices, a dimension for each, instead of dividing; or {_CHEAPER}"
 )
 _COUNT_UP = "Compute addresses once and count them up, use 32-bit indices, and unroll so that offsets become constants."
+_COUNT_UP_ALONE = "Compute addresses once and count them up, and use 32-bit indices."
 _SEVERAL_ELEMENTS = "Let each thread take several elements, whose addresses differ by constants and whose bounds it tests once, and use 32-bit indices."
 
 

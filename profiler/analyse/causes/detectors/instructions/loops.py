@@ -58,7 +58,7 @@ def detect_loop_overhead(evidence: Evidence) -> Iterable[Candidate]:
     )
 
 
-_UNROLL = "Unroll the loop by four or more (`#pragma unroll`), with independent work in its copies."
+_UNROLL = "Unroll the loop by four or more, or four times as far as now (`#pragma unroll`), with independent work in its copies."
 _KNOWN_STEPS = (
     "Let the compiler know the number of steps (a template parameter, or a constant), so that it unrolls the whole loop and needs no "
     "counting and no tests. Unrolling spares instructions and no waiting, because each step needs what the one before stored in shared memory."

@@ -20,14 +20,16 @@ from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_compiler_functions
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 from profiler.analyse.causes.flow.dataflow import NEAR, reach, sources_of
+from profiler.analyse.code.math_functions.sizes import takes_logarithm_of_power
 from profiler.analyse.code.opcodes import is_move
 from profiler.analyse.code.registers import register_of
 from profiler.text import whole_percent
 
 _QUARTERS = "0.6366197"  # 2 / pi, by which an angle is multiplied
 _FROM_REDUCED = "I2F.F64.S64"
-# sinpi and cospi round their argument, and are known by a term of the cosine.
-_OF_HALF_TURNS, _ROUNDING = "4.9348020", ("FRND", "F2I.NTZ")
+_ROUNDING = "FRND"  # to a whole number, which stays a float
+# sinpi and cospi round their argument, and are known by a term of the cosine. Powers make floats of exponents, and exponents of floats.
+_OF_HALF_TURNS, _OF_EXPONENTS = "4.9348020", ("F2I.NTZ", "I2FP.F32.S32")
 _FROM_INTEGER = ("I2F.", "I2FP.")
 # From single precision. Functions of doubles convert to integers and back by themselves.
 _WIDENED, _FROM_DOUBLE = "F2F.F64.F32", "F2F.F32.F64"
@@ -40,17 +42,18 @@ _MOST = 0.5  # a unit that works for more than half of the time, and more than a
 
 
 def detect_conversions(evidence: Evidence) -> Iterable[Candidate]:
-    """Names conversions between types, except those that are a part of dividing integers, or of a sine or cosine."""
+    """Names conversions between types, except those that are a part of dividing integers, of a sine or cosine, or of a power."""
     dividing = find_dividing(evidence)
     # What tensor cores multiply must be narrow, and the results of one product may be operands of the next.
     products = evidence.loops_around(evidence.of("tensor"))
-    of_half_turns = _find_lines_with(evidence, _OF_HALF_TURNS)
+    of_functions = {_line_of(site) for site in evidence.of("fp32") if _is_of_function(site)}
     sites = [
         site
         for site in evidence.of("conversion")
         if site not in dividing
+        and not site.opcode.startswith(_ROUNDING)
         and not _is_of_angle(evidence, site)
-        and not (site.opcode.startswith(_ROUNDING) and _line_of(site) in of_half_turns)
+        and not (site.opcode.startswith(_OF_EXPONENTS) and _line_of(site) in of_functions)
         and not (site.opcode.startswith(_NARROWING) and evidence.innermost_loop(site) in products)
     ]
     if sites:
@@ -76,8 +79,8 @@ def _is_of_angle(evidence: Evidence, site: Site) -> bool:
     return any(_QUARTERS in one.instruction.text for one in (*sources, *before))
 
 
-def _find_lines_with(evidence: Evidence, term: str) -> set[tuple[int, object]]:
-    return {_line_of(site) for site in evidence.of("fp32") if term in site.instruction.text}
+def _is_of_function(site: Site) -> bool:
+    return _OF_HALF_TURNS in site.instruction.text or takes_logarithm_of_power(site.instruction)
 
 
 def _line_of(site: Site) -> tuple[int, object]:
@@ -274,7 +277,7 @@ def _busiest_with_doubles(evidence: Evidence) -> Iterable[Candidate]:
 
 def _find_reductions(evidence: Evidence) -> set[Site]:
     """Returns the double precision of sines and cosines of floats: a large angle, reduced to an integer of 64 bits, is scaled by a double."""
-    lines = _find_lines_with(evidence, _QUARTERS)
+    lines = {_line_of(site) for site in evidence.of("fp32") if _QUARTERS in site.instruction.text}
     found: set[Site] = set()
     for site in evidence.of("fp64"):
         if _line_of(site) in lines and (

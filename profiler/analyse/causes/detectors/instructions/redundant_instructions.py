@@ -27,6 +27,7 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
     uses_of,
 )
+from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.text import listed, whole_percent
 
 _ADDITIONS = {
@@ -41,6 +42,7 @@ _ALIKE_IN_BLOCKS = ("SR_TID", "SR_LANEID", "SR_NTID", "MASK", "SRZ", "SR_CTAID")
 # A block's number in its cluster, and from which bit on it says whose shared memory an address is in.
 _IN_CLUSTER, _WHOSE_SHARED = "SR_CgaCtaId", "0x18"
 _BULK_REDUCTIONS = ("UBLKRED", "UTMAREDG")
+_SHARED_OUT = "All threads of a block compute them alike: let each compute a part of them, and pass the results on through shared memory. Or "
 # What a loop needs to make its result. Outside of loops, a load makes room for the lookup of the result.
 _GOING_WITH_A_LOOP = ("integer", "control", "global load")
 
@@ -124,6 +126,7 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
     It can be computed in a kernel before; or what is unpacked, by fewer blocks, each of which does the work of several with it.
     """
     grid = evidence.shape.grid if evidence.shape else ()
+    differing = find_differing_in_block(evidence)
     ways = [(axis, blocks) for axis, blocks in zip("XYZ", grid, strict=False) if blocks > 1]
     for (axis, blocks), in_loops in product(ways, (True, False)):
         spared, unpacking = find_repeated_in_blocks(evidence, f"SR_CTAID.{axis}", in_loops)
@@ -143,11 +146,17 @@ def detect_computed_by_blocks(evidence: Evidence) -> Iterable[Candidate]:
             if not sites:
                 continue
             share = 100 * evidence.share_executed(sites)
+            the = (
+                f"all {blocks:,} blocks" if len(ways) == 1 else f"the {blocks:,} blocks along {axis.lower()}"
+            )
+            in_cuda = advice.format("block", "")
+            if sites is not unpacking and differing.isdisjoint(sites):
+                in_cuda = _SHARED_OUT + in_cuda[0].lower() + in_cuda[1:]
             yield Candidate(
                 "redundant-instructions",
-                f"{'In a loop, the' if in_loops else 'The'} {blocks:,} blocks along {axis.lower()} compute the same values: {whole_percent(share)} % of the "
-                "executed instructions are for these, or for what only they need.",
-                advice.format("block", ""),
+                f"{f'In a loop, {the}' if in_loops else the[0].upper() + the[1:]} compute the same values: {whole_percent(share)} % of the executed "
+                "instructions are for these, or for what only they need.",
+                in_cuda,
                 evidence.without(fractions),
                 {site: site.executed + evidence.charged[site].total for site in sites},
                 {"blocks_alike": float(blocks), "same_in_every_block_pct": share},
@@ -264,12 +273,15 @@ def _entering(evidence: Evidence, site: Site) -> float:
 
 
 def _unfused(evidence: Evidence) -> list[Site]:
-    """Returns pairs of a multiplication and the addition that alone uses its result. An addition takes one product in."""
+    """Returns pairs of a multiplication and the addition that alone uses its result. An addition takes one product in.
+
+    What a predicate chooses to multiply is a sum of other numbers where it is not chosen, as where a function scales tiny arguments.
+    """
     found: dict[Site, None] = {}
     for index, site in enumerate(evidence.sites):
         target = site.use.written
         addition = _ADDITIONS.get(site.instruction.name)
-        if addition is None or not target:
+        if addition is None or not target or site.instruction.predicate:
             continue
         following = [
             one for one in evidence.sites[index + 1 : index + 1 + NEAR] if one.function == site.function

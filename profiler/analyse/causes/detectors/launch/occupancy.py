@@ -21,6 +21,9 @@ from profiler.analyse.causes.evidence.loads_under_way import find_lonely_loads
 from profiler.analyse.code.loops import Loop
 from profiler.text import counted, whole_percent
 
+# No block has more threads (CUDA C++ Programming Guide, "Technical Specifications per Compute Capability").
+_MOST_THREADS = 1024
+_MORE_THREADS = ", or more threads for the same tile"
 # How many blocks their size allows, two limits say, and another size changes both.
 _OF_BLOCK_SIZE = ("block-too-small", "block-size-limits-occupancy")
 # The part of a thread's registers that the compiler can do without, if it is asked to. It makes the kernel of
@@ -54,12 +57,19 @@ def detect_occupancy(evidence: Evidence) -> Iterable[Candidate]:
     yield Candidate(
         name,
         f"With {what}, an SM holds {whole_percent(limit)} % of the warps that it could.",
-        (share_out(evidence) if is_small else "") or _LIMITS[name].advice,
+        (share_out(evidence) if is_small else "") or _advise(evidence, name),
         _with_more_warps(evidence, known, name),
         evidence={"occupancy_limit_pct": limit, "blocks_an_sm": known[name], _LIMITS[name].figure: value},
         # Blocks of a few threads become warps whose lanes are all there.
         regrouped=evidence.without_idle_lanes() if is_small else {},
     )
+
+
+def _advise(evidence: Evidence, name: str) -> str:
+    """Returns the advice on a limit, without more threads where a block has as many as it can."""
+    advice = _LIMITS[name].advice
+    is_full = evidence.shape is not None and evidence.shape.threads >= _MOST_THREADS
+    return advice.replace(_MORE_THREADS, "") if is_full else advice
 
 
 def _holds_too_much(evidence: Evidence) -> bool:
@@ -152,7 +162,7 @@ _LIMITS = {
     "shared-memory-limits-occupancy": _Limit(
         "shared_bytes",
         "{:,.0f} bytes of shared memory a block",
-        "Use a smaller tile or a narrower type in shared memory, or more threads for the same tile.",
+        f"Use a smaller tile or a narrower type in shared memory{_MORE_THREADS}.",
     ),
     "block-too-small": _Limit(
         "threads_a_block",

@@ -21,6 +21,8 @@ from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 from profiler.analyse.code.opcodes import WORD_BITS
 from profiler.catalog.metrics import LANES
 
+OF_SHARED_MEMORY = "wide_shared_loads"  # a figure of this form of the cause alone
+_FREE_OF_CONFLICTS = " Rows whose length is an odd multiple of 16 bytes keep lanes that load different ones in different banks."
 _WIDEST_BYTES = WIDEST_BITS // 8
 _WAITS = ("short_scoreboard", "mio_throttle")
 _PASS_BYTES = 128  # of shared memory that come at once
@@ -41,11 +43,11 @@ def detect_narrow_shared(evidence: Evidence) -> Iterable[Candidate]:
         "narrow-accesses",
         f"In each turn of a loop, a thread loads {words} words from shared memory one by one, for which {wide} wide ones would do "
         "if they lay side by side.",
-        "Store the tile so that the words which a thread takes in one step lie side by side (transposed, for instance), and load them at once "
-        "(`float4`).",
+        "Store the tile so that the words which a thread takes in one step lie side by side (transposed, for instance), and load 16 bytes at once."
+        + (_FREE_OF_CONFLICTS if any(len(set(threads[:LANES])) > 1 for _, threads in pieces) else ""),
         Effect({**fewer.resources, "l1": evidence.part_of_l1(find_spared_passes(evidence))}, lighter=waits),
         {site: site.executed * part for site, part in spared.items()},
-        {"shared_loads": words, "wide_shared_loads": wide},
+        {"shared_loads": words, OF_SHARED_MEMORY: wide},
         in_triton="Try another layout of the tile, with which Triton loads more at once: other block sizes, a transposed operand, or another `num_warps`.",
     )
 

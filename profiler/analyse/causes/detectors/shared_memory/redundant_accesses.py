@@ -9,11 +9,16 @@ from profiler.analyse.causes.detectors.candidate import Candidate
 from profiler.analyse.causes.detectors.global_memory.redundant_stores import loads_held_apart
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.sites import VOTES, Site
+from profiler.analyse.causes.evidence.sites import MEETINGS, VOTES, Site
 from profiler.analyse.causes.flow.addresses.shared_places import find_owned
+from profiler.analyse.causes.flow.addresses.strides import step_in_loop
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
+from profiler.analyse.causes.flow.repeated_stores import part_overwritten
 from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
+from profiler.analyse.code.loops import Loop
 
+# The steps of a tree over the 1,024 threads of the largest block; warps of old code take some of them without a barrier.
+_MOST_OF_A_TREE = 10
 _IN_REGISTER = "Keep the value in a register while the loop runs, and store it in each turn only if other threads load it."
 _WITHOUT_BARRIER = (
     "Keep the value in a register while the loop runs, without a barrier, and store it once, after the loop, with a barrier behind it if other threads "
@@ -64,6 +69,40 @@ def detect_redundant_shared(evidence: Evidence) -> Iterable[Candidate]:
             replace(fewer, waits={**fewer.waits, **together}),
             {site: site.executed for site in loads},
         )
+
+
+def detect_redundant_shared_stores(evidence: Evidence) -> Iterable[Candidate]:
+    """Names stores that a loop overwrites itself, in more turns than a tree has, if nobody can read what is overwritten.
+
+    Those of a value that the loop loads as well go with its loads.
+    """
+    stores = {
+        site: part
+        for site in evidence.of("shared store")
+        if (part := part_overwritten(evidence, site)) > 0
+        and (loop := evidence.innermost_loop(site))
+        and evidence.turns(site, loop) > _MOST_OF_A_TREE
+        and _is_read_by_nobody(evidence, loop)
+    }
+    if stores:
+        yield Candidate(
+            "redundant-shared-accesses",
+            "A loop stores again and again to the same place in shared memory, where nobody can read it meanwhile: only what it stores last remains.",
+            "Keep the value in a register while the loop runs, and store it once, after the loop.",
+            evidence.without(stores),
+            {site: site.executed for site in stores},
+        )
+
+
+def _is_read_by_nobody(evidence: Evidence, loop: Loop) -> bool:
+    """Returns whether threads do not meet in a loop, and all that it loads from shared memory lies further on in each turn.
+
+    Threads of one warp may meet without an instruction for it, and then exchange values at places that stay.
+    """
+    inside = evidence.inside(loop)
+    meets = any(site.kind == "barrier" or site.instruction.name in MEETINGS for site in inside)
+    loads = [site for site in inside if site.kind == "shared load" or site.multiplies_from_shared]
+    return not meets and all(step_in_loop(evidence, loop, site) for site in loads)
 
 
 def _find_needless(evidence: Evidence, own: Mapping[Site, float]) -> tuple[dict[Site, float], list[Site]]:

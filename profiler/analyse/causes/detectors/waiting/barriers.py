@@ -23,6 +23,11 @@ _CONFLICTING = 2.0  # passes for each that is needed
 _SEVERAL = 1.5  # loads for each store
 _OFTEN = "Synchronise less often: exchange values inside a warp (`__shfl_sync`, `__syncwarp`), use two buffers in turn, or smaller blocks."
 _ONCE = "Each warp meets a single barrier, once: use smaller blocks, so that others work while one waits."
+_LESS_FENCING = (
+    "Fence less often: once behind several stores, and by `__threadfence_block()` where only threads of the block read them. An atomic that releases "
+    "what was stored before it needs no fence beside it.",
+    'Let fewer atomics order other accesses: `sem="relaxed"` where nothing has to be in order with the update.',
+)
 _FEWER_REDUCTIONS_IN_TRITON = (
     "Reduce less often: add up element by element in the loop and call `tl.sum` or `tl.max` once after it. Fewer `num_warps` wait for fewer "
     "others, and one warp for none."
@@ -46,14 +51,22 @@ def detect_barriers(evidence: Evidence) -> Iterable[Candidate]:
     going = fractions | kept_apart | exchanging
     fewer = evidence.without({site: part for site, part in going.items() if site not in apart})
     weights = {site: evidence.charged[site]["barrier"] + evidence.charged[site]["membar"] for site in sites}
+    if 2 * evidence.time_of(sites, "membar") > waiting:
+        what = "memory fences, until others can see what they have stored"
+        advice, in_triton = _LESS_FENCING
+    else:
+        what = "barriers, waiting for the others of their block"
+        advice = _OFTEN if exchanging or len(sites) > 1 or evidence.loops_around(sites) else _ONCE
+        of_tiles = _are_of_tiles(evidence, weights)
+        in_triton = _FEWER_TURNS_IN_TRITON if of_tiles else _FEWER_REDUCTIONS_IN_TRITON
     yield Candidate(
         "barriers",
-        f"Warps spend {whole_percent(100 * waiting)} % of their time at barriers, waiting for the others of their block.",
-        _OFTEN if exchanging or len(sites) > 1 or evidence.loops_around(sites) else _ONCE,
+        f"Warps spend {whole_percent(100 * waiting)} % of their time at {what}.",
+        advice,
         fewer,
         weights,
         {"waiting_pct": 100 * waiting},
-        in_triton=_FEWER_TURNS_IN_TRITON if _are_of_tiles(evidence, weights) else _FEWER_REDUCTIONS_IN_TRITON,
+        in_triton=in_triton,
     )
 
 

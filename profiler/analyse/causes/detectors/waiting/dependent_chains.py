@@ -10,11 +10,22 @@ from profiler.analyse.causes.evidence.blocks_of_sm import MOST_REGISTERS
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import NO_INSTRUCTION, Effect
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import address_registers, reach
 from profiler.analyse.causes.flow.loop_carried import is_carried
+from profiler.analyse.causes.flow.possible_writers import writers_before
 from profiler.text import whole_percent
 
 # Cycles after which arithmetic has its result (see `candidate.py`), in which as many other instructions can issue.
 _LATENCY = 4
+_LIST = (
+    "Each of these loads takes its address from the one before it",
+    "Follow several chains in each thread, or store the data so that addresses are known ahead (an array instead of a list).",
+)
+_SEARCH = (
+    "Where each of these loads goes is decided by a comparison of what the one before it has found",
+    "Make several searches in each thread, side by side, or compare with several keys in each step, which lie side by side in memory: then there are "
+    "fewer steps.",
+)
 
 
 def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
@@ -22,10 +33,13 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
     chased = [site for site in evidence.of("global load", "shared load") if is_carried(evidence, site)]
     waiting = 100 * evidence.time_of(chased, "long_scoreboard", "short_scoreboard")
     if waiting:
+        searching = [site for site in chased if not _follows_list(evidence, site)]
+        is_search = 200 * evidence.time_of(searching, "long_scoreboard", "short_scoreboard") > waiting
+        what, advice = _SEARCH if is_search else _LIST
         yield Candidate(
             "dependent-chain",
-            f"Each of these loads takes its address from the one before it; warps spend {whole_percent(waiting)} % of their time waiting for them.",
-            "Follow several chains in each thread, or store the data so that addresses are known ahead (an array instead of a list).",
+            f"{what}; warps spend {whole_percent(waiting)} % of their time waiting for them.",
+            advice,
             Effect(
                 waits=evidence.waiting_for(
                     dict.fromkeys(chased, FOUR_CHAINS), "long_scoreboard", "short_scoreboard"
@@ -50,6 +64,16 @@ def detect_dependent_chain(evidence: Evidence) -> Iterable[Candidate]:
             {site: evidence.charged[site]["wait"] for site in following},
             {"waiting_pct": waiting},
         )
+
+
+def _follows_list(evidence: Evidence, load: Site) -> bool:
+    """Returns whether a load's address is made of what the load has brought in another turn, and not only chosen by a comparison of that."""
+
+    def writers(site: Site, registers: Iterable[str]) -> set[Site]:
+        return {one for register in registers for one in writers_before(evidence, site, register)}
+
+    made = reach(writers(load, address_registers(load.instruction)), lambda one: writers(one, one.use.inputs))
+    return load in made
 
 
 def _waiting_for_results(evidence: Evidence, results: Iterable[Site]) -> list[Site]:

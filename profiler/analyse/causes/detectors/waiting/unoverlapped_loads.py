@@ -32,7 +32,8 @@ _AHEAD = {
     "turns": "Copy the next tile asynchronously (cp.async) into a second buffer in shared memory while this one is used. If registers "
     "hold the next tile instead, an SM may have room for fewer blocks.",
     "copies": "Tiles are copied asynchronously already: copy more of them ahead, as far as shared memory allows, or let more warps run.",
-    "loop": "Issue several independent loads before the first use: unroll the loop, or load what the next turns need before this one computes.",
+    "loop": "Issue more independent loads before the first use: unroll the loop, or unroll it further, or load what the next turns need before this one "
+    "computes.",
     "storing loop": "Load what several turns need before the first of them stores: even in a loop that is unrolled, the compiler moves no load ahead of a "
     "store that may change what it loads, unless it knows that the arrays lie apart (`const … * __restrict__`).",
     "slow paths": "A loop over these loads is unrolled already, but the branches of precise divisions, roots or functions stand between its copies: "
@@ -52,6 +53,7 @@ _AHEAD_IN_TRITON = {
     "programs and `num_warps`.",
     "": "Have more loads under way: several independent `tl.load` before the first use{}, or more programs and `num_warps`.",
 }
+_MORE_WARPS_IN_TRITON = "A thread has enough loads under way already: let more warps run, with more `num_warps` for the same BLOCK, or more programs."
 _LARGER_BLOCK = {
     "loop": " (a larger BLOCK for each turn)",
     "": ", a BLOCK that gives each thread several of them",
@@ -112,12 +114,16 @@ def detect_unoverlapped_loads(evidence: Evidence) -> Iterable[Candidate]:
         | ({WAITING_FOR_TILES: 100 * evidence.time_of(tiles, "long_scoreboard")} if where == "turns" else {})
         | ({"loads_under_way": float(few)} if few else {})
         | ({"active_warps": warps} if warps else {}),
-        in_triton=_say_in_triton(evidence, where),
+        in_triton=_say_in_triton(
+            evidence, where, (few or 0) * _registers_of(max(loads, key=lambda one: waits[one]))
+        ),
     )
 
 
-def _say_in_triton(evidence: Evidence, where: str) -> str:
-    """Returns the advice for Triton, without a larger BLOCK where that is longer than the row already."""
+def _say_in_triton(evidence: Evidence, where: str, held: float) -> str:
+    """Returns the advice for Triton, without a larger BLOCK where that is longer than the row already, and without more loads where those under way are `held` by enough registers."""
+    if where == "" and held >= _REGISTERS_FOR_LOADS:
+        return _MORE_WARPS_IN_TRITON
     larger = "" if find_padding(evidence) else _LARGER_BLOCK.get(where, "")
     return _AHEAD_IN_TRITON[where].format(larger)
 
@@ -236,6 +242,10 @@ def _overlapped(evidence: Evidence, site: Site) -> float:
     together = [site, *find_loads_beside(evidence, site)]
     if len(together) < ENOUGH_LOADS:
         return EIGHTFOLD
-    registers = sum(max(1.0, one.width / _REGISTER_BITS) for one in together)
+    registers = sum(map(_registers_of, together))
     latency = evidence.model.places.unloaded.get("long_scoreboard", 0.0)
     return max(1 / ENOUGH_LOADS, latency * (1 - registers / _REGISTERS_FOR_LOADS))
+
+
+def _registers_of(load: Site) -> float:
+    return max(1.0, load.width / _REGISTER_BITS)

@@ -58,6 +58,14 @@ def bytes_between_lanes(evidence: Evidence, accesses: Iterable[Site]) -> int | N
     return found.pop() if len(found) == 1 else None
 
 
+def bytes_between_rows(evidence: Evidence, access: Site) -> int | None:
+    """Returns how far apart threads whose index in y differs by one access memory, if that is the same for all; how far the lanes are need not be known."""
+    rows = evidence.shape.block[1] if evidence.shape else 1
+    found = _threads_of(evidence, (1, rows, 1)).address(access).numbers if rows > 1 else None
+    steps = {abs(one - other) for one, other in pairwise(found or ())}
+    return steps.pop() if len(steps) == 1 else None
+
+
 @kept
 def _threads_of(evidence: Evidence, block: tuple[int, int, int]) -> _Threads:
     return _Threads(evidence, block)

@@ -184,6 +184,14 @@ def test_to_leave_fences_out_comes_first_where_most_of_the_waiting_is_for_them(f
     ) != comes_first  # fewer updates are worth less than none to wait for
 
 
+@pytest.mark.parametrize(("waited_at", "comes_first"), [("@P1 CCTL.IVALL", True), ("FADD R6, R4, R5", False)])
+def test_a_fence_also_waits_for_the_result_of_the_atomic_before_it(waited_at, comes_first):
+    update = "@P1 ATOMG.E.ADD.STRONG.GPU PT, R4, desc[UR6][R2.64], R5"
+    waits = {1: {"waits": {"membar": 14}}, 2: {"waits": {"long_scoreboard": 15}}}
+    (candidate,) = atomics.detect_atomics(evidence_of(FENCE, update, waited_at, "EXIT", facts=waits))
+    assert candidate.in_triton.startswith("Where no other access has to be in order") == comes_first
+
+
 def test_a_fence_at_which_nobody_waits_is_not_spoken_of():
     evidence = evidence_of(FENCE, UPDATED, "EXIT", facts={1: {"waits": {"long_scoreboard": 30}}})
     (candidate,) = atomics.detect_atomics(evidence)

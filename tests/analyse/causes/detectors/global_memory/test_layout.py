@@ -181,7 +181,7 @@ def test_what_lanes_use_of_a_request_has_no_more_digits_than_its_sectors():
         texts.append(candidate.sentence)
     assert texts[0] == texts[1]
     assert (
-        "32 sectors of 32 bytes a request where 1 would hold its data: its lanes use 3.1 % of what"
+        "32 sectors of 32 bytes a request where 1 would hold its data: its lanes use 3.1 % of these bytes"
         in texts[0]
     )
 
@@ -216,6 +216,68 @@ def test_a_thread_that_stores_all_up_to_the_next_one_is_to_store_it_at_once(stri
     facts = {len(before) + word: {"sectors": 3200.0, "ideal_sectors": 400.0} for word in range(12)}
     (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *stores, "EXIT", facts=facts))
     assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(("read", "by_data"), [("R4", True), ("R9", False)])
+def test_data_says_where_a_search_goes_on(read, by_data):
+    """As where each load begins at what the one before it has found, or at what a counter says."""
+    turn = ("LDG.E R4, [R2.64]", f"IADD3 R2, {read}, R2, RZ", "@P0 BRA 0x10", "EXIT")
+    (candidate,) = layout.detect_uncoalesced(evidence_of("NOP", *turn, facts={1: APART}))
+    assert candidate.advice.startswith("Data says where each lane goes") == by_data
+    assert candidate.in_triton.startswith("Data says where each element lies") == by_data
+
+
+@pytest.mark.parametrize(("of_second", "at_once"), [(6, True), (5, False)])
+def test_rows_of_two_arrays_are_taken_at_once_where_each_lane_takes_whole_rows_of_both(of_second, at_once):
+    """As the numbers of a sparse matrix, and the columns in which they stand: six words of either in a row."""
+    before = ["S2R R5, SR_TID.X"]
+    before += [f"LDC.64 R{6 + 2 * array}, c[0x0][{0x210 + 8 * array:#x}]" for array in (0, 1)]
+    before += [f"IMAD.WIDE R{12 + 2 * array}, R5, 0x18, R{6 + 2 * array}" for array in (0, 1)]
+    loads = [f"LDG.E R{20 + word}, [R12.64+{4 * word:#x}]" for word in range(6)]
+    loads += [f"LDG.E R{30 + word}, [R14.64+{4 * word:#x}]" for word in range(of_second)]
+    facts = dict.fromkeys(range(len(before), len(before) + len(loads)), APART)
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *loads, "EXIT", facts=facts))
+    assert candidate.advice.startswith("Access the neighbouring elements of a thread at once") == at_once
+
+
+@pytest.mark.parametrize(
+    ("rows", "row", "is_structure"),
+    [
+        (8, "R8", False),  # the next row of the block stores what lies beside: a dimension of an array
+        (8, "R10", True),  # twice as far on, so that nobody stores what lies beside
+        (1, "R8", True),
+    ],
+)
+def test_what_threads_of_the_next_row_lie_beside_is_no_structure(rows, row, is_structure):
+    """The length of a row of the array, by which lanes lie apart, is a parameter."""
+    before = ("S2R R5, SR_TID.X", "S2R R8, SR_TID.Y", "LDC R9, c[0x0][0x218]", "LDC.64 R6, c[0x0][0x210]")
+    place = ("SHF.L.U32 R10, R8, 0x1, RZ", f"IMAD R11, R5, R9, {row}", "IMAD.WIDE R2, R11, 0x4, R6")
+    stores = [f"STG.E [R2.64+{offset:#x}], R4" for offset in (0, 32)]
+    facts = {7: APART, 8: APART}
+    evidence = evidence_of(*before, *place, *stores, "EXIT", facts=facts, block=(32, rows, 1))
+    (candidate,) = layout.detect_uncoalesced(evidence)
+    assert ("members of a structure" in candidate.advice) == is_structure
+    assert ("exchange the roles of the indices" in candidate.advice) != is_structure
+
+
+@pytest.mark.parametrize(
+    ("loaded", "loads", "only_moves"),
+    [
+        ({"sectors": 400.0, "ideal_sectors": 400.0}, 100.0, True),  # neighbours, as in a transpose
+        ({"sectors": 3200.0, "ideal_sectors": 400.0}, 100.0, False),  # both lie apart: one change mends both
+        ({"sectors": 100.0, "ideal_sectors": 100.0}, 100.0, False),  # all lanes load the same
+        ({"sectors": 1600.0, "ideal_sectors": 1600.0}, 400.0, False),  # several for each, as in a sum
+    ],
+)
+def test_exchanged_indices_are_not_advised_where_they_would_set_the_other_accesses_apart(
+    loaded, loads, only_moves
+):
+    lines = (("LDG.E R4, [R6.64]", loads), "FMUL R5, R4, R8", "STG.E [R2.64], R5", "EXIT")
+    found = list(layout.detect_uncoalesced(evidence_of(*lines, facts={0: loaded, 2: APART})))
+    advice = found[-1].advice
+    assert found[-1].name == "uncoalesced-stores"
+    assert advice.endswith("Exchanging the indices would only set the loads apart instead.") == only_moves
+    assert ("exchange the roles of the indices" in advice) != only_moves
 
 
 @pytest.mark.parametrize(

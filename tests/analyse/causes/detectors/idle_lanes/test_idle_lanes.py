@@ -118,14 +118,17 @@ def test_an_index_that_all_lanes_need_behind_the_barrier_is_not_for_those_that_l
     ],
 )
 def test_the_slow_path_of_a_division_leaves_no_lane_without_work(test, idle):
+    """Nor does the call of it, and the place where its lanes meet the others."""
     two = {"lanes": 2.0, "acting": 2.0}
-    facts = dict.fromkeys(range(6), WHOLE) | {3: two} | dict.fromkeys((6, 7), two)
+    slow = (3, 4, 6, 9)  # the call, the way back, the meeting, and the function
+    facts = dict.fromkeys(range(9), WHOLE) | dict.fromkeys((*slow, 10), two)
     evidence = evidence_of(
-        *test, "@!P0 BRA 0x40", "CALL.REL.NOINC 0x60", "STG.E desc[UR4][R2.64], R5", "EXIT",
-        "FMUL R5, R5, R6", "RET.REL.NODEC R16, 0x0", facts=facts, file=None,
+        *test, "@!P0 BRA 0x50", "CALL.REL.NOINC 0x90", "BRA 0x60", "FMUL R5, R5, R8", "BSYNC B0",
+        "STG.E desc[UR4][R2.64], R5", "EXIT", "FMUL R5, R5, R6", "RET.REL.NODEC R16, 0x0", facts=facts, file=None,
     )  # fmt: skip
-    (candidate,) = lanes.detect_idle_lanes(evidence)
-    assert candidate.weights.get(evidence.sites[6], 0.0) / 100 == pytest.approx(idle)
+    weights = [candidate.weights for candidate in lanes.detect_idle_lanes(evidence)]
+    idles = [sum(one.get(evidence.sites[place], 0.0) / 100 for one in weights) for place in slow]
+    assert idles == [pytest.approx(idle)] * 4
 
 
 @pytest.mark.parametrize(
@@ -148,6 +151,19 @@ def test_warps_without_work_are_no_lanes_that_watch_their_warp(warps, lanes_of_t
     assert (set(candidate.weights) == {evidence.sites[3]}) == is_whole  # the test, where a change begins
     assert ("a row for each of its warps" in candidate.advice) == is_whole
     assert ("warps_without_work_pct" in candidate.evidence) == is_whole
+
+
+@pytest.mark.parametrize(("index", "of_blocks"), [("SR_TID.X", False), ("SR_CTAID.X", True)])
+def test_only_what_differs_in_a_block_leaves_some_of_its_warps_without_work(index, of_blocks):
+    """One warp of eight works: by its place in its block, or by that of its block in the grid."""
+    lines = [f"S2R R5, {index}", "ISETP.GE.AND P0, PT, R5, c[0x0][0x220], PT", "@P0 EXIT"]
+    behind = (("LDG.E R4, [R2.64]", 12.5), ("STG.E [R2.64], R4", 12.5))
+    evidence = evidence_of(*lines, *behind, facts=dict.fromkeys(range(3), WHOLE))
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.advice.startswith("Launch no block that") == of_blocks
+    assert ("use smaller blocks" in candidate.advice) != of_blocks
+    assert candidate.in_triton.startswith("Start no program") == of_blocks
+    assert ("choose BLOCK by the length of the row" in candidate.in_triton) != of_blocks
 
 
 def test_the_end_of_a_loop_sends_no_warp_away():

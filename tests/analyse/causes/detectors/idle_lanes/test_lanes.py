@@ -99,6 +99,20 @@ def test_two_sides_of_a_branch_that_share_a_warp_diverge_and_where_they_meet_is_
     assert ("execute one side after the other" in found.sentence) == (name == "divergent-branches")
 
 
+@pytest.mark.parametrize(
+    ("has_costs", "said"),
+    [(True, "execute one side after the other"), (False, "or leave some of their lanes without work")],
+)
+def test_lanes_that_are_counted_together_show_no_other_side_of_a_branch(has_costs, said):
+    acting = (12.0, 12.0, 20.0, 12.0) if has_costs else (12.0,) * 4
+    facts = {place: {"lanes": count, "acting": count} for place, count in enumerate(acting)}
+    facts[0] = {"lanes": 32.0, "acting": 32.0} if has_costs else facts[0]
+    lines = ("MOV R1, R2", "FADD R4, R4, R6", "FMUL R4, R4, R6", "EXIT")
+    evidence = replace(evidence_of(*lines, facts=facts), has_costs=has_costs)
+    found = next(one for one in lanes.detect_idle_lanes(evidence) if one.name == "divergent-branches")
+    assert said in found.sentence
+
+
 IN_LOOP = [("FADD R5, R5, R6", 12.0, 800), ("@P0 BRA 0x20", 12.0, 800)]  # eight turns
 
 

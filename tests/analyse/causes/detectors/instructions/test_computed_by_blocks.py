@@ -50,6 +50,24 @@ def test_squares_of_a_table_are_the_same_in_every_block():
     assert one.effect.resources["fma"] == pytest.approx(2 / 4 * 7 / 8, abs=0.002)
 
 
+@pytest.mark.parametrize(
+    ("row", "alike"),
+    [("S2R R4, SR_TID.X", False), ("S2R R4, SR_CTAID.Y", True), ("MOV R4, c[0x0][0x210]", True)],
+)
+def test_what_all_threads_of_a_block_compute_alike_they_can_share_out(row, alike):
+    one = found(more=row)[0]
+    assert (
+        one.advice.startswith("All threads of a block compute them alike: let each compute a part") == alike
+    )
+    assert one.advice.endswith("or let a block take more of what needs them.")
+    assert "alike" not in one.in_triton  # where nobody stores in shared memory
+
+
+@pytest.mark.parametrize(("grid", "said"), [((8, 4, 1), "the 8 blocks along x"), ((8, 1, 1), "all 8 blocks")])
+def test_an_axis_is_named_where_the_grid_has_another_one(grid, said):
+    assert found(grid=grid)[0].sentence.startswith(f"In a loop, {said} compute the same values")
+
+
 def test_a_load_stays_for_each_result():
     """The two values of a row make room for one, which the second load would be; the first one is needed for the product."""
     (one,) = found()
@@ -131,7 +149,7 @@ PACKED = {
 def test_numbers_are_unpacked_once_for_several_blocks(waves, goes):
     """Unpacked, they are twice as long to load; so a block may unpack them for others, as long as the GPU stays filled twice."""
     before, within = found(figures={"waves": waves}, **PACKED)
-    assert before.advice.startswith("Compute them once, in a kernel before")
+    assert "ompute them once, in a kernel before" in before.advice
     assert within.advice.startswith("Let a block take more of what needs them")
     assert sorted(set(names([within]))) == ["I2FP", "LDG", "LOP3", "SHF"]
     assert within.effect.resources["alu"] == pytest.approx(goes * 4 / 5, abs=0.01)

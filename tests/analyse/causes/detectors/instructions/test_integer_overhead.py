@@ -1,7 +1,7 @@
 """Integer arithmetic beyond what addresses take, and the divisions that it may be."""
 
 import pytest
-from made_evidence import evidence_of, names
+from made_evidence import LOOP, evidence_of, names
 
 from profiler.analyse.causes.detectors.instructions import integer_overhead, number_types, special_functions
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
@@ -11,6 +11,16 @@ from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
 def test_two_integer_instructions_for_each_access_are_what_an_address_takes(integers, found):
     lines = ["IADD3 R2, R2, R8, RZ"] * integers
     assert names(integer_overhead.detect_integer_overhead, evidence_of(*lines, "LDG.E R4, [R2]")) == found
+
+
+@pytest.mark.parametrize(("instructions", "unrolls"), [(768, True), (769, False)])
+def test_code_that_overflows_the_instruction_cache_is_not_to_be_unrolled(instructions, unrolls):
+    """12 KiB of 16 bytes each."""
+    loop = ("IADD3 R2, R2, R8, RZ", "IADD3 R2, R2, R8, RZ", "IADD3 R2, R2, R8, RZ", "LDG.E R4, [R2]", LOOP)
+    rest = [("FADD R20, R21, R22", 1.0)] * (instructions - 1 - len(loop))
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(("NOP", 1.0), *loop, *rest))
+    assert candidate.advice.startswith("Compute addresses once and count them up")
+    assert ("unroll so that offsets become constants" in candidate.advice) == unrolls
 
 
 DIVISION = [

@@ -132,6 +132,22 @@ def test_what_sinpi_rounds_is_no_conversion_of_the_source(term, found):
     assert names(number_types.detect_conversions, evidence) == found
 
 
+@pytest.mark.parametrize(
+    ("term", "found"), [("1.9251366722983220825e-08", []), ("1.5", ["type-conversions"])]
+)
+def test_what_a_power_converts_is_no_conversion_of_the_source(term, found):
+    """It makes a float of the exponent of its base, and an exponent of the whole part of a float."""
+    power = ("I2FP.F32.S32 R13, R11", f"FFMA R10, R13, {term}, R12", "FRND R14, R10", "F2I.NTZ R17, R10")
+    assert names(number_types.detect_conversions, evidence_of(*power, line=9)) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "found"), [("FRND.FLOOR R5, R28", []), ("F2I.FLOOR R5, R28", ["type-conversions"])]
+)
+def test_what_is_rounded_stays_a_float_unless_it_becomes_an_integer(line, found):
+    assert names(number_types.detect_conversions, evidence_of(line)) == found
+
+
 def test_double_precision_is_named_with_how_busy_it_keeps_its_units():
     (candidate,) = number_types.detect_fp64(evidence_of("DADD R4, R4, R6", "EXIT", busy={"fp64": 0.8}))
     assert candidate.evidence["fp64_busy_pct"] == pytest.approx(80)

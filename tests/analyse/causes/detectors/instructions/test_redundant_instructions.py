@@ -132,6 +132,7 @@ def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_produc
         ("HMUL2 R4, R1, R2", "HADD2 R5, R5, R4", True),
         ("FMUL R4, R1, R2", "FADD R5, |R4|, -RZ", False),  # so compilers write an absolute value
         ("FMUL R4, R1, R2", "FMUL R5, R4, R3", False),
+        ("@!P0 FMUL R4, R4, 4096", "FADD R5, R4, R3", False),  # the end of `rsqrtf`
         ("HMUL2 R4, R1, R2", "HADD2.F32 R5, -RZ, R4.H0_H0", False),  # and a conversion
         ("FMUL R4, R1, R2", "HADD2 R5, R5, R4", False),
     ],

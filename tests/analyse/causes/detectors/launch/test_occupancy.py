@@ -43,6 +43,14 @@ def test_sums_of_no_loop_are_over_when_they_are_made():
     assert names(occupancy.detect_occupancy, sums) == ["registers-limit-occupancy"]
 
 
+@pytest.mark.parametrize(("threads", "more"), [(1023, True), (1024, False)])
+def test_a_block_has_no_more_than_1024_threads_for_its_tile(threads, more):
+    figures = {"blocks_by_shared": 1.0, "occupancy_limit_pct": 50.0, "shared_bytes": 128000.0}
+    (candidate,) = occupancy.detect_occupancy(evidence_of(LOAD, block=threads, figures=figures))
+    assert candidate.advice.endswith("or more threads for the same tile.") == more
+    assert candidate.advice.startswith("Use a smaller tile or a narrower type in shared memory")
+
+
 def limited_by(limit_pct=25.0, block=256, waves=100.0, **limits):
     """The effect of lifting the smallest limit, in blocks an SM, on blocks of so many threads."""
     figures = {"launch__occupancy_limit_blocks": 32.0, "occupancy_limit_pct": limit_pct, "waves": waves}

@@ -39,6 +39,11 @@ def test_as_many_different_words_come_in_as_many_passes():
     assert found(ROWS, address=eight).effect.resources["l1"] == pytest.approx(2 * 100 / (4 * 100 + 1))
 
 
+@pytest.mark.parametrize(("address", "apart"), [("IMAD R9, R5, 0x4, R1", True), ("MOV R9, R1", False)])
+def test_only_lanes_that_load_different_rows_could_meet_in_a_bank(address, apart):
+    assert ("an odd multiple of 16 bytes" in found(ROWS, address=address).advice) == apart
+
+
 def test_windows_that_overlap_have_no_order_that_serves_all():
     """As those of a filter: each thread starts a word further, and takes the words of its neighbours too."""
     assert found([0, 4, 8, 12]) is None

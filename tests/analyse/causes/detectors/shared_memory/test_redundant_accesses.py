@@ -66,3 +66,28 @@ def test_a_barrier_may_order_what_threads_leave_for_each_other(other):
     found = without_barrier(other)
     assert "barrier" not in found.advice
     assert not found.effect.waits.get("long_scoreboard")
+
+
+@pytest.mark.parametrize(
+    ("turns", "changed", "named"),
+    [
+        (11, {}, True),
+        (10, {}, False),  # a tree over the largest block has as many steps
+        (11, {"store": "STS [R3], R6"}, False),  # moves on, too
+        (11, {"load": "LDS R4, [R9]"}, False),  # may be the place of another lane of the warp
+        (11, {"more": "BAR.SYNC.DEFER_BLOCKING 0x0"}, False),
+        (11, {"more": "WARPSYNC 0xffffffff"}, False),
+        (11, {"more": "LDG.E R5, [R10.64]"}, True),
+    ],
+)
+def test_what_a_loop_overwrites_in_shared_memory_before_anyone_can_read_it_is_stored_in_vain(
+    turns, changed, named
+):
+    """The sum itself stays in a register, and each turn stores it."""
+    turn = {"load": "LDS R4, [R3]", "sum": "FADD R6, R6, R4", "store": "STS [R2], R6", "more": "NOP"}
+    lines = [*(turn | changed).values(), "IADD3 R3, R3, 0x4, RZ", LOOP]
+    evidence = evidence_of(("MOV R2, RZ", 100.0), *((line, 100.0 * turns) for line in lines), "EXIT")
+    found = list(redundant_accesses.detect_redundant_shared_stores(evidence))
+    assert [one.name for one in found] == ["redundant-shared-accesses"] * named
+    assert all([site.instruction.name for site in one.weights] == ["STS"] for one in found)
+    assert all(one.effect.resources["lsu"] >= (1 - 1 / turns) / 3 for one in found)

@@ -23,6 +23,17 @@ def test_barriers_at_which_nobody_waits_are_no_cause(at_barrier, found):
     assert names(barriers.detect_barriers, evidence_of(*lines, facts=facts)) == found
 
 
+@pytest.mark.parametrize(("fenced", "are_fences"), [(5, False), (6, True)])
+def test_a_fence_waits_for_memory_and_not_for_other_threads(fenced, are_fences):
+    lines = ("STG.E [R8.64], R4", "MEMBAR.SC.GPU", "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")
+    facts = {2: {"waits": {"membar": fenced}}, 3: {"waits": {"barrier": 5}}}
+    (candidate,) = barriers.detect_barriers(evidence_of(*lines, facts=facts))
+    assert ("at memory fences, until others can see" in candidate.sentence) == are_fences
+    assert ("at barriers, waiting for the others" in candidate.sentence) != are_fences
+    assert candidate.advice.startswith("Fence less often") == are_fences
+    assert ('sem="relaxed"' in candidate.in_triton) == are_fences
+
+
 def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
     barrier, late = "BAR.SYNC.DEFER_BLOCKING 0x0", {"waits": {"barrier": 10}}
     lines = (LOAD, "STS [R8], R4", barrier, "LDS R6, [R8]", barrier, "FADD R6, R6, R7")

@@ -23,6 +23,24 @@ def test_a_list_is_a_dependent_chain_and_an_array_is_loads_that_do_not_overlap()
     assert names(unoverlapped_loads.detect_unoverlapped_loads, evidence_of(*chased, facts=facts)) == []
 
 
+@pytest.mark.parametrize(
+    ("step", "is_list"),
+    [
+        (("IMAD.WIDE R2, R4, 0x80, R10", "NOP"), True),
+        (("SHFL.IDX PT, R5, R4, RZ, 0x1f", "IMAD.WIDE R2, R5, 0x80, R10"), True),
+        (("FSETP.GT.AND P1, PT, R4, R9, PT", "@P1 IADD3 R2, R2, 0x40, RZ"), False),
+    ],
+)
+def test_a_search_compares_what_it_has_found_and_a_list_says_what_comes_next(step, is_list):
+    chased = [("MOV R2, R8", 10.0), *((one, 1000.0) for one in ("LDG.E R4, [R2.64]", *step, LOOP))]
+    (candidate,) = dependent_chains.detect_dependent_chain(
+        evidence_of(*chased, facts={2: {"waits": {"long_scoreboard": 9}}})
+    )
+    assert candidate.sentence.startswith("Each of these loads takes its address from the one") == is_list
+    assert ("an array instead of a list" in candidate.advice) == is_list
+    assert ("compare with several keys in each step" in candidate.advice) != is_list
+
+
 def test_independent_values_fill_the_latency_of_arithmetic_and_most_of_that_of_other_units():
     code = ("FADD R5, R5, R4", "FADD R5, R5, R4", "MUFU.EX2 R6, R5", "FADD R6, R6, R7")
     facts = {1: {"waits": {"wait": 10}}, 3: {"waits": {"short_scoreboard": 10}}}

@@ -30,6 +30,21 @@ def test_four_loads_under_way_are_enough():
 
 
 @pytest.mark.parametrize(
+    ("loads", "width", "enough"),
+    [(15, ".128", False), (16, ".128", True), (31, ".64", False), (32, ".64", True)],
+)
+def test_a_thread_whose_registers_are_full_of_loads_needs_no_larger_block_but_more_warps(
+    loads, width, enough
+):
+    lines = [f"LDG.E{width} R{10 + 4 * number}, [R2.64+{512 * number:#x}]" for number in range(loads)]
+    facts = {loads: {"waits": {"long_scoreboard": 9}}}
+    evidence = evidence_of(*lines, "FADD R5, R5, R10", facts=facts)
+    (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
+    assert candidate.in_triton.startswith("A thread has enough loads under way already") == enough
+    assert ("a BLOCK that gives each thread several of them" in candidate.in_triton) != enough
+
+
+@pytest.mark.parametrize(
     ("copies", "elsewhere", "advised"), [(3, 0, False), (4, 0, True), (4, 8, True), (4, 10, False)]
 )
 def test_loads_of_which_a_thread_has_four_copies_are_to_be_wide(copies, elsewhere, advised):
