@@ -51,7 +51,7 @@ def test_where_a_search_looks_next_depends_on_what_it_found_by_a_comparison():
     evidence = loop_of(SEARCH, facts={5: {"waits": {"long_scoreboard": 90}}})
     assert is_carried(evidence, load_in(evidence))
     (candidate,) = detect_dependent_chain(evidence)
-    assert "address from the one before it" in candidate.sentence
+    assert "decided by a comparison of what the one before it has found" in candidate.sentence
 
 
 def test_a_comparison_that_only_chooses_a_result_does_not_lead_to_the_next_load():
