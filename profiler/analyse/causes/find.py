@@ -48,7 +48,7 @@ def find_all(profile: Profile) -> Diagnosis:
     evidence = look_at(profile)
     unoptimised = _find_unoptimised(evidence)
     causes, left_out = (unoptimised, {}) if unoptimised else _find_causes(evidence)
-    return Diagnosis(
+    diagnosis = Diagnosis(
         causes=causes,
         unseen=_find_unseen(evidence),
         duration_ns=evidence.find(DURATION),
@@ -61,6 +61,10 @@ def find_all(profile: Profile) -> Diagnosis:
         taken={} if unoptimised else _find_taken(evidence),
         left_out=left_out,
     )
+    # Some of what was found refers to the evidence, and would keep it until the garbage collector comes, which it seldom does.
+    evidence.found.clear()
+    evidence.of_code.clear()
+    return diagnosis
 
 
 def look_at(profile: Profile) -> Evidence:
@@ -139,10 +143,16 @@ def expect_of_each(evidence: Evidence) -> dict[Candidate, float]:
 
 def _expected_of(evidence: Evidence, candidate: Candidate) -> float:
     """Returns the estimate, which promises no more than the bound does."""
-    saved = evidence.model.saved(candidate.effect) if candidate.saves is None else candidate.saves
+    saved = _modelled(evidence, candidate) if candidate.saves is None else candidate.saves
     return min(saved, bound_of(evidence, candidate)[0])
 
 
+@kept
+def _modelled(evidence: Evidence, candidate: Candidate) -> float:
+    return evidence.model.saved(candidate.effect)
+
+
+@kept
 def bound_of(evidence: Evidence, candidate: Candidate) -> tuple[float, str | None]:
     """Returns the most that the change could save, and the resource that needs the rest of the time.
 
@@ -152,7 +162,10 @@ def bound_of(evidence: Evidence, candidate: Candidate) -> tuple[float, str | Non
         most, resource = candidate.at_most, candidate.resource or None
     else:
         most, resource = evidence.model.bound(
-            candidate.effect, BY_NAME[candidate.name].leaves, candidate.regrouped
+            candidate.effect,
+            BY_NAME[candidate.name].leaves,
+            candidate.regrouped,
+            _modelled(evidence, candidate),
         )
     if evidence.atomics_are_contended and not (candidate.name == ATOMIC_CONTENTION or candidate.is_ceiling):
         beside_atomics = 1 - evidence.time_of(evidence.of("atomic"))

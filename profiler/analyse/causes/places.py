@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
+from functools import lru_cache
 from typing import NamedTuple
 
 from profiler.analyse.causes.cause import CodePlace
@@ -17,6 +18,7 @@ from profiler.store.tables.inlined import calls_in
 from profiler.text import place_name
 
 _MOST_PLACES = 3
+_place_of = lru_cache(maxsize=1024)(place_of)
 
 
 def find_places(evidence: Evidence, weights: Mapping[Site, float]) -> list[CodePlace]:
@@ -40,13 +42,13 @@ class _AtPlace(NamedTuple):
 
 def _by_place(evidence: Evidence, weights: Mapping[Site, float]) -> list[_AtPlace]:
     groups: dict[object, _AtPlace] = {}
+    authors = _find_authors(evidence)
     for site, call, weight in _at_calls(evidence, weights):
         if weight > 0:
-            function = evidence.by_function[call.function]
-            one = _find_authors(evidence, call.function)[evidence.place(call, function)]
-            authors, sites = groups.setdefault(place_of(one.file, one.line) or one, _AtPlace({}, set()))
-            authors[one] = authors.get(one, 0.0) + weight
-            sites.add(site)
+            one = authors[call]
+            group = groups.setdefault(_place_of(one.file, one.line) or one, _AtPlace({}, set()))
+            group.authors[one] = group.authors.get(one, 0.0) + weight
+            group.sites.add(site)
     return sorted(groups.values(), key=lambda group: -sum(group.authors.values()))
 
 
@@ -65,9 +67,12 @@ def find_signature(evidence: Evidence) -> list[CodePlace]:
 
 
 @kept
-def _find_authors(evidence: Evidence, function: int) -> list[Written]:
-    """Returns for each instruction of a function the one whose line stands for it: the user cannot change the functions of libraries."""
-    return find_authors([_written(site) for site in evidence.by_function[function]])
+def _find_authors(evidence: Evidence) -> dict[Site, Written]:
+    """Returns for each instruction the one whose line stands for it: the user cannot change the functions of libraries."""
+    found: dict[Site, Written] = {}
+    for sites in evidence.by_function.values():
+        found |= zip(sites, find_authors([_written(site) for site in sites]), strict=True)
+    return found
 
 
 def _written(site: Site) -> Written:

@@ -69,13 +69,13 @@ def find_hidden(
     for candidate in among:
         if candidate.name in causes:
             continue
-        if any(_hide_each_other(model, one, candidate, expected) for one in changes):
-            with_it = {**named, candidate: expected[candidate]}
-            saved = saved_together(model, with_it)
-            if saved - together >= WORTH_A_CHANGE:
-                named, together = with_it, saved
-                causes.add(candidate.name)
-                yield candidate
+        with_it = {**named, candidate: expected[candidate]}
+        saved = saved_together(model, with_it)
+        adds = saved - together >= WORTH_A_CHANGE
+        if adds and any(_hide_each_other(model, one, candidate, expected) for one in changes):
+            named, together = with_it, saved
+            causes.add(candidate.name)
+            yield candidate
 
 
 def _hide_each_other(

@@ -18,7 +18,7 @@ from profiler.analyse.causes.words_of_numba import IN_NUMBA, NUMBA_SAYS
 from profiler.analyse.causes.words_of_triton import IN_TRITON
 from profiler.analyse.recording.languages import Language, language_of
 from profiler.analyse.recording.profile import Profile
-from profiler.store.tables.columns import rows_labelled
+from profiler.store.tables.columns import labels_of, rows_labelled
 
 # What GPUs before compute capability 8.0 lack, and what is left of the advice: asynchronous copies, and sums of a warp by one instruction.
 _SINCE = 8
@@ -114,4 +114,4 @@ def _names_of(profile: Profile) -> Sequence[str]:
     launches = rows_labelled(
         profile.run.columns("launches", "kernel", "mangled"), "kernel", frozenset({profile.kernel})
     )
-    return [profile.kernel, *(name or "" for name in launches.column("mangled").unique().to_pylist())]
+    return [profile.kernel, *{name or "" for name in labels_of(launches, "mangled")}]

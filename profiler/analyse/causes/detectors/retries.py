@@ -60,10 +60,10 @@ def find_in_conflict(evidence: Evidence) -> Mapping[Loop, Site]:
 def _is_retried(evidence: Evidence, loop: Loop) -> bool:
     """Returns whether a loop repeats its atomic until that succeeds, and at least half of its turns are in vain."""
     sites = evidence.inside(loop)
-    return evidence.turns(sites[0], loop) >= _IN_VAIN and _is_retry(sites, loop)
+    return evidence.turns(sites[0], loop) >= _IN_VAIN and _is_retry(evidence, sites, loop)
 
 
-def _is_retry(sites: Sequence[Site], loop: Loop) -> bool:
+def _is_retry(evidence: Evidence, sites: Sequence[Site], loop: Loop) -> bool:
     """Returns whether the loop ends when its atomic has succeeded, and not after so many elements.
 
     The atomic's result may go to other warps through shared memory.
@@ -73,7 +73,7 @@ def _is_retry(sites: Sequence[Site], loop: Loop) -> bool:
         if passed_on and not any(site.stores_in_shared for site in depending):
             break
         first = {site for site in sites if is_swap(site) or (passed_on and site.kind == "shared load")}
-        depending = set(find_depending(sites, [loop], first))
+        depending = find_depending(evidence, sites, [loop], first)
     branches = [site for site in sites if site.instruction.name == "BRA"]
     last = branches[-1:]  # goes back; if it does so in any case, one of the others decides
     is_conditional = any(one.instruction.predicate or predicates_in(one.instruction.text) for one in last)

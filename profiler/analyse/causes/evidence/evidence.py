@@ -29,7 +29,10 @@ from profiler.analyse.causes.evidence.sites import (
     TEXTURE_FETCHES,
     Kind,
     Site,
+    only_some,
+    part_of,
     read_sites,
+    use_of_units,
 )
 from profiler.analyse.causes.evidence.time_model import TimeModel
 from profiler.analyse.causes.evidence.time_shares import derive_figures
@@ -63,8 +66,9 @@ class Evidence:
     retried: frozenset[Site] = frozenset()
     # The part of device memory's traffic that no access needs, if each made its own trip to it.
     wasted_dram: float = 0.0
-    # What was found in it (`kept.py`); a changed evidence begins anew.
+    # What was found in it (`kept.py`): a changed evidence begins anew, but for what was found in its code.
     found: dict[tuple[object, ...], Any] = field(default_factory=dict, init=False, repr=False)
+    of_code: dict[tuple[object, ...], Any] = field(default_factory=dict, repr=False)
     _by_kinds: dict[tuple[Kind, ...], list[Site]] = field(default_factory=dict, init=False, repr=False)
 
     def find(self, name: str) -> float | None:
@@ -80,17 +84,22 @@ class Evidence:
 
     @cached_property
     def waits_by_reason(self) -> Waits:
-        total = Waits()
-        for waits in self.charged.values():
+        return Waits({reason: sum(waits.values()) for reason, waits in self._waits.items()})
+
+    @cached_property
+    def _waits(self) -> dict[str, dict[Site, float]]:
+        """Holds by reason the waiting that instructions cause."""
+        found: dict[str, dict[Site, float]] = {}
+        for site, waits in self.charged.items():
             for reason, waiting in waits.items():
-                total[reason] += waiting
-        return total
+                found.setdefault(reason, {})[site] = waiting
+        return found
 
     @cached_property
     def executed(self) -> float:
         return sum(site.executed for site in self.sites)
 
-    @property
+    @cached_property
     def loops(self) -> dict[int, list[Loop]]:
         code = self.profile.code
         return loops_in(code) if code else {}
@@ -121,11 +130,16 @@ class Evidence:
     def _by_loop(self) -> dict[Loop, list[Site]]:
         found = {}
         for number, loops in self.loops.items():
-            sites = self.by_function.get(number, [])
-            offsets = [site.instruction.offset for site in sites]
+            sites, offsets = self.by_function.get(number, []), self._offsets.get(number, [])
             for loop in loops:
                 found[loop] = sites[bisect_left(offsets, loop.start) : bisect_right(offsets, loop.end)]
         return found
+
+    @cached_property
+    def _offsets(self) -> dict[int, list[int]]:
+        return {
+            number: [site.instruction.offset for site in sites] for number, sites in self.by_function.items()
+        }
 
     @cached_property
     def executed_with_lanes(self) -> dict[int, dict[float, dict[Loop | None, float]]]:
@@ -153,9 +167,8 @@ class Evidence:
 
     def last_before(self, function: int, loop: Loop) -> Site | None:
         """Returns the last instruction that ran before the loop."""
-        sites = self.by_function[function]
-        count = bisect_left(sites, loop.start, key=lambda site: site.instruction.offset)
-        return sites[count - 1] if count else None
+        count = bisect_left(self._offsets[function], loop.start)
+        return self.by_function[function][count - 1] if count else None
 
     @cached_property
     def _places(self) -> dict[Site, int]:
@@ -178,8 +191,13 @@ class Evidence:
 
     def of(self, *kinds: Kind) -> list[Site]:
         if kinds not in self._by_kinds:
-            self._by_kinds[kinds] = [site for site in self.sites if site.kind in kinds]
+            some = not self._kinds.isdisjoint(kinds)
+            self._by_kinds[kinds] = [site for site in self.sites if site.kind in kinds] if some else []
         return self._by_kinds[kinds]
+
+    @cached_property
+    def _kinds(self) -> set[Kind]:
+        return {site.kind for site in self.sites}
 
     def weigh(self, sites: Iterable[Site]) -> dict[Site, float]:
         """Returns how long warps wait for each of these; how often each ran, where they wait for none of them."""
@@ -194,13 +212,14 @@ class Evidence:
 
     def waiting_for(self, fractions: Mapping[Site, float], *reasons: str) -> dict[str, float]:
         """Returns the part of the waiting for each reason that goes when these parts of the waiting that the sites cause go."""
-        total = self.waits_by_reason
-        caused = [(part, self.charged[site]) for site, part in fractions.items() if site not in self.retried]
-        gone = {
-            reason: sum([part * waits[reason] for part, waits in caused if reason in waits])
-            for reason in reasons or total
+        if self.retried:
+            fractions = {site: part for site, part in fractions.items() if site not in self.retried}
+        waits = ((reason, self._waits.get(reason, {})) for reason in reasons or self._waits)
+        return {
+            reason: sum([part * of[site] for site, part in fractions.items() if site in of]) / total
+            for reason, of in waits
+            if (total := self.waits_by_reason[reason])
         }
-        return {reason: part / total[reason] for reason, part in gone.items() if total[reason]}
 
     def time_of(self, sites: Iterable[Site], *reasons: str) -> float:
         """Returns the part of its warps' time in which they wait for these sites."""
@@ -210,7 +229,7 @@ class Evidence:
     def without(self, fractions: Mapping[Site, float]) -> Effect:
         """Returns the effect of no longer executing these parts of the sites, except for sites that are retried until others are done."""
         fractions = {site: part for site, part in fractions.items() if site not in self.retried}
-        used = _use_of_units(fractions)
+        used = use_of_units(fractions)
         resources = {unit: used.get(unit, 0.0) / whole for unit, whole in self._units.items() if whole}
         resources["l1"] = self.part_of_l1(fractions)
         resources["l2"] = self.part_of_l2(fractions)
@@ -222,15 +241,14 @@ class Evidence:
         An instruction takes its place however few lanes of the warp execute it. One that a predicate keeps lanes from is executed anyway.
         """
         idle = {site: 1 - site.lanes / LANES for site in self.sites if site.lanes is not None}
-        used = _use_of_units(idle)
+        used = use_of_units(idle)
         return {unit: used.get(unit, 0.0) / whole for unit, whole in self._units.items() if whole}
 
     def part_of_l1(self, fractions: Mapping[Site, float]) -> float:
         """Returns the part of L1's work that goes with these parts of the sites: passes of shared memory, lookups of the rest."""
         shared = self.shared_of_l1
-        passes = sum(part * self._passes_of(site) for site, part in fractions.items())
-        of_passes = passes / self._passes if self._passes else 0.0
-        return shared * of_passes + (1.0 - shared) * self._part_of_lookups(fractions)
+        of_passes, of_lookups = (part_of(work, fractions) for work in (self._passes, self._cycles_in_l1))
+        return shared * of_passes + (1.0 - shared) * of_lookups
 
     @property
     def shared_of_l1(self) -> float:
@@ -241,31 +259,24 @@ class Evidence:
         has_shared = self._passes or not self.has_costs
         return min(1.0, self.figures.get("shared_of_l1_pct", 0.0) / 100) if has_shared else 0.0
 
-    def _part_of_lookups(self, fractions: Mapping[Site, float]) -> float:
-        cycles = sum(part * self._cycles_in_l1(site) for site, part in fractions.items())
-        return cycles / self._all_cycles_in_l1 if self._all_cycles_in_l1 else 0.0
-
-    def _cycles_in_l1(self, site: Site) -> float:
-        """Returns for how many cycles an access keeps L1 busy: lanes that come one by one take one each.
+    @cached_property
+    def _cycles_in_l1(self) -> dict[Site, float]:
+        """Holds by access for how many cycles it keeps L1 busy: lanes that come one by one take one each.
 
         In nine of ten kernels on an H200 whose lanes nearly all do so, what is counted here is 90 to 109 % of the measured load of L1, and
         without these cycles 59 % at most.
         """
-        return _cycles_in_l1(site) + self._of_meeting_lanes.get(site, 0.0)
-
-    @cached_property
-    def _all_cycles_in_l1(self) -> float:
-        return sum(self._cycles_in_l1(site) for site in self.sites)
+        meeting = self._of_meeting_lanes
+        return only_some({site: _cycles_in_l1(site) + meeting.get(site, 0.0) for site in self.sites})
 
     def added_in_l2(self, sites: Iterable[Site]) -> float:
         """Returns the work that L2 gets, as a part of what it has, if L1 no longer holds anything for these loads."""
-        held = sum((site.sectors or 0.0) - self._arriving[site] for site in sites)
-        return held / self._all_arriving if self._all_arriving else 0.0
+        held = sum((site.sectors or 0.0) - self._arriving.get(site, 0.0) for site in sites)
+        return held / whole if (whole := sum(self._arriving.values())) else 0.0
 
     def part_of_l2(self, fractions: Mapping[Site, float]) -> float:
         """Returns the part of the sectors that reach L2: what is loaded, only as far as L1 does not hold it."""
-        arriving = sum([part * self._arriving[site] for site, part in fractions.items()])
-        return arriving / self._all_arriving if self._all_arriving else 0.0
+        return part_of(self._arriving, fractions)
 
     @cached_property
     def _arriving(self) -> dict[Site, float]:
@@ -280,7 +291,7 @@ class Evidence:
         }
         left = max(0.0, self.figures.get("l2_sectors", 0.0) - sum(arriving.values()))
         all_copies = sum(copies.values()) or 1.0
-        return arriving | {site: left * count / all_copies for site, count in copies.items()}
+        return only_some(arriving | {site: left * count / all_copies for site, count in copies.items()})
 
     @cached_property
     def _of_meeting_lanes(self) -> dict[Site, float]:
@@ -298,10 +309,6 @@ class Evidence:
         beyond = max(0.0, self.figures.get("l2_sectors", 0.0) - (self.sectors - held))
         part = min(1.0, beyond / missing) if (missing := (1 - hit) * sum(more.values())) else 0.0
         return {site: part * sectors for site, sectors in more.items()}
-
-    @cached_property
-    def _all_arriving(self) -> float:
-        return sum(self._arriving.values())
 
     @cached_property
     def missing_l1(self) -> float:
@@ -341,17 +348,19 @@ class Evidence:
         return sum(site.excess_sectors for site in self.sites)
 
     @cached_property
-    def _passes(self) -> float:
-        return sum(self._passes_of(site) for site in self.sites)
-
-    def _passes_of(self, site: Site) -> float:
-        """Returns how many passes of shared memory an instruction made: a shuffle makes one, which ncu counts in the total alone."""
-        is_shuffle = site.instruction.name == "SHFL" and self.has_costs
-        return site.executed if is_shuffle else site.passes or 0.0
+    def _passes(self) -> dict[Site, float]:
+        """Holds by instruction how many passes of shared memory it made: a shuffle makes one, which ncu counts in the total alone."""
+        shuffles = ("SHFL",) if self.has_costs else ()
+        return only_some(
+            {
+                site: site.executed if site.instruction.name in shuffles else site.passes or 0.0
+                for site in self.sites
+            }
+        )
 
     @cached_property
     def _units(self) -> dict[str, float]:
-        return _use_of_units(dict.fromkeys(self.sites, 1.0))
+        return use_of_units(dict.fromkeys(self.sites, 1.0))
 
 
 def _cycles_in_l1(site: Site) -> float:
@@ -361,15 +370,6 @@ def _cycles_in_l1(site: Site) -> float:
     if site.kind in GLOBAL and site.sectors:
         return find_cost_in_queue(site)
     return (site.sectors or 0.0) / SECTORS_A_CYCLE
-
-
-def _use_of_units(fractions: Mapping[Site, float]) -> dict[str, float]:
-    used: dict[str, float] = {}
-    for site, part in fractions.items():
-        executed = part * site.executed
-        for unit in site.units:
-            used[unit] = used.get(unit, 0.0) + executed
-    return used
 
 
 def gather(profile: Profile) -> Evidence:

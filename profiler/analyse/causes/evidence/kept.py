@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TypeVar, TypeVarTuple
+from operator import attrgetter
+from typing import Any, TypeVar, TypeVarTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
 
@@ -14,14 +15,24 @@ _Asked = TypeVarTuple("_Asked")
 
 def kept(find: Callable[[Evidence, *_Asked], _Found]) -> Callable[[Evidence, *_Asked], _Found]:
     """Lets a function search once for each evidence, and for what else it is asked."""
+    return _kept_in(attrgetter("found"), find)
 
+
+def kept_of_code(find: Callable[[Evidence, *_Asked], _Found]) -> Callable[[Evidence, *_Asked], _Found]:
+    """Lets a function search once, also for an evidence that is changed: what it finds follows from the code, and not from what that costs."""
+    return _kept_in(attrgetter("of_code"), find)
+
+
+def _kept_in(
+    place: Callable[[Evidence], dict[tuple[object, ...], Any]], find: Callable[[Evidence, *_Asked], _Found]
+) -> Callable[[Evidence, *_Asked], _Found]:
     @wraps(find)
     def find_once(evidence: Evidence, *asked: *_Asked) -> _Found:
-        question = (find, *asked)
+        question, known = (find, *asked), place(evidence)
         try:
-            found: _Found = evidence.found[question]
+            found: _Found = known[question]
         except KeyError:
-            found = evidence.found[question] = find(evidence, *asked)
+            found = known[question] = find(evidence, *asked)
         return found
 
     return find_once

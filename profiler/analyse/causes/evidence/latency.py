@@ -12,10 +12,11 @@ they queue: the kernel gets as fast as both allow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
+from typing import NamedTuple
 
 ISSUE, LAUNCH = "issue", "launch"
 CONSTANTS = "constants"  # the cache that serves lanes which look at different constants
@@ -101,43 +102,53 @@ class Places:
     of_some: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
-    """A unit with a change: its load before it, its `work` after it at the same speed, and the part of its requests that is `kept`.
-
-    `sharing` is how many warps use it. Each finds `queue` others before it, and keeps its place `queued` longer for that.
-    """
+class _Unit(NamedTuple):
+    """A unit with its load. `sharing` is how many warps use it: each finds `queue` others before it, and keeps its place `queued` longer for that."""
 
     busy: float
-    work: float
-    kept: float
     sharing: float
     queue: float
     queued: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Wait:
-    """The queueing of warps for one reason: its share of a turn, the units where warps queue, and the `work` that is left."""
+class _ChangedUnit(NamedTuple):
+    """A unit with a change: its `work` after it at the same speed, the part of its requests that is `kept`, and how many warps use it.
+
+    A warp keeps its place `each` time longer for each other before it, where it was `queued` before.
+    """
+
+    work: float
+    kept: float
+    sharing: float
+    each: float
+    queued: float
+
+
+class _Wait(NamedTuple):
+    """The queueing of warps for one reason: its share of a turn, and the `work` that is left.
+
+    Of each of its units: its name, its load, how many others a warp finds there, and the part of its requests that is left.
+    """
 
     share: float
-    units: tuple[str, ...]
     work: float
+    units: Sequence[tuple[str, float, float, float]]
+    before: float  # the sum of the loads, each times the others there
 
 
 @dataclass(frozen=True, slots=True)
 class _Changed:
     """The units and the waits of one turn after a change. How often turns come is not part of it."""
 
-    units: Mapping[str, _Unit]
-    waits: list[_Wait]
+    units: Mapping[str, _ChangedUnit]
+    waits: Sequence[_Wait]
     issuing: float
     unloaded: float
     apart: float  # of `unloaded`, what only some warps wait for
     apart_before: float
     barrier: float
     launches: float
-    warps: float  # times as many as before, so that each finds more others in a queue that is as busy
+    launching: _Wait  # for a place to be filled
 
 
 @dataclass(frozen=True)
@@ -159,6 +170,7 @@ class Circle:
         return find_root(lambda faster: faster * self._turn(changed, faster) - effect.warps, low, high)
 
     def _changed(self, effect: Effect) -> _Changed:
+        changed = {name: _change(unit, name, effect) for name, unit in self._units.items()}
         fewer_issued = 1.0 - effect.resources.get(ISSUE, 0.0)
         apart_before = self.issuing
         unloaded = apart = 0.0
@@ -176,57 +188,65 @@ class Circle:
             unloaded += share * latency * requests * (effect.warps if reason == DISPATCH else 1.0)
             apart += of_some * requests
             apart_before += share * (1.0 - latency) + of_some
-            used = tuple(unit for unit in units if unit in self.busy)
-            waits.append(_Wait(share * (1.0 - latency), used, work))
+            if queueing := share * (1.0 - latency):
+                waits.append(self._wait(queueing, work, units, changed))
+        launches = 1.0 - effect.resources.get(LAUNCH, 0.0)
         return _Changed(
-            units={name: self._unit(name, effect) for name in self.busy},
+            units=changed,
             waits=waits,
             issuing=self.issuing * fewer_issued,
             unloaded=unloaded,
             apart=apart,
             apart_before=apart_before,
             barrier=self.waits.get(BARRIER, 0.0) * (1.0 - effect.waits.get(BARRIER, 0.0)),
-            launches=1.0 - effect.resources.get(LAUNCH, 0.0),
-            warps=effect.warps,
+            launches=launches,
+            launching=self._wait(1.0, launches, (LAUNCH,), changed),
         )
 
-    def _unit(self, name: str, effect: Effect) -> _Unit:
-        busy, kept = self.busy[name], 1.0 - effect.resources.get(name, 0.0)
-        sharing = self._sharing(name)
-        queue = _queue(sharing, busy)
-        # A queue that is longer already than its load makes it, because warps come together, is long enough for some more.
-        queued = max(busy / sharing * queue, self._queued.get(name, 0.0))
-        return _Unit(busy, busy * kept, kept, sharing, queue, queued)
+    def _wait(
+        self, share: float, work: float, names: Iterable[str], changed: Mapping[str, _ChangedUnit]
+    ) -> _Wait:
+        used = [(name, self._units[name]) for name in names if name in changed]
+        units = [(name, unit.busy, unit.queue, min(work, changed[name].kept)) for name, unit in used]
+        return _Wait(share, work, units, sum([unit.busy * unit.queue for _, unit in used]))
+
+    @cached_property
+    def _units(self) -> dict[str, _Unit]:
+        """Returns the units that have any work."""
+        found = {}
+        for name, busy in self.busy.items():
+            if busy:
+                sharing = self._sharing(name)
+                queue = _queue(sharing, busy)
+                # A queue that is longer already than its load makes it, because warps come together, is long enough for some more.
+                queued = max(busy / sharing * queue, self._queued.get(name, 0.0))
+                found[name] = _Unit(busy, sharing, queue, queued)
+        return found
 
     def _turn(self, changed: _Changed, faster: float) -> float:
         """Returns the time of a turn with the change, if turns come this many times as often. With no change, it is 1."""
-        queues = {
-            name: _queue(max(1.0, unit.sharing * changed.warps), faster * unit.work)
-            for name, unit in changed.units.items()
-        }
+        queues, added = {}, {}
+        for name, (work, _, sharing, each, before) in changed.units.items():
+            queues[name] = queue = _queue(sharing, faster * work)
+            added[name] = max(0.0, each * queue - before)  # where it becomes busier
+        to_launch = added.pop(LAUNCH, 0.0)
         queued = changed.issuing
         for wait in changed.waits:
-            queued += wait.share * _left_of_queue(changed, wait.units, wait.work, queues)
-        queued += sum(
-            _added_queue(unit, queues[name]) for name, unit in changed.units.items() if name != LAUNCH
-        )
+            queued += wait.share * _left_of_queue(wait, queues)
+        queued += sum(added.values())
         # Warps that leave a barrier together arrive at the next one apart, because they take turns at units, or because
         # some of them have latencies that others have not.
         before = changed.apart_before
         apart = queued + changed.apart
         life = changed.unloaded + queued + changed.barrier * (apart / before if before else 1.0)
-        return life + self._empty(changed, queues, life)
+        return life + self._empty(changed, queues, to_launch, life)
 
-    def _empty(self, changed: _Changed, queues: Mapping[str, float], life: float) -> float:
+    def _empty(self, changed: _Changed, queues: Mapping[str, float], added: float, life: float) -> float:
         """Returns how long the place is empty: while others of its block still run, while it queues to be filled, and while it is filled."""
         rest = self.places.empty - self.places.refilling
-        launch = changed.units.get(LAUNCH)
-        launching = launch.busy if launch else 0.0
+        launching = self.busy.get(LAUNCH, 0.0)
         others = rest * (1.0 - launching) * life / (1.0 - self.places.empty)
-        queued = added = 0.0
-        if launch:
-            queued = rest * launching * _left_of_queue(changed, (LAUNCH,), changed.launches, queues)
-            added = _added_queue(launch, queues[LAUNCH])
+        queued = rest * launching * _left_of_queue(changed.launching, queues)
         return self.places.refilling * changed.launches + queued + added + others
 
     @cached_property
@@ -284,21 +304,21 @@ def find_root(rising: Callable[[float], float], low: float, high: float) -> floa
             stayed = -1
 
 
-def _left_of_queue(
-    changed: _Changed, units: tuple[str, ...], work: float, queues: Mapping[str, float]
-) -> float:
-    """Returns the part of the waiting in these queues that is left; `_added_queue` returns what is added."""
-    before = after = 0.0
-    for name in units:
-        unit = changed.units[name]
-        before += unit.busy * unit.queue
-        after += unit.busy * min(unit.queue, queues[name]) * min(work, unit.kept)
-    return after / before if before else work
+def _change(unit: _Unit, name: str, effect: Effect) -> _ChangedUnit:
+    """Returns a unit after a change. With more warps, each finds more others in a queue that is as busy."""
+    kept = 1.0 - effect.resources.get(name, 0.0)
+    work, sharing = unit.busy * kept, max(1.0, unit.sharing * effect.warps)
+    return _ChangedUnit(work, kept, sharing, work / unit.sharing, unit.queued * kept)
 
 
-def _added_queue(unit: _Unit, queue: float) -> float:
-    """Returns the time by which waiting for a unit gets longer, where it becomes busier."""
-    return max(0.0, unit.work / unit.sharing * queue - unit.queued * unit.kept)
+def _left_of_queue(wait: _Wait, queues: Mapping[str, float]) -> float:
+    """Returns the part of the waiting in these queues that is left. What is added to a queue comes to it."""
+    if not wait.before:
+        return wait.work
+    after = 0.0
+    for name, busy, queue, kept in wait.units:
+        after += busy * min(queue, queues[name]) * kept
+    return after / wait.before
 
 
 def _queue(sharing: float, busy: float) -> float:

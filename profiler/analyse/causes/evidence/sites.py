@@ -271,6 +271,27 @@ def executed_parts(parts: Mapping[Site, float]) -> dict[Site, float]:
     return {site: part * site.executed for site, part in parts.items()}
 
 
+def only_some(work: Mapping[Site, float]) -> dict[Site, float]:
+    """Returns the work of the instructions that have any of it: of accesses, few have."""
+    return {site: count for site, count in work.items() if count}
+
+
+def part_of(work: Mapping[Site, float], parts: Mapping[Site, float]) -> float:
+    """Returns which part of the work of some instructions these parts of them are; of others, they are none."""
+    gone = sum([part * work[site] for site, part in parts.items() if site in work])
+    return gone / whole if (whole := sum(work.values())) else 0.0
+
+
+def use_of_units(parts: Mapping[Site, float]) -> dict[str, float]:
+    """Returns how many executions on each unit are in these parts of instructions."""
+    used: dict[str, float] = {}
+    for site, part in parts.items():
+        executed = part * site.executed
+        for unit in site.units:
+            used[unit] = used.get(unit, 0.0) + executed
+    return used
+
+
 def read_sites(profile: Profile) -> list[Site]:
     """Returns the instructions that ran, in the order of the code; none where the recording counts none."""
     code, run = profile.code, profile.run

@@ -148,12 +148,16 @@ class TimeModel:
         )
 
     def bound(
-        self, effect: Effect, leaves: Iterable[str], spared: Mapping[str, float] | None = None
+        self,
+        effect: Effect,
+        leaves: Iterable[str],
+        spared: Mapping[str, float] | None = None,
+        saved: float | None = None,
     ) -> tuple[float, str | None]:
         """Returns the most that a change could save, and the resource that still needs the rest of the time.
 
         The change does not touch the work of the resources that it `leaves`, except for the parts that may be `spared` on the way.
-        The resource is None if the estimate itself is the bound.
+        The resource is None if the estimate itself is the bound: what the change saves, where that is known already.
         """
         gone = (effect.resources, self.avoidable, spared or {})
         kept = {
@@ -161,5 +165,5 @@ class TimeModel:
             for name in leaves
         }
         name, needed = max(kept.items(), key=lambda item: item[1], default=("", 0.0))
-        saved = self.saved(effect)
+        saved = self.saved(effect) if saved is None else saved
         return (saved, None) if saved > 1.0 - needed else (1.0 - needed, name if needed else None)

@@ -22,7 +22,7 @@ from profiler.analyse.causes.flow.dataflow import (
     address_comes_of,
     address_registers,
 )
-from profiler.analyse.causes.flow.depending import find_depending
+from profiler.analyse.causes.flow.depending import NOTHING, depending_on
 from profiler.analyse.causes.flow.possible_writers import writers_before
 
 _BLOCK_INDEX = re.compile(r"SR_CTAID\.([XYZ])")
@@ -101,7 +101,7 @@ def find_grid_independent(evidence: Evidence) -> list[Site]:
     return _find_independent(evidence, _of_one_thread)
 
 
-def _of_one_thread(sites: Sequence[Site]) -> set[Site]:
+def _of_one_thread(sites: Sequence[Site]) -> frozenset[Site]:
     """Returns what reads the index of a thread or of its block, or what others change."""
     found = {
         site
@@ -109,7 +109,7 @@ def _of_one_thread(sites: Sequence[Site]) -> set[Site]:
         if (site.instruction.name in _OF_A_THREAD and "SRZ" not in site.instruction.text)
         or _CHANGES_MEANWHILE in site.opcode
     }
-    return found | _naming(sites, OF_BLOCK)
+    return _naming(sites, OF_BLOCK) | found
 
 
 @kept
@@ -130,7 +130,7 @@ def find_lookups_alike(evidence: Evidence) -> Set[Site]:
     """Returns the loads for which all threads of the grid have one address, in the same turn of a loop, whatever else the loop does."""
     found: set[Site] = set()
     for function, sites in evidence.by_function.items():
-        depending = set(find_depending(sites, evidence.loops.get(function, []), _of_one_thread(sites)))
+        depending = depending_on(evidence, function, _of_one_thread(sites), NOTHING)
         found |= {
             site
             for site in sites
@@ -150,29 +150,29 @@ def find_updates_of_one_place(evidence: Evidence) -> Set[Site]:
             site for site in sites if site.kind == "atomic" and _find_dimensions(evidence, site) == set()
         ]
         if atomics:
-            loops = evidence.loops.get(function, [])
-            depending = set(find_depending(sites, loops, _of_one_thread(sites)))
+            depending = depending_on(evidence, function, _of_one_thread(sites), NOTHING)
             found |= {site for site in atomics if not address_comes_of(evidence, site, depending)}
     return found
 
 
-def _find_independent(evidence: Evidence, first: Callable[[Sequence[Site]], set[Site]]) -> list[Site]:
+def _find_independent(evidence: Evidence, first: Callable[[Sequence[Site]], frozenset[Site]]) -> list[Site]:
     """Returns the code that depends on none of the `first` instructions of its function. A loop with an instruction that does is no part of it.
 
     Nor is a function of the compiler, such as pow: some of its calls may be of what depends on them.
     """
     alike: list[Site] = []
     called = find_calls(evidence)
-    for sites in evidence.by_function.values():
-        loops = evidence.loops.get(sites[0].function, [])
-        depending = set(find_depending(sites, loops, first(sites)))
-        own = [evidence.inside(loop) for loop in loops]
+    for function, sites in evidence.by_function.items():
+        depending = depending_on(evidence, function, first(sites), NOTHING)
+        own = [evidence.inside(loop) for loop in evidence.loops.get(function, [])]
         in_loops = {site for inside in own if not depending.isdisjoint(inside) for site in inside}
         others = depending | in_loops | called.keys()
         alike += [site for site in sites if site not in others]
     return alike
 
 
-def _naming(sites: Sequence[Site], index: str) -> set[Site]:
+def _naming(sites: Sequence[Site], index: str) -> frozenset[Site]:
     """Returns what reads an index, or what memory holds that others change."""
-    return {site for site in sites if site.kind in CHANGED_BY_OTHERS or index in site.instruction.text}
+    return frozenset(
+        site for site in sites if site.kind in CHANGED_BY_OTHERS or index in site.instruction.text
+    )

@@ -11,9 +11,9 @@ from itertools import chain
 from typing import TypeVar
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.kept import kept_of_code
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
-from profiler.analyse.code.code import Instruction
+from profiler.analyse.code.code import KEPT, Instruction
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import (
     REGISTER,
@@ -41,8 +41,8 @@ _LOADING = ("LDC.64", "ULDC.64")
 _OF_64_BITS = (*_LOADING, "IMAD.WIDE", "LEA", "ULEA")
 
 
-@lru_cache(maxsize=64)
-def changed_in(loop: Loop) -> frozenset[str]:
+@kept_of_code
+def changed_in(_evidence: Evidence, loop: Loop) -> frozenset[str]:
     """Returns the registers that a loop writes, by instructions that did not run, too."""
     return frozenset(register for one in loop.body for register in written_registers(one))
 
@@ -53,8 +53,13 @@ def written_by_any(sites: Iterable[Site]) -> set[str]:
 
 
 def address_registers(instruction: Instruction) -> frozenset[str]:
+    return _address_registers_in(instruction.text)
+
+
+@lru_cache(maxsize=KEPT)
+def _address_registers_in(text: str) -> frozenset[str]:
     found: set[str] = set()
-    for address in _ADDRESS.findall(instruction.text):
+    for address in _ADDRESS.findall(text):
         found |= set(REGISTER.findall(address))
         # A copy to shared memory has an address of 64 bits only where it loads.
         found |= _upper_halves(address)
@@ -65,21 +70,23 @@ def _upper_halves(address: str) -> set[str]:
     return {f"R{int(number) + 1}" for number in _OF_A_PAIR.findall(address)}
 
 
-def find_address_work(evidence: Evidence, accesses: Iterable[Site] | None = None) -> Set[Site]:
-    """Returns the instructions whose results become addresses, of these accesses or of all: work that finds data, and does not process it."""
+@kept_of_code
+def find_address_work(evidence: Evidence) -> Set[Site]:
+    """Returns the instructions whose results become addresses: work that finds data, and does not process it."""
+    return find_address_work_of(evidence, evidence.of(*ACCESSES))
+
+
+def find_address_work_of(evidence: Evidence, accesses: Iterable[Site]) -> Set[Site]:
+    """Returns the instructions whose results become addresses of these accesses."""
 
     def computed(sites: Iterable[Site]) -> list[Site]:
         return [site for site in sites if site.kind in COMPUTED]
 
-    addresses = (
-        maker
-        for site in (evidence.of(*ACCESSES) if accesses is None else accesses)
-        for maker in makers_of_address(evidence, site)
-    )
+    addresses = (maker for site in accesses for maker in makers_of_address(evidence, site))
     return reach(computed(addresses), lambda site: computed(sources_of(evidence, site)))
 
 
-@kept
+@kept_of_code
 def find_processing(evidence: Evidence) -> Set[Site]:
     """Returns the instructions that compute with loaded values, in the order in which they stand: work for each element."""
     found: set[Site] = set()
@@ -107,37 +114,39 @@ def sources_of(evidence: Evidence, site: Site, registers: Set[str] | None = None
     return _nearest_first(sites, here, [writer for writer in writers if writer is not None])
 
 
-@kept
+@kept_of_code
 def _sources_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
     """Returns the sources of each instruction of a function."""
     sites = evidence.by_function[function]
     last_writer = _writers_in(evidence, function)
+    before: dict[str, int] = {}  # by register
     found = {}
     for here, site in enumerate(sites):
-        writers = (last_writer(here, name) for name in site.use.inputs)
+        writers = (before[name] if name in before else last_writer(here, name) for name in site.use.inputs)
         found[site] = _nearest_first(sites, here, [writer for writer in writers if writer is not None])
+        before |= dict.fromkeys(site.use.written, here)
     return found
 
 
 def _nearest_first(sites: Sequence[Site], here: int, places: Collection[int]) -> list[Site]:
     """Returns the instructions at these places, each once."""
-    nearest = sorted(set(places), key=lambda place: abs(here - place)) if len(places) > 1 else places
+    if len(places) < 2:
+        return [sites[place] for place in places]
+    if max(places) < here:
+        nearest = sorted(set(places), reverse=True)
+    else:
+        nearest = sorted(set(places), key=lambda place: abs(here - place))
     return [sites[place] for place in nearest]
 
 
 def choosers_of(evidence: Evidence, site: Site) -> list[Site]:
     """Returns the instructions before it, in its loop or function, that last wrote the predicates that this one reads."""
-    wanted, found = set(predicates_read(site)), []
-    if not wanted:
+    if not (wanted := predicates_read(site)):
         return []
-    around = evidence.around(site)
-    for place in range(evidence.place(site, around) - 1, -1, -1):
-        if not wanted:
-            break
-        if written := wanted & around[place].use.predicates_written:
-            found.append(around[place])
-            wanted -= written
-    return found
+    sites, written = evidence.by_function[site.function], places_written(evidence, site.function)
+    here, first = evidence.place(site, sites), evidence.place(evidence.around(site)[0], sites)
+    places = {place_before(here, written.get(name, ())) for name in wanted}
+    return [sites[place] for place in sorted(places, reverse=True) if place >= first]
 
 
 def made_of(inside: Sequence[Site], first: Set[Site]) -> Set[Site]:
@@ -193,7 +202,7 @@ def readers_behind(evidence: Evidence, site: Site) -> list[Site]:
     return [reader for register in site.use.written for reader in readers_of(register, behind)]
 
 
-@kept
+@kept_of_code
 def readers_in(evidence: Evidence, function: int) -> dict[Site, list[Site]]:
     """Returns by instruction what reads its result next, in one walk through a function."""
     found: dict[Site, list[Site]] = {}
@@ -232,6 +241,19 @@ def readers_of(
             yield site
         if overwrites(site) if overwrites else register in site.use.written:
             return
+
+
+def names_read(registers: Set[str], following: Iterable[Site]) -> set[str]:
+    """Returns which of these registers the instructions that follow read before they write another result to them."""
+    unknown, found = set(registers), set()
+    for site in following:
+        if not unknown:
+            break
+        if read := unknown & site.use.inputs:
+            found |= read
+            unknown -= read
+        unknown.difference_update(site.use.written)
+    return found
 
 
 def uses_of(evidence: Evidence, site: Site) -> Iterator[Site]:
@@ -294,14 +316,26 @@ def predicates_read(site: Site) -> frozenset[str]:
     return predicates_in(site.instruction.text) if site.kind == "control" else site.use.predicates_read
 
 
-@kept
+@kept_of_code
+def places_written(evidence: Evidence, function: int) -> Mapping[str, Sequence[int]]:
+    """Returns by register and predicate the places in a function where it is written, in order."""
+    found: dict[str, list[int]] = {}
+    for place, site in enumerate(evidence.by_function[function]):
+        for name in site.use.results:
+            found.setdefault(name, []).append(place)
+    return found
+
+
+def place_before(here: int, places: Sequence[int]) -> int:
+    """Returns the last of some places before this one; -1 where there is none."""
+    before = bisect_left(places, here)
+    return places[before - 1] if before else -1
+
+
+@kept_of_code
 def _writers_in(evidence: Evidence, function: int) -> Callable[[int, str], int | None]:
     """Returns what finds the instruction of a function that last wrote a register before a position, or else after it in a loop around both."""
-    positions: dict[str, list[int]] = {}
-    sites = evidence.by_function[function]
-    for index, site in enumerate(sites):
-        for register in site.use.written:
-            positions.setdefault(register, []).append(index)
+    sites, positions = evidence.by_function[function], places_written(evidence, function)
     ends = [0] * len(sites)  # by position, where the outermost loop around it ends
     for loop in evidence.loops.get(function, ()):
         if inside := evidence.inside(loop):

@@ -4,68 +4,111 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import lru_cache
+from typing import NamedTuple
 
+from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept_of_code
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.code.code import KEPT
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import opposite_of
+from profiler.analyse.code.registers import opposite_of, predicates_in
+
+NOTHING: frozenset[Site] = frozenset()
+_PLACES: dict[str, int] = {}  # of the bit that stands for a register or predicate
+
+
+@kept_of_code
+def depending_on(
+    evidence: Evidence, function: int, first: frozenset[Site], never: frozenset[Site]
+) -> Set[Site]:
+    """Returns what `find_depending` finds in a function: several ask for the same."""
+    sites, loops = evidence.by_function[function], evidence.loops.get(function, [])
+    return find_depending(evidence, sites, loops, first, never)
 
 
 def find_depending(
+    evidence: Evidence,
     sites: Sequence[Site],
     loops: Iterable[Loop],
     first: Set[Site],
-    never: Set[Site] = frozenset(),
+    never: Set[Site] = NOTHING,
     before: Iterable[str] = (),
-) -> Iterator[Site]:
-    """Yields `first`, and what reads their results or those of others that were found, in the order of the code; but `never` these.
+) -> set[Site]:
+    """Returns `first`, and what reads their results or those of others that were found, in the order of the code; but `never` these.
 
     The search goes through loops twice. What a branch may pass by, such as the slow path of a division, leaves the result of the others.
     What is written under a predicate leaves it in other lanes, until they write under the opposite one. Registers may hold such results
     `before` the code begins.
     """
-    tainted = set(before)
-    # By register that holds such a result in some lanes, the predicate of those that have another.
-    replaced: dict[str, str] = {}
+    found: set[Site] = set()
+    tainted = _bits_of(frozenset(before))
+    # By predicate, the registers that hold such a result only in other lanes.
+    replaced: dict[str, int] = {}
     # By the end of what a branch may pass by, the registers that hold such results where it begins.
-    passed: dict[int, set[str]] = {}
+    passed: dict[int, int] = {}
     nearest_end: float = math.inf
-    for site in _looping_twice(sites, loops):
-        while nearest_end <= site.instruction.offset:
+    steps = _steps(evidence)
+    for site, offset, read, results, guard, leads_to in map(steps.__getitem__, _looping_twice(sites, loops)):
+        while nearest_end <= offset:
             left = passed.pop(int(nearest_end))
             tainted |= left
-            replaced = _without_names(replaced, left)
+            replaced = _without(replaced, left)
             nearest_end = min(passed, default=math.inf)
-        results, guard = site.use.results, site.instruction.predicate
-        # Under the same predicate, it reads what such lanes have.
-        taken: Set[str] = site.taken
-        if guard and replaced:
-            taken = {name for name in taken if replaced.get(name) != guard}
-        depends = site in first or not (tainted.isdisjoint(taken) or site in never)
-        if depends:
-            yield site
+        taken = tainted & read
+        if guard and replaced:  # under the same predicate, it reads what such lanes have
+            taken &= ~replaced.get(guard, 0)
+        if (taken and site not in never) or site in first:
+            found.add(site)
             tainted |= results
-        elif guard is None:
-            tainted -= results
-        else:
-            tainted -= {name for name in results if replaced.get(name) == opposite_of(guard)}
-        replaced = _without_names(replaced, results)
-        if guard and not depends:
-            replaced |= dict.fromkeys(results & tainted, guard)
+            if replaced:
+                replaced = _without(replaced, results)
+        elif tainted & results or replaced:
+            tainted &= ~(results & replaced.get(opposite_of(guard), 0) if guard else results)
+            replaced = _without(replaced, results)
+            if guard and tainted & results:
+                replaced[guard] = replaced.get(guard, 0) | tainted & results
+        if leads_to is not None:
+            passed[leads_to] = passed.get(leads_to, 0) | tainted
+            nearest_end = min(nearest_end, leads_to)
+    return found
+
+
+class _Step(NamedTuple):
+    """What the search reads of an instruction, many times: of registers and predicates, their bits."""
+
+    site: Site
+    offset: int
+    read: int
+    results: int
+    guard: str | None
+    leads_to: int | None
+
+
+@kept_of_code
+def _steps(evidence: Evidence) -> Mapping[Site, _Step]:
+    found = {}
+    for site in evidence.sites:
+        one = site.instruction
         # Where no lane took a branch, what it leads to may not have run, and shows nothing of what it would replace.
-        if site.leads_to is not None and not (guard and site.acting == 0):
-            passed.setdefault(site.leads_to, set()).update(tainted)
-            nearest_end = min(nearest_end, site.leads_to)
+        leads_to = None if one.predicate and site.acting == 0 else site.leads_to
+        bits = _bits_of(site.taken), _bits_of(site.use.results)
+        found[site] = _Step(site, one.offset, *bits, one.predicate, leads_to)
+    return found
 
 
-def _without_names(replaced: dict[str, str], written: Set[str]) -> dict[str, str]:
+@lru_cache(maxsize=KEPT)
+def _bits_of(names: frozenset[str]) -> int:
+    return sum([1 << _PLACES.setdefault(name, len(_PLACES)) for name in names])
+
+
+def _without(replaced: Mapping[str, int], written: int) -> dict[str, int]:
     """Returns what is known of registers under predicates, without these registers and these predicates."""
-    if not replaced:
-        return replaced
     return {
-        name: guard
-        for name, guard in replaced.items()
-        if name not in written and guard.removeprefix("!") not in written
+        guard: left
+        for guard, names in replaced.items()
+        if (left := names & ~written) and not written & _bits_of(predicates_in(guard))
     }
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.kept import kept, kept_of_code
 from profiler.analyse.causes.evidence.sites import ACCESSES, ARITHMETIC, VOTES, Kind, Site
 from profiler.analyse.causes.flow.branch_conditions import is_decided_by_loads
 from profiler.analyse.causes.flow.dataflow import choosers_of, makers_since_access, sources_of
-from profiler.analyse.causes.flow.depending import find_depending
+from profiler.analyse.causes.flow.depending import depending_on
 from profiler.analyse.causes.flow.loop_carried import is_carried
 from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import predicates_in
@@ -32,6 +32,7 @@ SUMMING = ("SHFL.BFLY", "SHFL.DOWN")
 _BETWEEN_LANES = ("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX")
 
 
+@kept_of_code
 def find_differing(evidence: Evidence) -> set[Site]:
     """Returns the instructions whose results depend on the lane. What memory holds at one address is one value, however it is loaded."""
     columns = evidence.shape.block[0] if evidence.shape else 1
@@ -48,7 +49,7 @@ def find_differing(evidence: Evidence) -> set[Site]:
     return _follow(evidence, differs)
 
 
-@kept
+@kept_of_code
 def find_differing_in_block(evidence: Evidence) -> set[Site]:
     """Returns the instructions whose results depend on the thread: its lane, its warp, or what these lead to."""
 
@@ -73,9 +74,8 @@ def _follow(evidence: Evidence, differs: Callable[[Site], bool | None]) -> set[S
     found: set[Site] = set()
     for function, sites in evidence.by_function.items():
         known = {site: does for site in sites if (does := differs(site)) is not None}
-        first = {site for site, does in known.items() if does}
-        never = known.keys() - first
-        found.update(find_depending(sites, evidence.loops.get(function, []), first, never))
+        first = frozenset(site for site, does in known.items() if does)
+        found |= depending_on(evidence, function, first, frozenset(known.keys() - first))
     return found
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from functools import lru_cache
 from itertools import chain
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept_of_code
 from profiler.analyse.causes.evidence.sites import ACCESSES, Site
 from profiler.analyse.causes.flow.cycles import find_on_cycles
 from profiler.analyse.causes.flow.dataflow import (
@@ -19,22 +19,23 @@ from profiler.analyse.causes.flow.same_in_turns import has_fixed_address
 from profiler.analyse.causes.flow.staging import stored_registers
 from profiler.analyse.code.code import Instruction
 from profiler.analyse.code.loops import Loop
-from profiler.analyse.code.registers import opposite_of, predicates_in, uses_in
+from profiler.analyse.code.registers import RegisterUse, opposite_of, predicates_in, uses_in
 
 _RESULTS = ("fp32", "fp64")
 _Positions = frozenset[int]
+_Guard = tuple[str, int]  # a predicate, and how often it was written before
 _NOTHING: _Positions = frozenset()
 
 
 def is_carried(evidence: Evidence, site: Site) -> bool:
     """Returns whether a result depends on itself in the iteration before: a sum, a counter, or a load that follows a list or searches a sorted array."""
     loop = evidence.innermost_loop(site)
-    return loop is not None and is_carried_by(loop, site)
+    return loop is not None and is_carried_by(evidence, loop, site)
 
 
-def is_carried_by(loop: Loop, site: Site) -> bool:
+def is_carried_by(evidence: Evidence, loop: Loop, site: Site) -> bool:
     """Returns whether a result depends on itself in the turn before of this loop, which need not be the innermost one."""
-    return site.instruction.offset in find_carried(loop)
+    return site.instruction.offset in find_carried(evidence, loop)
 
 
 def follows_itself(evidence: Evidence) -> bool:
@@ -60,7 +61,9 @@ def stores_in_each_turn(evidence: Evidence) -> bool:
             for loop in evidence.loops_around(_stores_in(evidence.sites))
             if stores_its_own(evidence, loop)
             and evidence.goes_back(loop)
-            and not any(one.kind in _RESULTS and is_carried_by(loop, one) for one in evidence.inside(loop))
+            and not any(
+                one.kind in _RESULTS and is_carried_by(evidence, loop, one) for one in evidence.inside(loop)
+            )
         ],
     )
 
@@ -163,14 +166,14 @@ def _find_carried_into(evidence: Evidence, store: Site, loop: Loop) -> list[Site
     return [one for one in makers if is_carried(evidence, one)]
 
 
-@lru_cache(maxsize=64)
-def find_carried(loop: Loop) -> frozenset[int]:
+@kept_of_code
+def find_carried(evidence: Evidence, loop: Loop) -> frozenset[int]:
     """Returns the offsets of a loop's instructions whose results depend on themselves in the iteration before."""
-    return frozenset(loop.body[position].offset for position in find_on_cycles(find_sources(loop)))
+    return frozenset(loop.body[position].offset for position in find_on_cycles(find_sources(evidence, loop)))
 
 
-@lru_cache(maxsize=64)
-def find_sources(loop: Loop) -> tuple[_Positions, ...]:
+@kept_of_code
+def find_sources(_evidence: Evidence, loop: Loop) -> tuple[_Positions, ...]:
     """Returns for each instruction of a loop's body those whose results it reads, also by the predicates that let it act or choose.
 
     An instruction that a branch may pass by acts if the branch is not taken. A branch out of the loop ends it, and chooses
@@ -180,21 +183,14 @@ def find_sources(loop: Loop) -> tuple[_Positions, ...]:
     body, held = loop.body, _Held()
     passed_by = _branches_around(body)
     uses = uses_in(body)
-    chosen_by = [
-        predicates_in(one.text) if one.name == "BRA" else use.predicates_read
-        for one, use in zip(body, uses, strict=True)
-    ]
-    flow = [
-        (one.predicate or "", use.inputs | chosen, use.results)
-        for one, use, chosen in zip(body, uses, chosen_by, strict=True)
-    ]
     # One turn fills the registers, and the next one counts.
-    for position, (guard, _, results) in enumerate(flow):
-        held.write(results, guard, position)
+    for position, (one, use) in enumerate(zip(body, uses, strict=True)):
+        held.write(use, one.predicate, position)
     found: list[_Positions] = []
-    for position, (guard, read, results) in enumerate(flow):
-        found.append(passed_by[position].union(*held.read(read, guard)))
-        held.write(results, guard, position)
+    for position, (one, use) in enumerate(zip(body, uses, strict=True)):
+        read = use.inputs | predicates_in(one.text) if one.name == "BRA" else use.taken
+        found.append(passed_by[position].union(*held.read(read, one.predicate)))
+        held.write(use, one.predicate, position)
     return tuple(found)
 
 
@@ -221,33 +217,35 @@ class _Held:
 
     def __init__(self) -> None:
         self._by_any: dict[str, _Positions] = {}
-        self._under: dict[str, dict[str, _Positions]] = {}  # by the predicate under which it was written last
+        self._under: dict[
+            str, dict[_Guard, _Positions]
+        ] = {}  # by the predicates under which it was written last
+        self._anew: dict[str, int] = {}  # how often each predicate was written: it is another one then
 
-    def read(self, names: Iterable[str], guard: str) -> list[_Positions]:
+    def read(self, names: Iterable[str], guard: str | None) -> list[_Positions]:
         """Returns what an instruction under a predicate reads: what was written under the same one, or else what may be there."""
-        under = self._under.get(guard, {})
-        return [under.get(name) or self._by_any.get(name, _NOTHING) for name in names]
+        if guard is None:
+            return [self._by_any.get(name, _NOTHING) for name in names]
+        same = self._now(guard)
+        return [self._under.get(name, {}).get(same) or self._by_any.get(name, _NOTHING) for name in names]
 
-    def write(self, names: Iterable[str], guard: str, position: int) -> None:
+    def _now(self, guard: str) -> _Guard:
+        return guard, self._anew.get(guard.removeprefix("!"), 0)
+
+    def write(self, use: RegisterUse, guard: str | None, position: int) -> None:
         """Notes what an instruction writes, where its predicate lets it act: what was there before stays elsewhere, if the opposite one has not replaced it."""
         written = frozenset({position})
-        elsewhere = self._under.get(opposite_of(guard), {}) if guard else {}
-        for name in names:
-            before = elsewhere.get(name) or self._by_any.get(name, _NOTHING)
-            self._by_any[name] = written | before if guard else written
-            if self._under:
-                self._forget(name, guard)
-            if guard and guard.removeprefix("!") != name:
-                self._under.setdefault(guard, {})[name] = written
-
-    def _forget(self, name: str, guard: str) -> None:
-        """Drops what was written under a predicate that is another one now, and what is another value now, unless it is written where that is not."""
-        self._under.pop(name, None)
-        self._under.pop(f"!{name}", None)
-        opposite = opposite_of(guard)
-        for one, values in self._under.items():
-            if not guard or one != opposite:
-                values.pop(name, None)
+        for name in use.results:
+            under = self._under.pop(name, {})
+            if guard is None:
+                self._by_any[name] = written
+                continue
+            opposite = self._now(opposite_of(guard))
+            elsewhere = {opposite: under[opposite]} if opposite in under else {}
+            self._by_any[name] = written.union(elsewhere.get(opposite) or self._by_any.get(name, _NOTHING))
+            self._under[name] = {self._now(guard): written, **elsewhere}
+        for predicate in use.predicates_written:
+            self._anew[predicate] = self._anew.get(predicate, 0) + 1
 
 
 def steps_on(site: Site, changed: Set[str]) -> bool:

@@ -5,48 +5,58 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.kept import kept_of_code
 from profiler.analyse.causes.evidence.sites import Site
+from profiler.analyse.causes.flow.dataflow import place_before, places_written
 from profiler.analyse.code.registers import predicates_in
 
 # Branches to an address that a register holds.
 _TO_ANYWHERE = ("BRX", "BRXU", "JMX", "JMXU")
 
 
-@kept
+@kept_of_code
 def writers_before(evidence: Evidence, site: Site, register: str) -> Set[Site]:
     """Returns the instructions whose result a register or predicate may hold when an instruction reads it; none where another may.
 
     All that a branch may pass by counts. What reads the register under a predicate reads what was
     written under it, until the predicate changes.
     """
-    sites, before = evidence.by_function[site.function], _before_each(evidence, site.function)
+    function = site.function
+    sites, before, starts = (
+        evidence.by_function[function],
+        _before_each(evidence, function),
+        _starts(evidence, function),
+    )
+    places = places_written(evidence, function)
     predicate = site.instruction.predicate
-    asked = predicates_in(predicate or "")
+    asked = [places[name] for name in predicates_in(predicate or "") if name in places]
+    writing = places.get(register, ())
     found: set[Site] = set()
     seen: set[tuple[int, bool]] = set()
     # And whether the predicate is still the same there.
-    wanted = [(place, predicate is not None) for place in before[_place(evidence, site)]]
+    wanted = [(place, predicate is not None) for place in before[evidence.place(site, sites)]]
     while wanted:
         step = wanted.pop()
         if step in seen:
             continue
         seen.add(step)
-        place, is_same = step
+        # Straight back to the last writer, or to where another way joins.
+        last, is_same = step
+        place = max(place_before(last + 1, writing), starts[last])
+        changed = max((place_before(last + 1, some) for some in asked), default=-1)
         writer = sites[place]
-        under = writer.instruction.predicate
         if register in writer.use.results:
             found.add(writer)
-            if under is None or (is_same and under == predicate):
+            under = writer.instruction.predicate
+            if under is None or (is_same and changed <= place and under == predicate):
                 continue
         if writer.instruction.name == "CALL" or not before[place]:
             return set()
-        stays = is_same and not writer.use.predicates_written & asked
-        wanted += [(one, stays) for one in before[place]]
+        wanted += [(one, is_same and changed < place) for one in before[place]]
     return found
 
 
-@kept
+@kept_of_code
 def _before_each(evidence: Evidence, function: int) -> Sequence[Sequence[int]]:
     """Returns for each instruction of a function the places of those that may be executed right before it."""
     sites = evidence.by_function[function]
@@ -57,7 +67,8 @@ def _before_each(evidence: Evidence, function: int) -> Sequence[Sequence[int]]:
     met = [site.instruction.operands for site in sites if site.instruction.name == "BSSY"]
     for place, site in enumerate(sites):
         one = site.instruction
-        targets = [int(end, 16) for barrier, end in met if one.name == "BSYNC" and barrier == one.operands[0]]
+        meeting = met if one.name == "BSYNC" else []
+        targets = [int(end, 16) for barrier, end in meeting if barrier == one.operands[0]]
         if place + 1 < len(sites) and sites[place + 1].instruction.offset in targets:
             targets = []  # others that meet in this register, one after the other, are none of this one's
         for target in (*targets, one.target):
@@ -69,5 +80,12 @@ def _before_each(evidence: Evidence, function: int) -> Sequence[Sequence[int]]:
     return before
 
 
-def _place(evidence: Evidence, site: Site) -> int:
-    return evidence.place(site, evidence.by_function[site.function])
+@kept_of_code
+def _starts(evidence: Evidence, function: int) -> Sequence[int]:
+    """Returns for each instruction of a function from where a single way leads to it, past no call."""
+    found: list[int] = []
+    before = _before_each(evidence, function)
+    for place, site in enumerate(evidence.by_function[function]):
+        is_straight = before[place] == [place - 1] and site.instruction.name != "CALL"
+        found.append(found[-1] if is_straight else place)
+    return found

@@ -14,13 +14,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 from profiler.analyse.causes.evidence.addresses import address_of
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.addresses.operations import Operations, by_table
 from profiler.analyse.causes.flow.dataflow import (
     CHANGED_BY_OTHERS,
     COMPUTED,
     address_registers,
-    find_address_work,
+    find_address_work_of,
+    place_before,
+    places_written,
     readers_in,
     sources_of,
     uses_of,
@@ -45,6 +48,7 @@ _ACCESSES: tuple[Kind, ...] = ("global load", "global store", "atomic")
 _CHANGING: tuple[Kind, ...] = ("global store", "atomic")
 
 
+@kept
 def find_repeated_loads(evidence: Evidence) -> list[Site]:
     """Returns the loads from global memory whose address an earlier load had too, as unrolled loops repeat them."""
     return _repeated(evidence, "global load")
@@ -60,24 +64,25 @@ def find_loads_kept_apart(evidence: Evidence) -> list[Site]:
 
 def _repeated(evidence: Evidence, kind: Kind, unless_stored: bool = False) -> list[Site]:
     repeated = []
-    for sites in evidence.by_function.values():
-        last: dict[str, Site] = {}  # by register, what wrote it in this turn of the code
+    for function, sites in evidence.by_function.items() if evidence.of(kind) else ():
+        written = places_written(evidence, function)
         seen: set[object] = set()
-        for site in sites:
+        for here, site in enumerate(sites):
             if unless_stored and site.stores_in_shared:
                 seen.clear()
-            registers = sorted(address_registers(site.instruction))
-            if site.kind == kind and registers and ".STRONG" not in site.opcode:
+            registers = sorted(address_registers(site.instruction)) if site.kind == kind else []
+            if registers and ".STRONG" not in site.opcode:
+                # What wrote them in this turn of the code.
+                writers = [place_before(here, written.get(name, ())) for name in registers]
                 # A place that was loaded before a loop may have been stored to in an earlier turn of it.
                 loop = evidence.innermost_loop(site) if unless_stored else None
-                place = (address_of(site), *map(last.get, registers), loop)
+                place = (address_of(site), *writers, loop)
                 predicate = site.instruction.predicate
                 if not seen.isdisjoint({(place, None), (place, predicate)}):
                     repeated.append(site)
                 # Where lanes were counted and none is left out, each has the value, whatever predicate the load repeats.
                 is_whole = evidence.has_costs and site.acting is not None and site.acting == site.lanes
                 seen.add((place, None if is_whole else predicate))
-            last |= dict.fromkeys(site.use.written, site)
     return repeated
 
 
@@ -89,9 +94,11 @@ def find_later_passes(evidence: Evidence) -> dict[Site, bool]:
     found: dict[Site, bool] = {}
     for sites in evidence.by_function.values():
         counted = (site for site in sites if site.kind == "global load" and site.ideal_sectors)
-        if len(evidence.loops_around(counted)) <= 1:
+        around = evidence.loops_around(counted)
+        if not around or min(loop.end for loop in around) >= max(loop.start for loop in around):
             continue  # addresses take long to find, and there is no second pass
-        addresses = first_addresses(sites)
+        end = max(loop.end for loop in around)
+        addresses = first_addresses([site for site in sites if site.instruction.offset <= end])
         loops = _loads_by_loop(evidence, sites, addresses)
         for place, (loop, loads) in enumerate(loops):
             passes = (
@@ -134,16 +141,16 @@ def _same_in_turns(evidence: Evidence, outer: Loop) -> list[Site]:
     first = {
         site
         for site in inside
-        if is_carried_by(outer, site)
+        if is_carried_by(evidence, outer, site)
         or site.kind in CHANGED_BY_OTHERS
         or (site not in inner and site.kind == "global load")
     }
-    depending = set(find_depending(inside, [outer, *loops], first))
+    depending = find_depending(evidence, inside, [outer, *loops], first)
     for loop in loops:
         turn = evidence.inside(loop)
         if any(site.kind == "control" and site in depending for site in turn):
-            first.update(site for site in turn if is_carried_by(loop, site))
-    depending = set(find_depending(inside, [outer, *loops], first))
+            first.update(site for site in turn if is_carried_by(evidence, loop, site))
+    depending = find_depending(evidence, inside, [outer, *loops], first)
     return [
         site
         for site in inside
@@ -243,14 +250,28 @@ def first_addresses(sites: Sequence[Site]) -> dict[Site, int]:
 
     All instructions act, as if all predicates held and no branch were taken: turns that are peeled off a loop end one by one.
     """
-    numbers = _MadeUp()
+    numbers, needed = _MadeUp(), _find_needed(sites)
     found: dict[Site, int] = {}
     for site in sites:
         if site.kind in _ACCESSES and not numbers.by_register.keys().isdisjoint(
             address_registers(site.instruction)
         ):
             found[site] = numbers.address(site)
-        numbers.by_register |= {name: numbers.result(site, name) for name in site.use.written}
+        if site in needed:
+            numbers.by_register |= {name: numbers.result(site, name) for name in site.use.written}
+    return found
+
+
+def _find_needed(sites: Sequence[Site]) -> set[Site]:
+    """Returns the instructions from which addresses are made."""
+    found: set[Site] = set()
+    wanted: set[str] = set()
+    for site in reversed(sites):
+        if not wanted.isdisjoint(site.use.written):
+            found.add(site)
+            wanted = wanted.difference(site.use.written) | site.use.named
+        if site.kind in _ACCESSES:
+            wanted |= address_registers(site.instruction)
     return found
 
 
@@ -325,7 +346,7 @@ def find_addresses_gone(evidence: Evidence, fractions: Mapping[Site, float]) -> 
     outside: set[Site] = set()
     for load, part in fractions.items():
         loop = evidence.innermost_loop(load)
-        for site in find_address_work(evidence, [load]):
+        for site in find_address_work_of(evidence, [load]):
             served[site] = served.get(site, 0.0) + load.executed
             gone[site] = gone.get(site, 0.0) + part * load.executed
             if evidence.innermost_loop(site) != loop:
@@ -339,7 +360,7 @@ def _serving_only(evidence: Evidence, loads: Collection[Site]) -> list[Site]:
 
     The step stays, as one of another loop. An index that is also counted, compared or stored stays, and so does all that it is computed from.
     """
-    work = set(find_address_work(evidence, loads))
+    work = set(find_address_work_of(evidence, loads))
     read_by = {function: readers_in(evidence, function) for function in {site.function for site in work}}
     readers = {site: read_by[site.function].get(site, ()) for site in work}
     served = {*work, *loads}

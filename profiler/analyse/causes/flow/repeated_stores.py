@@ -28,6 +28,7 @@ _SIZE_OF_L2 = "device__attribute_l2_cache_size"
 _SOME = 0.03
 
 
+@kept
 def part_overwritten(evidence: Evidence, store: Site) -> float:
     """Returns the part of a loop's stores that the loop itself overwrites; a store that only acts in the last turn overwrites nothing.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from operator import itemgetter
 from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
-from profiler.analyse.causes.evidence.kept import kept
+from profiler.analyse.causes.evidence.kept import kept, kept_of_code
 from profiler.analyse.causes.evidence.sites import ACCESSES, FENCES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
 from profiler.analyse.code.loops import Loop
@@ -14,6 +15,7 @@ from profiler.analyse.code.registers import predicates_in
 
 _CHANGING: tuple[Kind, ...] = (*ACCESSES, "barrier", "mio")  # what others have stored, or other lanes hold
 _END = itemgetter(0)
+_NO_NAMES: frozenset[str] = frozenset()
 
 
 class Steady(NamedTuple):
@@ -23,13 +25,14 @@ class Steady(NamedTuple):
     accesses: frozenset[Site]
 
 
+@kept
 def has_fixed_address(evidence: Evidence, site: Site) -> float:
     """Returns the part of the executions that repeat the same address within their loop; 0 outside of a loop.
 
     Where the loops around it leave the address as it is, too, it repeats for as many turns as all of them make together. Past a barrier
     or a fence in one of them, others may have changed what is there.
     """
-    if not address_registers(site.instruction):
+    if evidence.innermost_loop(site) is None or not address_registers(site.instruction):
         return 0.0
     around = sorted(
         (loop for loop in evidence.loops.get(site.function, ()) if site.instruction in loop),
@@ -54,7 +57,7 @@ def may_change(site: Site) -> bool:
     return reads_what_changes and site.instruction.name != "LDC"
 
 
-@kept
+@kept_of_code
 def find_steady(evidence: Evidence, loop: Loop) -> Steady:
     """Returns what is the same in each turn of a loop.
 
@@ -66,39 +69,47 @@ def find_steady(evidence: Evidence, loop: Loop) -> Steady:
     * Nothing counts inside of loops in this one, since they may change it again.
     """
     inside = evidence.inside(loop)
-    changed = {name for site in inside for name in site.use.results}
-    written = changed_in(loop)
+    changed = set[str]().union(*[site.use.results for site in inside])
+    written = changed_in(evidence, loop)
     found: set[Site] = set()
     accesses: set[Site] = set()
-    same: dict[str, str | None] = {}  # by register or predicate, for whom it has the value of each turn
+    same: set[str] = set()  # registers and predicates that have the value of each turn
+    under: dict[str, set[str]] = {}  # those that have it for instructions under a predicate
     # Code that a branch may pass by: by its end, and the registers that stay known behind it, those of which nothing is known there.
     passed: dict[tuple[int, frozenset[str]], set[str]] = {}
     for site in inside:
         while passed and (ended := min(passed, key=_END))[0] <= site.instruction.offset:
-            unknown = passed.pop(ended)
-            same = {name: guard for name, guard in same.items() if name not in unknown}
+            _forget(passed.pop(ended), same, under)
         guard, results = site.instruction.predicate, site.use.results
         is_here = evidence.innermost_loop(site) is loop
-        known = same if is_here else {}
-        for_all = {name for name, whom in known.items() if whom is None}
-        alike = {name for name, whom in known.items() if whom in (None, guard)}
+        known = same if is_here else _NO_NAMES
+        alike = known | under[guard] if is_here and guard in under else known
         if site.kind in ACCESSES and address_registers(site.instruction) & written <= alike:
             accesses.add(site)
         # Whether it acts may change from turn to turn: where it does, it finds the same. A branch then goes another way.
-        chosen_by = predicates_in(guard or "")
+        chosen_by = predicates_in(guard) if guard else _NO_NAMES
         needed = site.taken if site.kind == "control" else site.taken - chosen_by
         is_alike = not may_change(site) and needed & changed <= alike
         if is_alike:
             found.add(site)
         if target := site.leads_to:
-            passed.setdefault((target, frozenset(same) if is_alike and guard else frozenset()), set())
+            stays = frozenset(same.union(*under.values())) if is_alike and guard else _NO_NAMES
+            passed.setdefault((target, stays), set())
         for (_, staying), unknown in passed.items():
             unknown.update(results - staying)
-        if anew := site.use.predicates_written:
-            same = {name: whom for name, whom in same.items() if anew.isdisjoint(predicates_in(whom or ""))}
-        for name in results:
-            if is_alike and is_here:
-                same[name] = None if chosen_by & changed | {name} <= for_all else guard
-            else:
-                same.pop(name, None)
+        for_all = results & same if guard and chosen_by & changed <= same else _NO_NAMES if guard else results
+        for predicate in site.use.predicates_written:
+            under.pop(predicate, None)
+            under.pop(f"!{predicate}", None)
+        _forget(results, same, under)
+        if is_alike and is_here:
+            same |= for_all
+            if guard:
+                under.setdefault(guard, set()).update(results - for_all)
     return Steady(frozenset(found), frozenset(accesses))
+
+
+def _forget(names: Set[str], same: set[str], under: Mapping[str, set[str]]) -> None:
+    same -= names
+    for some in under.values():
+        some.difference_update(names)

@@ -10,7 +10,6 @@ from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import COPIES_TO_SHARED, Kind, Site, kind_of
 from profiler.analyse.causes.flow.dataflow import address_registers, changed_in
 from profiler.analyse.code.code import Instruction
-from profiler.analyse.code.loops import Loop
 from profiler.analyse.code.registers import REGISTER, read_registers, use_of
 
 _REACH = 512  # instructions after a load, a bound of the search: a turn of a loop that stages tiles has several hundred
@@ -31,6 +30,7 @@ def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
     if site.kind != "global load":
         return False
     loop = evidence.innermost_loop(site)
+    changed = changed_in(evidence, loop) if loop else None
     uses_tiles = loop is not None and any(one.kind in _USING_TILES for one in evidence.inside(loop))
     held = set(site.use.written)
     for instruction in _following(evidence, site):
@@ -38,7 +38,9 @@ def feeds_shared_memory(evidence: Evidence, site: Site) -> bool:
             return True
         use = use_of(instruction.text)
         takes = not held.isdisjoint(use.inputs)
-        if takes and (instruction.name in _PACKING or _is_of_one_value(instruction, held, loop, uses_tiles)):
+        if takes and (
+            instruction.name in _PACKING or _is_of_one_value(instruction, held, changed, uses_tiles)
+        ):
             held.update(use.written)
         # A sum, under whatever predicate, is another value.
         elif instruction.predicate is None or takes:
@@ -66,8 +68,10 @@ def stored_registers(instruction: Instruction) -> frozenset[str]:
     return read_registers(instruction) - address_registers(instruction)
 
 
-def _is_of_one_value(instruction: Instruction, held: Set[str], loop: Loop | None, uses_tiles: bool) -> bool:
-    """Returns whether an instruction makes one value of a loaded one: with what its loop does not change, it converts, scales or shifts it.
+def _is_of_one_value(
+    instruction: Instruction, held: Set[str], changed: Set[str] | None, uses_tiles: bool
+) -> bool:
+    """Returns whether an instruction makes one value of a loaded one: with what its loop has not `changed`, it converts, scales or shifts it.
 
     In a loop that works on tiles, the scale may be loaded too, as that of a quantised value. In another, a product of two loaded values
     is a step of a sum, such as of a dot product.
@@ -82,6 +86,6 @@ def _is_of_one_value(instruction: Instruction, held: Set[str], loop: Loop | None
         if uses_tiles:
             factors = ()
     others = {name for one in (*factors, *added) for name in REGISTER.findall(one)}.difference(held)
-    if loop is None:
+    if changed is None:
         return not any(name.startswith("R") for name in others)
-    return others.isdisjoint(changed_in(loop))
+    return others.isdisjoint(changed)

@@ -112,7 +112,7 @@ def test_what_a_branch_may_pass_by_leaves_the_result_of_the_others(passing_by, d
         "S2R R2, SR_TID.Y", "MUFU.RCP R4, R2", passing_by, "MOV R4, R9", "FMUL R6, R4, R4", "FADD R5, R4, R4"
     )  # fmt: skip
     *_, slow, after = evidence.sites
-    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    depending = set(find_depending(evidence, evidence.sites, [], {evidence.sites[0]}))
     assert slow not in depending
     assert (after in depending) == depends
 
@@ -130,7 +130,7 @@ def test_what_a_branch_may_pass_by_leaves_the_result_of_the_others(passing_by, d
 def test_what_two_opposite_predicates_replace_is_gone(second, depends):
     lines = ("LDG.E R4, [R2.64]", "@P0 MOV R4, RZ", *second, "FADD R6, R4, R4", "EXIT")
     evidence = evidence_of(*lines)
-    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    depending = set(find_depending(evidence, evidence.sites, [], {evidence.sites[0]}))
     assert (evidence.sites[-2] in depending) == depends
 
 
@@ -145,21 +145,21 @@ def test_what_two_opposite_predicates_replace_is_gone(second, depends):
 )
 def test_what_is_replaced_under_a_predicate_is_gone_for_what_reads_it_under_the_same_one(reader, depends):
     evidence = evidence_of("LDG.E R4, [R2.64]", "@P0 MOV R4, RZ", reader, "EXIT")
-    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    depending = set(find_depending(evidence, evidence.sites, [], {evidence.sites[0]}))
     assert (evidence.sites[-2] in depending) == depends
 
 
 def test_what_one_side_of_a_branch_replaces_is_there_behind_it():
     lines = ("LDG.E R4, [R2.64]", "@P1 BRA 0x30", "@P0 MOV R4, RZ", "@!P0 MOV R4, R9", "FADD R6, R4, R4", "EXIT")  # fmt: skip
     evidence = evidence_of(*lines)
-    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    depending = set(find_depending(evidence, evidence.sites, [], {evidence.sites[0]}))
     assert evidence.sites[-2] in depending
 
 
 @pytest.mark.parametrize(("lanes_taking_it", "depends"), [(0, False), (1, True), (None, True)])
 def test_a_branch_that_no_lane_took_passes_nothing_by(lanes_taking_it, depends):
     evidence = evidence_of("LDG.E R4, [R2.64]", "@!P0 BRA 0x30", "MOV R4, R9", "FADD R6, R4, R4", facts={1: {"acting": lanes_taking_it}})  # fmt: skip
-    depending = set(find_depending(evidence.sites, [], {evidence.sites[0]}))
+    depending = set(find_depending(evidence, evidence.sites, [], {evidence.sites[0]}))
     assert (evidence.sites[3] in depending) == depends
 
 

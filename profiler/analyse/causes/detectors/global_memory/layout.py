@@ -27,7 +27,7 @@ from profiler.analyse.causes.flow.addresses.threads import (
     offsets_of_threads,
 )
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
-from profiler.analyse.causes.flow.dataflow import find_address_work, makers_of_value, makers_since_access
+from profiler.analyse.causes.flow.dataflow import find_address_work_of, makers_of_value, makers_since_access
 from profiler.analyse.causes.flow.lane_values import find_differing
 from profiler.analyse.causes.flow.loop_carried import follows_itself, is_carried
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees
@@ -143,7 +143,7 @@ def _divides_in_lanes(evidence: Evidence, sites: Sequence[Site]) -> bool:
 
     The quotient is the upper half of a product with the reciprocal of the divisor.
     """
-    of_lanes = find_differing(evidence) & find_address_work(evidence, sites)
+    of_lanes = find_differing(evidence) & find_address_work_of(evidence, sites)
     return any(site.opcode.startswith("IMAD.HI") for site in of_lanes.intersection(find_dividing(evidence)))
 
 

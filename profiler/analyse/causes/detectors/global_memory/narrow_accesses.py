@@ -175,7 +175,7 @@ def _goes_down_rows(evidence: Evidence, access: Site) -> bool:
         lambda site: [one for register in site.use.inputs for one in from_turns(site, register)],
     )
     carried = {one for one in makers if is_carried(evidence, one)}
-    moving = carried.union(find_depending(evidence.inside(loop), [loop], carried))
+    moving = carried.union(find_depending(evidence, evidence.inside(loop), [loop], carried))
     for one in makers:
         going_on = {
             register for register in one.use.inputs if not moving.isdisjoint(from_turns(one, register))

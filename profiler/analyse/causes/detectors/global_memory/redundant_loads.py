@@ -24,7 +24,12 @@ from profiler.analyse.causes.flow.block_sharing import (
     find_lookups_alike,
     find_single_values,
 )
-from profiler.analyse.causes.flow.dataflow import COMPUTED, all_makers, find_address_work, makers_of_address
+from profiler.analyse.causes.flow.dataflow import (
+    COMPUTED,
+    all_makers,
+    find_address_work_of,
+    makers_of_address,
+)
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.reduction_trees import find_in_trees, find_sums_for_all
 from profiler.analyse.causes.flow.repeated_loads import (
@@ -322,7 +327,7 @@ def _find_shared_by_rows(evidence: Evidence, loads: Collection[Site]) -> Iterabl
         fewer = evidence.without(dict.fromkeys(alike, 1 - 1 / together))
         share = 100 * evidence.share_executed(alike)
         index = f"threadIdx.{axis.lower()}"
-        of_loads = {*find_address_work(evidence, loaded), *loaded}
+        of_loads = {*find_address_work_of(evidence, loaded), *loaded}
         computing = [site for site in alike if site not in of_loads]
         if evidence.share_executed(computing) > share / 200:
             name, weights = "redundant-instructions", {site: site.executed for site in computing}

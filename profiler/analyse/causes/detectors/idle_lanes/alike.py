@@ -26,7 +26,7 @@ from profiler.analyse.causes.flow.dataflow import (
     uses_of,
     written_by_any,
 )
-from profiler.analyse.causes.flow.depending import find_depending
+from profiler.analyse.causes.flow.depending import NOTHING, depending_on
 from profiler.analyse.causes.flow.lane_values import find_differing_in_block
 from profiler.analyse.causes.flow.loop_carried import is_carried_by
 from profiler.analyse.causes.flow.possible_writers import writers_before
@@ -130,10 +130,10 @@ def _is_same_for_all(evidence: Evidence, loop: Loop, acting: Collection[Site]) -
                 return False
         elif site in differing:
             return False
-        if site.kind in (*LOADS, *ARITHMETIC) and site not in sums and is_carried_by(loop, site):
+        if site.kind in (*LOADS, *ARITHMETIC) and site not in sums and is_carried_by(evidence, loop, site):
             return False
     function = inside[0].function
-    made = find_depending(evidence.by_function[function], evidence.loops[function], sums) if sums else ()
+    made = depending_on(evidence, function, frozenset(sums), NOTHING) if sums else ()
     if any(site.kind not in STORES for site in differing.intersection(made)):
         return False
     return any(_goes_on(evidence, loop, site) for site in loads or stores)
@@ -176,7 +176,7 @@ def _goes_on(evidence: Evidence, loop: Loop, access: Site) -> bool:
         writers(access, address_registers(access.instruction)),
         lambda one: () if one.kind in ACCESSES else writers(one, one.use.inputs),
     )
-    return any(is_carried_by(loop, maker) for maker in makers)
+    return any(is_carried_by(evidence, loop, maker) for maker in makers)
 
 
 def _find_sums(evidence: Evidence, loop: Loop) -> set[Site]:
@@ -186,7 +186,7 @@ def _find_sums(evidence: Evidence, loop: Loop) -> set[Site]:
     """
     inside = evidence.inside(loop)
     adding = (site for site in inside if site.instruction.name in (*_ADDING, *_MULTIPLY_ADDS))
-    sums = {site for site in adding if is_carried_by(loop, site)}
+    sums = {site for site in adding if is_carried_by(evidence, loop, site)}
     held = written_by_any(sums)
     for site in inside:
         factors = site.instruction.operands[1:3] if site.instruction.name in _MULTIPLY_ADDS else ()

@@ -19,7 +19,7 @@ from profiler.analyse.causes.flow.dataflow import (
     makers_of_value,
     sources_of,
 )
-from profiler.analyse.causes.flow.depending import find_depending
+from profiler.analyse.causes.flow.depending import NOTHING, depending_on
 from profiler.analyse.causes.words_of_triton import LESS_EXCHANGE
 from profiler.catalog.metrics import LANES
 
@@ -206,6 +206,6 @@ def _with_loaded_from_shared(evidence: Evidence) -> set[Site]:
     """Returns the accesses to shared memory, and what is made of what they load."""
     found = set(evidence.of(*SHARED))
     for function, sites in evidence.by_function.items():
-        loads = {site for site in sites if site.kind == "shared load"}
-        found.update(find_depending(sites, evidence.loops.get(function, []), loads) if loads else ())
+        if loads := frozenset(site for site in sites if site.kind == "shared load"):
+            found |= depending_on(evidence, function, loads, NOTHING)
     return found

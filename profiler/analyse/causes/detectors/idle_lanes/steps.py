@@ -55,19 +55,19 @@ def _serving_step(
     ]
     working = max((site.lane_executions for site in accesses), default=passing * LANES)
     idle = 1 - working / (passing * LANES)
+    if idle < LANE_MISSING:
+        return {}
     exchanging = {site for site in _find_exchanging(step) if site.instruction.name != "SHFL"}
     results = [site for site in step if (site.kind in _RESULTS or site in exchanging) and site not in beside]
-    if idle < LANE_MISSING or any(site.lane_executions > working for site in results):
-        return {}
-    if _is_search(evidence, step, beside):
+    if any(site.lane_executions > working for site in results) or _is_search(evidence, step, beside):
         return {}
     served = {site for site in step if site.kind in _SERVING} | alike | beside
-    elsewhere = [
+    elsewhere = {
         site
         for site in evidence.by_function[step[0].function]
-        if site.kind in ACCESSES and site not in step and site.lane_executions > working
-    ]
-    needed = reach(elsewhere, lambda site: _made_by(evidence, site))
+        if site.kind in ACCESSES and site.lane_executions > working
+    }
+    needed = reach(elsewhere.difference(step), lambda site: _made_by(evidence, site))
     served -= needed
     return {site: idle for site in step if site in served and site.executed == passing}
 

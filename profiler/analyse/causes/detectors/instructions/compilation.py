@@ -158,7 +158,8 @@ def has_spills(evidence: Evidence) -> bool:
 
 def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
     """Names arithmetic that the dispatcher holds back because it reads registers of one bank while the other one idles."""
-    cycles = _read_cycles(evidence)
+    waiting = 100 * evidence.model.life_share("dispatch")
+    cycles = _read_cycles(evidence) if waiting else {}
     executed = sum(site.executed for site in cycles)
     held = sum((one.taken - 1) * site.executed for site, one in cycles.items())
     spare = {
@@ -166,8 +167,7 @@ def detect_register_banks(evidence: Evidence) -> Iterable[Candidate]:
         for site, one in cycles.items()
         if (rate := _RATES[site.kind]) < one.taken
     }
-    waiting = 100 * evidence.model.life_share("dispatch")
-    if waiting and any(spare.values()):
+    if any(spare.values()):
         taken = 1 + held / executed
         fewest = taken - sum(spare.values()) / executed
         yield Candidate(

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from profiler.analyse.causes.detectors.instructions.around_functions import EVALUATING, find_around
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_evaluating
 from profiler.analyse.code.code import Instruction
@@ -44,8 +45,10 @@ def find_called_doubles(evidence: Evidence) -> list[Site]:
 
 
 def _find(evidence: Evidence, size_of: Callable[[Instruction], float]) -> dict[Site, float]:
-    called = {site for one in find_evaluating(evidence) for site in one.sites}
     found: dict[Site, float] = {}
+    if not _has_any(evidence):
+        return found
+    called = {site for one in find_evaluating(evidence) for site in one.sites}
     for group in find_around(evidence, lambda site: bool(size_of(site.instruction)), _KINDS):
         own = [site for site in group if site not in called]
         if not any(is_test(site.instruction) for site in own):
@@ -54,3 +57,8 @@ def _find(evidence: Evidence, size_of: Callable[[Instruction], float]) -> dict[S
         if evaluating > 0:
             found |= dict.fromkeys(own, min(1.0, evaluating / sum(site.executed for site in own)))
     return found
+
+
+@kept
+def _has_any(evidence: Evidence) -> bool:
+    return any(is_test(site.instruction) for site in evidence.sites)

@@ -10,7 +10,7 @@ from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.evidence.sites import ACCESSES, Kind, Site
 from profiler.analyse.causes.flow.dataflow import (
-    find_address_work,
+    find_address_work_of,
     made_of,
     written_by_any,
 )
@@ -140,7 +140,7 @@ def _with_addresses(evidence: Evidence, inside: Sequence[Site]) -> list[Site]:
     An address that several turns find together, for an access behind the loop, is what they are for: each has its part to do, unrolled or not.
     """
     keeping = _keeping(inside)
-    addresses = find_address_work(evidence, [site for site in inside if site.kind in ACCESSES])
+    addresses = find_address_work_of(evidence, [site for site in inside if site.kind in ACCESSES])
     passed_by = _of_data(inside).union(keeping)
     steps = (site for site in inside if site.kind == "integer" and site in addresses)
     return [*keeping, *(site for site in steps if site not in passed_by)]

@@ -248,7 +248,9 @@ def _is_of_root(evidence: Evidence, site: Site) -> bool:
 def _has_lasting_divisor(evidence: Evidence, site: Site) -> bool:
     """Returns whether an instruction tests the quotient of a precise division whose divisor stays the same in the loop around it."""
     loop = evidence.innermost_loop(site) if site.instruction.name == "FCHK" else None
-    return loop is not None and changed_in(loop).isdisjoint(REGISTER.findall(site.instruction.operands[-1]))
+    return loop is not None and changed_in(evidence, loop).isdisjoint(
+        REGISTER.findall(site.instruction.operands[-1])
+    )
 
 
 def _measure_line(group: Sequence[Site], dropped: Mapping[Site, Size]) -> _Line | None:

@@ -15,7 +15,7 @@ from profiler.analyse.causes.evidence.measured_time import SOME_WAVES
 from profiler.analyse.causes.evidence.sites import ONE_LANE, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.padding import find_padding
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
-from profiler.analyse.causes.flow.dataflow import find_address_work
+from profiler.analyse.causes.flow.dataflow import find_address_work_of
 from profiler.analyse.causes.flow.lane_values import SUMMING
 from profiler.analyse.causes.flow.repeated_loads import find_repeated_loads
 from profiler.analyse.causes.words_of_triton import MORE_ROWS
@@ -136,7 +136,7 @@ def _spared_in_rows(evidence: Evidence, once: Collection[Site], shared: float) -
     if not has_one or max(copies.values(), default=0) != 1:
         return {}
     accesses = evidence.of("global load", "global store")
-    spared = dict.fromkeys((*shuffles, *accesses, *find_address_work(evidence, accesses)), shared)
+    spared = dict.fromkeys((*shuffles, *accesses, *find_address_work_of(evidence, accesses)), shared)
     stores = [site for site in evidence.sites if site.stores_in_shared]
     of_warps = all(site.acting_lanes <= ONE_LANE for site in stores)
     if of_warps and evidence.shape.warps_of_block * (1 - shared) <= 1:

@@ -10,7 +10,7 @@ from profiler.analyse.causes.flow.addresses.strides import step_in_loop
 from profiler.analyse.causes.flow.dataflow import (
     address_registers,
     choosers_of,
-    find_address_work,
+    find_address_work_of,
     reach,
     sources_of,
 )
@@ -124,7 +124,7 @@ def find_structure(evidence: Evidence, access: Site) -> int | None:
     """
     widths = {
         scaled[1]
-        for one in find_address_work(evidence, [access])
+        for one in find_address_work_of(evidence, [access])
         if _makes_address(one) and (scaled := scaled_index(one))
     }
     size = min(widths, default=0)

@@ -130,11 +130,13 @@ def _of_halves(upper: str, lower: str) -> int | None:
 
 def by_table(numbers: Sequence[int], table: int) -> int:
     """Returns what LOP3 computes: for each bit, the entry of its table that the bits of the three numbers choose."""
+    first, second, third = numbers
     result = 0
     for row in range(8):
         if table >> row & 1:
-            chosen = -1
-            for place, number in enumerate(numbers):
-                chosen &= number if row >> 2 - place & 1 else ~number
-            result |= chosen
+            result |= (
+                (first if row & 4 else ~first)
+                & (second if row & 2 else ~second)
+                & (third if row & 1 else ~third)
+            )
     return result

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
 from itertools import pairwise
+from operator import add, mul
 from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
@@ -55,7 +56,9 @@ def bytes_between_lanes(evidence: Evidence, accesses: Iterable[Site]) -> int | N
         if offsets is None:
             return None
         found |= {abs(one - other) for one, other in pairwise(offsets[:LANES])}
-    return found.pop() if len(found) == 1 else None
+        if len(found) > 1:
+            return None
+    return found.pop() if found else None
 
 
 def bytes_between_rows(evidence: Evidence, access: Site) -> int | None:
@@ -140,12 +143,12 @@ class _Threads(Operations[_InThreads]):
         if _OWN in (one, other):
             rest = other if one == _OWN else one
             return _OWN if rest == _OWN or rest.is_alike else _UNKNOWN
-        added = tuple(map(sum, zip(one.numbers, other.numbers, strict=True)))
+        added = tuple(map(add, one.numbers, other.numbers))
         return _InThreads(added, one.is_relative or other.is_relative)
 
     def product(self, one: _InThreads, other: _InThreads) -> _InThreads:
         if one.exact and other.exact:
-            return _InThreads(tuple(a * b for a, b in zip(one.exact, other.exact, strict=True)))
+            return _InThreads(tuple(map(mul, one.exact, other.exact)))
         if one.is_alike and other.is_alike:
             return self._alike
         known, relative = (one, other) if one.exact else (other, one)

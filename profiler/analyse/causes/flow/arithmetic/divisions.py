@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import Kind, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import DIVISION, find_compiler_functions
 from profiler.analyse.causes.flow.dataflow import choosers_of, sources_of
 
 # Instructions from the first conversion of a division to its result, as the compiler writes them; a shift and a mask replace them.
 OF_A_DIVISION = 20
+_CONVERTING = ("I2F", "F2I")
 _EITHER = "0xfc"  # the table of LOP3 by which it says whether one of two words has a bit
 # Two or three of these are moves: a zero that is added to a product, or the quotient with another sign.
 _DIVIDING: tuple[Kind, ...] = ("integer", "conversion", "special", "other")
 
 
+@kept
 def find_dividing(evidence: Evidence) -> list[Site]:
     """Returns the instructions that divide integers: those of the source line, those of the called function, or those near the conversion.
 
@@ -24,13 +27,15 @@ def find_dividing(evidence: Evidence) -> list[Site]:
     divisions: dict[str, float] = {}  # by source line
     for sites in evidence.by_function.values():
         for index, site in enumerate(sites):
-            if site in found or not DIVISION.match(site.opcode):
+            if site.instruction.name not in _CONVERTING or site in found or not DIVISION.match(site.opcode):
                 continue
             if line := site.instruction.place:
                 divisions[line] = max(site.executed, divisions.get(line, 0.0))
             else:
                 near = sites[index : index + OF_A_DIVISION]
                 found.update(one for one in near if one.kind in _DIVIDING)
+    if not (found or divisions):
+        return []
     return [
         site
         for site in evidence.sites

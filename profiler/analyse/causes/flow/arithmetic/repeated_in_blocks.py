@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from profiler.analyse.causes.evidence.evidence import Evidence
+from profiler.analyse.causes.evidence.kept import kept
 from profiler.analyse.causes.evidence.sites import (
     ARITHMETIC,
     COPIES_TO_SHARED,
@@ -34,7 +35,6 @@ from profiler.analyse.causes.flow.dataflow import (
     sources_of,
 )
 from profiler.analyse.causes.flow.depending import find_depending
-from profiler.analyse.code.loops import Loop
 from profiler.catalog.metrics import LANES
 
 _CONVERSIONS = ("F2F", "F2I", "I2F")
@@ -70,20 +70,16 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool) -> R
         return _NOTHING
     function = evidence.sites[0].function  # the kernel
     calls = {call for one in find_evaluating(evidence) for call in one.calls}
-    called = find_calls(evidence)  # what stands behind the kernel, with nothing of its own
-    sites = [site for site in evidence.by_function[function] if site not in called]
     loops = evidence.loops.get(function, [])
     of_all = set() if in_loops else set(find_grid_independent(evidence))
     arithmetic = [
         site
-        for site in sites
-        if bool(evidence.innermost_loop(site)) == in_loops
-        and site not in of_all
-        and (site in calls or _computes(evidence, site) or _decodes(evidence, site))
+        for site in _find_arithmetic(evidence)
+        if bool(evidence.innermost_loop(site)) == in_loops and site not in of_all
     ]
     if not arithmetic:
         return _NOTHING
-    depending = _find_depending(evidence, sites, loops, index)
+    sites, depending = _code_of_kernel(evidence), _find_depending(evidence, index)
     outside = [site for site in sites if not evidence.innermost_loop(site)]
     areas = [evidence.inside(loop) for loop in loops] if in_loops else [outside]
     alike = {
@@ -98,7 +94,7 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool) -> R
     repeated = [site for site in arithmetic if site in alike]
     if not repeated:
         return _NOTHING
-    readers = _find_readers(evidence, sites)
+    readers = _find_readers(evidence)
     made = reach(repeated, lambda site: [one for one in readers.get(site, ()) if one in alike])
     serving = find_going_with(sites, made, readers, alike)
     results = {site for site in made if _is_read_beside(evidence, site, made, readers)}
@@ -113,6 +109,24 @@ def find_repeated_in_blocks(evidence: Evidence, index: str, in_loops: bool) -> R
     parts = with_called(evidence, dict.fromkeys(calls & parts.keys(), 1.0)) | parts
     spared = {site: part for site in evidence.by_function[function] if (part := parts.get(site, 0.0)) > 0}
     return Repeated(spared, frozenset(parts) if needed > loaded > 0 else frozenset())
+
+
+@kept
+def _code_of_kernel(evidence: Evidence) -> Sequence[Site]:
+    """Returns the code of the kernel without the functions of the compiler behind it, which have nothing of their own."""
+    called = find_calls(evidence)
+    return [site for site in evidence.by_function[evidence.sites[0].function] if site not in called]
+
+
+@kept
+def _find_arithmetic(evidence: Evidence) -> Sequence[Site]:
+    """Returns what the kernel computes: arithmetic, calls of functions, and numbers that it takes out of others."""
+    calls = {call for one in find_evaluating(evidence) for call in one.calls}
+    return [
+        site
+        for site in _code_of_kernel(evidence)
+        if site in calls or _computes(evidence, site) or _decodes(evidence, site)
+    ]
 
 
 def _computes(evidence: Evidence, site: Site) -> bool:
@@ -144,8 +158,10 @@ def _is_read_beside(
     return any(one not in made and one in inside for one in readers.get(site, ()))
 
 
-def _find_readers(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, set[Site]]:
+@kept
+def _find_readers(evidence: Evidence) -> dict[Site, set[Site]]:
     """Returns by instruction those that read its result, also where it is stored in shared memory and loaded from there."""
+    sites = _code_of_kernel(evidence)
     among = set(sites)
     found = readers_in(evidence, sites[0].function).items()
     readers = {site: among.intersection(some) for site, some in found if site in among}
@@ -163,13 +179,13 @@ def _find_readers(evidence: Evidence, sites: Sequence[Site]) -> dict[Site, set[S
     return readers
 
 
-def _find_depending(
-    evidence: Evidence, sites: Sequence[Site], loops: Sequence[Loop], index: str
-) -> set[Site]:
+@kept
+def _find_depending(evidence: Evidence, index: str) -> set[Site]:
     """Returns the instructions whose results depend on an index of the block."""
+    sites, loops = _code_of_kernel(evidence), evidence.loops.get(evidence.sites[0].function, [])
     first = {site for site in sites if index in site.instruction.text or _is_unknown(site)}
     while True:
-        depending = set(find_depending(sites, loops, first))
+        depending = find_depending(evidence, sites, loops, first)
         new = _passed_by(sites, depending) | _loading_from(evidence, sites, depending)
         if new <= depending:
             return depending

@@ -12,7 +12,7 @@ from collections.abc import Set
 from profiler.analyse.causes.evidence.evidence import Evidence
 from profiler.analyse.causes.evidence.sites import ARITHMETIC, Kind, Site
 from profiler.analyse.causes.flow.arithmetic.compiler_functions import find_evaluating, with_called
-from profiler.analyse.causes.flow.dataflow import find_going_with, readers_of
+from profiler.analyse.causes.flow.dataflow import find_going_with, names_read
 from profiler.analyse.causes.flow.depending import find_depending
 from profiler.analyse.causes.flow.loop_carried import find_carried, find_sources
 from profiler.analyse.causes.flow.same_in_turns import find_steady, may_change
@@ -69,10 +69,10 @@ def find_repeated_by_inner_loops(evidence: Evidence) -> dict[Site, float]:
             ]
             if not computing or (turns := _turns_of(evidence, outer)) <= 1:
                 continue
-            carried = find_carried(outer)
+            carried = find_carried(evidence, outer)
             first = {site for site in inside if may_change(site) or site.instruction.offset in carried}
             before = {name for site in first for name in site.use.results}  # of the turn before
-            differing = {*find_depending(inside, [outer, *inner], first, before=before)}
+            differing = find_depending(evidence, inside, [outer, *inner], first, before=before)
             for site in computing:
                 if site not in differing:
                     repeated[site] = max(repeated.get(site, 0.0), 1 - 1 / turns)
@@ -92,11 +92,14 @@ def _find_going_with(evidence: Evidence, loop: Loop, steady: Set[Site], alike: S
     code = evidence.by_function[inside[0].function]
     behind = code[evidence.place(inside[-1], code) + 1 :]
     left = {name: site for site in inside for name in site.use.written}  # behind the loop
-    needed = {site for name, site in left.items() if any(readers_of(name, behind))}
-    sites = {site.instruction.offset: site for site in inside}
-    readers: dict[Site, set[Site | None]] = {}  # None for what did not run
-    for one, sources in zip(loop.body, find_sources(loop), strict=True):
-        for source in (sites.get(loop.body[place].offset) for place in sources):
-            if source:
-                readers.setdefault(source, set()).add(sites.get(one.offset))
-    return find_going_with(inside, alike, readers, steady - needed)
+    among = steady - alike - {left[name] for name in names_read(left.keys(), behind)}
+    if not among:
+        return []
+    at = {site.instruction.offset: site for site in inside}
+    body = [at.get(one.offset) for one in loop.body]  # None for what did not run
+    readers: dict[Site, set[Site | None]] = {}
+    for reader, sources in zip(body, find_sources(evidence, loop), strict=True):
+        for source in (body[place] for place in sources):
+            if source and source in among:
+                readers.setdefault(source, set()).add(reader)
+    return find_going_with(inside, alike, readers, among)

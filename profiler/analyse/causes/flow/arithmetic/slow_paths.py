@@ -35,8 +35,9 @@ def find_loads_between_slow_paths(evidence: Evidence) -> dict[Site, float]:
 
 
 def _runs_of_groups(evidence: Evidence) -> Iterator[list[list[Site]]]:
-    """Yields the loads of each stretch of a loop that only branches around slow paths divide, by the parts between these."""
-    around_slow_paths = _find_branches(evidence)
+    """Yields the loads of each stretch of a loop that only branches around slow paths divide, by the parts between these, if there are any."""
+    if not (around_slow_paths := _find_branches(evidence)):
+        return
     for loop in evidence.loops_around(evidence.of("global load")):
         groups: list[list[Site]] = [[]]
         for site in evidence.inside(loop):
