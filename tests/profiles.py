@@ -1,5 +1,6 @@
-"""The profiles of kernels that are recorded."""
+"""The profiles and sheets of kernels that are recorded."""
 
+from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
 
 
@@ -12,6 +13,11 @@ def profiles_in(store, *names, ladder="gemm"):
 def profile_in(store, name, ladder="gemm"):
     (profile,) = profiles_in(store, name, ladder=ladder)
     return profile
+
+
+def sheets_of(run):
+    """Of every kernel of the run, in short."""
+    return [derive_sheet(run, profile_kernel(run, one.name), full=False) for one in run.manifest.kernels]
 
 
 def profile_of(store, name, kernel=""):

@@ -28,7 +28,7 @@ def pair(make_run, tmp_path):
     """Two stored runs that differ in the manifest only; returns the folder of runs."""
 
     def store(**difference):
-        launches = [{"kernel": "k", "metrics": {"gpu__time_duration.sum": 100.0 + i}} for i in range(3)]
+        launches = [{"kernel": "k", "ns": 100.0 + i} for i in range(3)]
         make_run(*launches, name="one", root=tmp_path)
         make_run(*launches, name="other", root=tmp_path, **difference)
         return tmp_path
@@ -347,8 +347,8 @@ def test_two_kernels_of_one_report_are_compared_and_called_by_their_own_names(pr
 def test_two_kernels_of_one_report_are_versions_of_one_only_if_their_names_or_the_user_say_so(
     make_run, prof_here, tmp_path
 ):
-    fill = {"kernel": "fill", "metrics": {"gpu__time_duration.sum": 1e4}}
-    sums = [{"kernel": name, "metrics": {"gpu__time_duration.sum": 9e4}} for name in ("sum_rows", "sum_fast")]
+    fill = {"kernel": "fill", "ns": 1e4}
+    sums = [{"kernel": name, "ns": 9e4} for name in ("sum_rows", "sum_fast")]
     make_run(fill, *sums, name="several", workload=None, root=tmp_path)
     of_run = ("--runs", tmp_path, "compare", "several", "several", "-k", "sum_rows")
     apart = " ".join(prof_here(*of_run, "-k", "fill").stdout.split())
@@ -408,7 +408,7 @@ def test_a_run_folder_may_be_given_wherever_it_lies(prof_here, recorded, tmp_pat
 
 
 def test_a_changed_table_is_refused_with_the_file_named(prof_here, make_run, tmp_path):
-    run = make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}, name="one", root=tmp_path)
+    run = make_run({"kernel": "k", "ns": 1.0}, name="one", root=tmp_path)
     table = run.path / "metrics.parquet"
     table.write_bytes(table.read_bytes()[:-1] + b"\0")
     result = prof_here("--runs", tmp_path, "compare", "one", "one")

@@ -257,7 +257,7 @@ def test_reports_of_one_name_in_two_folders_are_told_apart(prof_here, pile, tmp_
 
 
 def test_a_run_of_the_name_of_a_folder_stays_the_run(prof, prof_here, pile, tmp_path, make_run):
-    make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}}, name="pile", root=tmp_path / "runs")
+    make_run({"kernel": "k", "ns": 1.0}, name="pile", root=tmp_path / "runs")
     shutil.copytree(pile, tmp_path / "pile")
     stored = prof_here("show", "pile", cwd=tmp_path)
     assert stored.returncode == 0, stored.stderr

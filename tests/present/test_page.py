@@ -273,7 +273,7 @@ def test_equal_lines_of_two_kernels_stand_beside_each_other(loop_sources):
 
 def test_a_report_with_many_kernels_says_where_the_time_goes(make_run, tmp_path):
     launches = [
-        {"kernel": name, "metrics": {"gpu__time_duration.sum": (time_ns, "ns")}}
+        {"kernel": name, "ns": time_ns}
         for name, time_ns in (("short", 1e6), ("long", 5e6), ("long", 4e6))
     ]
     make_run(*launches, name="many", root=tmp_path)
@@ -310,7 +310,7 @@ def test_the_code_of_a_pair_is_of_the_launches_that_are_compared(make_run, tmp_p
     small, large = (
         {
             "kernel": "k",
-            "metrics": {"gpu__time_duration.sum": (time_ns, "ns")},
+            "ns": time_ns,
             "instructions": [(opcode, 10)],
             "shape": {"grid_x": blocks, **axes},
         }
@@ -370,7 +370,7 @@ def test_the_title_is_beside_the_picture_so_that_it_wraps(pictures, compared):
 
 
 def test_a_chart_with_nothing_to_draw_makes_no_picture(make_run, drawing_processes):
-    run = make_run({"kernel": "k", "metrics": {"gpu__time_duration.sum": 1.0}})
+    run = make_run({"kernel": "k", "ns": 1.0})
     profile = profile_kernel(run, "k")
     same = compare_profiles(profile, profile)
     assert drawing_processes.ask("waterfall_chart", same).result() is None
