@@ -794,9 +794,7 @@ class MadeStore:
     def profile(self, name, *durations, kernel="kernel", **fields):
         """A profiled run of these durations; `counters` by ncu's name and `opcodes` are the same in every launch."""
         counters, opcodes = fields.pop("counters", {}), fields.pop("opcodes", {})
-        launches = [
-            {"kernel": kernel, "ns": ns, "metrics": counters, "opcodes": opcodes} for ns in durations
-        ]
+        launches = [{"kernel": kernel, "ns": ns, "metrics": counters, "opcodes": opcodes} for ns in durations]
         run = self._make_run(*launches, name=name, root=self.store.root, **fields)
         return self._dated(run.path)
 

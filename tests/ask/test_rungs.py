@@ -168,11 +168,7 @@ def test_timings_beside_several_kernels_are_the_rungs_time_and_one_kernel_is_a_p
     made, draw, make_run
 ):
     durations = {"kernel_1_split": [100.0, 100.0], "kernel_1_reduce": [300.0]}
-    launches = [
-        {"kernel": name, "ns": ns}
-        for name, times_ns in durations.items()
-        for ns in times_ns
-    ]
+    launches = [{"kernel": name, "ns": ns} for name, times_ns in durations.items() for ns in times_ns]
     make_run(*launches, name="made-1", root=made.store.root, timings=[500.0] * 5)
     (rung,) = draw()[1]
     assert (rung.profile.kernel, rung.profile.timings_ns.mean) == ("kernel_1_split", 500.0)

@@ -302,9 +302,7 @@ def own_ladder(tmp_path, make_run, monkeypatch):
     (folder / "ladder.toml").write_text(_LADDER + "".join(rungs))
     store, workload = RunStore(tmp_path / "runs"), {"n": 1000}
     for number, ns in ((1, 200.0), (2, 100.0)):
-        launches = [
-            {"kernel": "k", "ns": ns + repeat} for repeat in range(3)
-        ]
+        launches = [{"kernel": "k", "ns": ns + repeat} for repeat in range(3)]
         rung = {"name": f"mine-{number}", "ladder": "mine", "kernel": number, "workload": workload}
         make_run(*launches, root=store.root, timings=[ns, ns + 1, ns + 2], **rung)
     day = datetime(2026, 1, 1, tzinfo=UTC)

@@ -361,8 +361,7 @@ def test_the_version_of_ncu_is_said_to_be_unknown_where_a_report_has_none(
 
 def test_the_full_answer_shows_kernels_in_the_order_of_their_times(prof_here, make_run, tmp_path):
     launches = [
-        {"kernel": kernel, "ns": ns}
-        for kernel, ns in (("fill", 9.0), ("gemm", 90.0), ("scale", 30.0))
+        {"kernel": kernel, "ns": ns} for kernel, ns in (("fill", 9.0), ("gemm", 90.0), ("scale", 30.0))
     ]
     make_run(*launches, name="three", root=tmp_path)
     show = ("--runs", tmp_path, "show", "three", "--full")

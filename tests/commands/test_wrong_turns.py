@@ -30,10 +30,7 @@ from profiler.store.runs.run_folder import holds_run
         ("compare 5 6 --short", "--brief does that"),
         ("show a.ncu-rep --kernel softmax", "--kernel-name does that"),
         ("collect ./mine --rows 7", "prof collect -- ./mine --rows 7"),
-        (
-            "collect --times-only python train.py --steps=3",
-            "prof collect --times-only -- python train.py --steps=3",
-        ),
+        ("collect --times-only python train.py --steps=3", "prof collect --times-only -- python train.py --steps=3"),
         ("check before.ncu-rep after.ncu-rep", "prof check --baseline before.ncu-rep after.ncu-rep"),
         ("check 5 6 --format json", "prof check --baseline 5 6 --format json"),
         ("collect 4-6 --size 2048", "prof collect --kernel 4-6 --size 2048"),
@@ -99,13 +96,10 @@ from profiler.store.runs.run_folder import holds_run
         ("compact --force", "there is no --force: --tracked does that"),
         ("collect --kernel-regex gemm ./mine", "there is no --kernel-regex: --kernel-name does that"),
         ("query select kernel from launches", "put the SQL into quotes, as one word: prof query"),
-        (
-            "query select(1) a.ncu-rep",
-            "prof query reads stored runs alone: prof ingest a.ncu-rep && prof query 'select(1)'",
-        ),
+        ("query select(1) a.ncu-rep", "prof query reads stored runs alone: prof ingest a.ncu-rep && prof query 'select(1)'"),
         ("query select a.ncu-rep from launches", "put the SQL into quotes, as one word"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_command_is_answered_with_the_one_that_was_meant(prof_here, typed, hint):
     done = prof_here(*typed.split())
     assert done.returncode == 2

@@ -273,8 +273,7 @@ def test_equal_lines_of_two_kernels_stand_beside_each_other(loop_sources):
 
 def test_a_report_with_many_kernels_says_where_the_time_goes(make_run, tmp_path):
     launches = [
-        {"kernel": name, "ns": time_ns}
-        for name, time_ns in (("short", 1e6), ("long", 5e6), ("long", 4e6))
+        {"kernel": name, "ns": time_ns} for name, time_ns in (("short", 1e6), ("long", 5e6), ("long", 4e6))
     ]
     make_run(*launches, name="many", root=tmp_path)
     settings = Settings(runs=tmp_path, ladder="gemm", ladder_given=False)

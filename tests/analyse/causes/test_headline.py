@@ -58,14 +58,11 @@ def test_the_line_that_has_half_of_a_cause_of_the_whole_kernel_is_named(share_pc
     ("others", "said"),
     [
         ([], "No cause alone would save 10 % of the time; the largest is register-spills: "),
-        (
-            [7.4, 3.0],
-            "No cause alone would save 10 % of the time; the largest is register-spills: ",
-        ),  # 7 % as well
+        ([7.4, 3.0], "No cause alone would save 10 % of the time; the largest is register-spills: "),  # 7 % as well
         ([8.0], "No cause alone would save 10 % of the time; the surest is register-spills: "),
         ([9.6], "register-spills: "),
     ],
-)
+)  # fmt: skip
 def test_a_first_cause_that_is_not_the_largest_is_not_called_that(others, said):
     """What is true of most kernels counts for less, and so stands behind a cause that saves less."""
     first, *rest = (
@@ -144,14 +141,10 @@ def test_a_kernel_that_pytorch_wrote_is_changed_by_what_pytorch_is_asked_for(ker
         ("fill", r"C:\Python312\python.exe", "-lineinfo (CuPy: `options=('-lineinfo',)`)"),
         ("fill", "", "-lineinfo (CuPy: `options=('-lineinfo',)`)"),  # which program is not known
         ("fill(Array<float, (int)1, C, mutable, aligned>)", "python3", "`@cuda.jit(lineinfo=True)`"),
-        (
-            "kernel_cutlass_fill___main__Fill_object_at__0",
-            "python3",
-            "`CUTE_DSL_LINEINFO=1` in the environment",
-        ),
+        ("kernel_cutlass_fill___main__Fill_object_at__0", "python3", "`CUTE_DSL_LINEINFO=1` in the environment"),
         ("julia_fill(CuDeviceArray<Float32, (int)1, (int)1>)", "/usr/bin/julia", "`julia -g1`"),
     ],
-)
+)  # fmt: skip
 def test_what_keeps_lines_is_said_in_the_language_of_the_kernel_alone(kernel, program, flag):
     assert flag_of_lines(kernel, program) == flag
     assert f"If the kernel is yours, compile it with {flag}. If it comes" in without_source(kernel, program)
@@ -161,19 +154,13 @@ def test_what_keeps_lines_is_said_in_the_language_of_the_kernel_alone(kernel, pr
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
-        (
-            "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int, T2, T3)",
-            BROUGHT_BY_PYTORCH,
-        ),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int, T2, T3)", BROUGHT_BY_PYTORCH),
         ("ampere_sgemm_128x64_nn", BROUGHT_BY_NVIDIA),
-        (
-            "void cutlass::Kernel<cutlass_80_simt_sgemm_128x256_8x4_tt_align1>(T1::Params)",
-            BROUGHT_BY_NVIDIA,
-        ),
+        ("void cutlass::Kernel<cutlass_80_simt_sgemm_128x256_8x4_tt_align1>(T1::Params)", BROUGHT_BY_NVIDIA),
         ("my_ampere_sgemm_128(float *)", ""),
         ("void cutlass::Kernel<MyGemm>(T1::Params)", ""),
     ],
-)
+)  # fmt: skip
 def test_the_kernel_of_a_library_is_changed_by_what_it_is_asked_for(kernel, said, where):
     manifest = SimpleNamespace(kernel=None, program="python3")
     profile = replace(evidence_of("LDG.E R4, [R2.64]").profile, kernel=kernel, manifest=manifest)

@@ -85,8 +85,7 @@ def loads(name, saves, line):
 
 
 @pytest.mark.parametrize(
-    ("apart", "line", "is_first"),
-    [(40.0, 7, True), (39.9, 7, False), (40.0, 8, False), (50.1, 8, True)],
+    ("apart", "line", "is_first"), [(40.0, 7, True), (39.9, 7, False), (40.0, 8, False), (50.1, 8, True)]
 )
 def test_loads_are_put_side_by_side_before_they_are_kept_if_that_saves_nearly_as_much(apart, line, is_first):
     causes = in_order([loads("redundant-global-loads", 50.0, 7), loads("uncoalesced-loads", apart, line)])
@@ -240,10 +239,7 @@ def test_a_pipe_is_at_its_rate_if_it_is_while_rounds_are_full(busy, occupancy, f
     ("reason", "found"),
     [
         ("no_instruction", ["instruction-cache-misses"]),  # nobody waits for the pipe meanwhile
-        (
-            "wait",
-            ["at-alu-rate"],
-        ),  # for a result, and then for the pipe
+        ("wait", ["at-alu-rate"]),  # for a result, and then for the pipe
     ],
 )
 def test_a_pipe_may_idle_because_instructions_are_missing(reason, found):

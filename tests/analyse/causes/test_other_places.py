@@ -140,14 +140,9 @@ def test_the_three_multiplications_by_which_a_power_takes_its_logarithm_are_one_
     [
         (".128", 1600.0, 8.0, 3 / 4),  # a quarter of the lanes have an element
         (".128", 1600.0, 32.0, 0.0),
-        (
-            "",
-            100.0,
-            32.0,
-            0.0,
-        ),  # the index that all lanes load is work for none of them, and nothing else is loaded
+        ("", 100.0, 32.0, 0.0),  # the index that all lanes load is work for none of them, and nothing else is loaded
     ],
-)
+)  # fmt: skip
 def test_code_without_a_barrier_serves_the_lanes_that_access_memory_in_it(width, sectors, acting, served):
     """Whole warps may have nothing to do, as where a program of 1,024 elements works on rows of 100."""
     lines = ("IMAD R9, R2, 0x190, RZ", "LDG.E R2, [R6.64]", f"@!P0 LDG.E{width} R8, [R2.64]", "EXIT")

@@ -245,13 +245,9 @@ def test_only_what_is_named_takes_from_what_another_change_would_add(second, hid
         (("redundant-instructions", "too-little-work-a-thread"), (0, 1, 2), True),
         (("narrow-accesses", "uncoalesced-loads"), (0, 1, 2), True),
         (("redundant-instructions", "too-little-work-a-thread"), (0, 3, 4, 5), False),  # half of two others
-        (
-            ("redundant-instructions", "special-functions"),
-            (0, 1, 2),
-            False,
-        ),  # which can be computed faster, too
+        (("redundant-instructions", "special-functions"), (0, 1, 2), False),  # which can be computed faster, too
     ],
-)
+)  # fmt: skip
 def test_two_causes_that_ask_for_one_change_of_the_same_instructions_save_what_the_larger_does(
     names, places, is_one
 ):

@@ -182,12 +182,9 @@ def removed_alone(first, **saved):
         (43.0, "first in 1 of 1 kernels, or within 3 points of what does. "),
         (53.0, "first in 1 of 1 kernels, or within 3 points of what does. "),
         (53.4, "first in 1 of 1 kernels, or within 3 points of what does. "),
-        (
-            54.1,
-            "first in 0 of 1 kernels, or within 3 points of what does; where not, it is up to 4 points behind. ",
-        ),
+        (54.1, "first in 0 of 1 kernels, or within 3 points of what does; where not, it is up to 4 points behind. "),
     ],
-)
+)  # fmt: skip
 def test_the_largest_saving_stands_first_or_is_behind(barriers, said):
     table = cause_record.alone_table([removed_alone("spills", spills=50.4, barriers=barriers, chains=3.0)])
     assert said in table

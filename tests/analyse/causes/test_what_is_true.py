@@ -11,10 +11,7 @@ from profiler.analyse.causes.detectors.instructions import (
     number_types,
     redundant_instructions,
 )
-from profiler.analyse.causes.detectors.shared_memory import (
-    bank_conflicts,
-    too_little_reuse,
-)
+from profiler.analyse.causes.detectors.shared_memory import bank_conflicts, too_little_reuse
 from profiler.analyse.causes.detectors.waiting import dependent_chains, unoverlapped_loads
 from profiler.analyse.causes.flow.addresses.indexed import is_gathered
 
@@ -59,26 +56,18 @@ WAITED_FOR = {"waits": {"long_scoreboard": 90}}
 @pytest.mark.parametrize(
     ("lines", "advised", "in_triton"),
     [
-        (
-            (LOAD, "FADD R5, R5, R4", "EXIT"),
-            "Let each thread take several elements",
-            "Have more loads under way",
-        ),
+        ((LOAD, "FADD R5, R5, R4", "EXIT"), "Let each thread take several elements", "Have more loads under way"),
         ((LOAD, "FADD R5, R5, R4", "@P0 BRA 0x0", "EXIT"), "unroll the loop", "`tl.range(…, num_stages=3)`"),
         (
             (LOAD, "STS [R8], R4", "BAR.SYNC 0x0", "@P0 BRA 0x0", "EXIT"),
             "Copy the next tile asynchronously (cp.async)",
             "`num_stages` of 3 or more",
         ),
-        (
-            (LOAD, "STS [R8], R4", "BAR.SYNC 0x0", "EXIT"),
-            "Let each thread take several elements",
-            "Have more loads under way",
-        ),
+        ((LOAD, "STS [R8], R4", "BAR.SYNC 0x0", "EXIT"), "Let each thread take several elements", "Have more loads under way"),
         # Nobody reads in a turn what was stored: each thread keeps its maximum in shared memory, and it is no tile.
         ((LOAD, "@P1 STS [R8], R4", "@P0 BRA 0x0", "EXIT"), "unroll the loop", "`tl.range(…, num_stages=3)`"),
     ],
-)
+)  # fmt: skip
 def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_thread(
     lines, advised, in_triton
 ):
@@ -119,13 +108,10 @@ OTHERS = "LDG.E R7, [R12.64]"
         ((LOAD, STORE, "LDG.E.CONSTANT R6, [R8.64]"), False),  # nobody stores there: the compiler may move it
         ((LOAD, STORE, "LDG.E.STRONG.SYS R6, [R8.64]"), False),  # volatile: it may not, whatever is declared
         (("LDG.E.64 R8, [R2.64]", STORE, SECOND), False),  # its address is what the other one loads
-        (
-            (LOAD, STORE, SECOND, STORE),
-            False,
-        ),  # the later one overwrites the first, which another cause names
+        ((LOAD, STORE, SECOND, STORE), False),  # the later one overwrites the first, which another cause names
         ((LOAD, STORE, SECOND, STORE.replace("R10", "R14")), True),
     ],
-)
+)  # fmt: skip
 def test_stores_between_loads_keep_the_compiler_from_issuing_them_together(lines, advised):
     waits = {lines.index(one): {"waits": {"long_scoreboard": 9}} for one in lines if one.startswith("LDG")}
     evidence = evidence_of(*lines, "FADD R5, R5, R6", "EXIT", facts=waits | {len(lines): WAITED_FOR})
@@ -200,14 +186,10 @@ BEFORE = ("MOV R9, RZ", 50.0)  # two turns follow
     ("before", "end", "advised"),
     [
         (BEFORE, ("@P0 BRA 0x10", "EXIT"), IN_TURNS),
-        (
-            ONE_TURN,
-            ("@P0 BRA 0x10", "EXIT"),
-            BY_THE_GRID,
-        ),  # a grid-stride loop whose grid covers all elements
+        (ONE_TURN, ("@P0 BRA 0x10", "EXIT"), BY_THE_GRID),  # a grid-stride loop whose grid covers all elements
         (ONE_TURN, ("EXIT",), BY_THE_GRID),
     ],
-)
+)  # fmt: skip
 def test_divisions_are_spared_from_turn_to_turn_or_by_a_grid_of_more_dimensions(before, end, advised):
     (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(before, *DIVISION, LOAD, *end))
     assert advised in candidate.advice
@@ -539,18 +521,9 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
     ("lines", "advised"),
     [
         (("IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"), "Add up inside the warp"),
-        (
-            (LOAD, "IMAD.WIDE R6, R4, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"),
-            "Let each block update a copy",
-        ),
-        (
-            (LOAD, "IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R4"),
-            "Add up inside the warp",
-        ),
-        (
-            (LOAD, "IMAD.SHL.U32 R6, R4, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"),
-            "Let each warp, or every few lanes",
-        ),
+        ((LOAD, "IMAD.WIDE R6, R4, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"), "Let each block update a copy"),
+        ((LOAD, "IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R4"), "Add up inside the warp"),
+        ((LOAD, "IMAD.SHL.U32 R6, R4, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "Let each warp, or every few lanes"),
         (("IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "so that one lane updates for all"),
         # Lanes do not add up for each other if each has a place of its own, as by its index.
         (("S2R R3, SR_TID.X", "IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "for its place"),
@@ -563,7 +536,7 @@ def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_tur
             "Let each block update a copy",
         ),
     ],
-)
+)  # fmt: skip
 def test_updates_of_one_place_are_added_up_and_those_where_data_says_get_copies(lines, advised):
     update = next(place for place, line in enumerate(lines) if line.startswith(("RED", "ATOM")))
     (candidate,) = atomics.detect_atomics(
@@ -605,23 +578,14 @@ BACK = "@P0 BRA 0x0"
 @pytest.mark.parametrize(
     ("lines", "advised"),
     [
-        (
-            ("LDG.E.U8 R6, [R2.64]", "I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK),
-            "Store the data in the type",
-        ),
-        (
-            ("LDG.E R6, [R2.64]", "SHF.R.U32.HI R6, RZ, 0x8, R6", "I2F.S8 R4, R6", BACK),
-            "Store the data in the type",
-        ),
+        (("LDG.E.U8 R6, [R2.64]", "I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK), "Store the data in the type"),
+        (("LDG.E R6, [R2.64]", "SHF.R.U32.HI R6, RZ, 0x8, R6", "I2F.S8 R4, R6", BACK), "Store the data in the type"),
         (("LDG.E R6, [R2.64]", "FFMA R6, R6, R8, R9", "F2I.FLOOR.NTZ R4, R6", BACK), "throughout the loop"),
         (("IADD3 R6, R6, 0x1, RZ", "I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", BACK), "throughout the loop"),
         (("I2F.S8 R4, R6", "FFMA R5, R4, R7, R5", "EXIT"), "where it is stored"),
-        (
-            ("F2I.NTZ R4, R6", "I2FP.F32.S32 R4, R4", "FFMA R5, R4, R7, R5", BACK),
-            "add and subtract 12582912.0f",
-        ),
+        (("F2I.NTZ R4, R6", "I2FP.F32.S32 R4, R4", "FFMA R5, R4, R7, R5", BACK), "add and subtract 12582912.0f"),
     ],
-)
+)  # fmt: skip
 def test_what_a_loop_converts_is_stored_or_counted_in_the_type_that_it_computes_with_unless_it_is_rounded(
     lines, advised
 ):

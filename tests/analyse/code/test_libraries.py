@@ -127,11 +127,7 @@ INDEX = "  int const i = blockIdx.x * blockDim.x + threadIdx.x;  // of the eleme
 @pytest.mark.parametrize(
     ("line", "text", "stands_at"),
     [
-        (
-            INDEX,
-            "STG.E.U8 [R4.64], R3",
-            2,
-        ),  # of the loop that the compiler makes of a memcpy, which is on line 2
+        (INDEX, "STG.E.U8 [R4.64], R3", 2),  # of the loop that the compiler makes of a memcpy, which is on line 2
         (INDEX, "STL.U8 [R1+0x4], RZ", 2),
         (INDEX, "IADD3 R6, R6, 0x1, RZ", 1),  # an index is computed there, as far as this shows
         ("  int const i = blockIdx.x * size[0] + threadIdx.x;", "STG.E.U8 [R4.64], R3", 1),
@@ -139,7 +135,7 @@ INDEX = "  int const i = blockIdx.x * blockDim.x + threadIdx.x;  // of the eleme
         ("  int i = next(threadIdx.x);", "LDG.E R4, [R2.64]", 1),
         ("  total += threadIdx.x;", "ATOMG.E.ADD R4, [R2.64], R5", 1),  # a reference may be to memory
     ],
-)
+)  # fmt: skip
 def test_a_line_that_computes_an_index_alone_is_not_where_memory_is_accessed(line, text, stands_at):
     code = [
         Written("S2R R0, SR_TID.X", "mine.cu", line, 1),

@@ -4,12 +4,7 @@ import msgspec
 import pytest
 
 from profiler.analyse.code.hot_loop import derive_loop_sheet
-from profiler.analyse.code.machine_code import (
-    compare_hot_loops,
-    list_changes,
-    loads_text,
-    view_machine_code,
-)
+from profiler.analyse.code.machine_code import compare_hot_loops, list_changes, loads_text, view_machine_code
 from profiler.analyse.code.opcodes import is_plumbing
 from profiler.analyse.code.regions import read_counted_code
 from profiler.analyse.compare.compare import compare_profiles

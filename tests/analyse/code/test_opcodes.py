@@ -184,11 +184,7 @@ def test_forms_that_both_sides_have_stay_in_the_order_of_their_changes():
     before = {"LDS": 800.0, "FADD": 600.0, "LDS.128": 100.0}
     assert [
         one.opcode for one in compare_opcodes(before, {"LDS": 100.0, "LDS.128": 200.0, "FADD": 200.0})
-    ] == [
-        "LDS",
-        "FADD",
-        "LDS.128",
-    ]
+    ] == ["LDS", "FADD", "LDS.128"]
 
 
 def executed(run, opcode):

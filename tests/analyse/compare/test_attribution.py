@@ -346,14 +346,10 @@ def test_cycles_and_duration_are_a_measured_clock_as_well(make_run):
         ({"memory_pct": 80.0}, {"memory_pct": 30.0}, "bytes"),
         ({"memory_pct": 30.0}, {"memory_pct": 80.0}, "cycles"),
         ({"memory_pct": 49.0}, {"memory_pct": 80.0}, "cycles"),
-        (
-            {"memory_pct": 60.0, "tensor_pipe_pct": 70.0},
-            {"memory_pct": 80.0, "tensor_pipe_pct": 70.0},
-            "tensor",
-        ),
+        ({"memory_pct": 60.0, "tensor_pipe_pct": 70.0}, {"memory_pct": 80.0, "tensor_pipe_pct": 70.0}, "tensor"),
         ({"memory_pct": 60.0, "tensor_pipe_pct": 50.0}, {"memory_pct": 30.0}, "bytes"),
     ],
-)
+)  # fmt: skip
 def test_the_limit_of_the_slower_side_decides_which_view_is_shown(attributed, slower, faster, view):
     both = issuing(issue_active_pct=20.0)
     before = {**both, **moving(read=9e8, **slower)}

@@ -102,9 +102,7 @@ def test_a_folder_with_one_report_means_that_report_unless_a_run_has_its_name(
     before, after = tmp_path / "before", tmp_path / "after"
     compared = prof_here("compare", before, f"{after}/", "--brief")
     assert "after/gemm.ncu-rep is 1.879x as fast as" in " ".join(compared.stdout.split())
-    make_run(
-        {"kernel": "k", "ns": 1.0}, name="before", root=tmp_path / "runs"
-    )
+    make_run({"kernel": "k", "ns": 1.0}, name="before", root=tmp_path / "runs")
     assert "k takes 1.000 ns" in prof_here("show", "before", cwd=tmp_path).stdout
     shutil.copy(reports / "gemm_6.ncu-rep", after / "other.ncu-rep")
     several = prof_here("compare", before, after)

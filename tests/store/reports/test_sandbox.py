@@ -59,14 +59,7 @@ def read_whole(sandbox, reports, tmp_path_factory):
         ("Eats", "reader ran out of memory on it"),
     ],
 )
-def test_a_worker_that_misbehaves_fails_alone(
-    sandbox,
-    misbehaving,
-    reports,
-    tmp_path,
-    request_name,
-    message,
-):
+def test_a_worker_that_misbehaves_fails_alone(sandbox, misbehaving, reports, tmp_path, request_name, message):
     report = reports / "graph.ncu-rep"
     bad = getattr(misbehaving, request_name)((report,), tmp_path / "bad")
     limit_s = 8 if request_name == "Spins" else None

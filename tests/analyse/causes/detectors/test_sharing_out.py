@@ -28,19 +28,13 @@ def few(further=COLUMN, block=1, grid=100_000, figures=None, sectors=100.0):
         (few(ROW, block=32), ""),  # all lanes have a thread
         (few(ROW, block=16), ""),  # 16 threads walk through one table together
         (few(ROW, block=16, sectors=1600.0), "in steps of `blockDim.x`"),  # each through a row of its own
-        (
-            few(figures={"shared_bytes": 7265.0}),
-            "such as the elements of a row",
-        ),  # 32 of them need 227 KiB and more
+        (few(figures={"shared_bytes": 7265.0}), "such as the elements of a row"),  # 32 of them need 227 KiB and more
         (few(figures={"shared_bytes": 7264.0}), ""),
         (few(block=16, figures={"shared_bytes": 7265.0}), ""),  # only two of them
-        (
-            few(grid=32 * 4 * 132 - 1),
-            "such as the elements of a row",
-        ),  # less than a warp for each of 528 schedulers
+        (few(grid=32 * 4 * 132 - 1), "such as the elements of a row"),  # less than a warp for each of 528 schedulers
         (few(grid=32 * 4 * 132), ""),
     ],
-)
+)  # fmt: skip
 def test_lanes_share_a_block_out_where_it_is_a_row_or_where_several_do_not_go_together(kernel, advice):
     assert advice in share_out(kernel)
     assert bool(share_out(kernel)) == bool(advice)

@@ -27,16 +27,13 @@ DATA = Path(__file__).parents[3] / "data"
         ("MUFU.RCP MUFU.EX2 MUFU.SIN", "special"),
         ("F2I.FTZ.U32.TRUNC.NTZ I2F.U32.RP F2FP.BF16.F32.PACK_AB I2FP.F32.S32 FRND.FLOOR", "conversion"),
         ("FFMA FADD.FTZ FSETP.GT.AND FMNMX HFMA2 HADD2.F32 FCHK", "fp32"),
-        (
-            "IMAD.WIDE IADD3 LEA.HI.X ISETP.GE.AND LOP3.LUT SHF.R.U32.HI UIADD3 VIMNMX VHMNMX PRMT SEL",
-            "integer",
-        ),
+        ("IMAD.WIDE IADD3 LEA.HI.X ISETP.GE.AND LOP3.LUT SHF.R.U32.HI UIADD3 VIMNMX VHMNMX PRMT SEL", "integer"),
         ("BRA EXIT CALL.REL.NOINC RET.REL.NODEC BSSY BSYNC", "control"),
         ("BAR.SYNC.DEFER_BLOCKING MEMBAR.SC.GPU", "barrier"),
         ("SHFL.BFLY MATCH.ANY REDUX.SUM S2R S2UR LDC.64", "mio"),
         ("MOV IMAD.MOV.U32 ULDC R2UR VOTE.ANY NOP LDGDEPBAR DEPBAR.LE", "other"),
     ],
-)
+)  # fmt: skip
 def test_every_opcode_has_the_kind_of_its_unit(opcodes, kind):
     assert {kind_of(opcode) for opcode in opcodes.split()} == {kind}
 

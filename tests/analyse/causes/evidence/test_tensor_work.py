@@ -71,20 +71,12 @@ def test_a_small_tile_gains_more_than_a_middling_one():
 @pytest.mark.parametrize(
     ("blocks", "after", "gone"),
     [
-        (
-            16 * 132,
-            (LOOP, "STG.E [R2], R12"),
-            1 - 16 / 64,
-        ),  # tiles four times as high and wide leave each SM one
-        (
-            4 * 132,
-            (LOOP, "STG.E [R2], R12"),
-            1 / 2,
-        ),  # only of those twice as high and wide is there one for each
+        (16 * 132, (LOOP, "STG.E [R2], R12"), 1 - 16 / 64),  # tiles four times as high and wide leave each SM one
+        (4 * 132, (LOOP, "STG.E [R2], R12"), 1 / 2),  # only of those twice as high and wide is there one for each
         (64, (LOOP, "STG.E [R2], R12"), None),  # SMs are idle already
         (64, ("STG.E [R2], R12", LOOP), 1 - 16 / 64),  # each block computes several tiles
     ],
-)
+)  # fmt: skip
 def test_tiles_do_not_become_so_large_that_there_is_none_for_some_sms(blocks, after, gone):
     evidence = tile(2, 4, after=after, grid=blocks, figures={"sms": 132})
     found = list(too_little_reuse.detect_too_little_reuse(evidence))

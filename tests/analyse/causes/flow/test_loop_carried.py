@@ -4,11 +4,7 @@ import pytest
 from made_evidence import evidence_of
 
 from profiler.analyse.causes.detectors.waiting.dependent_chains import detect_dependent_chain
-from profiler.analyse.causes.flow.loop_carried import (
-    count_chains,
-    follows_itself,
-    is_carried,
-)
+from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself, is_carried
 
 # As nvcc 13 writes `while (low < high) { middle = (low + high) >> 1; if (table[middle] < value) low = middle + 1; else high = middle; }`.
 SEARCH = (

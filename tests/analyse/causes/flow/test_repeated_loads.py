@@ -25,15 +25,7 @@ SECOND = [
 ]
 
 
-def passes(
-    second,
-    between=(),
-    count=4000.0,
-    sectors=4000.0,
-    moved=0.0,
-    what=(SUM,),
-    before=FIRST,
-):
+def passes(second, between=(), count=4000.0, sectors=4000.0, moved=0.0, what=(SUM,), before=FIRST):
     """Two loops of ten turns, entered by 400 warps: 50 blocks of 256 threads. Each loads a value and adds it up, or the second does something else."""
     lines = [(one, 400.0) for one in (*START, *before)]
     loads = [len(lines)]
@@ -298,15 +290,13 @@ def test_a_row_that_each_turn_searches_anew_could_be_kept():
         {"begin": ("LDG.E R8, [R2.64]", 400.0)},  # data says where it is
         {"begin": ("LDS R8, [R2]", 400.0)},
         {"begin": ("NOP", 400.0)},  # it goes on where the turn before has ended
-        {
-            "until": ("ISETP.LT.AND P1, PT, R8, R12, PT", 4000.0)
-        },  # it ends elsewhere, and would go on from there
+        {"until": ("ISETP.LT.AND P1, PT, R8, R12, PT", 4000.0)},  # it ends elsewhere, and would go on from there
         {"load": ("LDG.E.STRONG.GPU R10, [R8.64]", 4000.0)},  # others may have written meanwhile
         {"value": ("STG.E [R4.64], R20", 400.0)},  # each turn may change it
         {"value": ("RED.E.ADD.STRONG.GPU [R4.64], R20", 400.0)},
         {"end": ("NOP", 400.0)},  # one turn
     ],
-)
+)  # fmt: skip
 def test_what_an_outer_turn_decides_is_read_for_the_first_time(changed):
     assert searched(**changed) == {}
 
@@ -319,13 +309,7 @@ def test_a_block_keeps_what_one_of_the_outer_turns_reads(kibibytes, is_kept):
 @pytest.mark.parametrize(("index", "found"), [("LDS R9, [R8]", {}), ("MOV R9, R8", {"LDG": 3 / 4})])
 def test_what_stands_where_the_turn_has_staged_in_shared_memory_is_read_for_the_first_time(index, found):
     """Each of four turns stages a tile of indices; an inner loop loads where these say, or where its own count says."""
-    staging = (
-        "IMAD R2, R12, 0x1000, R0",
-        "LDG.E R3, [R2.64]",
-        "STS [R0], R3",
-        "BAR.SYNC 0x0",
-        "MOV R8, RZ",
-    )
+    staging = ("IMAD R2, R12, 0x1000, R0", "LDG.E R3, [R2.64]", "STS [R0], R3", "BAR.SYNC 0x0", "MOV R8, RZ")
     gathering = (
         index,
         "IMAD.WIDE R10, R9, 0x4, R4",

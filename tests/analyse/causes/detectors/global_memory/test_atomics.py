@@ -228,21 +228,13 @@ NEIGHBOURS, SAME_WORDS = 400.0, 100.0  # sectors of 100 requests
         ({}, SAME_WORDS, False),  # lanes of a warp can add up
         ({1: "LDG.E R0, [R4.64]"}, 3200.0, False),  # another row for each thread, as in a histogram
         ({0: "S2R R7, SR_TID.X", 1: "LOP3.LUT R4, R7, 0x1f, RZ, 0xc0, !PT"}, NEIGHBOURS, False),  # warps can
-        (
-            {2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R3, RZ, 0x1f, R4"},
-            NEIGHBOURS,
-            True,
-        ),  # the sign of an index
+        ({2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R3, RZ, 0x1f, R4"}, NEIGHBOURS, True),  # the sign of an index
         ({2: "IMAD R1, R0, 0x80, R4", 3: "SHF.R.S32.HI R2, RZ, 0x1, R4"}, NEIGHBOURS, False),  # half of it
         ({5: ("@P0 BRA 0x30", 100.0)}, NEIGHBOURS, False),  # a thread that updates again can
-        (
-            {4: "ATOMG.E.EXCH.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"},
-            NEIGHBOURS,
-            False,
-        ),  # nothing is added up
+        ({4: "ATOMG.E.EXCH.STRONG.GPU PT, RZ, desc[UR6][R2.64], R5"}, NEIGHBOURS, False),  # nothing is added up
         ({4: "REDG.E.OR.STRONG.GPU desc[UR6][R2.64], R5"}, NEIGHBOURS, False),
     ],
-)
+)  # fmt: skip
 def test_where_only_a_thread_can_add_up_what_it_adds_fewer_blocks_are_launched(replaced, sectors, larger):
     lines = [replaced.get(place, line) for place, line in enumerate(ADDED_ROW)]
     facts = {4: {"sectors": sectors, "acting": 32.0, "lanes": 32.0}}
@@ -289,16 +281,10 @@ def test_data_that_all_threads_load_from_one_address_say_one_place(loading, sect
 @pytest.mark.parametrize(
     ("loading", "said"),
     [
-        (
-            "LDG.E R0, [R7]",
-            "The lanes of a warp update places of their own",
-        ),  # where the rows of the block begin
-        (
-            "LDG.E R0, [R4]",
-            "Let each block update a copy of its own",
-        ),  # a place for each thread, as in a histogram
+        ("LDG.E R0, [R7]", "The lanes of a warp update places of their own"),  # where the rows of the block begin
+        ("LDG.E R0, [R4]", "Let each block update a copy of its own"),  # a place for each thread, as in a histogram
     ],
-)
+)  # fmt: skip
 def test_an_index_of_a_thread_behind_what_its_block_loads_is_no_place_that_data_says(loading, said):
     lines = (
         "S2R R4, SR_TID.X",
@@ -414,14 +400,9 @@ def test_a_float_that_a_loop_swaps_in_is_no_integer(made, said):
         ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "NOP", 1.0, True),
         ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "NOP", 32.0, True),
         ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "IADD3 R6, R6, 0x4, RZ", 32.0, False),
-        (
-            "ATOMG.E.ADD.STRONG.GPU PT, R8, [R6.64], R4",
-            "NOP",
-            32.0,
-            False,
-        ),  # the old value says which place comes next
+        ("ATOMG.E.ADD.STRONG.GPU PT, R8, [R6.64], R4", "NOP", 32.0, False),  # the old value says which place comes next
     ],
-)
+)  # fmt: skip
 def test_whoever_updates_one_place_in_each_turn_of_a_loop_adds_up_first(update, step, acting, once):
     """One lane of each warp, or all lanes at places of their own."""
     facts = {1: {"acting": acting, "sectors": 1600.0}}
@@ -493,8 +474,7 @@ FOR_TWO_PLACES = (
 
 
 @pytest.mark.parametrize(
-    ("blamed", "said"),
-    [((60, 40), "Add up inside the warp"), ((40, 60), "Let each block update a copy")],
+    ("blamed", "said"), [((60, 40), "Add up inside the warp"), ((40, 60), "Let each block update a copy")]
 )
 def test_the_updates_that_cost_most_decide_what_is_advised(blamed, said):
     facts = {
@@ -577,10 +557,7 @@ def test_warps_add_up_for_each_other_if_they_update_one_place(finding, said):
 def test_where_others_queue_behind_atomics_the_samples_at_other_lines_are_explained(
     contended, at_atomic, said
 ):
-    facts = {
-        0: {"waits": {"lg_throttle": at_atomic}},
-        1: {"waits": {"long_scoreboard": 100 - at_atomic}},
-    }
+    facts = {0: {"waits": {"lg_throttle": at_atomic}}, 1: {"waits": {"long_scoreboard": 100 - at_atomic}}}
     evidence = evidence_of(
         "RED.E.ADD [R2.64], R4", "LDG.E R5, [R8.64]", "FADD R5, R5, R5", "EXIT", facts=facts
     )

@@ -76,16 +76,12 @@ def test_stores_that_lie_apart_are_named_apart_from_loads():
 @pytest.mark.parametrize(
     ("stored", "in_l2", "joint"),
     [
-        (
-            3200.0,
-            6400.0,
-            ["uncoalesced-loads", "uncoalesced-stores"],
-        ),  # alike: either is mended with the other
+        (3200.0, 6400.0, ["uncoalesced-loads", "uncoalesced-stores"]),  # alike: either is mended with the other
         (1200.0, 4400.0, ["uncoalesced-loads"]),  # the loads are the most of it
         (1200.0, 1600.0, ["uncoalesced-stores"]),  # L1 holds what the loads touch, and L2 gets what is stored
         (400.0, 3600.0, []),
     ],
-)
+)  # fmt: skip
 def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored, in_l2, joint):
     facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0}, 1: {"sectors": stored, "ideal_sectors": 400.0}}
     lines = (LOAD, "STG.E [R8.64], R4")
@@ -223,24 +219,12 @@ def test_a_thread_that_stores_all_up_to_the_next_one_is_to_store_it_at_once(stri
     [
         ("0x30", 12, "a thread at once (up to 16 bytes, a vector type), or let"),
         ("0x28", 10, "a thread at once (up to 8 bytes, a vector type), or let"),
-        (
-            "0x54",
-            21,
-            "threads write neighbouring elements: change the layout, or pass",
-        ),  # every fourth part begins at 16 bytes
-        (
-            "0x58",
-            21,
-            "own, access what lies together in one thread at once (up to 8 bytes, a vector type), or",
-        ),
+        ("0x54", 21, "threads write neighbouring elements: change the layout, or pass"),  # every fourth part begins at 16 bytes
+        ("0x58", 21, "own, access what lies together in one thread at once (up to 8 bytes, a vector type), or"),
         ("0x5c", 21, "in arrays of their own, or pass a tile"),
-        (
-            "R9",
-            21,
-            "one thread at once (up to 16 bytes, a vector type) if each thread's part begins at a multiple of that",
-        ),
+        ("R9", 21, "one thread at once (up to 16 bytes, a vector type) if each thread's part begins at a multiple of that"),
     ],
-)
+)  # fmt: skip
 def test_vectors_are_advised_where_each_threads_part_of_the_data_is_aligned(scaled, words, said):
     before = (
         "LDC.64 R6, c[0x0][0x210]",

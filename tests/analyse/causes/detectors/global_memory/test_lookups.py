@@ -21,12 +21,7 @@ def spared_by(*lines, facts, figures=None):
 
 @pytest.mark.parametrize(
     ("line", "facts", "own"),
-    [
-        (LOAD, APART, 31 / 32),
-        (STORE, APART, 60 / 64),
-        (LOAD, TOGETHER, 0.0),
-        (STORE, TOGETHER, 0.0),
-    ],
+    [(LOAD, APART, 31 / 32), (STORE, APART, 60 / 64), (LOAD, TOGETHER, 0.0), (STORE, TOGETHER, 0.0)],
 )
 def test_an_access_whose_lanes_lie_apart_takes_a_cycle_for_each_sector_and_a_store_two(line, facts, own):
     assert spared_by(line, facts={0: facts}) == (pytest.approx(own), pytest.approx(own))

@@ -50,13 +50,9 @@ def test_what_one_lane_of_a_warp_accesses_once_is_no_part_of_a_wider_access(acti
     ("second", "accesses", "elements"),
     [
         ("LDG.E R6, [R8.64]", "4 bytes a thread, 128 bytes a request.", "4 neighbouring elements"),
-        (
-            "LDG.E.64 R6, [R8.64]",
-            "4 or 8 bytes a thread, 192 bytes a request on average.",
-            "several neighbouring",
-        ),
+        ("LDG.E.64 R6, [R8.64]", "4 or 8 bytes a thread, 192 bytes a request on average.", "several neighbouring"),
     ],
-)
+)  # fmt: skip
 def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them_has(
     second, accesses, elements
 ):
@@ -77,9 +73,7 @@ def test_accesses_are_narrow_if_they_move_most_bytes(stored, found):
 
 
 @pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
-def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_the_others_are(
-    store,
-):
+def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_the_others_are(store):
     """As in a naive transpose: wide loads of a row leave each store of a column as it is."""
     neighbours = {"sectors": 400.0, "ideal_sectors": 400.0, "waits": {"long_scoreboard": 10}}
     apart = {"sectors": 3200.0, "ideal_sectors": 400.0, "waits": {"lg_throttle": 90}}
@@ -92,8 +86,7 @@ def test_scattered_accesses_and_atomics_stay_one_for_each_element_however_wide_t
 
 
 @pytest.mark.parametrize(
-    ("address", "saved"),
-    [("[R2.64+0x1]", 0.875), ("[R2.64+-0x1]", 0.875), ("[R6.64+0x1]", 0.4375)],
+    ("address", "saved"), [("[R2.64+0x1]", 0.875), ("[R2.64+-0x1]", 0.875), ("[R6.64+0x1]", 0.4375)]
 )
 def test_misaligned_accesses_become_part_of_a_wide_one_of_the_same_base(address, saved):
     """A thread that takes 16 bytes at once has those beside each of them, too."""
@@ -116,8 +109,7 @@ def test_places_of_one_base_that_a_wide_access_brings_together_are_requested_onc
 
 
 @pytest.mark.parametrize(
-    ("opcode", "sectors", "found"),
-    [("LDG.E.U16", 200.0, ["narrow-accesses"]), ("LDG.E", 400.0, [])],
+    ("opcode", "sectors", "found"), [("LDG.E.U16", 200.0, ["narrow-accesses"]), ("LDG.E", 400.0, [])]
 )
 def test_requests_that_do_not_fill_a_line_are_narrow_also_where_their_data_is_kept(opcode, sectors, found):
     """Three loads of the same data: L1 answers each request of up to 128 bytes in a cycle."""

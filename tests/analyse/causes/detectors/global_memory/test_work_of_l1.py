@@ -50,10 +50,7 @@ def test_a_shuffle_takes_the_pipe_of_the_accesses_and_one_pass_of_shared_memory(
 @pytest.mark.parametrize(("opcode", "part"), [("LDG.E R5, [R4.64]", 0.0), ("STG.E [R4.64], R5", 28 / 36)])
 def test_unused_sectors_of_stores_reach_l2_whatever_l1_holds(opcode, part):
     """As many sectors arrive as a load of neighbours and a store whose lanes lie apart need: L1 holds what loads use later, and no store."""
-    facts = {
-        0: {"sectors": 3200.0, "ideal_sectors": 400.0},
-        1: {"sectors": 3200.0, "ideal_sectors": 400.0},
-    }
+    facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0}, 1: {"sectors": 3200.0, "ideal_sectors": 400.0}}
     lines = ("LDG.E R9, [R2.64]", opcode, "EXIT")
     evidence = evidence_of(*lines, facts=facts, figures={"l2_sectors": 800.0 if "LDG" in opcode else 3600.0})
     effect = cheaper_accesses(evidence, [evidence.sites[1]])

@@ -96,15 +96,12 @@ def test_a_turn_that_finds_something_is_no_repetition_where_others_go_on_with_it
         {MULTIPLY: "FFMA R9, R9, R8, R8"},  # goes on with what the turn before left
         {STORE: "MOV R12, R9"},  # leaves nothing: what it finds may be asked for by each thread
         {8: "IADD3 R6, R6, R8, RZ"},  # the next place is loaded, as in a list
-        {
-            8: "IADD3 R10, R10, 0x4, RZ",
-            10: "ISETP.LT.AND P1, PT, R10, R3, PT",
-        },  # loads the same place until it changes
+        {8: "IADD3 R10, R10, 0x4, RZ", 10: "ISETP.LT.AND P1, PT, R10, R3, PT"},  # loads the same place until it changes
         {MULTIPLY: "BAR.SYNC.DEFER_BLOCKING 0x0"},
         {MULTIPLY: "ATOMG.E.ADD.STRONG.GPU PT, R9, [R2.64], R8"},
         {STORE: "@!P2 STG.E [R4.64], R0"},
     ],
-)
+)  # fmt: skip
 def test_a_loop_is_no_repetition_where_threads_or_turns_differ(replaced):
     assert parts_in(replaced) == [0.0] * len(ELEMENT_BY_ELEMENT)
 

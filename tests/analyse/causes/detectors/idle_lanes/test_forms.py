@@ -114,14 +114,10 @@ def test_a_test_of_data_is_told_from_one_of_an_index(place, target, says):
 @pytest.mark.parametrize(
     ("decides", "says", "advises"),
     [
-        (
-            "LDG.E R4, [R2.64]",
-            "A test of data sends lanes past",
-            "Find out first for which elements the test holds",
-        ),
+        ("LDG.E R4, [R2.64]", "A test of data sends lanes past", "Find out first for which elements the test holds"),
         ("MOV R4, R2", "Branches split warps", "choose by warp or block instead of by thread"),
     ],
-)
+)  # fmt: skip
 def test_where_data_chooses_the_side_of_a_branch_no_warp_or_block_can(decides, says, advises):
     """Most lanes are idle on the second side, past which the first one goes in any case."""
     others = {"lanes": 20.0, "acting": 20.0}

@@ -73,13 +73,10 @@ def test_a_division_that_chooses_the_lanes_is_no_result_of_theirs(back, idle):
     ("acting", "said"),
     [
         (0.0, "no lane is active; over all instructions, 100 % of the lanes do nothing."),
-        (
-            0.04,
-            "one lane of every 25 warps is active; over all instructions, > 99 % of the lanes do nothing.",
-        ),
+        (0.04, "one lane of every 25 warps is active; over all instructions, > 99 % of the lanes do nothing."),
         (1.0, "one lane of a warp is active; over all instructions, 97 % of the lanes do nothing."),
     ],
-)
+)  # fmt: skip
 def test_no_part_of_a_lane_acts(acting, said):
     """Where most warps are past the end of the data, their predicate leaves no lane."""
     facts = dict.fromkeys((0, 1), {"lanes": acting, "acting": acting} | ALIKE)

@@ -108,18 +108,12 @@ IN_LOOP = [("FADD R5, R5, R6", 12.0, 800), ("@P0 BRA 0x20", 12.0, 800)]  # eight
         ([("FMUL R4, R4, R6", 20.0, 50)], "divergent-branches"),
         ([("FMUL R4, R4, R6", 20.0, 49)], "idle-lanes"),
         # The other side may have turns of its own, which are no more warps.
-        (
-            [("MOV R7, R2", 20.0, 50), ("FMUL R4, R4, R6", 20.0, 400), ("@P0 BRA 0x50", 20.0, 400)],
-            "divergent-branches",
-        ),
-        (
-            [("MOV R7, R2", 20.0, 49), ("FMUL R4, R4, R6", 20.0, 392), ("@P0 BRA 0x50", 20.0, 392)],
-            "idle-lanes",
-        ),
+        ([("MOV R7, R2", 20.0, 50), ("FMUL R4, R4, R6", 20.0, 400), ("@P0 BRA 0x50", 20.0, 400)], "divergent-branches"),
+        ([("MOV R7, R2", 20.0, 49), ("FMUL R4, R4, R6", 20.0, 392), ("@P0 BRA 0x50", 20.0, 392)], "idle-lanes"),
         # Rare code with the lanes of the first side says nothing of how often that is come to.
         ([("FMUL R4, R4, R6", 20.0, 49), ("MOV R7, R2", 12.0, 10)], "idle-lanes"),
     ],
-)
+)  # fmt: skip
 def test_code_that_half_as_many_come_to_is_another_side_and_rarer_code_with_the_other_lanes_is_none(
     others, name
 ):
@@ -212,23 +206,13 @@ def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction
     [
         (16, 16.0, "Blocks of 16 threads fill 16 of the 32 lanes of a warp: 50 % of the lanes do nothing."),
         (36, 18.0, "Blocks of 36 threads fill 18 of the 32 lanes of a warp: 44 % of the lanes do nothing."),
-        (
-            16,
-            8.0,
-            "Blocks of 16 threads fill 16 of the 32 lanes of a warp: 50 % of the lanes do nothing.",
-        ),  # of 24 idle lanes, 16 have no thread
-        (
-            24,
-            12.0,
-            "Lanes have nothing to do while their warp executes. Where most is lost, 12 of 32 lanes are active; ",
-        ),  # of 20 idle lanes, 8 have no thread
-        (
-            256,
-            16.0,
-            "Lanes have nothing to do while their warp executes. Where most is lost, 16 of 32 lanes are active; ",
-        ),
+        # of 24 idle lanes, 16 have no thread
+        (16, 8.0, "Blocks of 16 threads fill 16 of the 32 lanes of a warp: 50 % of the lanes do nothing."),
+        # of 20 idle lanes, 8 have no thread
+        (24, 12.0, "Lanes have nothing to do while their warp executes. Where most is lost, 12 of 32 lanes are active; "),
+        (256, 16.0, "Lanes have nothing to do while their warp executes. Where most is lost, 16 of 32 lanes are active; "),
     ],
-)
+)  # fmt: skip
 def test_lanes_without_a_thread_are_for_larger_blocks_and_not_for_neighbours(block, acting, said):
     facts = {place: {"lanes": acting, "acting": acting} for place in range(2)}
     (candidate,) = lanes.detect_idle_lanes(evidence_of("FADD R4, R4, R6", "EXIT", facts=facts, block=block))

@@ -9,12 +9,7 @@ from profiler.analyse.causes.detectors.instructions.redundant_instructions impor
 )
 
 # Blocks along x hold points of their own in R20 and R21, and compare them with the same table: the squares of a row, less a product.
-BEFORE = {
-    "index": "S2R R1, SR_CTAID.X",
-    "point": "IMAD R20, R1, 0x4, RZ",
-    "own": "",
-    "more": "",
-}
+BEFORE = {"index": "S2R R1, SR_CTAID.X", "point": "IMAD R20, R1, 0x4, RZ", "own": "", "more": ""}
 TURN = {
     "load": "LDG.E R8, [R4]",
     "other": "LDG.E R9, [R4+0x4]",
@@ -207,13 +202,9 @@ FUNCTION = ("MUFU.LG2 R20, R8", "MUFU.EX2 R9, R20", "RET.REL.NODEC R30, 0x0")
     [
         ("NOP", "NOP", 1.0),
         (CALL, "NOP", 1.0),
-        (
-            CALL,
-            "MOV R8, R1",
-            0.5,
-        ),  # once of a value that all blocks along y have, and once of the block's own
+        (CALL, "MOV R8, R1", 0.5),  # once of a value that all blocks along y have, and once of the block's own
     ],
-)
+)  # fmt: skip
 def test_a_function_goes_with_the_calls_that_all_blocks_make_alike(again, argument, goes):
     """No line shows the arguments of a function such as `pow`: they are followed to where it is called."""
     lines = RATE | {"logarithm": CALL, "store": f"STG.E [R6], R12; {argument}; {again}; STG.E [R6], R9"}

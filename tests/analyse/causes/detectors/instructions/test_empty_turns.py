@@ -44,12 +44,9 @@ def test_one_turn_has_to_find_out_that_nothing_is_left(worked, is_so):
         {"moves": ("MOV R7, R4", "BAR.SYNC 0x0")},  # others wait here
         {"moves": ("MOV R7, R4", "FADD R11, R11, R12")},
         {"moves": ("MOV R7, R4", "@P2 MOV R4, R5")},
-        {
-            "moves": ("MOV R7, R5", "MOV R5, R4"),
-            "count": ("MOV R4, R7", *COUNT),
-        },  # they change places each turn
+        {"moves": ("MOV R7, R5", "MOV R5, R4"), "count": ("MOV R4, R7", *COUNT)},  # they change places each turn
     ],
-)
+)  # fmt: skip
 def test_turns_count_where_they_may_find_work_or_do_some(changed):
     assert spared(**changed) == {}
 

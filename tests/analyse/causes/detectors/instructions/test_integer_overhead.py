@@ -50,13 +50,10 @@ def test_an_instruction_that_runs_more_often_than_the_division_on_its_line_is_no
     ("addresses", "said"),
     [
         (10, "divide integers, compute addresses or test bounds."),
-        (
-            600,
-            "compute addresses, test bounds or divide integers.",
-        ),  # 22 instructions of 605, from the conversions on
+        (600, "compute addresses, test bounds or divide integers."),  # 22 instructions of 605, from the conversions on
         (800, "compute addresses and test bounds."),
     ],
-)
+)  # fmt: skip
 def test_quotients_are_blamed_where_most_of_the_saving_is_theirs_and_named_where_they_are_worth_a_change(
     addresses, said
 ):
@@ -103,8 +100,7 @@ def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion
 
 
 @pytest.mark.parametrize(
-    ("branch", "is_of_bounds"),
-    [("@P0 BRA 0x10", False), ("@P0 BRA 0x80", False), ("@P0 BRA 0x40", True)],
+    ("branch", "is_of_bounds"), [("@P0 BRA 0x10", False), ("@P0 BRA 0x80", False), ("@P0 BRA 0x40", True)]
 )
 def test_a_test_that_ends_the_turns_of_a_loop_is_none_of_bounds(branch, is_of_bounds):
     """It leads back, or out of the loop of 0x10 to 0x50; `loop-overhead` counts it. One that passes by a part of the turn is of bounds."""
@@ -124,25 +120,15 @@ LOADED = "LDG.E R4, [R10.64]"
         ((LOADED, "ISETP.NE.AND P0, PT, R4, RZ, PT"), False),  # is anything left of a word?
         ((LOADED, "SHF.R.U32.HI R4, RZ, 0x1, R4", "ISETP.NE.AND P0, PT, R4, RZ, PT"), False),
         # Whether the slow form of a root is needed.
-        (
-            (
-                "FADD R4, R9, R9",
-                "IADD3 R6, R4, -0xd000000, RZ",
-                "ISETP.GT.U32.AND P0, PT, R6, 0x727fffff, PT",
-            ),
-            False,
-        ),
+        (("FADD R4, R9, R9", "IADD3 R6, R4, -0xd000000, RZ", "ISETP.GT.U32.AND P0, PT, R6, 0x727fffff, PT"), False),
         # A logarithm in double precision tests the exponent of its argument; an index that was computed as a float has bounds.
-        (
-            ("DADD R4, R8, R10", "VIADD R6, R5, 0xffffffff", "ISETP.GE.U32.AND P0, PT, R6, 0x7fefffff, PT"),
-            False,
-        ),
+        (("DADD R4, R8, R10", "VIADD R6, R5, 0xffffffff", "ISETP.GE.U32.AND P0, PT, R6, 0x7fefffff, PT"), False),
         (("FADD R4, R9, R9", "F2I.TRUNC.NTZ R6, R4", "ISETP.GE.AND P0, PT, R6, R8, PT"), True),
         # Where data says how long a row is, the loop still counts.
         ((LOADED, "IMAD R6, R2, 0x4, R3", "ISETP.GE.AND P0, PT, R6, R4, PT"), True),
         ((LOADED, "IADD3 R4, R4, 0x1, RZ", "ISETP.GE.AND P0, PT, R4, R9, PT"), True),
     ],
-)
+)  # fmt: skip
 def test_a_comparison_of_what_was_loaded_is_no_test_of_bounds(lines, is_of_bounds):
     evidence = evidence_of(*lines, "@P0 BRA 0x100", "EXIT")
     tests = [site for site in evidence.sites if site.instruction.name == "ISETP"]

@@ -105,20 +105,10 @@ def test_such_a_function_is_known_by_one_term(text, name):
 @pytest.mark.parametrize(
     ("sign", "remaining", "words", "in_triton"),
     [
-        (
-            "FMUL R7, |R5|, 8388608",
-            7,
-            "fmod as `x - y * trunc(x / y)`",
-            "fmod as `x - y * libdevice.trunc(x / y)`",
-        ),
-        (
-            "FFMA R3, R6, R3, 0.0083824126049876213074",
-            1,
-            "expm1 as `exp(x) - 1`",
-            "expm1 as `tl.exp(x) - 1`",
-        ),
+        ("FMUL R7, |R5|, 8388608", 7, "fmod as `x - y * trunc(x / y)`", "fmod as `x - y * libdevice.trunc(x / y)`"),
+        ("FFMA R3, R6, R3, 0.0083824126049876213074", 1, "expm1 as `exp(x) - 1`", "expm1 as `tl.exp(x) - 1`"),
     ],
-)
+)  # fmt: skip
 def test_what_can_be_written_with_fast_forms_saves_as_much_as_they_do(sign, remaining, words, in_triton):
     """An exponential of four instructions remains, and what the formula needs beside it."""
     candidate = found_on_one_line(sign, "MUFU.EX2 R4, R4", *["FADD R4, R4, R5"] * 18)

@@ -48,18 +48,10 @@ def test_a_place_that_data_names_is_computed_in_each_turn_unrolled_or_not(index,
 @pytest.mark.parametrize(
     ("inside", "behind", "counted"),
     [
-        (
-            "LDG.E R8, [R12.64]",
-            "EXIT",
-            True,
-        ),  # each turn accesses the next address, which unrolled is an offset
-        (
-            "FADD R5, R5, R7",
-            "LDG.E R8, [R12.64]",
-            False,
-        ),  # all turns find one, as those of a loop over dimensions
+        ("LDG.E R8, [R12.64]", "EXIT", True),  # each turn accesses the next address, which unrolled is an offset
+        ("FADD R5, R5, R7", "LDG.E R8, [R12.64]", False),  # all turns find one, as those of a loop over dimensions
     ],
-)
+)  # fmt: skip
 def test_an_address_that_all_turns_find_together_is_what_they_are_for(inside, behind, counted):
     step = "IMAD R12, R2, R10, R12"
     evidence = evidence_of(BEFORE, *((line, 100) for line in (step, inside, *KEEPING)), (behind, 1))
@@ -126,8 +118,7 @@ def test_the_tests_that_are_combined_for_the_branch_back_keep_the_loop_going_too
 
 
 @pytest.mark.parametrize(
-    ("line", "gone"),
-    [("FADD R5, R4, R7", 3 / 4), ("FADD R5, R5, R7", 0.0), ("FFMA R5, R5, R5, R6", 0.0)],
+    ("line", "gone"), [("FADD R5, R4, R7", 3 / 4), ("FADD R5, R5, R7", 0.0), ("FFMA R5, R5, R5, R6", 0.0)]
 )
 def test_a_turn_waits_only_for_what_the_turn_before_hands_on(line, gone):
     (candidate,) = loops.detect_loop_overhead(loop_of(line, facts={1: {"waits": {"wait": 50}}}))

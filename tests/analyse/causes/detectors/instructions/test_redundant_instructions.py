@@ -66,13 +66,10 @@ def test_what_comes_of_the_same_inputs_by_several_steps_is_redundant_with_the_br
         ("LDC R13, c[0x3][R6]", False),  # another place of the table in each turn
         ("LDS R13, [R7]", False),  # others may have stored there
         ("SHFL.BFLY PT, R13, R7, 0x1, 0x1f", False),
-        (
-            "HGMMA.64x8x16.F32 R12, gdesc[UR4], RZ, !UPT",
-            False,
-        ),  # of a tile that each turn stores in shared memory
+        ("HGMMA.64x8x16.F32 R12, gdesc[UR4], RZ, !UPT", False),  # of a tile that each turn stores in shared memory
         ("HMMA.16816.F32 R12, R20, R24, RZ", True),  # of registers that nothing changes
     ],
-)
+)  # fmt: skip
 def test_what_comes_of_constants_is_the_same_in_each_turn(load, found):
     turn = (load, "FADD R14, R5, R13", "MUFU.EX2 R14, R14", "FADD R6, R6, R14", LOOP)
     evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn))

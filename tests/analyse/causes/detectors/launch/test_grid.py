@@ -51,10 +51,7 @@ def test_turns_of_a_loop_that_follow_from_each_other_are_no_work_for_more_blocks
 ):
     lines = [("NOP", 1.0), LOAD, *inside, LOOP, *after]
     evidence = evidence_of(
-        *lines,
-        facts={waiting: {"waits": {"wait": 90}}},
-        grid=64,
-        figures={"waves": 0.5, "sms": 132.0},
+        *lines, facts={waiting: {"waits": {"wait": 90}}}, grid=64, figures={"waves": 0.5, "sms": 132.0}
     )
     assert names(grid.detect_small_grid, evidence) == found
 
@@ -89,20 +86,14 @@ LOADED, MADE, FROM = "LDC.64 R10, c[0x0][0x210]", "FADD R7, R4, R8", "LDC.64 R2,
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, FORWARD, LOOP], True),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, ADDED, FORWARD, LOOP], True),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, ADDED, LOOP], False),
-        (
-            [FROM, LOADED, ("NOP", 1.0), LOAD, MADE, ASKED, FORWARD, LOOP],
-            False,
-        ),  # the old value may lead to the next turn
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, ASKED, FORWARD, LOOP], False),  # the old value may lead to the next turn
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, (STORED, 49.0), FORWARD, LOOP], False),  # what it has found
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, LOOP], False),  # the same place in each turn
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, "STS [R5], R7", STORED, FORWARD, LOOP], False),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "BAR.SYNC 0x0", MADE, STORED, FORWARD, LOOP], False),
         (["LDC.64 R2, c[0x0][0x210]", LOADED, ("NOP", 1.0), LOAD, MADE, STORED, FORWARD, LOOP], False),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "FADD R7, R4, R7", LOOP, STORED], False),  # a sum
-        (
-            [FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, "FADD R9, R7, R9", FORWARD, LOOP],
-            False,
-        ),  # one beside
+        ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, "FADD R9, R7, R9", FORWARD, LOOP], False),  # one beside
         ([FROM, LOADED, ("NOP", 1.0), LOAD, MADE, STORED, "FADD R9, R7, R8", FORWARD, LOOP], True),
         # Each warp enters the loop as often as it makes a turn.
         ([FROM, LOADED, ("NOP", 1e9), LOAD, MADE, STORED, FORWARD, LOOP], False),
@@ -110,7 +101,7 @@ LOADED, MADE, FROM = "LDC.64 R10, c[0x0][0x210]", "FADD R7, R4, R8", "LDC.64 R2,
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "@P1 IADD3 R7, R7, 0x1, RZ", STORED, FORWARD, LOOP], False),
         ([FROM, LOADED, ("NOP", 1.0), LOAD, "IADD3 R7, R7, R4, RZ", STORED, FORWARD, LOOP], False),
     ],
-)
+)  # fmt: skip
 def test_turns_that_store_results_of_their_own_are_shared_out_by_a_larger_grid(lines, shared_out):
     """The loop begins behind the NOP; where it loads from the array to which it stores, a turn may need what another one stored."""
     lines = [line.replace("0x10", "0x30") if line == LOOP else line for line in lines]
@@ -454,21 +445,11 @@ def test_sms_that_get_no_block_are_no_imbalance(mean, found):
     [
         (256, 0.25, 97.0, "some have a block more than others."),  # 124 SMs have two blocks, and 8 have one
         (256, 0.25, 95.0, "some blocks take longer than the rest."),
-        (
-            157,
-            0.25,
-            80.0,
-            "some blocks take longer than the rest.",
-        ),  # 25 SMs have two, which would execute 40 % more
+        (157, 0.25, 80.0, "some blocks take longer than the rest."),  # 25 SMs have two, which would execute 40 % more
         (264, 0.25, 97.0, "some blocks take longer than the rest."),  # each SM has two
-        (
-            256,
-            3.0,
-            97.0,
-            "some blocks take longer than the rest.",
-        ),  # whoever is done takes the next block
+        (256, 3.0, 97.0, "some blocks take longer than the rest."),  # whoever is done takes the next block
     ],
-)
+)  # fmt: skip
 def test_an_sm_with_a_block_more_has_no_longer_block(blocks, waves, executed, said):
     figures = {"waves": waves, "sms": 132.0, "l1tex__cycles_active.min": 50.0, "l1tex__cycles_active.avg": 80.0,
                "l1tex__cycles_active.max": 100.0, "smsp__inst_executed.avg": executed, "smsp__inst_executed.max": 100.0}  # fmt: skip
@@ -482,13 +463,9 @@ def test_an_sm_with_a_block_more_has_no_longer_block(blocks, waves, executed, sa
     [
         (10.0, 3.0, "Split the long pieces: one block lasts for 90 % of the time at least"),
         (70.0, 3.0, "start them first"),  # 70 % of the time are more than the 20 % that could be saved
-        (
-            10.0,
-            1.0,
-            "start them first",
-        ),  # a block of the only round may take many pieces, one after the other
+        (10.0, 1.0, "start them first"),  # a block of the only round may take many pieces, one after the other
     ],
-)
+)  # fmt: skip
 def test_a_block_that_lasts_for_most_of_the_time_is_to_be_split(least, waves, advised):
     active = {"min": least, "avg": max(least, 80.0), "max": 100.0}
     figures = {"waves": waves, "sms": 132.0} | {

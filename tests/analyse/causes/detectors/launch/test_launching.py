@@ -85,10 +85,7 @@ def test_a_thread_waits_once_for_several_elements(waves, shared):
     assert "wait for results for 60 % of their time" in candidate.sentence
 
 
-@pytest.mark.parametrize(
-    ("turns", "around", "shared"),
-    [(1, 1, 3 / 4), (2, 1, 0), (1, 2, 0)],
-)
+@pytest.mark.parametrize(("turns", "around", "shared"), [(1, 1, 3 / 4), (2, 1, 0), (1, 2, 0)])
 def test_the_turns_of_a_loop_are_what_its_loads_are_taken_ahead_in(turns, around, shared):
     """A loop of one turn, as one that strides across a grid with a thread for each element, has no other turn; but a loop around it may."""
     facts = {3: {"waits": {"long_scoreboard": 60}}}
@@ -222,8 +219,7 @@ def told_in_triton(candidate):
 
 
 @pytest.mark.parametrize(
-    ("line", "may_be_larger"),
-    [("FADD R8, R8, R9", True), ("SHFL.BFLY PT, R9, R8, 0x10, 0x1f", False)],
+    ("line", "may_be_larger"), [("FADD R8, R8, R9", True), ("SHFL.BFLY PT, R9, R8, 0x10, 0x1f", False)]
 )
 def test_a_block_that_holds_a_row_cannot_be_larger(line, may_be_larger):
     lines = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", line, "EXIT")

@@ -11,14 +11,7 @@ from profiler.analyse.causes.flow.working_blocks import count_working_blocks, fi
 TEST = "ISETP.GE.AND P0, PT, R3, R5, PT"
 
 
-def launched(
-    *before,
-    index="SR_CTAID.X",
-    going_on=1000.0,
-    end="@P0 EXIT",
-    waves=1.25,
-    sms=100.0,
-):
+def launched(*before, index="SR_CTAID.X", going_on=1000.0, end="@P0 EXIT", waves=1.25, sms=100.0):
     """A thousand blocks of four warps, 800 of which fit: those past the end of a list have nothing to do."""
     lines = [(line, 4000.0) for line in (f"S2R R3, {index}", "LDC R5, c[0x0][0x248]", TEST, *before, end)]
     lines += [("LDG.E R4, [R8.64]", going_on), ("STG.E [R6.64], R4", going_on), ("EXIT", going_on)]
@@ -113,30 +106,16 @@ def test_no_more_blocks_have_work_than_warps_go_on():
     [
         # All eight warps of 1,000 blocks work, and then one of each for as long: half of the time, seven of eight are missing.
         (8000.0, 1000.0, "@P0 ", 1.0, 100 * 9 / 16, 31 / 32),
-        (
-            8000.0,
-            1000.0,
-            "@P0 ",
-            1.0,
-            100 * 9 / 32,
-            31 / 32 * 7 / 23,
-        ),  # as many are missing for other reasons
+        (8000.0, 1000.0, "@P0 ", 1.0, 100 * 9 / 32, 31 / 32 * 7 / 23),  # as many are missing for other reasons
         (8000.0, 1000.0, "@P0 ", 1.0, 75.0, 1.0),  # others still work meanwhile
         (8000.0, 1000.0, "@P0 ", 1.0, 100.0, 0.0),  # none is missing
         (8000.0, 1001.0, "@P0 ", 1.0, 100 * 9 / 16, 0.0),  # two warps of a block go on
-        (
-            8000.0,
-            999.0,
-            "@P0 ",
-            1.0,
-            100 * 9 / 16,
-            0.0,
-        ),  # not one of each block: the data chooses those that go on
+        (8000.0, 999.0, "@P0 ", 1.0, 100 * 9 / 16, 0.0),  # not one of each block: the data chooses those that go on
         (1000.0, 1000.0, "@P0 ", 1.0, 100 * 9 / 16, 0.0),  # none has ended
         (8000.0, 1000.0, "", 1.0, 100 * 9 / 16, 0.0),  # another part of the code
         (8000.0, 1000.0, "@P0 ", 32.0, 100 * 9 / 16, 0.0),  # a warp of which all lanes work
     ],
-)
+)  # fmt: skip
 def test_a_warp_that_goes_on_alone_behind_an_exit_explains_that_the_others_of_its_block_are_missing(
     coming, passing, guard, lanes, occupancy, part
 ):
@@ -157,17 +136,12 @@ def test_a_warp_that_goes_on_alone_behind_an_exit_explains_that_the_others_of_it
 @pytest.mark.parametrize(
     ("executed", "lanes", "threads", "part"),
     [
-        (
-            2000.0,
-            1.0,
-            128,
-            0.6 * 31 / 32,
-        ),  # one of four warps, in each turn: for each that works, three are missing
+        (2000.0, 1.0, 128, 0.6 * 31 / 32),  # one of four warps, in each turn: for each that works, three are missing
         (1999.0, 1.0, 128, 0.0),  # data decides
         (2000.0, 32.0, 128, 0.0),  # a warp of which all lanes work
         (8000.0, 1.0, 32, 0.0),  # a block of one warp has no others
     ],
-)
+)  # fmt: skip
 def test_a_warp_to_which_each_turn_of_a_loop_sends_one_lane_works_without_the_others(
     executed, lanes, threads, part
 ):

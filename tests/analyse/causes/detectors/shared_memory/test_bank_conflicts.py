@@ -14,15 +14,11 @@ from profiler.analyse.causes.detectors.shared_memory import bank_conflicts
         ("LDS R4, [R2]", [], 256, "Pad the rows of the array by one word"),
         ("LDS R4, [R2]", [], 16, "2 rows of 16 threads in a warp start 16 banks apart"),
         ("LDS.64 R4, [R2]", [], 256, "odd multiple of 8 bytes"),
-        (
-            "LDS R4, [R2]",
-            ["STS.128 [R3], R8"],
-            256,
-            "or by 16 bytes where accesses of that width have to stay aligned",
-        ),  # which one word would misalign
+        # which one word would misalign
+        ("LDS R4, [R2]", ["STS.128 [R3], R8"], 256, "or by 16 bytes where accesses of that width have to stay aligned"),
         ("LDS R4, [R2]", ["HMMA.1688.F32 R20, R38, R51, R20"], 256, "odd multiple of 16 bytes"),
     ],
-)
+)  # fmt: skip
 def test_rows_get_a_length_that_keeps_every_access_aligned(access, more, block, said):
     facts = {0: {"passes": 200.0, "ideal_passes": 100.0}}
     (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of(access, *more, facts=facts, block=block))

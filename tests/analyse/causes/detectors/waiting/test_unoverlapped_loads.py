@@ -102,16 +102,10 @@ def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
 @pytest.mark.parametrize(
     ("load", "said"),
     [
-        (
-            "LDG.E.128 R8, [R2.64]",
-            "; a warp has about 1 of them under way at a time, and each scheduler has 4 warps.",
-        ),
-        (
-            "LDGSTS.E.BYPASS.128 [R4], [R2.64]",
-            "; each scheduler has 4 warps.",
-        ),  # those of the next tiles may be, too
+        ("LDG.E.128 R8, [R2.64]", "; a warp has about 1 of them under way at a time, and each scheduler has 4 warps."),
+        ("LDGSTS.E.BYPASS.128 [R4], [R2.64]", "; each scheduler has 4 warps."),  # those of the next tiles may be, too
     ],
-)
+)  # fmt: skip
 def test_how_many_copies_are_under_way_is_not_known(load, said):
     lines = [load, "FADD R12, R8, R8", "DEPBAR.LE SB0, 0x1", "BRA 0x0"]
     facts = {place: {"waits": {"long_scoreboard": 30}} for place in (1, 2)}

@@ -22,15 +22,10 @@ def test_a_function_is_shared_out_among_its_calls():
 @pytest.mark.parametrize(
     "code",
     [
-        (
-            *CALLS[:2],
-            ("LDG.E R3, [R2.64]", 100),
-            ("MUFU.RCP64H R5, R3", 100),
-            ("EXIT", 100),
-        ),  # before the end
+        (*CALLS[:2], ("LDG.E R3, [R2.64]", 100), ("MUFU.RCP64H R5, R3", 100), ("EXIT", 100)),  # before the end
         (*CALLS, ("LDG.E R3, [R2.64]", 400), *FUNCTION),
     ],
-)
+)  # fmt: skip
 def test_what_stands_in_the_kernel_or_accesses_memory_is_the_kernels_own(code):
     assert not find_compiler_functions(evidence_of(*code, file=None))
 
