@@ -38,6 +38,11 @@ def code_of(*lines, file="made.cu", line=None):
     )
 
 
+def executing(times, *lines):
+    """Each of these lines so many times, as in a loop."""
+    return [(line, times) for line in lines]
+
+
 def sites_of(code, facts=None):
     """`facts` are those of an instruction by its place in the code: `{1: {"waits": {"long_scoreboard": 9}}}`."""
     sites = []

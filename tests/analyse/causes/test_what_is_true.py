@@ -1,7 +1,7 @@
 """What the sentence of a cause claims, and what it advises, hold for the kernel at hand."""
 
 import pytest
-from made_evidence import FORWARD, LOAD, NEXT, STORED, evidence_of
+from made_evidence import FORWARD, LOAD, NEXT, STORED, evidence_of, executing
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
 from profiler.analyse.causes.detectors.idle_lanes import lanes
@@ -79,7 +79,7 @@ def test_more_loads_come_from_tiles_from_turns_of_a_loop_or_from_elements_of_a_t
 @pytest.mark.parametrize(("turns", "is_ahead"), [(1, False), (2, True)])
 def test_a_loop_of_one_turn_has_no_next_one_to_load_for(turns, is_ahead):
     """Nor has it anything to unroll."""
-    inside = ((line, 100.0 * turns) for line in (LOAD, "FADD R5, R5, R4", "@P0 BRA 0x10"))
+    inside = executing(100.0 * turns, LOAD, "FADD R5, R5, R4", "@P0 BRA 0x10")
     evidence = evidence_of("NOP", *inside, "EXIT", facts={2: WAITED_FOR})
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence)
     assert ("num_stages" in candidate.in_triton) == is_ahead
@@ -130,7 +130,7 @@ def test_only_loads_behind_a_store_are_said_to_be_there(lines, named):
 
 
 def test_a_store_before_a_loop_keeps_no_loads_of_its_turns_apart():
-    lines = (LOAD, STORE, *((line, 800.0) for line in (SECOND, "FADD R5, R5, R6", "@P0 BRA 0x20")), "EXIT")
+    lines = (LOAD, STORE, *executing(800.0, SECOND, "FADD R5, R5, R6", "@P0 BRA 0x20"), "EXIT")
     facts = {0: {"waits": {"long_scoreboard": 9}}, 3: WAITED_FOR}
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(*lines, facts=facts))
     assert "before the first store" not in candidate.advice
@@ -402,7 +402,7 @@ BEGIN, SCALE, TAKE = "LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5
     ],
 )
 def test_elements_of_a_row_are_not_gathered_wherever_it_begins(before, loop, gathered):
-    lines = [*before, *((line, 400.0) for line in loop), (f"@P0 BRA {16 * len(before):#x}", 400.0), "EXIT"]
+    lines = [*before, *executing(400.0, *loop), (f"@P0 BRA {16 * len(before):#x}", 400.0), "EXIT"]
     evidence = evidence_of(*lines)
     taking = [site for site in evidence.of("global load") if "[R6.64]" in site.instruction.text]
     assert [is_gathered(evidence, site) for site in taking] == [gathered]
@@ -448,7 +448,7 @@ def test_a_product_is_fused_with_the_addition_that_alone_uses_it(more, fused):
 def test_a_product_that_the_next_turn_of_a_loop_uses_again_is_not_fused(before, found):
     """A loop of the Mandelbrot set adds the squares to test their sum, and subtracts them in its next turn."""
     turn = (before, "FMUL R4, R1, R1", "FADD R5, R4, R3", "@P0 BRA 0x10")
-    evidence = evidence_of(("MOV R4, RZ", 1), *((line, 9) for line in turn), ("EXIT", 1))
+    evidence = evidence_of(("MOV R4, RZ", 1), *executing(9, *turn), ("EXIT", 1))
     causes = redundant_instructions.detect_redundant_instructions(evidence)
     assert sum(len(one.weights) for one in causes if "Products" in one.sentence) == found
 
@@ -554,7 +554,7 @@ def test_updates_of_one_place_are_added_up_and_those_where_data_says_get_copies(
 )
 def test_a_value_that_a_loop_keeps_in_memory_cannot_be_declared_constant(stored, said, advised):
     turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", f"STG.E {stored}, R6", "@P0 BRA 0x10")
-    evidence = evidence_of("MOV R4, RZ", *((line, 800.0) for line in turn), "EXIT")
+    evidence = evidence_of("MOV R4, RZ", *executing(800.0, *turn), "EXIT")
     candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)))
     assert candidate.sentence.startswith(said)
     assert advised in candidate.advice

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.shared_memory import too_little_reuse
 from profiler.analyse.causes.evidence.latency import Effect
@@ -52,7 +52,7 @@ def test_copies_before_the_loop_are_those_of_its_first_turns(counted):
     """Of three turns, the last one has no tile left to copy: two tiles are copied in them, and one before. It shows where sectors are counted."""
     turn = [COPY, COPY, FRAGMENT, *[MMA] * 4, "@P0 BRA 0x20"]
     facts = {place: {"ideal_sectors": 16.0 * executed} for place, executed in enumerate((100, 100, 200, 200))}
-    lines = [*[(COPY, 100.0)] * 2, *((line, 300.0) for line in turn)]
+    lines = [*[(COPY, 100.0)] * 2, *executing(300.0, *turn)]
     evidence = replace(evidence_of(*lines, facts=facts if counted else {}), has_costs=counted)
     (found,) = too_little_reuse.detect_too_little_reuse(evidence)
     assert found.evidence["uses_per_staged_value"] == 16.0

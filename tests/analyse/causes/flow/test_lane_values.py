@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.flow.lane_values import (
@@ -219,7 +219,7 @@ def test_a_predicate_may_choose_what_to_store_by_data(condition, copies):
 
 @pytest.mark.parametrize(("turns", "copies"), [(100.0, 1), (25.0, 4)])
 def test_each_turn_of_a_loop_may_store(turns, copies):
-    lines = (THREAD, *((line, 1000.0) for line in ("LDG.E R4, [R0.64]", "@P1 BRA 0x40")))
+    lines = (THREAD, *executing(1000.0, "LDG.E R4, [R0.64]", "@P1 BRA 0x40"))
     stored = ("STG.E [R0.64], R4", 10 * turns)
     evidence = evidence_of(*lines, stored, ("@P0 BRA 0x10", 1000.0), "EXIT", block=128)
     assert count_copies(evidence) == copies

@@ -1,7 +1,7 @@
 """What a loop carries from turn to turn: by registers, by the predicates that choose between them, and not by what another predicate guards."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.waiting.dependent_chains import detect_dependent_chain
 from profiler.analyse.causes.flow.loop_carried import count_chains, follows_itself, is_carried
@@ -31,7 +31,7 @@ SWEEP = (
 
 
 def loop_of(lines, facts=None):
-    return evidence_of(("MOV R2, R8", 10.0), *((line, 1000.0) for line in lines), ("EXIT", 10.0), facts=facts)
+    return evidence_of(("MOV R2, R8", 10.0), *executing(1000.0, *lines), ("EXIT", 10.0), facts=facts)
 
 
 def first_load_is_chased(lines):
@@ -179,8 +179,8 @@ def test_one_filter_within_another_is_counted_once(waits_inside, does):
     waits = {2: waits_inside, 18: 100 - waits_inside}
     evidence = evidence_of(
         ("MOV R2, R8", 10.0),
-        *((line, 1000.0) for line in FILTER),
-        *((line, 100.0) for line in outer),
+        *executing(1000.0, *FILTER),
+        *executing(100.0, *outer),
         *after,
         facts={place: {"waits": {"long_scoreboard": count}} for place, count in waits.items()},
     )

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, evidence_of, names
+from made_evidence import LOAD, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors import retries
 from profiler.analyse.causes.detectors.global_memory import atomics
@@ -19,7 +19,7 @@ LEFT_BY_ITS_RESULT = ("ATOMG.E.EXCH.STRONG.GPU PT, R8, [R2], R9", "ISETP.NE.U32.
 
 
 def retried(*loop, turns=400.0):
-    evidence = evidence_of("MOV R8, R9", *((line, turns) for line in loop), "EXIT")
+    evidence = evidence_of("MOV R8, R9", *executing(turns, *loop), "EXIT")
     return {site.position for site in retries.add_retries(evidence).retried}
 
 
@@ -38,7 +38,7 @@ def test_a_loop_that_mostly_succeeds_at_once_does_work_of_its_own(turns, found):
 
 @pytest.mark.parametrize("adding", [False, True])
 def test_barriers_inside_a_lock_end_with_the_lock_and_not_by_themselves(adding):
-    lines = ("MOV R8, R9", *((line, 400.0) for line in LOCK), "EXIT")
+    lines = ("MOV R8, R9", *executing(400.0, *LOCK), "EXIT")
     facts = {4: {"waits": {"barrier": 10}}}
     evidence = evidence_of(*lines, facts=facts)
     evidence = retries.add_retries(evidence) if adding else evidence
@@ -48,7 +48,7 @@ def test_barriers_inside_a_lock_end_with_the_lock_and_not_by_themselves(adding):
 
 
 def test_a_lock_that_is_taken_by_an_exchange_counts_with_all_of_its_loop():
-    lines = ("MOV R8, R9", *((line, 400.0) for line in LEFT_BY_ITS_RESULT), "EXIT")
+    lines = ("MOV R8, R9", *executing(400.0, *LEFT_BY_ITS_RESULT), "EXIT")
     (candidate,) = atomics.detect_atomics(retries.add_retries(evidence_of(*lines)))
     assert "which are retried in a loop" in candidate.sentence
     assert {site.position for site in candidate.weights} == {1, 2, 3, 4, 5}
@@ -388,9 +388,7 @@ def test_only_integers_of_32_bits_are_added_up_in_a_warp_by_one_instruction(atom
 @pytest.mark.parametrize(("made", "said"), [("FADD", "__shfl_down_sync"), ("IADD3", "__reduce_add_sync")])
 def test_a_float_that_a_loop_swaps_in_is_no_integer(made, said):
     lines = [line.replace("FADD", made) for line in UPDATE]
-    (candidate,) = atomics.detect_atomics(
-        evidence_of("MOV R8, R9", *((line, 400.0) for line in lines), "EXIT")
-    )
+    (candidate,) = atomics.detect_atomics(evidence_of("MOV R8, R9", *executing(400.0, *lines), "EXIT"))
     assert said in candidate.advice
 
 
@@ -406,7 +404,7 @@ def test_a_float_that_a_loop_swaps_in_is_no_integer(made, said):
 def test_whoever_updates_one_place_in_each_turn_of_a_loop_adds_up_first(update, step, acting, once):
     """One lane of each warp, or all lanes at places of their own."""
     facts = {1: {"acting": acting, "sectors": 1600.0}}
-    lines = ["S2R R6, SR_TID.X", *((line, 400.0) for line in (update, step, "@P1 BRA 0x10")), "EXIT"]
+    lines = ["S2R R6, SR_TID.X", *executing(400.0, update, step, "@P1 BRA 0x10"), "EXIT"]
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, grid=10))
     for advice in (candidate.advice, candidate.in_triton):
         assert advice.startswith("The turns of a loop update one place") == once
@@ -431,7 +429,7 @@ def test_after_its_loop_a_thread_adds_up_with_others_that_have_something_for_its
     finding, acting, then, then_in_triton
 ):
     turn = ("RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4", "@P1 BRA 0x20")
-    lines = (*finding, *((line, 400.0) for line in turn), "EXIT")
+    lines = (*finding, *executing(400.0, *turn), "EXIT")
     facts = {2: {"acting": acting, "sectors": 1600.0}}
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, grid=10))
     for advice, place, more in (
@@ -446,7 +444,7 @@ def test_a_place_that_data_says_in_each_turn_is_another_one_although_its_registe
     turn = ("LDG.E R4, [R6.64]", "IMAD.WIDE R6, R4, 0x4, R10", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R5")
     lines = [
         "MOV R6, R8",
-        *((line, 400.0) for line in ("IMAD.WIDE R6, R8, 0x4, R10", *turn, "@P1 BRA 0x10")),
+        *executing(400.0, "IMAD.WIDE R6, R8, 0x4, R10", *turn, "@P1 BRA 0x10"),
         "EXIT",
     ]
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={4: {"acting": 32.0}}, grid=10))
@@ -458,7 +456,7 @@ def test_a_place_that_data_says_in_each_turn_is_another_one_although_its_registe
 )
 def test_a_loop_that_makes_one_turn_updates_a_place_once_unless_that_is_unrolled(turns, copies, several):
     update = "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4"
-    lines = ["S2R R6, SR_TID.X", *((line, turns) for line in (*[update] * copies, "@P1 BRA 0x10")), "EXIT"]
+    lines = ["S2R R6, SR_TID.X", *executing(turns, *[update] * copies, "@P1 BRA 0x10"), "EXIT"]
     facts = {place: {"acting": 1.0} for place in range(1, copies + 1)}
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts=facts, grid=10))
     assert candidate.advice.startswith("The turns of a loop update one place") == several
@@ -586,9 +584,7 @@ def test_contended_atomics_queue_behind_those_that_update_one_place_for_the_whol
     first, contended, times, named
 ):
     facts = {place: {"waits": {"lg_throttle": 40}} for place in (1, 4)}
-    evidence = evidence_of(
-        *((line, times) for line in first), *((line, 100.0) for line in OF_DATA), "EXIT", facts=facts
-    )
+    evidence = evidence_of(*executing(times, *first), *executing(100.0, *OF_DATA), "EXIT", facts=facts)
     (candidate,) = atomics.detect_atomics(replace(evidence, atomics_are_contended=contended))
     assert {site.position for site, weight in candidate.weights.items() if weight} == named
 

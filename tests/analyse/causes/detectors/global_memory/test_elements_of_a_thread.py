@@ -1,7 +1,7 @@
 """What decides about the accesses of a thread: parts of a pixel, results that warps pass on, and indices that were loaded."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.global_memory import layout, narrow_accesses
 from profiler.analyse.causes.evidence.addresses import base_of
@@ -112,7 +112,7 @@ def test_in_a_loop_wider_accesses_need_fewer_instructions():
     """A turn takes the place of four, whose values are added up as before. No sector less arrives from L2."""
     loop = (*SUMMED, "ISETP.NE.AND P0, PT, R7, RZ, PT", "@P0 BRA 0x10")
     facts = {3: {"sectors": 4_000.0, "ideal_sectors": 4_000.0}}
-    evidence = evidence_of(("NOP", 1.0), *((line, 1_000.0) for line in loop), facts=facts)
+    evidence = evidence_of(("NOP", 1.0), *executing(1_000.0, *loop), facts=facts)
     (candidate,) = narrow_accesses.detect_narrow(evidence)
     assert candidate.effect.resources["issue"] == pytest.approx(0.75 / 6, abs=1e-3)
     assert "l2" not in candidate.effect.resources

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, evidence_of, load_with, names
+from made_evidence import LOAD, evidence_of, executing, load_with, names
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout
 from profiler.analyse.causes.find import bound_of
@@ -254,7 +254,7 @@ UPDATE = "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R4"
 )
 def test_updates_of_a_row_by_each_lane_are_a_matter_of_the_layout(update, step, sectors, contended, named):
     facts = {1: {"sectors": 400 * sectors, "ideal_sectors": 1600.0, "acting": 32.0, "waits": {"drain": 9}}}
-    lines = ("NOP", *((line, 400.0) for line in (update, step, "@P1 BRA 0x10")), "EXIT")
+    lines = ("NOP", *executing(400.0, update, step, "@P1 BRA 0x10"), "EXIT")
     evidence = replace(evidence_of(*lines, facts=facts), atomics_are_contended=contended)
     found = [*layout.detect_uncoalesced(evidence), *atomics.detect_atomics(evidence)]
     assert [one.name for one in found] == [named]
@@ -267,6 +267,6 @@ def test_copies_of_an_update_go_on_alike():
     """Of the second of two turns, nobody knows how far it goes on."""
     second = UPDATE.replace("R6", "R8"), "LDG.E.64 R8, [R10.64]"
     apart = {"sectors": 12_800.0, "ideal_sectors": 1600.0, "acting": 32.0}
-    lines = ("NOP", *((line, 400.0) for line in (UPDATE, *second, WALKING, "@P1 BRA 0x10")), "EXIT")
+    lines = ("NOP", *executing(400.0, UPDATE, *second, WALKING, "@P1 BRA 0x10"), "EXIT")
     evidence = replace(evidence_of(*lines, facts={1: apart, 2: apart}), atomics_are_contended=False)
     assert find_updates_apart(evidence) == evidence.of("atomic")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, LOOP, evidence_of, load_with, names
+from made_evidence import LOAD, LOOP, evidence_of, executing, load_with, names
 
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses
 
@@ -185,7 +185,7 @@ def test_threads_that_waited_for_a_place_take_those_of_the_threads_that_are_not_
 
 def _resident(goes_on_by, turn, waves):
     before = (goes_on_by, "IMAD.WIDE R2, R5, 0x4, R10", "MOV R8, RZ")
-    lines = (*before, *((line, 800.0) for line in (LOAD, *turn, "@P0 BRA 0x30")))
+    lines = (*before, *executing(800.0, LOAD, *turn, "@P0 BRA 0x30"))
     facts = {3: {"acting": 32.0, "sectors": 3200.0, "ideal_sectors": 3200.0}}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts, figures={"waves": waves}))
     return candidate.effect.warps

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, LOOP, evidence_of, names
+from made_evidence import LOAD, LOOP, evidence_of, executing, names
 
 from profiler.analyse.causes.cause import IN_A_REGISTER
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
@@ -45,7 +45,7 @@ def test_fewer_loads_bring_warps_to_a_barrier_closer_together_where_they_wait_fo
 @pytest.mark.parametrize(("place", "again"), [("NOP", 87.5), ("IADD3 R2, R2, 0x4, RZ", None)])
 def test_what_a_register_would_hold_is_told_from_what_a_block_keeps(place, again):
     """Each of eight turns loads the same value; or else another one, which other blocks load as well."""
-    turn = [(line, 800.0) for line in (LOAD, "FADD R7, R7, R4", place, LOOP)]
+    turn = executing(800.0, LOAD, "FADD R7, R7, R4", place, LOOP)
     figures = {"dram_bytes_read": 12_800.0, "l1_hit_pct": 90.0}
     (first, *_) = redundant_loads.detect_redundant_loads(evidence_of("NOP", *turn, "EXIT", figures=figures))
     assert first.evidence.get(IN_A_REGISTER) == again

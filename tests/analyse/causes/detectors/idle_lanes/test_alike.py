@@ -1,7 +1,7 @@
 """Loops in which all threads of a block do the same: what makes every turn one that a thread could make alone."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 from msgspec.structs import replace
 
 from profiler.analyse.causes.detectors.idle_lanes.alike import detect_repeated_by_threads
@@ -222,7 +222,7 @@ def copying(*loop, turns, shared_bytes=4096):
     evidence = evidence_of(
         "S2R R2, SR_TID.X",
         "ISETP.LT.AND P1, PT, R2, R3, PT",
-        *((line, 100 * turns) for line in loop),
+        *executing(100 * turns, *loop),
         "EXIT",
         block=64,
     )
@@ -262,8 +262,8 @@ def test_turns_that_all_make_and_stores_that_others_make_are_told_apart():
         "ISETP.LT.AND P2, PT, R10, R3, PT",
         "@P2 BRA 0x80",
     )
-    turns = [(line, 6400) for line in ("LDG.E R8, [R10.64]", *adding)]
-    copying = [(line, 6400) for line in COPY]
+    turns = executing(6400, "LDG.E R8, [R10.64]", *adding)
+    copying = executing(6400, *COPY)
     evidence = evidence_of(
         "S2R R2, SR_TID.X", "ISETP.LT.AND P1, PT, R2, R3, PT", *copying, "MOV R10, R11", *turns, "STG.E [R12.64], R9", "EXIT",
         block=64,

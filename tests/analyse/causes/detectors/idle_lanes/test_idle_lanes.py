@@ -1,7 +1,7 @@
 """Lanes without an element: what their warps do for them all the same."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.evidence.latency import Places
@@ -138,7 +138,7 @@ def test_warps_without_work_are_no_lanes_that_watch_their_warp(warps, lanes_of_t
     behind = ("LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
     facts = dict.fromkeys(range(4), WHOLE)
     facts |= {place: {"lanes": lanes_of_them, "acting": lanes_of_them} for place in (4, 5)}
-    evidence = evidence_of(*lines, "@P0 EXIT", *((one, warps) for one in behind), facts=facts)
+    evidence = evidence_of(*lines, "@P0 EXIT", *executing(warps, *behind), facts=facts)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.sentence == said
     is_whole = warps < 100
@@ -153,7 +153,7 @@ def test_the_end_of_a_loop_sends_no_warp_away():
     lines = ("LDG.E R4, [R2.64]", "IADD3 R2, R2, 0x4, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x10")
     evidence = evidence_of(
         ("MOV R2, RZ", 1.0),
-        *((line, 100.0) for line in lines),
+        *executing(100.0, *lines),
         ("EXIT", 1.0),
         facts=dict.fromkeys(range(6), one),
     )
@@ -233,7 +233,7 @@ def test_blocks_that_lack_threads_are_not_advised_to_be_smaller(threads, said):
     """Of 100 warps, in which 16 lanes have a thread, or work, 20 go on."""
     half = {"lanes": 16.0, "acting": 16.0}
     lines = ("S2R R3, SR_TID.X", "ISETP.GE.AND P0, PT, R3, c[0x0][0x220], PT", "@P0 EXIT")
-    work = [(line, 20.0) for line in ("LDG.E R4, [R2.64]", "STG.E [R2.64], R4")]
+    work = executing(20.0, "LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
     evidence = evidence_of(*lines, *work, facts=dict.fromkeys(range(5), half), block=threads)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.sentence.startswith(said)
@@ -252,7 +252,7 @@ def test_warps_that_end_without_work_keep_places_from_others_until_their_block_e
     """Of 100 warps of 50 blocks, 70 end."""
     few = {"lanes": 30.0, "acting": 30.0}
     lines = (f"S2R R3, {tested}", "ISETP.GE.AND P0, PT, R3, c[0x0][0x220], PT", leaving)
-    work = [(line, 30.0) for line in ("LDG.E R4, [R2.64]", "STG.E [R2.64], R4")]
+    work = executing(30.0, "LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
     facts, places = dict.fromkeys(range(5), few), Places(empty=empty)
     evidence = evidence_of(*lines, *work, "EXIT", facts=facts, grid=50, block=64, places=places)
     (candidate,) = lanes.detect_idle_lanes(evidence)

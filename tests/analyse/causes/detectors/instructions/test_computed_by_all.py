@@ -1,7 +1,7 @@
 """What all threads of a grid compute alike, which the host could compute for them."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.instructions.redundant_instructions import detect_computed_by_all
 
@@ -16,7 +16,7 @@ OWN = {"thread": "S2R R0, SR_TID.X", "word": "IADD3 R8, R0, 0x1, RZ", "use": "IA
 
 def found(warps=800.0, **changed):
     lines = [{**KEY, **OWN, **changed}[name] for name in (*KEY, *OWN)]
-    return list(detect_computed_by_all(evidence_of(*((line, warps) for line in lines), ("EXIT", warps))))
+    return list(detect_computed_by_all(evidence_of(*executing(warps, *lines), ("EXIT", warps))))
 
 
 def test_what_depends_on_no_thread_is_computed_once_but_each_thread_looks_up_the_result():
@@ -52,7 +52,7 @@ def test_a_loop_whose_turns_are_the_same_for_all_threads_has_one_result():
 @pytest.mark.parametrize(("warps", "is_named"), [(800.0, True), (730.0, True), (400.0, False)])
 def test_what_a_branch_keeps_warps_from_is_not_computed_by_all(warps, is_named):
     """The last blocks of a grid lie past the end of the data."""
-    code = [("S2R R0, SR_TID.X", 800.0), *((line, warps) for line in KEY.values())]
+    code = [("S2R R0, SR_TID.X", 800.0), *executing(warps, *KEY.values())]
     code += [("IADD3 R9, R0, R6, RZ", warps), ("EXIT", warps)]
     assert bool(list(detect_computed_by_all(evidence_of(*code)))) == is_named
 

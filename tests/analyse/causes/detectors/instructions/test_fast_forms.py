@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.instructions import number_types, special_functions
 
@@ -94,7 +94,7 @@ def test_the_reciprocal_of_a_root_is_one_fast_form():
 @pytest.mark.parametrize("executed", [100.0, 0.7, 33.3, 123_456.7])
 def test_what_is_left_as_it_was_is_not_spared_by_a_rounding(executed):
     """At the ceiling of the unit, a change that spares any of its work would be named, however little."""
-    lines = [(line, executed) for line in (*SINE, "MUFU.RCP R20, R20")]
+    lines = executing(executed, *SINE, "MUFU.RCP R20, R20")
     assert found_in(*lines, of_function=len(SINE)).effect.resources["xu"] == 0
 
 

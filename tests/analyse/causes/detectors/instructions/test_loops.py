@@ -1,7 +1,7 @@
 """What a loop costs: the instructions that keep it going, and waiting that ends when its turns are computed beside each other."""
 
 import pytest
-from made_evidence import LOOP, evidence_of, names
+from made_evidence import LOOP, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors.instructions import loops
 
@@ -11,7 +11,7 @@ KEEPING = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 
 
 def loop_of(*body, facts=None):
     """The loop begins at the second instruction of the code."""
-    return evidence_of(BEFORE, *((line, 100) for line in (*body, *KEEPING)), facts=facts)
+    return evidence_of(BEFORE, *executing(100, *body, *KEEPING), facts=facts)
 
 
 def kept(evidence):
@@ -54,7 +54,7 @@ def test_a_place_that_data_names_is_computed_in_each_turn_unrolled_or_not(index,
 )  # fmt: skip
 def test_an_address_that_all_turns_find_together_is_what_they_are_for(inside, behind, counted):
     step = "IMAD R12, R2, R10, R12"
-    evidence = evidence_of(BEFORE, *((line, 100) for line in (step, inside, *KEEPING)), (behind, 1))
+    evidence = evidence_of(BEFORE, *executing(100, step, inside, *KEEPING), (behind, 1))
     assert (step in kept(evidence)) == counted
 
 
@@ -66,7 +66,7 @@ def test_the_lengths_of_all_loops_are_told(more, said):
     second = (
         [(line.replace("0x10", "0x60"), 100) for line in (*more, "FADD R6, R6, R7", *KEEPING)] if more else []
     )
-    first = [(line, 100) for line in ("FADD R5, R5, R7", *KEEPING)]
+    first = executing(100, "FADD R5, R5, R7", *KEEPING)
     (candidate,) = loops.detect_loop_overhead(evidence_of(BEFORE, *first, BEFORE, *second))
     assert f"only keep {said} going" in candidate.sentence
 
@@ -75,7 +75,7 @@ def test_a_test_of_64_bits_is_both_of_its_halves_and_a_carry_is_a_part_of_the_co
     wide = ("IADD3 R2, P1, R2, 0x1, RZ", "IADD3.X R3, RZ, R3, RZ, P1, !PT", "ISETP.GE.U32.AND P0, PT, R2, R6, PT",
             "ISETP.GE.U32.AND.EX P0, PT, R3, R7, PT, P0", "@!P0 BRA 0x10")  # fmt: skip
     body = ("LDG.E R8, [R4.64]", "ISETP.LT.AND P0, PT, R9, R10, PT", "@P0 FADD R5, R5, R8")
-    evidence = evidence_of(BEFORE, *((line, 100) for line in (*body, *wide)))
+    evidence = evidence_of(BEFORE, *executing(100, *body, *wide))
     assert kept(evidence) == list(wide)
 
 
@@ -113,7 +113,7 @@ def test_of_several_tests_the_one_that_the_branch_back_reads_keeps_the_loop_goin
 )
 def test_the_tests_that_are_combined_for_the_branch_back_keep_the_loop_going_too(tests, counted):
     body = ["LDG.E R8, [R4.64]", "FADD R5, R5, R8", *tests, "IADD3 R2, R2, 0x1, RZ", "@P0 BRA 0x10"]
-    texts = kept(evidence_of(BEFORE, *((line, 100) for line in body)))
+    texts = kept(evidence_of(BEFORE, *executing(100, *body)))
     assert [one in texts for one in tests] == counted
 
 
@@ -128,7 +128,7 @@ def test_a_turn_waits_only_for_what_the_turn_before_hands_on(line, gone):
 @pytest.mark.parametrize(("other", "found"), [(100, 1), (0.5, 0)])
 def test_loops_that_are_hot_together_are_named_together(other, found):
     """Neither of the two executes more than half; with a rare second one, the first does not either."""
-    first = [(line, 100) for line in ("FADD R5, R5, R7", *KEEPING)]
+    first = executing(100, "FADD R5, R5, R7", *KEEPING)
     second = [(line.replace("0x10", "0x60"), other) for line in ("FADD R6, R6, R7", *KEEPING)]
     straight = ("FADD R9, R8, R7", 450)
     evidence = evidence_of(BEFORE, *first, ("MOV R2, RZ", 1), *second, straight)

@@ -1,7 +1,7 @@
 """What a loop computes again, and products that their sum could take in."""
 
 import pytest
-from made_evidence import LOOP, evidence_of, names
+from made_evidence import LOOP, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors.instructions import redundant_instructions
 
@@ -18,8 +18,8 @@ def test_an_instruction_whose_inputs_do_not_change_in_a_loop_is_redundant():
 def test_a_function_that_is_called_with_what_does_not_change_is_redundant(argument, found):
     """The function stands behind the kernel, and gives in R9 what it makes of R8: no line shows its arguments."""
     turn = (argument, "CALL.REL.NOINC 0x60", "FADD R6, R6, R9", "@P0 BRA 0x10")
-    lines = [("MOV R6, RZ", 1), *((line, 100) for line in turn), "EXIT"]
-    function = [(line, 100) for line in ("MUFU.LG2 R20, R8", "FMUL R9, R20, R20", "RET.REL.NODEC R30, 0x0")]
+    lines = [("MOV R6, RZ", 1), *executing(100, *turn), "EXIT"]
+    function = executing(100, "MUFU.LG2 R20, R8", "FMUL R9, R20, R20", "RET.REL.NODEC R30, 0x0")
     evidence = evidence_of(*lines, *function, line=7)
     weights = [one.weights for one in redundant_instructions.detect_redundant_instructions(evidence)]
     assert any(evidence.sites[-2] in some for some in weights) == found
@@ -51,7 +51,7 @@ BRANCH = {
 def test_what_comes_of_the_same_inputs_by_several_steps_is_redundant_with_the_branch_past_it(changed, found):
     """A weight that some turns' threads compute: registers are used for it anew in each turn, and hold the same again."""
     lines = BRANCH | changed
-    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in lines.values()))
+    evidence = evidence_of(("MOV R6, RZ", 1), *executing(100, *lines.values()))
     found_here = {
         site for one in redundant_instructions.detect_redundant_instructions(evidence) for site in one.weights
     }
@@ -72,7 +72,7 @@ def test_what_comes_of_the_same_inputs_by_several_steps_is_redundant_with_the_br
 )  # fmt: skip
 def test_what_comes_of_constants_is_the_same_in_each_turn(load, found):
     turn = (load, "FADD R14, R5, R13", "MUFU.EX2 R14, R14", "FADD R6, R6, R14", LOOP)
-    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn))
+    evidence = evidence_of(("MOV R6, RZ", 1), *executing(100, *turn))
     causes = redundant_instructions.detect_redundant_instructions(evidence)
     spared = {site.opcode for one in causes for site in one.weights}
     assert spared >= {"FADD", "MUFU.EX2"} if found else not spared
@@ -89,7 +89,7 @@ def test_what_comes_of_constants_is_the_same_in_each_turn(load, found):
 )
 def test_what_serves_nothing_but_arithmetic_that_is_repeated_is_spared_with_it(taking_in, behind, found):
     turn = ("I2FP.F32.S32 R8, R5", "FSETP.GEU.AND P1, PT, R8, R9, PT", "FADD R14, R8, R13", "@!P1 FMUL R14, R14, R14", taking_in, LOOP)  # fmt: skip
-    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn), (behind, 1))
+    evidence = evidence_of(("MOV R6, RZ", 1), *executing(100, *turn), (behind, 1))
     causes = redundant_instructions.detect_redundant_instructions(evidence)
     spared = {site for one in causes for site in one.weights}
     assert {site.opcode for site in evidence.sites[1:5] if site in spared} == found
@@ -104,7 +104,7 @@ def test_what_serves_nothing_but_arithmetic_that_is_repeated_is_spared_with_it(t
 )
 def test_the_reciprocal_in_a_division_of_integers_is_not_for_the_author_to_take_out(convert, back, found):
     turn = (convert, "MUFU.RCP R8, R8", back, "IADD3 R6, R6, R9, RZ", LOOP)
-    evidence = evidence_of(("MOV R6, RZ", 1), *((line, 100) for line in turn), line=7)
+    evidence = evidence_of(("MOV R6, RZ", 1), *executing(100, *turn), line=7)
     assert names(redundant_instructions.detect_redundant_instructions, evidence) == found
 
 

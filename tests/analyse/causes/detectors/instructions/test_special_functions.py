@@ -1,7 +1,7 @@
 """Functions that the compiler spells out, and the code that belongs to them."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.instructions import integer_overhead, special_functions
 
@@ -62,7 +62,7 @@ def test_warps_fit_where_called_functions_had_registers_of_their_own(registers, 
         "LDG.E.64 R2, [R2.64]",
         ("CALL.REL.NOINC 0x30", waiting),
         "EXIT",
-        *((one, waiting) for one in body),
+        *executing(waiting, *body),
     ]
     facts = {0: {"waits": {"long_scoreboard": 99}}, 3: {"waits": {"wait": waiting}}}
     figures = LIMITED | {"launch__occupancy_limit_warps": by_warps}
@@ -141,7 +141,7 @@ RECIPROCAL = (
 )
 def test_the_reciprocal_of_a_root_is_one_function_of_four_instructions(argument, fast):
     reciprocal = [line.replace("R0", argument) for line in RECIPROCAL]
-    lines = [(line, 32.0) for line in (*ROOT, *reciprocal, "STG.E desc[UR4][R2.64], R0")]
+    lines = executing(32.0, *ROOT, *reciprocal, "STG.E desc[UR4][R2.64], R0")
     lines = [("FFMA R20, R21, R22, R23", 0.0), *lines]
     (candidate,) = special_functions.detect_special_functions(evidence_of(*lines, "EXIT", line=9))
     assert sum(candidate.weights.values()) == pytest.approx((20 - fast) * 32)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import BUSY, FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, names
+from made_evidence import BUSY, FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors.idle_lanes.lanes import detect_idle_lanes
 from profiler.analyse.causes.detectors.launch import grid, little_work
@@ -214,7 +214,7 @@ def test_warps_that_make_as_many_turns_as_all_others_do_not_work_longer(length, 
     """
     figures = {"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0}
     turn = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x20")
-    lines = ("MOV R2, RZ", length, *((line, 1e9) for line in turn), "EXIT")
+    lines = ("MOV R2, RZ", length, *executing(1e9, *turn), "EXIT")
     evidence = evidence_of(*lines, figures=figures, waits={"long_scoreboard": 1.0})
     assert bool(names(grid.detect_imbalance, evidence)) == may_differ
 
@@ -256,7 +256,7 @@ def test_warps_that_end_early_have_less_to_do_for_certain_only_where_data_decide
     """Elsewhere, they may wait less. So many percent of the samples are in the loop whose turns data decide."""
     turn = ("IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x20")
     evidence = evidence_of(
-        *(("S2R R6, SR_CTAID.X", 1e6), ("LDG.E R3, [R6.64]", 1e6), *((line, 1e9) for line in turn), "EXIT"),
+        *(("S2R R6, SR_CTAID.X", 1e6), ("LDG.E R3, [R6.64]", 1e6), *executing(1e9, *turn), "EXIT"),
         figures={"occupancy_pct": 50.0, "occupancy_limit_pct": 100.0, "waves": 20.0},
         waits={"long_scoreboard": 1.0},
     )
@@ -292,7 +292,7 @@ def test_warps_that_pass_by_what_one_lane_of_their_block_does_in_each_turn_are_f
 def test_warps_that_have_ended_while_one_lane_of_their_block_works_on_are_for_idle_lanes(lanes, explained):
     """Half of the places are empty, and half of the samples are of the one of the two warps of each block that passes an exit."""
     evidence = evidence_of(
-        *((line, 1e6) for line in BY_DATA),
+        *executing(1e6, *BY_DATA),
         ("@P0 EXIT", 2000),
         ("FADD R4, R4, R6", 1000),
         block=64,
@@ -499,9 +499,7 @@ def uneven(place, length, samples, lanes=32.0, active=60.0):
     figures = {"waves": 20.0, "sms": 132.0, "l1tex__cycles_active.min": active,
                "l1tex__cycles_active.avg": active, "l1tex__cycles_active.max": 100.0}  # fmt: skip
     turn = ("FADD R5, R5, R4", "IADD3 R2, R2, 0x1, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x30")
-    evidence = evidence_of(
-        "MOV R2, RZ", place, length, *((line, 900) for line in turn), "EXIT", figures=figures
-    )
+    evidence = evidence_of("MOV R2, RZ", place, length, *executing(900, *turn), "EXIT", figures=figures)
     for site in evidence.sites:
         site.lanes = lanes if site.instruction.text in turn else 32.0
         here = samples // len(turn) if site.instruction.text in turn else (100 - samples) // 4

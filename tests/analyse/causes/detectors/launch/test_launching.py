@@ -1,7 +1,7 @@
 """What it costs to launch blocks that do almost nothing: places that stay empty, and the queue of blocks before them."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.launch import grid, little_work
 from profiler.analyse.causes.evidence.latency import Places
@@ -93,7 +93,7 @@ def test_the_turns_of_a_loop_are_what_its_loads_are_taken_ahead_in(turns, around
     evidence = evidence_of(
         ("S2R R2, SR_CTAID.X", 100.0),
         ("MOV R9, R2", 100.0 * around),
-        *((line, 100.0 * around * turns) for line in inside),
+        *executing(100.0 * around * turns, *inside),
         ("@P1 BRA 0x10", 100.0 * around),
         "EXIT",
         facts=facts,
@@ -122,7 +122,7 @@ def test_more_loads_under_way_are_the_same_change_unless_loads_wait_in_a_loop(in
     before = ("S2R R2, SR_CTAID.X", "LDG.E R8, [R2.64]", "FADD R8, R8, R9")
     loop = ("LDG.E R10, [R4.64]", "FADD R8, R8, R10", "@P0 BRA 0x30")
     facts = {2: {"waits": {"long_scoreboard": 30}}, 4: {"waits": {"long_scoreboard": in_loop}}}
-    turns = ((line, 200.0) for line in loop)
+    turns = executing(200.0, *loop)
     evidence = evidence_of(*before, *turns, "EXIT", facts=facts, figures={"waves": 100.0})
     (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.includes == included
@@ -138,7 +138,7 @@ def test_more_loads_under_way_are_the_same_change_unless_loads_wait_in_a_loop(in
 def test_what_all_rows_of_a_block_do_alike_is_the_fact_of_another_cause_too(of_row, fact):
     """Nearly all that is executed does without the index of the row in the grid."""
     index = ("S2R R4, SR_CTAID.Y", "S2R R5, SR_TID.Y", of_row)
-    work = [(line, 4000.0) for line in ("LDG.E R8, [R10.64]", "FMUL R9, R6, R8", "FADD R12, R12, R9")]
+    work = executing(4000.0, "LDG.E R8, [R10.64]", "FMUL R9, R6, R8", "FADD R12, R12, R9")
     lines = (*index, *work, "IMAD R2, R4, R13, R5", "STG.E [R2.64], R12", "EXIT")
     evidence = evidence_of(*lines, grid=(100, 100, 1), block=(32, 8, 1), figures={"waves": 1e9})
     *_, along_y = little_work.detect_little_work(evidence)
@@ -261,8 +261,8 @@ def test_a_block_that_makes_one_value_makes_it_once_for_several_elements_of_each
     storing, turns, spared
 ):
     loop = ("IADD3 R2, R2, 0x80, RZ", "@P2 BRA 0x10") if turns > 1 else ()
-    lines = [("S2R R2, SR_CTAID.X", 4000.0), *((line, 4000.0 * turns) for line in (TREE[0], *loop))]
-    lines += [(TREE[1].replace("R9", "R2"), 4000.0), *((line, 4000.0) for line in TREE[2:])]
+    lines = [("S2R R2, SR_CTAID.X", 4000.0), *executing(4000.0 * turns, TREE[0], *loop)]
+    lines += [(TREE[1].replace("R9", "R2"), 4000.0), *executing(4000.0, *TREE[2:])]
     facts = {len(lines) - 2: {"acting": storing}}
     (candidate,) = little_work.detect_little_work(
         evidence_of(*lines, grid=1000, block=128, facts=facts, figures={"waves": 100.0})

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.launch import grid
 from profiler.analyse.causes.flow.working_blocks import count_working_blocks, find_lone_warps
@@ -13,7 +13,7 @@ TEST = "ISETP.GE.AND P0, PT, R3, R5, PT"
 
 def launched(*before, index="SR_CTAID.X", going_on=1000.0, end="@P0 EXIT", waves=1.25, sms=100.0):
     """A thousand blocks of four warps, 800 of which fit: those past the end of a list have nothing to do."""
-    lines = [(line, 4000.0) for line in (f"S2R R3, {index}", "LDC R5, c[0x0][0x248]", TEST, *before, end)]
+    lines = executing(4000.0, f"S2R R3, {index}", "LDC R5, c[0x0][0x248]", TEST, *before, end)
     lines += [("LDG.E R4, [R8.64]", going_on), ("STG.E [R6.64], R4", going_on), ("EXIT", going_on)]
     return evidence_of(
         *lines,

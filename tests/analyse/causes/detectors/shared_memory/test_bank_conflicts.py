@@ -1,7 +1,7 @@
 """Passes that accesses to shared memory take beyond what their width needs."""
 
 import pytest
-from made_evidence import evidence_of, names
+from made_evidence import evidence_of, executing, names
 
 from profiler.analyse.causes.detectors import retries
 from profiler.analyse.causes.detectors.global_memory import atomics
@@ -108,7 +108,7 @@ def test_lanes_of_one_bank_swap_one_after_the_other_although_their_places_differ
         4: {"waits": {"short_scoreboard": 90}},
     }
     evidence = retries.add_retries(
-        evidence_of("MOV R8, R9", *((line, executed) for line in lines), "EXIT", facts=facts)
+        evidence_of("MOV R8, R9", *executing(executed, *lines), "EXIT", facts=facts)
     )
     found = [*atomics.detect_atomics(evidence), *bank_conflicts.detect_bank_conflicts(evidence)]
     assert found[0].name == named

@@ -1,7 +1,7 @@
 """Words of shared memory that a thread loads one by one, and that another order in the tile would bring together."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.shared_memory.narrow_loads import detect_narrow_shared
 
@@ -13,7 +13,7 @@ def found(loads, *, address="IMAD R9, R5, 0x4, R1", step="NOP", stores=1, opcode
     made = (address,) if isinstance(address, str) else address
     before = ("LDC R1, c[0x0][0x28]", "S2R R5, SR_TID.X", *made, *["STS [R1], R5"] * stores)
     body = (*(f"{opcode} R{20 + place}, [R9+0x{at:x}]" for place, at in enumerate(loads)), step)
-    lines = [(one, 1.0) for one in before] + [(one, float(turns)) for one in body]
+    lines = executing(1.0, *before) + executing(float(turns), *body)
     again = (f"@P0 BRA 0x{16 * len(before):x}", float(turns))
     evidence = evidence_of(*lines, again, ("EXIT", 1.0), block=THREADS, figures={"shared_of_l1_pct": 100.0})
     for site in evidence.of("shared load", "shared store"):

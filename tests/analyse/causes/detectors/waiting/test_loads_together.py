@@ -1,7 +1,7 @@
 """Loads that are under way together: which of them a warp waits for, and what goes when the others are no longer made."""
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.detectors.global_memory import redundant_loads
 from profiler.analyse.causes.detectors.waiting import unoverlapped_loads
@@ -108,7 +108,7 @@ def test_a_place_that_most_warps_pass_without_waiting_does_not_part_the_loads_ar
 def test_asynchronous_copies_of_16_bytes_find_nothing_in_l1(width, arrived, added):
     loop = (f"LDG.E{width} R4, [R2.64]", "STS [R8], R4", "BAR.SYNC 0x0", "@P0 BRA 0x10")
     facts = {1: {"sectors": 1600.0, "ideal_sectors": 1600.0}, 2: {"waits": {"long_scoreboard": 9}}}
-    lines = ("MOV R1, R2", *((line, 100.0) for line in loop), "EXIT")
+    lines = ("MOV R1, R2", *executing(100.0, *loop), "EXIT")
     (candidate,) = unoverlapped_loads.detect_unoverlapped_loads(
         evidence_of(*lines, facts=facts, figures={"l2_sectors": arrived})
     )

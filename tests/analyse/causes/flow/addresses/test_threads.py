@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import given, strategies as st
-from made_evidence import evidence_of
+from made_evidence import evidence_of, executing
 
 from profiler.analyse.causes.flow.addresses.threads import offsets_of_threads
 
@@ -77,9 +77,7 @@ def test_what_is_read_under_a_predicate_was_written_under_it(between, is_known):
 
 def turns(*body):
     again = f"@P0 BRA 0x{16 * (len(ARRAY) + 1):x}"
-    lines = [(one, 100.0) for one in (*ARRAY, "LEA R9, R5, UR4, 0x2")] + [
-        (one, 1000.0) for one in (*body, again)
-    ]
+    lines = executing(100.0, *ARRAY, "LEA R9, R5, UR4, 0x2") + executing(1000.0, *body, again)
     evidence = evidence_of(*lines, ("EXIT", 100.0), block=64)
     return offsets_of_threads(evidence, *evidence.of("shared load"))
 
