@@ -17,6 +17,8 @@ LOAD = "LDG.E R4, [R2.64]"
 LOOP = "@P0 BRA 0x10"
 # Of a loop whose turns follow from each other: each stores the value that the next one starts from.
 NEXT, STORED, FORWARD = "FFMA R7, R4, R7, R8", "STG.E [R10.64], R7", "IADD3 R10, R10, 0x4, RZ"
+# Of 100 loads of 4 bytes by 32 lanes, the sectors that they touch and those that their data would fill.
+TOGETHER, APART = ({"sectors": touched, "ideal_sectors": 400.0} for touched in (400.0, 3200.0))
 BUSY = {"issue": 0.2, "dram": 0.1, "l1": 0.1, "l2": 0.1, "lsu": 0.1, "fma": 0.1, "alu": 0.1}
 
 
@@ -41,6 +43,11 @@ def code_of(*lines, file="made.cu", line=None):
 def executing(times, *lines):
     """Each of these lines so many times, as in a loop."""
     return [(line, times) for line in lines]
+
+
+def active(lanes):
+    """The facts of an instruction for which so many lanes of a warp are there, and act."""
+    return {"lanes": lanes, "acting": lanes}
 
 
 def sites_of(code, facts=None):

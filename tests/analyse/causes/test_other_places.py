@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from made_evidence import evidence_of
+from made_evidence import TOGETHER, active, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses, redundant_loads, redundant_stores
 from profiler.analyse.causes.detectors.idle_lanes import lanes
@@ -82,8 +82,8 @@ def test_a_lock_is_free_no_sooner_if_more_sms_wait_for_it(place, saved):
 )
 def test_lanes_that_are_off_in_an_atomic_cost_nothing(access, waits):
     """Atomics are served lane by lane, and a full warp of them takes as long as 32 warps of one lane."""
-    alone = {"lanes": 1.0, "acting": 1.0}
-    evidence = evidence_of("MOV R8, R9", access, ADD, facts={0: {"lanes": 32.0, "acting": 32.0}, 1: alone, 2: {"lanes": 32.0, "acting": 32.0, "waits": {"long_scoreboard": 10}}})  # fmt: skip
+    alone = active(1.0)
+    evidence = evidence_of("MOV R8, R9", access, ADD, facts={0: active(32.0), 1: alone, 2: {"lanes": 32.0, "acting": 32.0, "waits": {"long_scoreboard": 10}}})  # fmt: skip
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.name == "idle-lanes"
     assert candidate.effect.waits.get("long_scoreboard", 0.0) == pytest.approx(waits)
@@ -149,7 +149,7 @@ def test_code_without_a_barrier_serves_the_lanes_that_access_memory_in_it(width,
     facts = {
         1: {"lanes": 32.0, "acting": 32.0, "sectors": 100.0, "ideal_sectors": 100.0},
         2: {"lanes": 32.0, "acting": acting, "sectors": sectors, "ideal_sectors": sectors},
-    } | {place: {"lanes": 32.0, "acting": 32.0} for place in (0, 3)}
+    } | {place: active(32.0) for place in (0, 3)}
     evidence = evidence_of(*lines, facts=facts)
     _, idle = lanes.find_idle(evidence)
     assert idle.get(evidence.sites[0], 0.0) == pytest.approx(served)
@@ -203,7 +203,7 @@ def test_a_wider_access_saves_nothing_of_what_is_computed_from_each_element(coun
         "STG.E [R8.64], R5",
         "EXIT",
     )
-    whole = {"sectors": 400.0, "ideal_sectors": 400.0}
+    whole = TOGETHER
     facts = {2: {**whole, "waits": {"long_scoreboard": 9}}, len(lines) - 2: whole}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources["issue"] == pytest.approx(spared)

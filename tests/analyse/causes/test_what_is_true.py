@@ -1,7 +1,7 @@
 """What the sentence of a cause claims, and what it advises, hold for the kernel at hand."""
 
 import pytest
-from made_evidence import FORWARD, LOAD, NEXT, STORED, evidence_of, executing
+from made_evidence import APART, FORWARD, LOAD, NEXT, STORED, TOGETHER, active, evidence_of, executing
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout, narrow_accesses, redundant_loads
 from profiler.analyse.causes.detectors.idle_lanes import lanes
@@ -15,8 +15,6 @@ from profiler.analyse.causes.detectors.shared_memory import bank_conflicts, too_
 from profiler.analyse.causes.detectors.waiting import dependent_chains, unoverlapped_loads
 from profiler.analyse.causes.flow.addresses.indexed import is_gathered
 
-FULL = {"sectors": 400.0, "ideal_sectors": 400.0}
-
 
 @pytest.mark.parametrize(
     ("wide", "said"),
@@ -29,7 +27,7 @@ FULL = {"sectors": 400.0, "ideal_sectors": 400.0}
 def test_accesses_are_too_narrow_where_they_move_most_of_the_data(wide, said):
     """A thread that loads 16 bytes at once, and then stores a word, has nothing to gain from a wide store."""
     facts = {
-        0: FULL | {"waits": {"long_scoreboard": 90}},
+        0: TOGETHER | {"waits": {"long_scoreboard": 90}},
         1: {"sectors": 16.0 * wide, "ideal_sectors": 16.0 * wide},
     }
     evidence = evidence_of(LOAD, ("LDG.E.128 R8, [R6.64]", float(wide)), facts=facts)
@@ -37,7 +35,7 @@ def test_accesses_are_too_narrow_where_they_move_most_of_the_data(wide, said):
 
 
 def test_neighbours_that_one_wide_access_would_take_count_as_narrow_though_they_are_misaligned():
-    facts = {0: FULL | {"waits": {"long_scoreboard": 90}}, 1: {"sectors": 500.0, "ideal_sectors": 400.0}}
+    facts = {0: TOGETHER | {"waits": {"long_scoreboard": 90}}, 1: {"sectors": 500.0, "ideal_sectors": 400.0}}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, "LDG.E R5, [R2.64+0x4]", facts=facts))
     assert candidate.sentence.startswith("100 % of the data")
 
@@ -45,7 +43,7 @@ def test_neighbours_that_one_wide_access_would_take_count_as_narrow_though_they_
 @pytest.mark.parametrize(("waiting", "named"), [(2, False), (4, True)])
 def test_nobody_needs_wider_accesses_who_does_not_wait_for_them(waiting, named):
     """A long computation loads three words once: four elements a thread are not worth a change for the loads' sake."""
-    facts = {0: FULL | {"waits": {"long_scoreboard": waiting}}, 1: {"waits": {"wait": 100 - waiting}}}
+    facts = {0: TOGETHER | {"waits": {"long_scoreboard": waiting}}, 1: {"waits": {"wait": 100 - waiting}}}
     evidence = evidence_of(LOAD, "FADD R5, R5, R5", facts=facts)
     assert bool(list(narrow_accesses.detect_narrow(evidence))) == named
 
@@ -296,7 +294,6 @@ def test_no_shift_aligns_neighbours_that_are_loaded_beside_aligned_elements(sect
     assert bool(list(layout.detect_misaligned(evidence))) == named
 
 
-APART = {"sectors": 3200.0, "ideal_sectors": 400.0}
 STRUCTURE = "IMAD.WIDE R2, R5, 0x1c, R8"
 GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
 
@@ -312,7 +309,7 @@ GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
         # One element, on both sides of a branch.
         ((LOAD, LOAD), {0: APART, 1: APART}, "exchange the roles of the indices, change the layout"),
         ((LOAD, "LDG.E R5, [R2.64+0x4]"), {one: {"sectors": 900.0, "ideal_sectors": 400.0} for one in range(2)}, "Access the neighbouring elements"),
-        (GATHER, {0: FULL, 2: APART}, "sort or group the work by that index"),
+        (GATHER, {0: TOGETHER, 2: APART}, "sort or group the work by that index"),
         (GATHER, {0: APART, 2: APART}, "exchange the roles of the indices"),
         ((STRUCTURE, LOAD, "@P0 BRA 0x0"), {1: APART}, "the members of a structure (here one begins every 28 bytes) in arrays"),
         (("LEA R2, P0, R5, R8, 0x6", LOAD, "@P0 BRA 0x0"), {1: APART}, "(here one begins every 64 bytes)"),
@@ -459,7 +456,7 @@ def test_an_addition_of_two_products_takes_one_of_them_in():
     assert [site.instruction.name for site in candidate.weights] == ["FMUL", "FADD"]
 
 
-WHOLE = {"lanes": 32.0, "acting": 32.0}
+WHOLE = active(32.0)
 QUARTER = {"lanes": 32.0, "acting": 8.0}
 
 
@@ -485,7 +482,7 @@ def test_no_lane_is_idle_where_whole_warps_are_kept_from_an_access(index, column
 def test_what_leaves_a_branch_with_few_lanes_is_idle_under_the_predicate_of_a_warp_too():
     """The lanes are those of a branch around it, and not of the predicate."""
     lines = ("S2R R5, SR_TID.Y", "ISETP.GT.AND P3, PT, R5, 0x3, PT", "@!P3 LDG.E R4, [R2.64]", "EXIT")
-    few = {"lanes": 8.0, "acting": 8.0}
+    few = active(8.0)
     assert lanes_of(*lines, facts={2: few}, block=(32, 16, 1))
 
 
@@ -504,11 +501,11 @@ def test_what_a_compiler_pads_asynchronous_copies_with_accesses_nothing(predicat
     ("back", "name"),
     [
         (WHOLE, "idle-lanes"),  # a part of the turn has something to do for few lanes
-        ({"lanes": 8.0, "acting": 8.0}, "divergent-branches"),  # the others have left the loop
+        (active(8.0), "divergent-branches"),  # the others have left the loop
     ],
 )
 def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_turn(back, name):
-    few = {"lanes": 8.0, "acting": 8.0}
+    few = active(8.0)
     lines = ("MOV R3, RZ", "@P1 BRA 0x30", "LDG.E R4, [R2.64]", "@P0 BRA 0x10", "EXIT")
     found = lanes_of(*lines, facts={2: few, 3: back})
     assert [one for one in found if any(site.kind == "global load" for site in found[one].weights)] == [name]

@@ -1,7 +1,7 @@
 """Blocks of fewer threads than a warp has lanes: several go together, or the lanes share one out."""
 
 import pytest
-from made_evidence import LOAD, LOOP, evidence_of
+from made_evidence import LOAD, LOOP, active, evidence_of
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.detectors.launch import occupancy
@@ -13,9 +13,7 @@ OF_ONE = {"lanes": 1.0, "acting": 1.0, "sectors": 100.0, "ideal_sectors": 100.0}
 
 
 def few(further=COLUMN, block=1, grid=100_000, figures=None, sectors=100.0):
-    facts = {1: OF_ONE | {"sectors": sectors}} | {
-        place: {"lanes": 1.0, "acting": 1.0} for place in (0, 2, 3, 4)
-    }
+    facts = {1: OF_ONE | {"sectors": sectors}} | {place: active(1.0) for place in (0, 2, 3, 4)}
     return evidence_of("NOP", LOAD, further, LOOP, "EXIT", facts=facts, block=block, grid=grid,
                        figures={"sms": 132.0, "shared_bytes": 1024.0, "shared_of_block": 227 * 1024.0} | (figures or {}))  # fmt: skip
 

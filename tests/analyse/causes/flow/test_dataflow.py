@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import active, evidence_of
 
 from profiler.analyse.causes.flow.block_sharing import OF_BLOCK, find_block_independent
 from profiler.analyse.causes.flow.dataflow import (
@@ -57,8 +57,8 @@ def test_what_all_lanes_have_is_loaded_again_under_any_predicate(first, acting, 
 @pytest.mark.parametrize(
     ("facts", "are_counted", "repeats"),
     [
-        ({"lanes": 32.0, "acting": 32.0}, True, 1),
-        ({"lanes": 32.0, "acting": 32.0}, False, 0),  # the mean of all instructions
+        (active(32.0), True, 1),
+        (active(32.0), False, 0),  # the mean of all instructions
         ({}, True, 0),
         ({}, False, 0),
     ],

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import evidence_of, executing
+from made_evidence import active, evidence_of, executing
 
 from profiler.analyse.causes.evidence.latency import Effect
 from profiler.analyse.causes.flow.lane_values import (
@@ -68,9 +68,7 @@ SUM = [
 
 
 def summed(before="IMAD R2, R1, 0x200, RZ", body=SUM, lanes=32.0):
-    evidence = evidence_of(
-        BLOCK, before, *body, facts={place: {"acting": lanes, "lanes": lanes} for place in range(2, 7)}
-    )
+    evidence = evidence_of(BLOCK, before, *body, facts={place: active(lanes) for place in range(2, 7)})
     return {site.instruction.name: part for site, part in find_alike_in_lanes(evidence).items()}
 
 

@@ -10,13 +10,7 @@ LOADED = "LDG.E R4, [R2.64+0x8]"
 
 def fixed_in_loop(*turn, after=()):
     """Returns the part of the load's executions that repeat its address, in a loop of 100 turns."""
-    lines = [
-        ("MOV R6, R8", 10),
-        *executing(1000, *turn),
-        ("@P0 BRA 0x10", 1000),
-        *after,
-        ("EXIT", 10),
-    ]
+    lines = [("MOV R6, R8", 10), *executing(1000, *turn), ("@P0 BRA 0x10", 1000), *after, ("EXIT", 10)]
     evidence = evidence_of(*lines)
     (load,) = (site for site in evidence.sites if site.instruction.text == LOADED)
     return has_fixed_address(evidence, load)

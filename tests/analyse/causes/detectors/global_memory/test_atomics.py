@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, evidence_of, executing, names
+from made_evidence import LOAD, TOGETHER, active, evidence_of, executing, names
 
 from profiler.analyse.causes.detectors import retries
 from profiler.analyse.causes.detectors.global_memory import atomics
@@ -193,7 +193,7 @@ def test_a_fence_at_which_nobody_waits_is_not_spoken_of():
 
 @pytest.mark.parametrize(("fence", "part"), [("MEMBAR.ALL.GPU", 0.0), ("IADD3 R7, R7, R8, RZ", 31 / 32)])
 def test_a_fence_takes_as_long_for_all_lanes_as_for_one(fence, part):
-    facts = {1: {"lanes": 1.0, "acting": 1.0}, 2: {"waits": {"wait": 30, "membar": 30}}}
+    facts = {1: active(1.0), 2: {"waits": {"wait": 30, "membar": 30}}}
     evidence = evidence_of("MOV R8, R9", fence, "IADD3 R8, R7, 0x1, RZ", "EXIT", facts=facts)
     evidence.charged[evidence.sites[1]].update(evidence.charged[evidence.sites[2]])
     evidence.charged[evidence.sites[2]].clear()
@@ -318,7 +318,7 @@ ONE_PLACE, ITS_LANES = "REDG.E.ADD.F32.FTZ.RN.STRONG.GPU desc[UR6][R2.64], R5", 
 )
 def test_lanes_that_update_one_address_come_to_l2_one_by_one(sectors, arrived, held, part):
     facts = {
-        0: {"sectors": 400.0, "ideal_sectors": 400.0},
+        0: TOGETHER,
         1: {"sectors": sectors, "ideal_sectors": sectors, "acting": ITS_LANES, "lanes": ITS_LANES},
     }
     figures = {"l2_sectors": arrived, "l1_hit_pct": held}
@@ -442,11 +442,7 @@ def test_after_its_loop_a_thread_adds_up_with_others_that_have_something_for_its
 
 def test_a_place_that_data_says_in_each_turn_is_another_one_although_its_registers_were_used_before():
     turn = ("LDG.E R4, [R6.64]", "IMAD.WIDE R6, R4, 0x4, R10", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R6.64], R5")
-    lines = [
-        "MOV R6, R8",
-        *executing(400.0, "IMAD.WIDE R6, R8, 0x4, R10", *turn, "@P1 BRA 0x10"),
-        "EXIT",
-    ]
+    lines = ["MOV R6, R8", *executing(400.0, "IMAD.WIDE R6, R8, 0x4, R10", *turn, "@P1 BRA 0x10"), "EXIT"]
     (candidate,) = atomics.detect_atomics(evidence_of(*lines, facts={4: {"acting": 32.0}}, grid=10))
     assert "turns of a loop" not in candidate.advice
 

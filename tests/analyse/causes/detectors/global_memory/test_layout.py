@@ -3,14 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, evidence_of, executing, load_with, names
+from made_evidence import APART, LOAD, evidence_of, executing, load_with, names
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout
 from profiler.analyse.causes.find import bound_of
 from profiler.analyse.causes.flow.addresses.apart import find_updates_apart
 from profiler.analyse.causes.together import saved_together
-
-APART = {"sectors": 3200.0, "ideal_sectors": 400.0}
 
 
 @pytest.mark.parametrize(
@@ -68,7 +66,7 @@ def test_arithmetic_bounds_what_a_layout_saves_except_for_idle_lanes_and_divisio
 
 
 def test_stores_that_lie_apart_are_named_apart_from_loads():
-    facts = {"sectors": 3200.0, "ideal_sectors": 400.0}
+    facts = APART
     evidence = evidence_of("STG.E [R2.64], R4", "EXIT", facts={0: facts})
     assert names(layout.detect_uncoalesced, evidence) == ["uncoalesced-stores"]
 
@@ -83,7 +81,7 @@ def test_stores_that_lie_apart_are_named_apart_from_loads():
     ],
 )  # fmt: skip
 def test_scattered_loads_and_stores_with_one_index_are_corrected_together(stored, in_l2, joint):
-    facts = {0: {"sectors": 3200.0, "ideal_sectors": 400.0}, 1: {"sectors": stored, "ideal_sectors": 400.0}}
+    facts = {0: APART, 1: {"sectors": stored, "ideal_sectors": 400.0}}
     lines = (LOAD, "STG.E [R8.64], R4")
     evidence = evidence_of(*lines, facts=facts, figures={"l2_sectors": in_l2}, busy={"l2": 0.9})
     found = list(layout.detect_uncoalesced(evidence))
@@ -209,7 +207,7 @@ def test_the_answer_says_how_far_apart_lanes_are_where_the_code_does(address, sa
 def test_a_thread_that_stores_all_up_to_the_next_one_is_to_store_it_at_once(stride, advised):
     before = ("LDC.64 R6, c[0x0][0x210]", "S2R R5, SR_TID.X", f"IMAD.WIDE R2, R5, {stride}, R6")
     stores = [f"STG.E [R2.64+{4 * word:#x}], R4" for word in range(12)]
-    facts = {len(before) + word: {"sectors": 3200.0, "ideal_sectors": 400.0} for word in range(12)}
+    facts = {len(before) + word: APART for word in range(12)}
     (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *stores, "EXIT", facts=facts))
     assert advised in candidate.advice
 
@@ -233,7 +231,7 @@ def test_vectors_are_advised_where_each_threads_part_of_the_data_is_aligned(scal
         f"IMAD.WIDE R2, R5, {scaled}, R6",
     )
     stores = [f"STG.E [R2.64+{4 * word:#x}], R4" for word in range(words)]
-    facts = {len(before) + word: {"sectors": 3200.0, "ideal_sectors": 400.0} for word in range(words)}
+    facts = {len(before) + word: APART for word in range(words)}
     (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *stores, "EXIT", facts=facts))
     assert said in candidate.advice
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from made_evidence import evidence_of
+from made_evidence import APART, TOGETHER, evidence_of
 
 from profiler.analyse.causes.detectors.global_memory.lookups import find_spared_lookups
 
 LOAD, STORE = "LDG.E R4, [R2.64]", "STG.E [R6.64], R4"
-TOGETHER = {"sectors": 400.0, "ideal_sectors": 400.0}  # of 100 executions
-APART = {"sectors": 3200.0, "ideal_sectors": 400.0}
 
 
 def spared_by(*lines, facts, figures=None):

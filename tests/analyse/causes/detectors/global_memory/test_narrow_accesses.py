@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, LOOP, evidence_of, executing, load_with, names
+from made_evidence import LOAD, LOOP, TOGETHER, evidence_of, executing, load_with, names
 
 from profiler.analyse.causes.detectors.global_memory import narrow_accesses
 
@@ -56,7 +56,7 @@ def test_what_one_lane_of_a_warp_accesses_once_is_no_part_of_a_wider_access(acti
 def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them_has(
     second, accesses, elements
 ):
-    contiguous = {"ideal_sectors": 400.0, "sectors": 400.0}
+    contiguous = TOGETHER
     wider = {"ideal_sectors": 800.0, "sectors": 800.0} if ".64 " in second else contiguous
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(LOAD, second, facts={0: contiguous, 1: wider}))
     assert candidate.sentence.endswith(accesses)
@@ -102,7 +102,7 @@ def test_misaligned_accesses_become_part_of_a_wide_one_of_the_same_base(address,
 )
 def test_places_of_one_base_that_a_wide_access_brings_together_are_requested_once(addresses, found):
     """Three loads of 12,800 bytes, of which device memory delivers 12,800."""
-    facts = {place: {"sectors": 400.0, "ideal_sectors": 400.0} for place in range(3)}
+    facts = dict.fromkeys(range(3), TOGETHER)
     lines = (LOAD, *(f"LDG.E R5, {address}" for address in addresses))
     evidence = evidence_of(*lines, facts=facts, figures={"dram_bytes_read": 12800.0})
     assert names(narrow_accesses.detect_narrow, evidence) == found
@@ -147,13 +147,13 @@ def test_without_a_loop_a_thread_takes_the_place_of_several_so_that_fewer_blocks
 )
 def test_a_wider_access_does_not_save_what_every_block_prepares(before, spared):
     lines = ("S2R R1, SR_CTAID.X", before, "LDG.E R4, [R2.64]", "FADD R5, R4, R9")
-    facts = {2: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    facts = {2: TOGETHER}
     (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
     assert candidate.effect.resources["issue"] == pytest.approx(0.75 * (1 + spared) / 4)
 
 
 def test_a_wider_access_saves_addresses_and_no_arithmetic():
-    facts = {1: {"sectors": 400.0, "ideal_sectors": 400.0}}
+    facts = {1: TOGETHER}
     (few,) = narrow_accesses.detect_narrow(evidence_of("IADD3 R2, R2, R8, RZ", LOAD, facts=facts))
     (most,) = narrow_accesses.detect_narrow(evidence_of(*["FADD R5, R4, R5"] * 8, LOAD, facts={8: facts[1]}))
     assert few.effect.resources["issue"] == 0.75
@@ -193,7 +193,7 @@ def _resident(goes_on_by, turn, waves):
 
 @pytest.mark.parametrize(("block", "bytes_a_request"), [(16, 64), (48, 96), (32, 128), (256, 128)])
 def test_a_request_has_no_more_lanes_than_the_warps_of_a_block_have_threads(block, bytes_a_request):
-    evidence = evidence_of(LOAD, "EXIT", facts={0: {"sectors": 400.0, "ideal_sectors": 400.0}}, block=block)
+    evidence = evidence_of(LOAD, "EXIT", facts={0: TOGETHER}, block=block)
     (found,) = narrow_accesses.detect_narrow(replace(evidence, has_costs=block % 32 == 0))
     assert f", {bytes_a_request} bytes a request." in found.sentence
 
@@ -202,7 +202,7 @@ def test_a_request_has_no_more_lanes_than_the_warps_of_a_block_have_threads(bloc
     ("apart", "is_said"), [(("LDG.E R6, [R8.64]", 50.0), True), (("LDG.E.64 R6, [R8.64]", 50.0), False)]
 )
 def test_what_lies_apart_may_be_as_narrow_as_what_lies_side_by_side(apart, is_said):
-    counts = {"sectors": 400.0, "ideal_sectors": 400.0}, {"sectors": 1600.0, "ideal_sectors": 400.0}
+    counts = TOGETHER, {"sectors": 1600.0, "ideal_sectors": 400.0}
     evidence = evidence_of(LOAD, apart, "EXIT", facts=dict(enumerate(counts)))
     (found,) = narrow_accesses.detect_narrow(evidence)
     assert ("accesses of neighbouring lanes, 4 bytes a thread, " in found.sentence) == is_said

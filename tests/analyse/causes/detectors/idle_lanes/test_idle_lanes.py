@@ -1,14 +1,14 @@
 """Lanes without an element: what their warps do for them all the same."""
 
 import pytest
-from made_evidence import evidence_of, executing
+from made_evidence import active, evidence_of, executing
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 from profiler.analyse.causes.evidence.latency import Places
 from profiler.analyse.causes.flow.lane_values import find_warps_without_work
 
-WHOLE = {"lanes": 32.0, "acting": 32.0}
-FEW = {"lanes": 4.0, "acting": 4.0}
+WHOLE = active(32.0)
+FEW = active(4.0)
 ALIKE = {"sectors": 100.0, "ideal_sectors": 100.0}
 ROW_OF_A_WARP = (
     "LDG.E R4, desc[UR4][R2.64]",
@@ -23,7 +23,7 @@ ROW_OF_A_WARP = (
 def idle_in(*lines):
     """Returns the part of each instruction that is for idle lanes, if four lanes load an element, and the last one stores."""
     facts = dict.fromkeys(range(len(lines)), WHOLE)
-    facts |= {0: WHOLE | ALIKE, 1: FEW | ALIKE, 2: FEW, len(lines) - 1: {"lanes": 1.0, "acting": 1.0}}
+    facts |= {0: WHOLE | ALIKE, 1: FEW | ALIKE, 2: FEW, len(lines) - 1: active(1.0)}
     evidence = evidence_of(*lines, facts=facts)
     return idle_parts(evidence)
 
@@ -64,7 +64,7 @@ def test_a_division_that_chooses_the_lanes_is_no_result_of_theirs(back, idle):
     lines = ("I2F.RP R6, R5", "MUFU.RCP R7, R6", f"{back} R8, R7", "ISETP.NE.AND P0, PT, R8, RZ, PT", "@P0 EXIT", "LDG.E R4, [R2.64]")  # fmt: skip
     if back == "FMUL":
         lines = ("MOV R6, R5", *lines[1:])
-    facts = dict.fromkeys(range(5), WHOLE) | {5: {"lanes": 1.0, "acting": 1.0}}
+    facts = dict.fromkeys(range(5), WHOLE) | {5: active(1.0)}
     evidence = evidence_of(*lines, facts=facts, line=1)
     assert idle_parts(evidence)[3] == pytest.approx(idle)
 
@@ -79,7 +79,7 @@ def test_a_division_that_chooses_the_lanes_is_no_result_of_theirs(back, idle):
 )  # fmt: skip
 def test_no_part_of_a_lane_acts(acting, said):
     """Where most warps are past the end of the data, their predicate leaves no lane."""
-    facts = dict.fromkeys((0, 1), {"lanes": acting, "acting": acting} | ALIKE)
+    facts = dict.fromkeys((0, 1), active(acting) | ALIKE)
     evidence = evidence_of("LDG.E R4, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R4", facts=facts)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.sentence.endswith(f". Where most is lost, {said}")
@@ -115,7 +115,7 @@ def test_an_index_that_all_lanes_need_behind_the_barrier_is_not_for_those_that_l
     ],
 )
 def test_the_slow_path_of_a_division_leaves_no_lane_without_work(test, idle):
-    two = {"lanes": 2.0, "acting": 2.0}
+    two = active(2.0)
     facts = dict.fromkeys(range(6), WHOLE) | {3: two} | dict.fromkeys((6, 7), two)
     evidence = evidence_of(
         *test, "@!P0 BRA 0x40", "CALL.REL.NOINC 0x60", "STG.E desc[UR4][R2.64], R5", "EXIT",
@@ -137,7 +137,7 @@ def test_warps_without_work_are_no_lanes_that_watch_their_warp(warps, lanes_of_t
     lines = ["S2R R3, SR_TID.X", "IADD3 R5, R3, 0x1, RZ", "ISETP.GE.AND P0, PT, R5, c[0x0][0x220], PT"]
     behind = ("LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
     facts = dict.fromkeys(range(4), WHOLE)
-    facts |= {place: {"lanes": lanes_of_them, "acting": lanes_of_them} for place in (4, 5)}
+    facts |= {place: active(lanes_of_them) for place in (4, 5)}
     evidence = evidence_of(*lines, "@P0 EXIT", *executing(warps, *behind), facts=facts)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.sentence == said
@@ -149,13 +149,10 @@ def test_warps_without_work_are_no_lanes_that_watch_their_warp(warps, lanes_of_t
 
 def test_the_end_of_a_loop_sends_no_warp_away():
     """One lane of a warp makes all turns; the branch back is followed once."""
-    one = {"lanes": 1.0, "acting": 1.0}
+    one = active(1.0)
     lines = ("LDG.E R4, [R2.64]", "IADD3 R2, R2, 0x4, RZ", "ISETP.NE.AND P0, PT, R2, R3, PT", "@P0 BRA 0x10")
     evidence = evidence_of(
-        ("MOV R2, RZ", 1.0),
-        *executing(100.0, *lines),
-        ("EXIT", 1.0),
-        facts=dict.fromkeys(range(6), one),
+        ("MOV R2, RZ", 1.0), *executing(100.0, *lines), ("EXIT", 1.0), facts=dict.fromkeys(range(6), one)
     )
     said = [candidate.sentence for candidate in lanes.detect_idle_lanes(evidence)]
     assert not any(text.startswith("Whole warps") for text in said)
@@ -165,7 +162,7 @@ def test_the_end_of_a_loop_sends_no_warp_away():
 @pytest.mark.parametrize("leaving", ["@P0 BRA 0x60", "@P0 EXIT"])
 def test_a_warp_that_leaves_a_loop_at_its_top_has_made_its_turns(leaving):
     """Each of 100 warps makes one turn: it comes to the test twice, and goes on once."""
-    some = {"lanes": 24.0, "acting": 24.0}
+    some = active(24.0)
     tests = (("ISETP.GE.AND P0, PT, R2, R3, PT", 200.0), (leaving, 200.0))
     lines = ("LDG.E R4, [R2.64]", "IADD3 R2, R2, 0x4, RZ", "BRA 0x10", "EXIT")
     evidence = evidence_of("MOV R2, RZ", *tests, *lines, facts=dict.fromkeys(range(7), some))
@@ -176,7 +173,7 @@ def test_a_warp_that_leaves_a_loop_at_its_top_has_made_its_turns(leaving):
 @pytest.mark.parametrize(("tested", "found"), [("R4", False), ("R6", True)])
 def test_data_that_ends_a_turn_of_a_loop_leaves_the_next_one(tested, found):
     """Four warps of ten pass the rest of a turn by: the element that each loads decides that, or an index that none of its turns changes."""
-    few = {"lanes": 8.0, "acting": 8.0}
+    few = active(8.0)
     turn = ("LDG.E R4, [R2.64]", f"ISETP.GE.AND P0, PT, {tested}, 0x9, PT", "@P0 BRA 0x50")
     work = [("LDG.E R8, [R10.64]", 60.0)]
     evidence = evidence_of(
@@ -188,7 +185,7 @@ def test_data_that_ends_a_turn_of_a_loop_leaves_the_next_one(tested, found):
 
 def test_what_stands_behind_a_test_asks_for_no_work_by_it():
     """Of 100 warps 60 have no work; 100 execute the end of the kernel, where few lanes act."""
-    few = {"lanes": 8.0, "acting": 8.0}
+    few = active(8.0)
     lines = ["ISETP.GE.AND P0, PT, R5, R6, PT", "@P0 BRA 0x40"]
     work = [("IADD3 R2, R2, 0x4, RZ", 40.0), ("LDG.E R4, [R2.64]", 40.0)]
     evidence = evidence_of(
@@ -205,7 +202,7 @@ def test_what_stands_behind_a_test_asks_for_no_work_by_it():
 )
 def test_warps_that_compute_behind_a_branch_have_work(behind, found):
     """As behind the slow path of a division that few warps need."""
-    few = {"lanes": 8.0, "acting": 8.0}
+    few = active(8.0)
     lines = ["ISETP.GE.AND P0, PT, R5, R6, PT", "@P0 BRA 0x30", ("LDG.E R4, [R2.64]", 40.0), behind, "EXIT"]
     evidence = evidence_of(*lines, facts=dict.fromkeys(range(5), few))
     assert bool(find_warps_without_work(evidence, set(evidence.sites))) == found
@@ -221,7 +218,7 @@ def test_warps_that_compute_behind_a_branch_have_work(behind, found):
 )
 def test_a_warp_that_has_stored_had_work_until_then(store, had_work):
     """As where a last test is for those that have another element besides."""
-    few = {"lanes": 8.0, "acting": 8.0}
+    few = active(8.0)
     lines = ["FMUL R4, R5, R6", store, "ISETP.NE.AND P0, PT, R5, RZ, PT", "@P0 EXIT", ("STG.E [R8.64], R4", 1.0)]  # fmt: skip
     evidence = evidence_of(*lines, facts=dict.fromkeys(range(5), few))
     without_work = find_warps_without_work(evidence, set(evidence.sites))
@@ -231,7 +228,7 @@ def test_a_warp_that_has_stored_had_work_until_then(store, had_work):
 @pytest.mark.parametrize(("threads", "said"), [(16, "Blocks of 16 threads"), (32, "Whole warps")])
 def test_blocks_that_lack_threads_are_not_advised_to_be_smaller(threads, said):
     """Of 100 warps, in which 16 lanes have a thread, or work, 20 go on."""
-    half = {"lanes": 16.0, "acting": 16.0}
+    half = active(16.0)
     lines = ("S2R R3, SR_TID.X", "ISETP.GE.AND P0, PT, R3, c[0x0][0x220], PT", "@P0 EXIT")
     work = executing(20.0, "LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
     evidence = evidence_of(*lines, *work, facts=dict.fromkeys(range(5), half), block=threads)
@@ -250,7 +247,7 @@ def test_blocks_that_lack_threads_are_not_advised_to_be_smaller(threads, said):
 )
 def test_warps_that_end_without_work_keep_places_from_others_until_their_block_ends(tested, leaving, empty, times):  # fmt: skip
     """Of 100 warps of 50 blocks, 70 end."""
-    few = {"lanes": 30.0, "acting": 30.0}
+    few = active(30.0)
     lines = (f"S2R R3, {tested}", "ISETP.GE.AND P0, PT, R3, c[0x0][0x220], PT", leaving)
     work = executing(30.0, "LDG.E R4, [R2.64]", "STG.E [R2.64], R4")
     facts, places = dict.fromkeys(range(5), few), Places(empty=empty)

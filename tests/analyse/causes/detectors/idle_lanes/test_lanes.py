@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import LOAD, evidence_of, names
+from made_evidence import LOAD, active, evidence_of, names
 
 from profiler.analyse.causes.detectors.idle_lanes import lanes
 
 
 @pytest.mark.parametrize(("acting", "found"), [(32.0, []), (31.5, []), (24.0, ["idle-lanes"])])
 def test_lanes_are_idle_where_more_than_a_few_do_nothing(acting, found):
-    facts = {place: {"lanes": acting, "acting": acting} for place in range(2)}
+    facts = {place: active(acting) for place in range(2)}
     assert names(lanes.detect_idle_lanes, evidence_of("FADD R4, R4, R6", "EXIT", facts=facts)) == found
 
 
@@ -80,7 +80,7 @@ def test_lanes_that_only_choose_values_are_idle_too_if_branches_split_their_warp
 
 
 def test_no_lane_is_idle_in_what_the_tensor_pipe_multiplies():
-    facts = {place: {"lanes": 24.0, "acting": 24.0} for place in range(2)}
+    facts = {place: active(24.0) for place in range(2)}
     (candidate,) = lanes.detect_idle_lanes(evidence_of("HGMMA.64x256x16.F32.BF16 R4", "EXIT", facts=facts))
     assert candidate.effect.resources["tensor"] == 0
 
@@ -90,7 +90,7 @@ def test_no_lane_is_idle_in_what_the_tensor_pipe_multiplies():
 )
 def test_two_sides_of_a_branch_that_share_a_warp_diverge_and_where_they_meet_is_no_side(after, name):
     acting = (32.0, 12.0, 20.0, 32.0)
-    facts = {place: {"lanes": count, "acting": count} for place, count in enumerate(acting)}
+    facts = {place: active(count) for place, count in enumerate(acting)}
     evidence = evidence_of("MOV R1, R2", "FADD R4, R4, R6", after, "EXIT", facts=facts)
     (found,) = [
         one for one in lanes.detect_idle_lanes(evidence) if "FADD" in {site.opcode for site in one.weights}
@@ -118,7 +118,7 @@ def test_code_that_half_as_many_come_to_is_another_side_and_rarer_code_with_the_
     others, name
 ):
     lines = [("MOV R1, R2", 32.0, 100), ("MOV R5, R2", 12.0, 100), *IN_LOOP, *others, ("EXIT", 32.0, 100)]
-    facts = {place: {"lanes": acting, "acting": acting} for place, (_, acting, _) in enumerate(lines)}
+    facts = {place: active(acting) for place, (_, acting, _) in enumerate(lines)}
     evidence = evidence_of(*((text, executed) for text, _, executed in lines), facts=facts)
     (found,) = [
         one for one in lanes.detect_idle_lanes(evidence) if "FADD" in {site.opcode for site in one.weights}
@@ -133,7 +133,7 @@ def test_what_lanes_leave_out_in_the_turns_of_a_loop_is_no_other_side_of_what_th
     """Here all but two lanes load in each turn. If these take part in the turn as well, they are not elsewhere meanwhile."""
     turn = [("LDG.E R4, [R2.64]", 30.0, 800), ("FADD R5, R5, R4", in_rest_of_loop, 800), ("@P0 BRA 0x10", in_rest_of_loop, 800)]  # fmt: skip
     lines = [("MOV R1, R2", 32.0, 100), *turn, ("FMUL R6, R6, R7", 2.0, 100), ("EXIT", 32.0, 100)]
-    facts = {place: {"lanes": acting, "acting": acting} for place, (_, acting, _) in enumerate(lines)}
+    facts = {place: active(acting) for place, (_, acting, _) in enumerate(lines)}
     evidence = evidence_of(*((text, executed) for text, _, executed in lines), facts=facts)
     (found,) = [
         one for one in lanes.detect_idle_lanes(evidence) if "FMUL" in {site.opcode for site in one.weights}
@@ -146,7 +146,7 @@ def test_few_lanes_that_a_block_waits_for_at_a_barrier_cost_that_waiting_too_eve
     acting, saved
 ):
     lines = ("@!P0 STS [R4], R6", "BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R6, R6, R7")
-    whole = {"lanes": 32.0, "acting": 32.0}
+    whole = active(32.0)
     facts = {0: {"lanes": 32.0, "acting": acting}, 1: whole, 2: whole | {"waits": {"barrier": 10}}}
     (candidate,) = lanes.detect_idle_lanes(evidence_of(*lines, facts=facts))
     assert (candidate.effect.waits["barrier"] > 0) == saved
@@ -162,7 +162,7 @@ def test_the_tests_of_a_step_are_for_the_lanes_that_access_memory_in_it_unless_i
     acting, computing, saved
 ):
     """The test is one of two integer instructions; the other one comes after the step."""
-    whole = {"lanes": 32.0, "acting": 32.0}
+    whole = active(32.0)
     lines = ("FADD R6, R6, R7", *TREE_STEP, "IADD3 R9, R8, 0x1, RZ")
     facts = dict.fromkeys(range(5), whole)
     facts |= {0: {"lanes": 32.0, "acting": computing}, 2: {"lanes": 32.0, "acting": acting}}
@@ -173,7 +173,7 @@ def test_the_tests_of_a_step_are_for_the_lanes_that_access_memory_in_it_unless_i
 
 @pytest.mark.parametrize(("taken", "idle"), [(25.0, 0.75), (100.0, 0.0)])
 def test_a_branch_keeps_whole_warps_from_a_step_as_a_predicate_does(taken, idle):
-    whole = {"lanes": 32.0, "acting": 32.0}
+    whole = active(32.0)
     lines = (TREE_STEP[0], ("STS [R4], R6", taken), TREE_STEP[2])
     found = list(lanes.detect_idle_lanes(evidence_of(*lines, facts=dict.fromkeys(range(3), whole))))
     assert [one.effect.resources["alu"] for one in found] == ([idle] if idle else [])
@@ -214,7 +214,7 @@ def test_blocks_that_leave_lanes_without_a_thread_are_named_where_no_instruction
     ],
 )  # fmt: skip
 def test_lanes_without_a_thread_are_for_larger_blocks_and_not_for_neighbours(block, acting, said):
-    facts = {place: {"lanes": acting, "acting": acting} for place in range(2)}
+    facts = {place: active(acting) for place in range(2)}
     (candidate,) = lanes.detect_idle_lanes(evidence_of("FADD R4, R4, R6", "EXIT", facts=facts, block=block))
     assert candidate.sentence.startswith(said)
     are_missing = said.startswith("Blocks")
@@ -230,7 +230,7 @@ def test_a_predicate_costs_slots_and_no_waiting_when_lanes_are_not_counted_for_e
 
     Counted, all code around the only access serves the one lane that makes it.
     """
-    facts = {0: {"lanes": 32.0, "acting": 1.0, "waits": {"wait": 9}}, 1: {"lanes": 32.0, "acting": 32.0}}
+    facts = {0: {"lanes": 32.0, "acting": 1.0, "waits": {"wait": 9}}, 1: active(32.0)}
     evidence = replace(evidence_of("@P0 LDS R4, [R2]", "EXIT", facts=facts), has_costs=counted)
     (candidate,) = lanes.detect_idle_lanes(evidence)
     assert candidate.effect.waits.get("wait", 0.0) == pytest.approx(waits)
@@ -240,7 +240,7 @@ def test_a_predicate_costs_slots_and_no_waiting_when_lanes_are_not_counted_for_e
 @pytest.mark.parametrize(("block", "launched"), [(36, 1 - 36 / 256), (32, 0.5), (256, 0.5)])
 def test_blocks_with_room_in_their_last_warp_can_be_one(block, launched):
     """Half of the lanes are idle, so that half as many warps would do; of blocks that leave a part of a warp, more become one."""
-    facts = {place: {"lanes": 16.0, "acting": 16.0} for place in range(2)}
+    facts = {place: active(16.0) for place in range(2)}
     (candidate,) = lanes.detect_idle_lanes(evidence_of("FADD R4, R4, R6", "EXIT", facts=facts, block=block))
     assert candidate.effect.resources["launch"] == pytest.approx(launched)
 

@@ -58,12 +58,7 @@ LIMITED = {"registers": 40, "blocks_by_registers": 1, "launch__occupancy_limit_w
 )
 def test_warps_fit_where_called_functions_had_registers_of_their_own(registers, by_warps, waiting, warps):
     body = [f"DFMA R{register}, R2, R2, R2" for register in range(32, 32 + registers, 2)]
-    lines = [
-        "LDG.E.64 R2, [R2.64]",
-        ("CALL.REL.NOINC 0x30", waiting),
-        "EXIT",
-        *executing(waiting, *body),
-    ]
+    lines = ["LDG.E.64 R2, [R2.64]", ("CALL.REL.NOINC 0x30", waiting), "EXIT", *executing(waiting, *body)]
     facts = {0: {"waits": {"long_scoreboard": 99}}, 3: {"waits": {"wait": waiting}}}
     figures = LIMITED | {"launch__occupancy_limit_warps": by_warps}
     evidence = evidence_of(*lines, ("RET.REL.NODEC R2, 0x0", waiting), file=None, block=1024, figures=figures, facts=facts)  # fmt: skip

@@ -1,7 +1,7 @@
 """Loads that warps wait for one by one."""
 
 import pytest
-from made_evidence import LOAD, evidence_of, names
+from made_evidence import APART, LOAD, TOGETHER, evidence_of, names
 
 from profiler.analyse.causes.detectors.waiting import unoverlapped_loads
 
@@ -90,11 +90,11 @@ def test_what_one_lane_loads_for_all_is_no_tile_to_copy_ahead(lanes, advised):
 
 
 def test_loads_that_are_staged_by_hand_pass_through_l1_once_more_than_copies():
-    facts = {0: {"sectors": 400.0, "ideal_sectors": 400.0}, 1: {"waits": {"long_scoreboard": 9}}}
+    facts = {0: TOGETHER, 1: {"waits": {"long_scoreboard": 9}}}
     (staged,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(LOAD, "STS [R8], R4", facts=facts))
     (used,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(LOAD, "FADD R5, R5, R4", facts=facts))
     assert (staged.effect.resources["l1"], used.effect.resources["l1"]) == (1.0, 0.0)
-    facts[0] = {"sectors": 3200.0, "ideal_sectors": 400.0}  # looked up apart by copies as well
+    facts[0] = APART  # looked up apart by copies as well
     (apart,) = unoverlapped_loads.detect_unoverlapped_loads(evidence_of(LOAD, "STS [R8], R4", facts=facts))
     assert apart.effect.resources["l1"] == pytest.approx(1 / 8)
 
