@@ -45,9 +45,9 @@ def executing(times, *lines):
     return [(line, times) for line in lines]
 
 
-def active(lanes):
-    """The facts of an instruction for which so many lanes of a warp are there, and act."""
-    return {"lanes": lanes, "acting": lanes}
+def active(lanes, *, of=None):
+    """The facts of an instruction in which so many lanes of a warp act, `of` those that are there."""
+    return {"lanes": lanes if of is None else of, "acting": lanes}
 
 
 def sites_of(code, facts=None):
@@ -62,20 +62,15 @@ def sites_of(code, facts=None):
 
 
 def evidence_of(
-    *lines,
-    facts=None,
-    busy=None,
-    waits=None,
-    figures=None,
-    grid=1000,
-    block=256,
-    file="made.cu",
-    line=None,
-    places=None,
-):
-    """Returns evidence with the waiting of `waits`, charged as the samples in `facts` are."""
+    *lines, facts=None, each=None, busy=None, waits=None, figures=None,
+    grid=1000, block=256, file="made.cu", line=None, places=None,
+):  # fmt: skip
+    """Returns evidence with the waiting of `waits`, charged as the samples in `facts` are; what `each` instruction has stands once."""
     code = code_of(*lines, file=file, line=line)
-    sites = sites_of(code, facts)
+    of_each = {place: each or {} for place in range(len(lines))}
+    sites = sites_of(
+        code, {place: of_each.get(place, {}) | one for place, one in {**of_each, **(facts or {})}.items()}
+    )
     blocks, threads = (one if isinstance(one, tuple) else (one, 1, 1) for one in (grid, block))
     shape = LaunchShape(blocks, threads, None, None, 1)
     profile = Profile("made", "k", None, False, "NVIDIA H200", 1, {}, {}, shapes=[shape], numbers=(0,))  # type: ignore[arg-type]

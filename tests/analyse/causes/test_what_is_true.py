@@ -457,12 +457,12 @@ def test_an_addition_of_two_products_takes_one_of_them_in():
 
 
 WHOLE = active(32.0)
-QUARTER = {"lanes": 32.0, "acting": 8.0}
+QUARTER = active(8.0, of=32.0)
 
 
 def lanes_of(*lines, facts, **more):
-    facts = dict.fromkeys(range(len(lines)), WHOLE) | facts
-    return {one.name: one for one in lanes.detect_idle_lanes(evidence_of(*lines, facts=facts, **more))}
+    evidence = evidence_of(*lines, each=WHOLE, facts=facts, **more)
+    return {one.name: one for one in lanes.detect_idle_lanes(evidence)}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from made_evidence import code_of, sites_of
+from made_evidence import active, code_of, sites_of
 
 from profiler.analyse.causes.evidence.sites import kind_of, place_on_pipes, read_sites
 from profiler.analyse.recording.profile import profile_kernel
@@ -78,7 +78,7 @@ def test_pairs_of_registers_are_cleared_by_the_alu_since_hopper(capability, unit
 
 
 def test_lanes_that_are_predicated_off_are_idle():
-    (site,) = sites_of(code_of("@P0 FADD R1, R1, R2"), {0: {"lanes": 32.0, "acting": 8.0}})
+    (site,) = sites_of(code_of("@P0 FADD R1, R1, R2"), {0: active(8.0, of=32.0)})
     assert site.idle_share == 0.75
 
 

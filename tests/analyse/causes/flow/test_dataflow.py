@@ -50,7 +50,7 @@ def test_an_address_that_was_changed_between_is_not_the_same():
     ],
 )
 def test_what_all_lanes_have_is_loaded_again_under_any_predicate(first, acting, second, repeats):
-    evidence = evidence_of("MOV R2, R8", first, second, "EXIT", facts={1: {"lanes": 32.0, "acting": acting}})
+    evidence = evidence_of("MOV R2, R8", first, second, "EXIT", facts={1: active(acting, of=32.0)})
     assert len(find_repeated_loads(evidence)) == repeats
 
 

@@ -1,7 +1,7 @@
 """Stores whose value the next turn of a loop overwrites, and those of all threads to one place, which one slice of L2 takes one after the other."""
 
 import pytest
-from made_evidence import evidence_of, names
+from made_evidence import active, evidence_of, names
 
 from profiler.analyse.causes.detectors.global_memory import redundant_stores
 from profiler.analyse.causes.evidence.latency import ONE_SLICE
@@ -50,7 +50,7 @@ def test_a_store_that_others_may_read_meanwhile_is_needed(access):
 
 @pytest.mark.parametrize(("acting", "found"), [(4.0, []), (8.0, ["redundant-global-stores"])])
 def test_a_store_that_acts_in_one_turn_of_eight_overwrites_nothing(acting, found):
-    facts = {4: {"lanes": 32.0, "acting": acting}}
+    facts = {4: active(acting, of=32.0)}
     evidence = evidence_of(*SUM, ("@P1 STG.E [R8.64], R4", 800.0), *TURN, facts=facts)
     assert names(redundant_stores.detect_redundant_stores, evidence) == found
 

@@ -1,7 +1,7 @@
 """What it costs to launch blocks that do almost nothing: places that stay empty, and the queue of blocks before them."""
 
 import pytest
-from made_evidence import evidence_of, executing
+from made_evidence import active, evidence_of, executing
 
 from profiler.analyse.causes.detectors.launch import grid, little_work
 from profiler.analyse.causes.evidence.latency import Places
@@ -198,7 +198,7 @@ STORED = ("STG.E [R2.64], R6", "EXIT")
     ],
 )  # fmt: skip
 def test_threads_with_four_elements_of_a_row_exchange_a_quarter_of_it_between_lanes(lines, block, acting, spared):  # fmt: skip
-    facts = {lines.index("@!P0 STS [R9], R4"): {"lanes": 32.0, "acting": acting}}
+    facts = {lines.index("@!P0 STS [R9], R4"): active(acting, of=32.0)}
     evidence = evidence_of(*lines, grid=10**9, block=block, facts=facts, figures={"waves": 1e9}, line=7)
     (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.effect.resources["lsu"] == pytest.approx(spared)
@@ -208,7 +208,7 @@ def test_threads_with_four_elements_of_a_row_exchange_a_quarter_of_it_between_la
 @pytest.mark.parametrize(("waves", "spared"), [(8.0, (3 * 0.75 + 2) / 5), (4.0, 3 * 0.5 / 5)])
 def test_threads_take_no_more_elements_than_leave_two_rounds_of_blocks(waves, spared):
     lines = (*ELEMENT, *ADDED_UP, *BETWEEN_WARPS, *STORED)
-    evidence = evidence_of(*lines, block=128, facts={4: {"lanes": 32.0, "acting": 1.0}}, figures={"waves": waves}, line=7)  # fmt: skip
+    evidence = evidence_of(*lines, block=128, facts={4: active(1.0, of=32.0)}, figures={"waves": waves}, line=7)  # fmt: skip
     (candidate,) = little_work.detect_little_work(evidence)
     assert candidate.effect.resources["lsu"] == pytest.approx(spared)
 
