@@ -1,7 +1,12 @@
-"""The profiles and sheets of kernels that are recorded."""
+"""The profiles and sheets of kernels that are recorded, and readings for those that are made up."""
 
 from profiler.analyse.recording.overview import derive_sheet
 from profiler.analyse.recording.profile import profile_kernel
+
+
+def around(middle, count=5):
+    """Readings with a spread of a thousandth."""
+    return [middle * (1 + (index - count // 2) / 1000) for index in range(count)]
 
 
 def profiles_in(store, *names, ladder="gemm"):

@@ -10,7 +10,6 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 
-DURATION = "gpu__time_duration.sum"
 STEADY = [1.000e6, 1.001e6, 0.999e6, 1.0005e6, 0.9995e6]
 
 
@@ -22,13 +21,8 @@ def record(make_run, dated, tmp_path, monkeypatch):
     seconds = iter(range(1, 60))
 
     def store(folder, name, factor=1.0, kernels="k", readings=STEADY, launches=(), **fields):
-        made = [
-            {"kernel": kernel, "metrics": {DURATION: (factor * one, "ns")}}
-            for kernel in kernels
-            for one in readings
-        ]
-        launches = launches or made
-        run = make_run(*launches, name=name, root=tmp_path / folder, **fields)
+        made = ({"kernel": kernel, "ns": factor * one} for kernel in kernels for one in readings)
+        run = make_run(*(launches or made), name=name, root=tmp_path / folder, **fields)
         return dated(run.path, next(seconds))
 
     return store
@@ -680,21 +674,7 @@ def test_a_regression_has_its_factors_and_its_first_cause_as_fields(prof_recorde
 def test_launches_of_several_shapes_are_checked_at_the_one_that_takes_most_of_the_time(record, check):
     def launches(factor):
         sizes = [(1000, factor * one) for one in STEADY] + [(1, 0.01 * one) for one in STEADY]
-        return [
-            {
-                "kernel": "k",
-                "metrics": {DURATION: (ns, "ns")},
-                "shape": {
-                    "grid_x": blocks,
-                    "grid_y": 1,
-                    "grid_z": 1,
-                    "block_x": 256,
-                    "block_y": 1,
-                    "block_z": 1,
-                },
-            }
-            for blocks, ns in sizes
-        ]
+        return [{"ns": ns, "grid": blocks, "block": 256} for blocks, ns in sizes]
 
     baseline = record("runs", "k", launches=launches(1.0))
     record("runs", "k", launches=launches(1.1))

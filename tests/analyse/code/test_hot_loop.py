@@ -8,7 +8,6 @@ import pytest
 from profiler.analyse.code.code import Code, Instruction, read_code
 from profiler.analyse.code.hot_loop import derive_loop_sheet
 from profiler.analyse.code.regions import find_region, read_counted_code
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.errors import MetricsMissing
 from profiler.store.tables.instruction_text import opcode_of
 from tests.profiles import profile_of
@@ -357,9 +356,9 @@ def test_a_recording_without_counts_is_weighted_by_its_structure(store, name, ke
     assert "of the function" in whole.cautions[0]
 
 
-def test_a_recording_without_machine_code_is_an_error_that_says_how_to_get_it(make_run):
+def test_a_recording_without_machine_code_is_an_error_that_says_how_to_get_it(make_profile):
     with pytest.raises(MetricsMissing, match="no machine code"):
-        read_counted_code(profile_kernel(make_run({"kernel": "k"}), "k"))
+        read_counted_code(make_profile({}))
 
 
 def test_the_function_with_the_most_work_is_shown():

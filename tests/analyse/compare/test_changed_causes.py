@@ -7,7 +7,6 @@ from profiler.analyse.causes.cause import Cause, Diagnosis, Savings
 from profiler.analyse.causes.find import find_all
 from profiler.analyse.compare.changed_causes import compare_causes, find_alike
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.catalog.causes import BY_NAME, MEASURED_BY
 from profiler.catalog.metrics import BY_NAME as METRICS
 from profiler.present.document import Document, Records
@@ -78,17 +77,13 @@ def shown(comparison, *, full=False):
 
 
 @pytest.fixture
-def side(make_run):
+def side(make_profile):
     """A kernel that loads so many bits at once, and has so many bank conflicts."""
 
-    def profile(loads, conflicts=None, name="made"):
-        (conflict,) = METRICS["shared_conflicts"].ncu[:1]
-        launch = {
-            "kernel": "k",
-            "metrics": {} if conflicts is None else {conflict: conflicts},
-            "instructions": [(f"LDG.E{'' if loads == 32 else f'.{loads}'}", 100), ("STG.E", 100)],
-        }
-        return profile_kernel(make_run(launch, name=name), "k")
+    def profile(loads, conflicts=None):
+        metrics = {} if conflicts is None else {"shared_conflicts": conflicts}
+        code = [(f"LDG.E{'' if loads == 32 else f'.{loads}'}", 100), ("STG.E", 100)]
+        return make_profile({"metrics": metrics, "instructions": code})
 
     return profile
 
@@ -105,7 +100,7 @@ def side(make_run):
     ],
 )
 def test_two_kernels_have_a_cause_alike_if_what_was_measured_of_it_is_the_same(side, before, after, alike):
-    assert find_alike(side(*before, name="a"), side(*after, name="b")) & set(MEASURED_BY) == alike
+    assert find_alike(side(*before), side(*after)) & set(MEASURED_BY) == alike
 
 
 def test_a_cause_that_both_sides_have_alike_limits_one_of_them_and_neither_came_nor_went():

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, strategies as st
 
 from profiler.analyse.compare.compare import compare_profiles
-from profiler.analyse.recording.profile import profile_kernel
 from profiler.analyse.statistics.differences import Readings
 from profiler.catalog.metrics import BY_NAME, CATALOGUE
 from profiler.catalog.presets import more_launches
@@ -18,21 +17,18 @@ from profiler.present.render.terminal import Window, document_text
 from tests.profiles import profiles_in
 
 OPPOSITE = {"better": "worse", "worse": "better"}
-DURATION, ISSUE, SHARED_LOADS = (
-    BY_NAME[name].ncu[0] for name in ("duration_ns", "issue_active_pct", "shared_load_wavefronts")
-)
+DURATION, ISSUE = (BY_NAME[name].ncu[0] for name in ("duration_ns", "issue_active_pct"))
 
 
 @pytest.fixture(scope="module")
-def profile_of(make_run):
-    """The profile of kernel `k`, one launch per dictionary of metrics, by so many processes in turns."""
+def profile_of(make_profile):
+    """The profile of one launch per dictionary of metrics, by so many processes in turns."""
 
     def profile(*launches, processes=1, **fields):
         made = (
-            {"kernel": "k", "process": number % processes, "metrics": metrics}
-            for number, metrics in enumerate(launches)
+            {"process": number % processes, "metrics": metrics} for number, metrics in enumerate(launches)
         )
-        return profile_kernel(make_run(*made, **fields), "k")
+        return make_profile(*made, **fields)
 
     return profile
 
@@ -255,7 +251,9 @@ def test_single_launches_that_lie_far_apart_are_likely_worse_in_words_and_unclea
 
 @pytest.mark.parametrize(("before", "said"), [(1e5, "likely worse"), (0.0, "likely changed")])
 def test_a_first_use_of_shared_memory_is_not_even_likely_worse(profile_of, before, said):
-    (delta,) = compare_profiles(*(profile_of({SHARED_LOADS: passes}) for passes in (before, 1e6))).metrics
+    (delta,) = compare_profiles(
+        *(profile_of({"shared_load_wavefronts": passes}) for passes in (before, 1e6))
+    ).metrics
     assert metric_row(delta).values[-2] == said
 
 

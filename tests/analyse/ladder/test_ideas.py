@@ -7,7 +7,7 @@ import pytest
 from profiler.analyse.ladder.ideas import derive_ideas, find_published_step, judge_story
 from profiler.ask.ladder import find_climb
 from profiler.catalog.ladders.ladder import Published
-from profiler.catalog.metrics import BY_NAME
+from tests.profiles import around
 
 
 def published(gpu="NVIDIA A100", **figures):
@@ -106,11 +106,6 @@ def test_no_ratio_makes_a_claim_hold_that_goes_the_other_way():
 # From a ladder and its runs
 
 
-def around(middle, count=5):
-    """Readings with a spread of a thousandth."""
-    return [middle * (1 + (index - count // 2) / 1000) for index in range(count)]
-
-
 @pytest.fixture
 def ideas_of(made, made_ladder):
     """The ideas of rungs that took so long, with what the ladder says of them by number."""
@@ -188,8 +183,7 @@ def test_the_profiled_time_of_one_kernel_of_several_is_not_the_time_of_the_step(
 def test_the_reason_is_what_the_counters_read(made, made_ladder):
     for number, executed in ((1, 4e6), (2, 1e6)):
         counters = {"dram_throughput_pct": 92.0, "inst_executed": executed}
-        named = {BY_NAME[name].ncu[0]: value for name, value in counters.items()}
-        made.profile(f"made-{number}", *around(1e5), counters=named)
+        made.profile(f"made-{number}", *around(1e5), counters=counters)
     (one,) = derive_ideas(find_climb(made.store, made_ladder)).ideas
     assert one.reason == "at-memory-bandwidth before and after; 4.00x fewer instructions"
 
