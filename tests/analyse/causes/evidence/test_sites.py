@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from made_evidence import active, code_of, sites_of
+from made_evidence import active, code_of, evidence_of, sites_of
 
 from profiler.analyse.causes.evidence.sites import kind_of, place_on_pipes, read_sites
 from profiler.analyse.recording.profile import profile_kernel
@@ -113,3 +113,9 @@ def test_the_calls_that_code_replaced_are_known_also_where_neither_text_nor_samp
     sites = read_sites(profile_kernel(run, run.table("launches").column("kernel")[0].as_py()))
     assert not any(site.text or site.waits for site in sites)
     assert any(site.inlined_at for site in sites)
+
+
+@pytest.mark.parametrize(("predicate", "counted"), [("@!PT", 0), ("@P0", 1), ("", 1)])
+def test_what_a_compiler_pads_asynchronous_copies_with_accesses_nothing(predicate, counted):
+    evidence = evidence_of(f"{predicate} LDS RZ, [RZ]".strip(), "LDGSTS.E.BYPASS.128 [R18], [R10.64]")
+    assert len(evidence.of("shared load")) == counted

@@ -410,6 +410,34 @@ def test_whoever_updates_one_place_in_each_turn_of_a_loop_adds_up_first(update, 
         assert advice.startswith("The turns of a loop update one place") == once
 
 
+@pytest.mark.parametrize(
+    ("lines", "advised"),
+    [
+        (("IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"), "Add up inside the warp"),
+        ((LOAD, "IMAD.WIDE R6, R4, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R5"), "Let each block update a copy"),
+        ((LOAD, "IMAD.WIDE R6, R3, 0x4, R8", "RED.E.ADD.STRONG.GPU [R6.64], R4"), "Add up inside the warp"),
+        ((LOAD, "IMAD.SHL.U32 R6, R4, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "Let each warp, or every few lanes"),
+        (("IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "so that one lane updates for all"),
+        # Lanes do not add up for each other if each has a place of its own, as by its index.
+        (("S2R R3, SR_TID.X", "IMAD.SHL.U32 R6, R3, 0x4, RZ", "ATOMS.ADD RZ, [R6], R5"), "for its place"),
+        # Floats say which place is updated, as that of a particle.
+        (
+            (
+                *("S2R R3, SR_TID.X", "FADD R4, R4, R2", "F2I.TRUNC.NTZ R5, R4", "IMAD.WIDE R6, R5, 0x4, R8"),
+                *("RED.E.ADD.STRONG.GPU [R6.64], R9", "@P0 BRA 0x10"),
+            ),
+            "Let each block update a copy",
+        ),
+    ],
+)  # fmt: skip
+def test_updates_of_one_place_are_added_up_and_those_where_data_says_get_copies(lines, advised):
+    update = next(place for place, line in enumerate(lines) if line.startswith(("RED", "ATOM")))
+    (candidate,) = atomics.detect_atomics(
+        evidence_of(*lines, "EXIT", facts={update: {"waits": {"lg_throttle": 90}}})
+    )
+    assert advised in candidate.advice
+
+
 PLACE_OF_DATA, PLACE_OF_BLOCK, PLACE_OF_LANE = (
     ("LDG.E R0, [R20.64]", "IMAD.WIDE R6, R0, 0x4, R8"),
     ("S2R R0, SR_CTAID.X", "IMAD.WIDE R6, R0, 0x4, R8"),

@@ -3,7 +3,18 @@
 from dataclasses import replace
 
 import pytest
-from made_evidence import APART, LOAD, evidence_of, executing, load_with, names
+from made_evidence import (
+    APART,
+    FORWARD,
+    LOAD,
+    NEXT,
+    STORED,
+    TOGETHER,
+    evidence_of,
+    executing,
+    load_with,
+    names,
+)
 
 from profiler.analyse.causes.detectors.global_memory import atomics, layout
 from profiler.analyse.causes.find import bound_of
@@ -234,6 +245,38 @@ def test_vectors_are_advised_where_each_threads_part_of_the_data_is_aligned(scal
     facts = {len(before) + word: APART for word in range(words)}
     (candidate,) = layout.detect_uncoalesced(evidence_of(*before, *stores, "EXIT", facts=facts))
     assert said in candidate.advice
+
+
+STRUCTURE = "IMAD.WIDE R2, R5, 0x1c, R8"
+GATHER = ("LDG.E R4, [R2.64]", "IMAD.WIDE R6, R4, 0x4, R8", "LDG.E R5, [R6.64]")
+
+
+@pytest.mark.parametrize(
+    ("lines", "facts", "advised"),
+    [
+        ((LOAD,), {0: APART}, "exchange the roles of the indices, change the layout"),
+        ((LOAD, "@P0 BRA 0x0"), {0: APART}, "exchange the roles of the indices (such as a warp for each row, instead of a thread)"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {0: APART, 1: APART}, "keep the members of a structure in arrays of their own"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]", "@P0 BRA 0x0"), {0: APART, 1: APART}, "such as a warp for each row"),
+        ((LOAD, "LDG.E R5, [R8.64]"), {0: APART, 1: APART}, "exchange the roles of the indices, change the layout"),
+        # One element, on both sides of a branch.
+        ((LOAD, LOAD), {0: APART, 1: APART}, "exchange the roles of the indices, change the layout"),
+        ((LOAD, "LDG.E R5, [R2.64+0x4]"), {one: {"sectors": 900.0, "ideal_sectors": 400.0} for one in range(2)}, "Access the neighbouring elements"),
+        (GATHER, {0: TOGETHER, 2: APART}, "sort or group the work by that index"),
+        (GATHER, {0: APART, 2: APART}, "exchange the roles of the indices"),
+        ((STRUCTURE, LOAD, "@P0 BRA 0x0"), {1: APART}, "the members of a structure (here one begins every 28 bytes) in arrays"),
+        (("LEA R2, P0, R5, R8, 0x6", LOAD, "@P0 BRA 0x0"), {1: APART}, "(here one begins every 64 bytes)"),
+        (("IMAD.WIDE R2, R5, 0x4, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # elements
+        ((STRUCTURE, "IMAD.WIDE R2, R6, 0x4, R2", LOAD, "@P0 BRA 0x0"), {2: APART}, "such as a warp for each row"),  # of a row
+        ((STRUCTURE, LOAD, "IADD3 R2, R2, 0x4, RZ", "@P0 BRA 0x10"), {1: APART}, "such as a warp for each row"),  # through a row
+        (("IMAD R2, R5, 0x1c, R8", LOAD, "@P0 BRA 0x0"), {1: APART}, "such as a warp for each row"),  # an index of 32 bits
+        # No other lane could take a turn that starts from what the one before made.
+        ((LOAD, NEXT, STORED, FORWARD, "@P0 BRA 0x0"), {0: APART | {"waits": {"long_scoreboard": 9}}}, "read neighbouring elements: change the layout, or"),
+    ],
+)  # fmt: skip
+def test_lanes_come_together_by_what_sets_them_apart(lines, facts, advised):
+    (candidate,) = layout.detect_uncoalesced(evidence_of(*lines, facts=facts))
+    assert advised in candidate.advice
 
 
 WALKING, STAYING = "IADD3 R6, R6, 0x4, RZ", "NOP"

@@ -63,13 +63,30 @@ def test_accesses_of_different_widths_are_not_said_to_have_one_that_none_of_them
     assert elements in candidate.advice
 
 
-@pytest.mark.parametrize(("stored", "found"), [(100.0, ["narrow-accesses"]), (10.0, [])])
-def test_accesses_are_narrow_if_they_move_most_bytes(stored, found):
-    """The store of a sum is narrow, and next to nothing of what moves."""
-    facts = {0: {"sectors": 1600.0, "ideal_sectors": 1600.0}}
-    facts[1] = {"sectors": 16 * stored, "ideal_sectors": 16 * stored}
-    lines = ("LDG.E.128 R4, [R2.64]", ("STG.E.64 [R8.64], R4", 2 * stored))
-    assert names(narrow_accesses.detect_narrow, evidence_of(*lines, facts=facts)) == found
+@pytest.mark.parametrize(
+    ("wide", "said"),
+    [
+        (0, ["100 % of the data moves in accesses of 4 bytes a thread, 128 bytes a request."]),
+        (20, ["56 % of the data moves in accesses of 4 bytes a thread, 128 bytes a request."]),
+        (30, []),
+    ],
+)
+def test_accesses_are_too_narrow_where_they_move_most_of_the_data(wide, said):
+    """A thread that loads 16 bytes at once, and then stores a word, has nothing to gain from a wide store."""
+    facts = {
+        0: TOGETHER | {"waits": {"long_scoreboard": 90}},
+        1: {"sectors": 16.0 * wide, "ideal_sectors": 16.0 * wide},
+    }
+    evidence = evidence_of(LOAD, ("LDG.E.128 R8, [R6.64]", float(wide)), facts=facts)
+    assert [one.sentence for one in narrow_accesses.detect_narrow(evidence)] == said
+
+
+@pytest.mark.parametrize(("waiting", "named"), [(2, False), (4, True)])
+def test_nobody_needs_wider_accesses_who_does_not_wait_for_them(waiting, named):
+    """A long computation loads three words once: four elements a thread are not worth a change for the loads' sake."""
+    facts = {0: TOGETHER | {"waits": {"long_scoreboard": waiting}}, 1: {"waits": {"wait": 100 - waiting}}}
+    evidence = evidence_of(LOAD, "FADD R5, R5, R5", facts=facts)
+    assert bool(list(narrow_accesses.detect_narrow(evidence))) == named
 
 
 @pytest.mark.parametrize("store", ["STG.E [R8.64], R4", "RED.E.ADD [R8.64], R4"])
@@ -93,6 +110,7 @@ def test_misaligned_accesses_become_part_of_a_wide_one_of_the_same_base(address,
     facts = {0: {"sectors": 200.0, "ideal_sectors": 200.0}, 1: {"sectors": 300.0, "ideal_sectors": 200.0}}
     evidence = evidence_of("LDG.E.U16 R4, [R2.64]", f"LDG.E.U16 R5, {address}", facts=facts)
     (candidate,) = narrow_accesses.detect_narrow(evidence)
+    assert candidate.sentence.startswith("100 % of the data") == (saved > 0.5)
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
 
 
@@ -158,6 +176,29 @@ def test_a_wider_access_saves_addresses_and_no_arithmetic():
     (most,) = narrow_accesses.detect_narrow(evidence_of(*["FADD R5, R4, R5"] * 8, LOAD, facts={8: facts[1]}))
     assert few.effect.resources["issue"] == 0.75
     assert most.effect.resources["issue"] == pytest.approx(0.75 / 9)
+
+
+@pytest.mark.parametrize(
+    ("counting", "spared"),
+    [
+        ("LOP3.LUT R5, R4, 0x1, RZ, 0xc0, !PT", 3 / 4 * 6 / 46),  # of the loaded value: for each element
+        ("LOP3.LUT R5, R7, 0x1, RZ, 0xc0, !PT", 3 / 4 * 46 / 46),
+    ],
+)
+def test_a_wider_access_saves_nothing_of_what_is_computed_from_each_element(counting, spared):
+    lines = (
+        "S2R R7, SR_CTAID.X",
+        "IMAD.WIDE R2, R7, 0x4, R2",
+        LOAD,
+        *[counting] * 40,
+        "IMAD.WIDE R8, R7, 0x4, R8",
+        "STG.E [R8.64], R5",
+        "EXIT",
+    )
+    whole = TOGETHER
+    facts = {2: {**whole, "waits": {"long_scoreboard": 9}}, len(lines) - 2: whole}
+    (candidate,) = narrow_accesses.detect_narrow(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources["issue"] == pytest.approx(spared)
 
 
 SIZE, THREADS_OF_BLOCK = "LDC R9, c[0x0][0x220]", "LDC R9, c[0x0][0x0]"

@@ -211,6 +211,16 @@ def test_what_each_thread_finds_by_data_of_its_own_lies_in_no_tile(index, sorts)
     assert ("let a block load a tile once" in candidate.advice) != sorts
 
 
+@pytest.mark.parametrize(("beside", "gone"), [([], 1.0), (["LDG.E R6, [R8.64]"], 0.0)])
+def test_who_waits_for_another_load_as_well_waits_for_it_when_a_repeated_one_is_gone(beside, gone):
+    """The second load repeats the first; what the product needs beside it, if anything, arrives as late as before."""
+    lines = ["LDG.E R4, [R2.64]", "FADD R5, R5, R4", *beside, "LDG.E R7, [R2.64]", "FFMA R5, R6, R7, R5"]
+    facts = {1: {"waits": {"long_scoreboard": 10}}, len(lines) - 1: {"waits": {"long_scoreboard": 90}}}
+    (candidate,) = redundant_loads.detect_redundant_loads(evidence_of(*lines, facts=facts))
+    assert candidate.effect.waits["long_scoreboard"] == pytest.approx(0.9 * gone)
+    assert candidate.effect.lighter["long_scoreboard"] == pytest.approx(0.9)
+
+
 def test_a_flag_that_is_polled_is_loaded_again_on_purpose():
     code = [("MOV R2, R8", 10), ("LDG.E.STRONG.GPU R4, [R2.64]", 1000), (LOOP, 1000), ("EXIT", 10)]
     assert names(redundant_loads.detect_redundant_loads, evidence_of(*code)) == []

@@ -62,6 +62,26 @@ def test_a_loop_that_passes_its_store_by_in_half_of_its_turns_stores_half_as_oft
     assert candidate.effect.resources["lsu"] == pytest.approx(1 / 3 * 3 / 4)
 
 
+CHASED = ("MOV R4, RZ", ("LDG.E.64 R2, [R2.64]", 800.0), ("FADD R4, R4, R2", 800.0), ("MOV R12, R13", 800.0))
+FOUR = (
+    "MOV R4, RZ",
+    *((f"LDG.E R{10 + one}, [R2.64+{4 * one:#x}]", 800.0) for one in range(4)),
+    ("FADD R4, R4, R10", 800.0),
+    ("IADD3 R2, R2, 0x10, RZ", 800.0),
+)
+
+
+@pytest.mark.parametrize(("loop", "saved"), [(SUM, 3 / 4), (CHASED, 0.0), (FOUR, 0.0)])
+def test_without_a_store_in_each_turn_the_loads_of_four_turns_are_issued_together(loop, saved):
+    """The compiler moves no load before a store that may change what it reads; a list has to be followed one by one all the same."""
+    add = next(place for place, line in enumerate(loop) if "FADD" in line[0])
+    evidence = evidence_of(
+        *loop, ("STG.E [R8.64], R4", 800.0), *TURN, facts={add: {"waits": {"long_scoreboard": 100}}}
+    )
+    (candidate,) = redundant_stores.detect_redundant_stores(evidence)
+    assert candidate.effect.waits.get("long_scoreboard", 0.0) == pytest.approx(saved)
+
+
 # Each turn of a loop copies an element: 800 stores of 128 bytes.
 COPY = {
     "pointers": "LDC.64 R2, c[0x0][0x210]",

@@ -59,6 +59,21 @@ def test_a_value_that_a_loop_keeps_in_memory_is_neither_loaded_nor_stored_in_a_r
     assert candidate.effect.resources["lsu"] == pytest.approx(saved)
 
 
+@pytest.mark.parametrize(
+    ("stored", "said", "advised"),
+    [
+        ("[R8.64]", "A loop keeps a value in global memory", "store it once, after the loop"),
+        ("[R10.64]", "A load is repeated", "`const … * __restrict__`"),
+    ],
+)
+def test_a_value_that_a_loop_keeps_in_memory_cannot_be_declared_constant(stored, said, advised):
+    turn = ("LDG.E R6, [R8.64]", "FADD R6, R6, R4", f"STG.E {stored}, R6", "@P0 BRA 0x10")
+    evidence = evidence_of("MOV R4, RZ", *executing(800.0, *turn), "EXIT")
+    candidate = next(iter(redundant_loads.detect_redundant_loads(evidence)))
+    assert candidate.sentence.startswith(said)
+    assert advised in candidate.advice
+
+
 @pytest.mark.parametrize(("arrived", "saved"), [(4400.0, 400 / 4400), (8000.0, 1 / 2), (None, 1 / 2)])
 def test_loads_that_hit_l1_are_no_work_of_l2(arrived, saved):
     """4,000 sectors are loaded and as many stored; all that is stored goes to L2."""

@@ -166,6 +166,91 @@ def test_a_branch_keeps_whole_warps_from_a_step_as_a_predicate_does(taken, idle)
     assert [one.effect.resources["alu"] for one in found] == ([idle] if idle else [])
 
 
+@pytest.mark.parametrize(
+    ("access", "waits"), [("LDG.E R4, [R8.64]", 31 / 32), ("ATOMG.E.ADD R4, [R8.64], R5", 0.0)]
+)
+def test_lanes_that_are_off_in_an_atomic_cost_nothing(access, waits):
+    """Atomics are served lane by lane, and a full warp of them takes as long as 32 warps of one lane."""
+    alone = active(1.0)
+    evidence = evidence_of("MOV R8, R9", access, "FADD R5, R5, R4", facts={0: active(32.0), 1: alone, 2: {"lanes": 32.0, "acting": 32.0, "waits": {"long_scoreboard": 10}}})  # fmt: skip
+    (candidate,) = lanes.detect_idle_lanes(evidence)
+    assert candidate.name == "idle-lanes"
+    assert candidate.effect.waits.get("long_scoreboard", 0.0) == pytest.approx(waits)
+
+
+@pytest.mark.parametrize(
+    ("width", "sectors", "acting", "served"),
+    [
+        (".128", 1600.0, 8.0, 3 / 4),  # a quarter of the lanes have an element
+        (".128", 1600.0, 32.0, 0.0),
+        ("", 100.0, 32.0, 0.0),  # the index that all lanes load is work for none of them, and nothing else is loaded
+    ],
+)  # fmt: skip
+def test_code_without_a_barrier_serves_the_lanes_that_access_memory_in_it(width, sectors, acting, served):
+    """Whole warps may have nothing to do, as where a program of 1,024 elements works on rows of 100."""
+    lines = ("IMAD R9, R2, 0x190, RZ", "LDG.E R2, [R6.64]", f"@!P0 LDG.E{width} R8, [R2.64]", "EXIT")
+    facts = {
+        1: {"lanes": 32.0, "acting": 32.0, "sectors": 100.0, "ideal_sectors": 100.0},
+        2: {"lanes": 32.0, "acting": acting, "sectors": sectors, "ideal_sectors": sectors},
+    } | {place: active(32.0) for place in (0, 3)}
+    evidence = evidence_of(*lines, facts=facts)
+    _, idle = lanes.find_idle(evidence)
+    assert idle.get(evidence.sites[0], 0.0) == pytest.approx(served)
+    assert bool(list(lanes.detect_idle_lanes(evidence))) == bool(served)
+
+
+WHOLE = active(32.0)
+QUARTER = active(8.0, of=32.0)
+
+
+def lanes_of(*lines, facts, **more):
+    evidence = evidence_of(*lines, each=WHOLE, facts=facts, **more)
+    return {one.name: one for one in lanes.detect_idle_lanes(evidence)}
+
+
+@pytest.mark.parametrize(
+    ("index", "columns", "idle"),
+    [
+        ("SR_TID.Y", 32, False),  # rows of the block are whole warps
+        ("SR_TID.Y", 16, True),
+        ("SR_TID.X", 32, True),
+        ("SR_CTAID.X", 32, False),
+    ],
+)
+def test_no_lane_is_idle_where_whole_warps_are_kept_from_an_access(index, columns, idle):
+    lines = (f"S2R R5, {index}", "ISETP.GT.AND P3, PT, R5, 0x3, PT", "@!P3 LDG.E R4, [R2.64]", "EXIT")
+    assert ("idle-lanes" in lanes_of(*lines, facts={2: QUARTER}, block=(columns, 16, 1))) == idle
+
+
+def test_what_leaves_a_branch_with_few_lanes_is_idle_under_the_predicate_of_a_warp_too():
+    """The lanes are those of a branch around it, and not of the predicate."""
+    lines = ("S2R R5, SR_TID.Y", "ISETP.GT.AND P3, PT, R5, 0x3, PT", "@!P3 LDG.E R4, [R2.64]", "EXIT")
+    few = active(8.0)
+    assert lanes_of(*lines, facts={2: few}, block=(32, 16, 1))
+
+
+@pytest.mark.parametrize(("load", "idle"), [("@P0 LDL R4, [R5]", False), ("@P0 LDG.E R4, [R2.64]", True)])
+def test_a_lane_that_needs_no_value_of_its_own_is_not_idle(load, idle):
+    assert bool(lanes_of(load, "EXIT", facts={0: QUARTER})) == idle
+
+
+@pytest.mark.parametrize(
+    ("back", "name"),
+    [
+        (WHOLE, "idle-lanes"),  # a part of the turn has something to do for few lanes
+        (active(8.0), "divergent-branches"),  # the others have left the loop
+    ],
+)
+def test_warps_are_split_by_lanes_that_leave_a_loop_and_not_by_a_part_of_its_turn(back, name):
+    few = active(8.0)
+    lines = ("MOV R3, RZ", "@P1 BRA 0x30", "LDG.E R4, [R2.64]", "@P0 BRA 0x10", "EXIT")
+    found = lanes_of(*lines, facts={2: few, 3: back})
+    assert [one for one in found if any(site.kind == "global load" for site in found[one].weights)] == [name]
+    if name == "divergent-branches":
+        assert found[name].sentence.startswith("Lanes leave a loop before others of their warp do")
+        assert found[name].advice.startswith("Let the lanes of a warp share the turns out")
+
+
 @pytest.mark.parametrize(("rounds", "is_search"), [(10, False), (60, True)])
 def test_a_search_has_work_for_the_warps_that_find_nothing(rounds, is_search):
     """A few instructions test indices; more of them make the number that is compared, as a hash does."""

@@ -127,6 +127,26 @@ def test_local_memory_is_a_spill_whether_registers_or_an_array_went_there():
     assert names(compilation.detect_spills, evidence_of("LDG.E R4, [R2.64]", "EXIT")) == []
 
 
+@pytest.mark.parametrize(
+    ("load", "figures", "is_array"),
+    [
+        ("LDL R4, [R1+0x8]", {"local_spill_inst": 100.0}, False),
+        ("LDL R4, [R1+0x8]", {"local_spill_inst": 0.0}, True),
+        ("LDL R4, [R1+0x8]", {}, False),  # the counter is not recorded
+        ("LDL R4, [R6]", {}, True),
+    ],
+)
+def test_an_array_in_local_memory_is_no_lack_of_registers(load, figures, is_array):
+    evidence = evidence_of(load, "EXIT", figures=figures | {"registers": 40.0})
+    (candidate,) = compilation.detect_spills(evidence)
+    assert (
+        ("an array that is indexed" in candidate.sentence)
+        == ("Index local arrays" in candidate.advice)
+        == is_array
+    )
+    assert ("40 registers" in candidate.sentence) != is_array
+
+
 def test_an_array_in_local_memory_is_where_its_elements_are_chosen():
     """At constant places, registers could hold them."""
     evidence = evidence_of(("STL [R1+0x4], RZ", 900.0), "LDL R4, [R9]", "EXIT")

@@ -1,7 +1,7 @@
 """Integer arithmetic beyond what addresses take, and the divisions that it may be."""
 
 import pytest
-from made_evidence import evidence_of, names
+from made_evidence import LOAD, evidence_of, names
 
 from profiler.analyse.causes.detectors.instructions import integer_overhead, number_types, special_functions
 from profiler.analyse.causes.flow.arithmetic.divisions import find_dividing
@@ -99,6 +99,65 @@ def test_integers_of_16_bits_are_divided_by_a_function_behind_the_end(conversion
     assert bool(list(number_types.detect_conversions(evidence))) != divides
 
 
+TESTED_DIVISION = (
+    "I2F.RP R4, R8",
+    "MUFU.RCP R4, R4",
+    "F2I.FTZ.U32.TRUNC.NTZ R5, R4",
+    "IMAD.HI.U32 R5, R5, R6, R4",
+    "ISETP.GE.U32.AND P1, PT, R5, R8, PT",
+)
+BY_THE_GRID, IN_TURNS = "Let the grid and the block give the indices", "count up from turn to turn"
+ONE_TURN = ("MOV R9, RZ", 100.0)
+BEFORE = ("MOV R9, RZ", 50.0)  # two turns follow
+
+
+@pytest.mark.parametrize(
+    ("before", "end", "advised"),
+    [
+        (BEFORE, ("@P0 BRA 0x10", "EXIT"), IN_TURNS),
+        (ONE_TURN, ("@P0 BRA 0x10", "EXIT"), BY_THE_GRID),  # a grid-stride loop whose grid covers all elements
+        (ONE_TURN, ("EXIT",), BY_THE_GRID),
+    ],
+)  # fmt: skip
+def test_divisions_are_spared_from_turn_to_turn_or_by_a_grid_of_more_dimensions(before, end, advised):
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(before, *TESTED_DIVISION, LOAD, *end))
+    assert advised in candidate.advice
+    assert "divide integers" in candidate.sentence
+    assert "keeps no source line" not in candidate.sentence
+
+
+@pytest.mark.parametrize(("before", "advised"), [(BEFORE, IN_TURNS), (ONE_TURN, BY_THE_GRID)])
+def test_a_function_that_divides_is_in_the_loop_that_calls_it(before, advised):
+    """An integer of 64 bits is divided by a function behind the end."""
+    lines = ("CALL.REL.NOINC 0x50", LOAD, "@P0 BRA 0x10", "EXIT", *TESTED_DIVISION, "RET.REL.NODEC R2 0x0")
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(before, *lines, line=1))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(
+    ("before", "end", "advised"),
+    [
+        (BEFORE, ("@P0 BRA 0x10", "EXIT"), "count them up"),
+        (ONE_TURN, ("@P0 BRA 0x10", "EXIT"), "Let each thread take several elements"),
+        (ONE_TURN, ("EXIT",), "Let each thread take several elements"),
+    ],
+)
+def test_addresses_are_counted_up_in_a_loop_alone(before, end, advised):
+    lines = [f"IMAD R{one + 1}, R{one}, R10, R10" for one in range(12, 20)]
+    (candidate,) = integer_overhead.detect_integer_overhead(
+        evidence_of(before, *lines, "LDG.E R4, [R20]", *end)
+    )
+    assert advised in candidate.advice
+    assert "divide" not in candidate.sentence
+
+
+@pytest.mark.parametrize(("load", "said"), [((LOAD,), True), ((), False)])
+def test_no_instructions_are_counted_for_each_access_where_there_is_none(load, said):
+    """A kernel whose only store is behind a test that never holds accesses no memory."""
+    (candidate,) = integer_overhead.detect_integer_overhead(evidence_of(*TESTED_DIVISION, *load, "EXIT"))
+    assert ("for each access" in candidate.sentence) == said
+
+
 @pytest.mark.parametrize(
     ("branch", "is_of_bounds"), [("@P0 BRA 0x10", False), ("@P0 BRA 0x80", False), ("@P0 BRA 0x40", True)]
 )
@@ -169,3 +228,8 @@ def test_an_index_that_is_known_when_compiling_needs_no_search_for_its_register(
     (candidate,) = integer_overhead.detect_integer_overhead(evidence_of("LDG.E R20, [R2.64]", *lines))
     assert ("unrolls them" in candidate.advice) == said
     assert (candidate.effect.resources["issue"] == pytest.approx(6 / 7)) == said
+
+
+def test_the_smallest_of_two_keys_is_a_result_and_finds_no_data():
+    lines = ["VIMNMX R4, R5, R6, PT", "VIMNMX R5, R5, R6, !PT"] * 20
+    assert list(integer_overhead.detect_integer_overhead(evidence_of(LOAD, *lines))) == []

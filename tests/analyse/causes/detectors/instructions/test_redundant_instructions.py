@@ -108,20 +108,6 @@ def test_the_reciprocal_in_a_division_of_integers_is_not_for_the_author_to_take_
     assert names(redundant_instructions.detect_redundant_instructions, evidence) == found
 
 
-def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_product():
-    assert names(
-        redundant_instructions.detect_redundant_instructions,
-        evidence_of("FMUL R4, R1, R2", "FADD R5, R4, R3"),
-    ) == ["redundant-instructions"]
-    assert (
-        names(
-            redundant_instructions.detect_redundant_instructions,
-            evidence_of("FMUL R4, R1, R2", "STG.E [R8.64], R4"),
-        )
-        == []
-    )
-
-
 @pytest.mark.parametrize(
     ("product", "use", "found"),
     [
@@ -136,6 +122,37 @@ def test_a_product_and_its_sum_are_one_multiply_add_unless_others_use_the_produc
 def test_a_product_is_fused_with_an_addition_of_its_own_kind(product, use, found):
     fused = names(redundant_instructions.detect_redundant_instructions, evidence_of(product, use))
     assert fused == ["redundant-instructions"] * found
+
+
+@pytest.mark.parametrize(
+    ("more", "fused"),
+    [
+        ((), 2),
+        (("FADD R6, R4, -R7",), 0),  # the product is needed all the same
+        (("FSETP.GT.AND P0, PT, R4, 4, PT",), 0),
+        (("MOV R4, R9", "FADD R6, R4, -R7"), 2),  # which is another value
+        (("FMUL R4, R8, R8", "STG.E [R10.64], R4"), 2),
+    ],
+)
+def test_a_product_is_fused_with_the_addition_that_alone_uses_it(more, fused):
+    lines = ("FMUL R4, R1, R2", "FADD R5, R4, R3", *more)
+    found = list(redundant_instructions.detect_redundant_instructions(evidence_of(*lines)))
+    assert sum(len(one.weights) for one in found) == fused
+
+
+@pytest.mark.parametrize(("before", "found"), [("FADD R9, R4, -R5", 0), ("FADD R9, R6, -R5", 2)])
+def test_a_product_that_the_next_turn_of_a_loop_uses_again_is_not_fused(before, found):
+    """A loop of the Mandelbrot set adds the squares to test their sum, and subtracts them in its next turn."""
+    turn = (before, "FMUL R4, R1, R1", "FADD R5, R4, R3", "@P0 BRA 0x10")
+    evidence = evidence_of(("MOV R4, RZ", 1), *executing(9, *turn), ("EXIT", 1))
+    causes = redundant_instructions.detect_redundant_instructions(evidence)
+    assert sum(len(one.weights) for one in causes if "Products" in one.sentence) == found
+
+
+def test_an_addition_of_two_products_takes_one_of_them_in():
+    lines = ("FMUL R4, R1, R1", "FMUL R5, R2, R2", "FADD R6, R4, R5", "STG.E [R8.64], R6")
+    (candidate,) = redundant_instructions.detect_redundant_instructions(evidence_of(*lines))
+    assert [site.instruction.name for site in candidate.weights] == ["FMUL", "FADD"]
 
 
 @pytest.mark.parametrize(("turns", "spared"), [(1.0, None), (1.01, 1 - 1 / 1.01), (8.0, 7 / 8)])

@@ -89,6 +89,43 @@ def test_a_remainder_of_floats_is_known_by_its_test_of_the_quotient(bound, found
     assert bool(list(special_functions.detect_special_functions(evidence_of(*lines, file=None)))) == found
 
 
+@pytest.mark.parametrize(("low_part", "spared"), [(False, []), (True, [1 - 9 / 69])])
+def test_the_three_multiplications_by_which_a_power_takes_its_logarithm_are_one_function(low_part, spared):
+    """Without the low part of log2(e), they are three exponentials in their fast forms."""
+    logarithm = ["FFMA R1, R2, 1.4426950216293334961, R1"] * 3
+    rest = ["FFMA R1, R2, 1.9251366722983220825e-08, R1"] if low_part else ["FFMA R1, R2, R3, R1"]
+    exponential = ["FFMA R1, R2, R1, 0.69314718246459960938", *["FFMA R3, R1, R3, R3"] * 63]
+    exponential.append("FFMA R1, R2, R4, 0.0013391353422775864601" if low_part else exponential[-1])
+    evidence = evidence_of(*logarithm, *rest, *exponential, line=7)
+    found = special_functions.detect_special_functions(evidence)
+    assert [one.effect.resources["issue"] for one in found] == pytest.approx(spared)
+
+
+TESTED_ROOT = (
+    "MUFU.RSQ R2, R21",
+    "IADD3 R0, R21, {}, RZ",
+    "ISETP.GT.U32.AND P0, PT, R0, 0x727fffff, PT",
+    "@!P0 BRA 0x310",
+    "FMUL.FTZ R0, R21, R2",
+    "FMUL.FTZ R2, R2, 0.5",
+    "FFMA R17, -R0, R0, R21",
+    "FFMA R0, R17, R2, R0",
+    "BSSY B1, 0x360",
+    "BSYNC B1",
+)
+
+
+@pytest.mark.parametrize(("added", "is_root"), [("-0xd000000", True), ("-0xc000000", False)])
+@pytest.mark.parametrize("more", [0, 30])
+def test_a_precise_root_is_known_by_its_test_and_takes_ten_instructions_of_its_line(added, is_root, more):
+    """An approximate root takes four at most, so that six of ten go, however much else the line does."""
+    evidence = evidence_of(
+        *(line.format(added) for line in TESTED_ROOT), *["FFMA R3, R4, R3, R3"] * more, line=7
+    )
+    found = [one.effect.resources["issue"] for one in special_functions.detect_special_functions(evidence)]
+    assert found == ([pytest.approx(6 / (10 + more))] if is_root else [])
+
+
 @pytest.mark.parametrize(
     ("arithmetic", "of_doubles"), [("DFMA R4, R4, R6, R8", True), ("FFMA R4, R4, R6, R8", False)]
 )

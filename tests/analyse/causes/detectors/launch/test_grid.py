@@ -7,11 +7,13 @@ from made_evidence import BUSY, FORWARD, LOAD, LOOP, NEXT, STORED, evidence_of, 
 
 from profiler.analyse.causes.detectors.idle_lanes.lanes import detect_idle_lanes
 from profiler.analyse.causes.detectors.launch import grid, little_work
+from profiler.analyse.causes.detectors.retries import add_retries
 from profiler.analyse.causes.evidence.latency import UNNAMED, Places
 from profiler.analyse.causes.evidence.time_model import NO_WARP
 from profiler.analyse.causes.flow.branch_conditions import may_work_differently
 from profiler.analyse.causes.flow.loop_carried import stores_in_each_turn
 
+ADD, ATOMIC = "FADD R5, R5, R4", "RED.E.ADD.F32.FTZ.RN.STRONG.GPU [R8.64], R5"
 # The length of each list decides how often a warp passes a branch.
 BY_DATA = ("LDG.E R3, [R6.64]", "ISETP.NE.AND P0, PT, R3, RZ, PT", "@P0 BRA 0x0")
 
@@ -33,6 +35,30 @@ def test_more_warps_hide_waiting_of_which_it_is_not_known_that_it_is_a_queue(wai
     figures = {"waves": 0.1, "sms": 132.0}
     (candidate,) = grid.detect_small_grid(evidence_of(LOAD, grid=66, waits=waits, figures=figures))
     assert candidate.saves == pytest.approx(saved)
+
+
+@pytest.mark.parametrize(("contended", "saved"), [(False, 0.9), (True, 0.9 / 4)])
+def test_atomics_of_one_address_are_served_no_sooner_if_they_come_from_more_sms(contended, saved):
+    """Three quarters of the waiting are for atomics; nine in ten SMs have no block."""
+    facts = {0: {"waits": {"drain": 0}}, 2: {"waits": {"long_scoreboard": 25}}}
+    figures = {"waves": 0.05, "sms": 132.0}
+    evidence = evidence_of(
+        ATOMIC, LOAD, ADD, facts=facts, figures=figures, grid=13, waits={"long_scoreboard": 1.0}
+    )
+    evidence.charged[evidence.sites[0]]["long_scoreboard"] = 75.0
+    (candidate,) = grid.detect_small_grid(replace(evidence, atomics_are_contended=contended))
+    assert candidate.saves == pytest.approx(saved, abs=0.02)
+
+
+@pytest.mark.parametrize(("place", "saved"), [("ATOMG", 0.0), ("ATOMS", 0.9)])
+def test_a_lock_is_free_no_sooner_if_more_sms_wait_for_it(place, saved):
+    """All waiting is for a lock: one for all blocks in global memory, or one for each block in its shared memory."""
+    lines = ["MOV R8, R9", (f"{place}.CAS R4, [R2], R8, R9", 400.0), ("ISETP.NE.AND P0, PT, R4, RZ, PT", 400.0), ("@P0 BRA 0x10", 400.0)]  # fmt: skip
+    figures = {"waves": 0.05, "sms": 132.0}
+    facts = {2: {"waits": {"long_scoreboard": 100}}}
+    evidence = evidence_of(*lines, facts=facts, figures=figures, grid=13)
+    (candidate,) = grid.detect_small_grid(add_retries(evidence))
+    assert candidate.saves == pytest.approx(saved, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -322,6 +348,15 @@ def test_an_uneven_last_round_never_saves_more_than_the_places_that_it_leaves_em
     figures = {"waves": 1.25, "occupancy_pct": 10.0, "occupancy_limit_pct": 100.0}
     (candidate,) = grid.detect_last_wave(evidence_of(LOAD, figures=figures))
     assert candidate.saves <= candidate.at_most == pytest.approx(0.375)
+
+
+@pytest.mark.parametrize(("busy", "saved"), [(0.2, 0.25), (0.9, 0.1)])
+def test_an_even_last_round_gives_the_busiest_resource_no_less_to_do(busy, saved):
+    figures = {"waves": 1.5, "occupancy_pct": 37.5, "occupancy_limit_pct": 50.0}
+    evidence = evidence_of(LOAD, ADD, busy={"alu": busy}, figures=figures)
+    (candidate,) = grid.detect_last_wave(evidence)
+    assert candidate.saves == pytest.approx(saved)
+    assert candidate.at_most == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize(("resting", "saved"), [(0.0, 0.0), (0.25, 0.25), (0.5, 0.375)])

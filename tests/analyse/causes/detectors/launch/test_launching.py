@@ -31,6 +31,15 @@ def test_fewer_blocks_are_worth_what_they_queue_for_being_launched(empty, refill
     assert candidate.effect.resources["launch"] == pytest.approx(worth * 0.99)
 
 
+@pytest.mark.parametrize(("reason", "launched"), [("wait", 0.98), ("long_scoreboard", 0.0), ("drain", 0.0)])
+def test_warps_that_wait_for_memory_would_wait_no_less_in_the_places_between_blocks(reason, launched):
+    evidence = evidence_of(
+        "LDG.E R4, [R2.64]", "FADD R5, R5, R4", figures={"waves": 100.0}, waits={reason: 1.0}
+    )
+    (candidate,) = little_work.detect_little_work(evidence)
+    assert candidate.effect.resources["launch"] == pytest.approx(launched)
+
+
 @pytest.mark.parametrize("registers", [1.0, 2.0])
 @pytest.mark.parametrize(
     ("idle", "saves"),

@@ -6,6 +6,7 @@ from made_evidence import evidence_of, executing, names
 from profiler.analyse.causes.detectors import retries
 from profiler.analyse.causes.detectors.global_memory import atomics
 from profiler.analyse.causes.detectors.shared_memory import bank_conflicts
+from profiler.catalog.causes import BY_NAME as CAUSES
 
 
 @pytest.mark.parametrize(
@@ -31,6 +32,59 @@ def test_more_passes_than_needed_are_conflicts(passes, found):
     assert (
         names(bank_conflicts.detect_bank_conflicts, evidence_of("LDS R4, [R2]", "EXIT", facts=facts)) == found
     )
+
+
+@pytest.mark.parametrize(
+    ("access", "passes", "ideal", "said"),
+    [
+        ("LDS R4, [R2]", 3200.0, 100.0, "LDS makes 32 passes through shared memory where one would do"),
+        ("LDS.128 R4, [R2]", 3200.0, 400.0, "LDS.128 makes 32 passes through shared memory where 4 would do"),
+        # One warp of sixteen makes the access, and the others are kept from it by a predicate.
+        ("@!P0 LDS R4, [R2]", 200.0, 6.25, "LDS makes 32 passes through shared memory where one would do"),
+    ],
+)
+def test_passes_are_those_of_a_warp_that_makes_the_access(access, passes, ideal, said):
+    facts = {0: {"passes": passes, "ideal_passes": ideal}}
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of(access, facts=facts))
+    assert candidate.sentence.startswith(said)
+
+
+@pytest.mark.parametrize(("lines", "said"), [((1, 2, 3), "STS makes 32"), ((1, 2, 2), "LDS makes 30")])
+def test_the_access_of_which_passes_are_told_is_on_the_line_that_is_named(lines, said):
+    """Two loads of one line cost more together than the store of another, which costs most by itself."""
+    passes = [{"passes": made, "ideal_passes": 100.0} for made in (3200.0, 3000.0, 3000.0)]
+    evidence = evidence_of("STS [R2], R4", "LDS R6, [R3]", "LDS R7, [R3+0x4]", facts=dict(enumerate(passes)))
+    for site, line in zip(evidence.sites, lines, strict=True):
+        object.__setattr__(site.instruction, "line", line)
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence)
+    assert candidate.sentence.startswith(said)
+
+
+@pytest.mark.parametrize(("passes", "advised"), [(200.0, "16 banks apart"), (800.0, "by one word")])
+def test_rows_of_few_threads_are_set_apart_unless_the_threads_of_a_row_meet(passes, advised):
+    """Where 16 threads walk down a column, rows of 48 words would bring all of them into one bank."""
+    facts = {0: {"passes": passes, "ideal_passes": 100.0}}
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of("LDS R4, [R2]", facts=facts, block=16))
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(("other", "advised"), [("STS [R8], R4", False), ("STS.64 [R8], R4", True)])
+def test_wide_accesses_that_do_not_meet_only_have_to_stay_aligned(other, advised):
+    facts = {0: {"passes": 3200.0, "ideal_passes": 100.0}, 1: {"passes": 100.0, "ideal_passes": 100.0}}
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence_of("LDS R4, [R2]", other, facts=facts))
+    assert candidate.advice.startswith("Pad the rows of the array by one word")
+    assert ("by 8 bytes where" in candidate.advice) == advised
+
+
+@pytest.mark.parametrize(("lanes", "kept"), [(32.0, 0.4), (16.0, 0.2)])
+def test_lanes_that_become_neighbours_may_also_share_out_what_few_of_them_execute(lanes, kept):
+    """Instructions are issued for 40 % of the time, all of them for so many lanes."""
+    facts = {0: {"passes": 800.0, "ideal_passes": 100.0, "lanes": lanes}, 1: {"lanes": lanes}}
+    evidence = evidence_of("LDS R4, [R2]", "FADD R5, R5, R4", facts=facts, busy={"issue": 0.4})
+    (candidate,) = bank_conflicts.detect_bank_conflicts(evidence)
+    leaves = CAUSES["bank-conflicts"].leaves
+    bound, limit = evidence.model.bound(candidate.effect, leaves, candidate.regrouped)
+    assert (1 - bound, limit) == (pytest.approx(kept), "issue")
 
 
 def test_copies_make_more_passes_without_a_conflict():

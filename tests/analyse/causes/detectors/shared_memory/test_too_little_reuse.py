@@ -254,3 +254,26 @@ def test_a_product_multiplies_at_most_two_loaded_values_at_a_time(others, found)
     candidates = list(too_little_reuse.detect_too_little_reuse(evidence_of(*lines)))
     assert [one.name for one in candidates] == found
     assert all("R3" not in site.instruction.text for one in candidates for site in one.weights)
+
+
+@pytest.mark.parametrize(
+    ("second", "factor", "said", "advised"),
+    [
+        ("LDS R6, [R9]", "R6", "1.0 multiply-adds a thread; with a tile of 8 x 8", "a larger tile"),
+        ("FADD R6, R6, R7", "UR6", "1.0 multiply-adds a thread.", "neighbours of a filter"),
+    ],
+)
+def test_a_filter_is_told_of_neighbours_and_a_product_of_tiles(second, factor, said, advised):
+    adding = [f"FFMA R{20 + one}, R4, {factor}, R{20 + one}" for one in range(2 if factor == "R6" else 1)]
+    turn = ("LDS R4, [R8]", second, *adding, "@P0 BRA 0x0")
+    (candidate,) = too_little_reuse.detect_too_little_reuse(evidence_of(*turn, "EXIT"))
+    assert said in candidate.sentence
+    assert advised in candidate.advice
+
+
+@pytest.mark.parametrize(("place", "named"), [("inside", True), ("after", False)])
+def test_arithmetic_after_a_loop_is_not_fed_by_its_loads(place, named):
+    """As the exponentials of a softmax are not, whose sum went through shared memory."""
+    fma = "FFMA R5, R4, R6, R5"
+    lines = ("LDS R4, [R8]", *[fma] * (place == "inside"), "@P0 BRA 0x0", *[fma] * (place == "after"), "EXIT")
+    assert bool(list(too_little_reuse.detect_too_little_reuse(evidence_of(*lines)))) == named

@@ -23,6 +23,15 @@ def test_barriers_at_which_nobody_waits_are_no_cause(at_barrier, found):
     assert names(barriers.detect_barriers, evidence_of(*lines, facts=facts)) == found
 
 
+@pytest.mark.parametrize(("passes", "saved"), [(200.0, 7 / 16), (3200.0, 0.0)])
+def test_a_warp_that_reads_a_column_of_a_tile_gets_it_by_no_shuffle(passes, saved):
+    """Rows that several warps store, and of which each warp reads a column, go through shared memory with or without conflicts."""
+    lines = ("STS [R8], R4", "BAR.SYNC.DEFER_BLOCKING 0x0", "LDS R6, [R9]", "FADD R6, R6, R7")
+    facts = {2: {"passes": passes, "ideal_passes": 100.0}, 3: {"waits": {"barrier": 10}}}
+    (candidate,) = barriers.detect_barriers(evidence_of(*lines, facts=facts))
+    assert candidate.effect.resources["lsu"] == pytest.approx(saved)
+
+
 def test_a_barrier_is_judged_by_the_loads_since_the_one_before_it():
     barrier, late = "BAR.SYNC.DEFER_BLOCKING 0x0", {"waits": {"barrier": 10}}
     lines = (LOAD, "STS [R8], R4", barrier, "LDS R6, [R8]", barrier, "FADD R6, R6, R7")
